@@ -1,0 +1,1 @@
+"""Judges recorded tables: ESS, tails, collapse, prediction. No torch."""

@@ -1,0 +1,1 @@
+"""Trains: cells, staleness, samplers, learner."""

@@ -1,0 +1,1 @@
+"""Presets: one YAML file per experiment, found by name."""

@@ -1,0 +1,1 @@
+"""The gradient coefficients of every stabilizer: pure tensor maths, torch only."""

@@ -1,0 +1,1 @@
+"""The parts of a stabilizer that have names in the literature."""

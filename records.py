@@ -1,0 +1,107 @@
+"""What a run writes and every reader relies on: the layout of a results folder and the columns of its tables.
+
+``results/<name>/`` holds ``grid.json`` (which cells were asked for, which are controls) and ``cells/<key>/`` (ended) or
+``cells/<key>.partial/`` (running or interrupted). An ended cell holds ``cell.json`` and the tables below as Parquet.
+Neither torch nor pandas is imported here, so that every room can read this page.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+RULES_VERSION = "1.0"
+"""Results are comparable within one version of the rules; every cell records the one it ran under."""
+
+CELLS = "cells"
+PARTIAL_SUFFIX = ".partial"
+CELL_FILE = "cell.json"
+GRID_FILE = "grid.json"
+STEPS_FILE = "steps.parquet"
+EVALS_FILE = "evals.parquet"
+LAGS_FILE = "lags.parquet"
+SAMPLES_FILE = "samples.parquet"
+
+Status = Literal["completed", "nan", "stopped_by", "error"]
+"""How a cell ended. ``nan``: three updates in a row had non-finite evidence. Collapse is a judgement of ``analysis``."""
+
+Level = Literal["basic", "diagnostics", "full"]
+"""How much is recorded; each level contains the one before."""
+
+Kind = Literal["int", "float", "bool", "str"]
+
+
+class Column(NamedTuple):
+    """One column of a table: its name, storage kind, unit, the record level that writes it, and its meaning."""
+
+    name: str
+    kind: Kind
+    unit: str
+    level: Level
+    meaning: str
+
+
+STEPS: tuple[Column, ...] = (
+    Column("step", "int", "updates", "basic", "index t of the update that turns theta_t into theta_{t+1}, from 0"),
+    Column("sampled_reward", "float", "reward", "basic", "mean reward of the batch that theta_t itself sampled at this step"),
+    Column("batch_reward", "float", "reward", "basic", "mean reward of the batch this update consumed"),
+    Column("ess_ratio", "float", "1/n..1", "basic", "Kish ESS of the raw sequence weights over the trajectories consumed"),
+    Column("ess_ratio_used", "float", "1/n..1", "basic", "the same of the weights the method really applied; null: no weight"),
+    Column("log_weight_max", "float", "nats", "basic", "largest sequence log-weight log pi(y|x) - log mu(y|x)"),
+    Column("log_weight_q05", "float", "nats", "basic", "5% quantile of the sequence log-weights"),
+    Column("log_weight_q25", "float", "nats", "basic", "25% quantile"),
+    Column("log_weight_q50", "float", "nats", "basic", "median"),
+    Column("log_weight_q75", "float", "nats", "basic", "75% quantile"),
+    Column("log_weight_q95", "float", "nats", "basic", "95% quantile"),
+    Column("log_weight_var", "float", "nats^2", "basic", "population variance of the sequence log-weights"),
+    Column("kl_mu_theta_k1", "float", "nats/token", "basic", "KL(mu || theta), estimator k1: mean of -l, l = log pi - log mu"),
+    Column("kl_mu_theta_k3", "float", "nats/token", "basic", "KL(mu || theta), estimator k3: mean of e^l - 1 - l"),
+    Column("entropy", "float", "nats/token", "basic", "mean entropy of the current policy on the consumed tokens"),
+    Column("grad_norm", "float", "l2", "basic", "norm of the whole gradient before clipping"),
+    Column("grad_norm_clipped", "float", "l2", "basic", "norm after clipping"),
+    Column("step_scale", "float", "factor", "basic", "the method's multiplier of the learning rate"),
+    Column("lr", "float", "1", "basic", "learning rate of this step: base x step_scale"),
+    Column("share_clipped", "float", "0..1", "basic", "share of tokens whose weight or surrogate was clipped or capped"),
+    Column("share_masked", "float", "0..1", "basic", "share of tokens that a mask removed"),
+    Column("lag_min", "int", "updates", "basic", "smallest lag of a trajectory's oldest token"),
+    Column("lag_mean", "float", "updates", "basic", "mean lag over tokens"),
+    Column("lag_max", "int", "updates", "basic", "largest lag of a trajectory's oldest token"),
+    Column("length_mean", "float", "tokens", "basic", "mean number of loss-carrying tokens of a consumed trajectory"),
+    Column("nonfinite", "str", "field", "basic", "field of the evidence that was not finite (the step was skipped), or empty"),
+    Column("seconds_sample", "float", "s", "basic", "sampling of the batch of this step"),
+    Column("seconds_score", "float", "s", "basic", "forward passes of the learner"),
+    Column("seconds_update", "float", "s", "basic", "coefficients, backward passes and optimizer"),
+    Column("seconds_record", "float", "s", "basic", "metrics and recording"),
+    Column("token_ess_ratio", "float", "1/n..1", "diagnostics", "Kish ESS of the token ratios over the tokens consumed"),
+    Column("grad_cosine", "float", "-1..1", "diagnostics", "cosine of this gradient and the previous one"),
+    Column("head_grad_norm", "float", "l2", "diagnostics", "gradient norm of the output head alone"),
+)
+
+EVALS: tuple[Column, ...] = (
+    Column("step", "int", "updates", "basic", "updates applied before this evaluation; 0 is the start policy"),
+    Column("greedy_reward", "float", "reward", "basic", "mean reward of argmax decoding on the held-out prompts"),
+    Column("sampled_reward", "float", "reward", "basic", "mean reward of one sample per held-out prompt"),
+    Column("entropy", "float", "nats/token", "basic", "mean entropy of the policy on its own held-out samples"),
+    Column("seconds", "float", "s", "basic", "time of the evaluation"),
+)
+
+LAGS: tuple[Column, ...] = (
+    Column("step", "int", "updates", "basic", "update that consumed the trajectories"),
+    Column("lag", "int", "updates", "basic", "update minus the version that sampled the trajectory's oldest token"),
+    Column("trajectories", "int", "count", "basic", "how many consumed trajectories had that lag"),
+)
+
+SAMPLES: tuple[Column, ...] = (
+    Column("step", "int", "updates", "diagnostics", "update that consumed the trajectory"),
+    Column("batch", "int", "index", "diagnostics", "index of the sampled batch"),
+    Column("trajectory", "int", "index", "diagnostics", "index of the trajectory within its batch"),
+    Column("prompt", "int", "index", "diagnostics", "index of its prompt (group) within its batch"),
+    Column("reward", "float", "reward", "diagnostics", "scalar reward"),
+    Column("length", "int", "tokens", "diagnostics", "tokens that carry loss"),
+    Column("log_weight", "float", "nats", "diagnostics", "log pi_theta(y|x) - log mu(y|x)"),
+    Column("kl_k3", "float", "nats/token", "diagnostics", "mean of e^l - 1 - l over its tokens"),
+    Column("version_oldest", "int", "updates", "diagnostics", "version that sampled its oldest token"),
+    Column("version_newest", "int", "updates", "diagnostics", "version that sampled its newest token"),
+    Column("coefficient_sum", "float", "1", "diagnostics", "sum of the method's coefficients over its tokens"),
+    Column("score_norm_sq", "float", "l2^2", "full", "||grad log pi(y|x)||^2"),
+    Column("log_ratios", "str", "nats", "full", "per-token log-ratios as a JSON list"),
+)

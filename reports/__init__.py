@@ -1,0 +1,1 @@
+"""Draws: terminal, figures, tables, HTML, PDF. No torch."""
