@@ -11,15 +11,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vcpo_bench.bench.policy import Block, Policy, causal_mask
+from vcpo_bench.bench.policy import Block, Policy
 
 
 class _Layer(NamedTuple):
-    """The weights of one block as [in, out] matrices, the attention scale folded into the queries."""
+    """The weights of one block as its step uses them, the attention scale folded into the queries."""
 
-    qkv: Tensor
-    qkv_bias: Tensor
-    out: Tensor
+    qkv: Tensor  # [3 * width, width]
+    qkv_bias: Tensor  # [3 * width, 1]
+    out: Tensor  # [width, width], input first; so the next two
     up: Tensor
     down: Tensor
 
@@ -48,16 +48,23 @@ class Decoder:
     def _prefill(self, prompts: Tensor, group: int) -> None:
         """Put keys and values of the prompts [P, Lp - 1] into the cache, repeated for each row of a group."""
         x = self.policy.embed(prompts, 0)
-        mask = causal_mask(prompts.shape[1], x)
-        for index, (block, cache) in enumerate(zip(self.blocks, self.caches, strict=True)):
-            if index < len(self.blocks) - 1:
-                x, split = block(x, mask)
-                split = split[1:, :, :, 0]
-            else:
-                P, L = prompts.shape
-                split = torch.stack(block.keys_values(x)).view(2, P, block.heads, L, cache.shape[2])
-            # [2, P, heads, L, size] -> [2, heads, size, L, P * group]
-            cache[:, :, :, : self.position] = split.permute(0, 2, 4, 3, 1).repeat_interleave(group, -1)
+        *early, last = zip(self.blocks, self.caches, strict=True)
+        for block, cache in early:
+            x, keys_values = block(x)
+            self._store(keys_values, cache, group)
+        self._store(last[0].keys_values(x), last[1], group)
+
+    def _store(self, keys_values: Tensor, cache: Tensor, group: int) -> None:
+        """[2, P, heads, 1, L, size] into the first L positions of a cache [2, heads, size, L, P * group]."""
+        cache[:, :, :, : self.position] = keys_values.squeeze(3).permute(0, 2, 4, 3, 1).repeat_interleave(group, -1)
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with some of the rows only, int64 [rows]; later steps take and return those, in that order."""
+        past = self.position
+        for index, cache in enumerate(self.caches):
+            kept = cache.new_empty(*cache.shape[:-1], len(rows))
+            kept[:, :, :, :past] = cache[:, :, :, :past].index_select(-1, rows)
+            self.caches[index] = kept
 
     def step(self, token: Tensor) -> Tensor:
         """Feed one token per row, int64 [B], and get the logits of the next one, [V, B]."""
@@ -67,9 +74,9 @@ class Decoder:
         for block, layer, cache in zip(self.blocks, self.layers, self.caches, strict=True):
             width, rows = x.shape[1], x.shape[0]
             normal = F.layer_norm(x, (width,), block.norm1.weight, block.norm1.bias)
-            projections = torch.addmm(layer.qkv_bias, normal, layer.qkv).t()
-            cache[:, :, :, t] = projections[width:].view(2, block.heads, -1, rows)
-            query = projections[:width].contiguous().view(block.heads, -1, 1, rows)
+            projections = torch.addmm(layer.qkv_bias, layer.qkv, normal.t()).view(3, block.heads, -1, rows)
+            cache[:, :, :, t] = projections[1:]
+            query = projections[0].unsqueeze(2)
             weights = (cache[0, :, :, : t + 1] * query).sum(1).softmax(1)
             mixed = (cache[1, :, :, : t + 1] * weights.unsqueeze(1)).sum(2).view(width, rows)
             x.add_(block.out.bias).addmm_(mixed.t(), layer.out)
@@ -87,8 +94,8 @@ def _prepare(block: Block) -> _Layer:
     scale = torch.ones(3 * width)
     scale[:width] = math.sqrt(block.heads / width)
     return _Layer(
-        qkv=(block.qkv.weight * scale.unsqueeze(1)).t(),
-        qkv_bias=block.qkv.bias * scale,
+        qkv=block.qkv.weight * scale.unsqueeze(1),
+        qkv_bias=(block.qkv.bias * scale).unsqueeze(1),
         out=block.out.weight.t(),
         up=block.up.weight.t(),
         down=block.down.weight.t(),

@@ -42,39 +42,47 @@ def sample(
         Responses of length T, rows in the order of `uniforms`.
     """
     B, T = uniforms.shape
-    # made outside inference mode, so that the learner may save them for its backward pass
-    rollout = Rollout(torch.full((B, T), eos or 0), torch.zeros(B, T), torch.ones(B, T).bool(), torch.zeros(B, T))
     with torch.inference_mode():
-        _fill(rollout, Decoder(policy, prompts, B, T), prompts, uniforms.t().contiguous(), eos, greedy)
-    return rollout
+        decoder = Decoder(policy, prompts, B, T)
+        last = prompts[:, -1].repeat_interleave(B // prompts.shape[0])
+        tokens, distributions = _decode(decoder, last, uniforms.t().contiguous(), eos, greedy)
+        logp = distributions.gather(1, tokens.unsqueeze(1)).squeeze(1)
+        entropy = -(distributions.exp() * distributions).sum(1)
+        is_end = tokens == (-1 if eos is None else eos)
+        mask = is_end.cumsum(0) == is_end  # no end before this token
+        columns = tokens.where(mask, eos or 0), logp.where(mask, 0.0), mask, entropy.where(mask, 0.0)
+    # copied outside inference mode, so that the learner may save them for its backward pass
+    return Rollout(*(column.t().clone(memory_format=torch.contiguous_format) for column in columns))
 
 
-def _fill(
-    rollout: Rollout, decoder: Decoder, prompts: Tensor, draws: Tensor, eos: int | None, greedy: Tensor | None
-) -> None:
-    """Decode token by token into `rollout`, from draws [T, B]."""
-    token = prompts[:, -1].repeat_interleave(draws.shape[1] // prompts.shape[0])
-    for t, draw in enumerate(draws):
+def _decode(
+    decoder: Decoder, token: Tensor, draws: Tensor, eos: int | None, greedy: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Draw tokens [T, B] from draws [T, B]; with them the log-probabilities [T, V, B] they were drawn from.
+
+    What stands after the end of a response is not meaningful. Rows that have ended are dropped once they are a quarter.
+    """
+    T, B = draws.shape
+    tokens, distributions = torch.zeros(T, B, dtype=torch.int64), torch.zeros(T, decoder.policy.config.vocab_size, B)
+    rows: Tensor | slice = slice(None)  # those still decoded
+    alive = torch.ones(B, dtype=torch.bool)
+    for t in range(T):
         logp = decoder.step(token).log_softmax(0)
-        p = logp.exp()
-        token = _inverse_cdf(p, draw)
+        token = _inverse_cdf(logp.exp(), draws[t, rows])
         if greedy is not None:
-            token = torch.where(greedy, logp.argmax(0), token)
-        rollout.logp[:, t] = logp.gather(0, token.unsqueeze(0)).squeeze(0)
-        rollout.entropy[:, t] = -(p * logp).sum(0)
-        rollout.responses[:, t] = token
-        if eos is not None and _end(rollout, t, eos):
+            token = torch.where(greedy[rows], logp.argmax(0), token)
+        tokens[t, rows], distributions[t, :, rows] = token, logp
+        if eos is None:
+            continue
+        alive = alive & (token != eos)
+        left = int(alive.sum())
+        if left == 0:
             break
-
-
-def _end(rollout: Rollout, t: int, eos: int) -> bool:
-    """Turn step t of the responses that had ended into padding; whether every response has ended now."""
-    alive = rollout.mask[:, t]
-    rollout.responses[:, t].masked_fill_(~alive, eos)
-    rollout.logp[:, t] *= alive
-    rollout.entropy[:, t] *= alive
-    rollout.mask[:, t + 1 :] = (alive & (rollout.responses[:, t] != eos)).unsqueeze(1)
-    return not rollout.mask[:, -1].any()
+        if left < 0.75 * len(alive):
+            kept = alive.nonzero().squeeze(1)
+            decoder.keep(kept)
+            rows, token, alive = torch.arange(B)[rows][kept], token[kept], alive[kept]
+    return tokens, distributions
 
 
 def _inverse_cdf(p: Tensor, uniform: Tensor) -> Tensor:

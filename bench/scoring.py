@@ -63,7 +63,7 @@ def score(policy: Policy, prompts: Tensor, responses: Tensor, mask: Tensor) -> S
     last = prompts[:, -1:].repeat_interleave(B // P, 0)
     inputs = torch.cat([last, responses[:, :-1]], dim=1)
     if P == B:
-        hidden = policy.hidden(torch.cat([prompts[:, :-1], inputs], dim=1))[:, Lp - 1 :]
+        hidden = policy.hidden(torch.cat([prompts[:, :-1], inputs], dim=1), first=Lp - 1)
     else:
         hidden = policy.hidden_after(prompts[:, :-1], inputs)
     distribution = policy.head(hidden).log_softmax(-1)
