@@ -29,34 +29,34 @@ class Decoder:
 
     Args:
         policy: the policy; its weights are read now.
-        prompts: int64 [P, Lp], P dividing `rows`: the rows of one prompt are consecutive. All but the last token of
-            each prompt are evaluated here, once per prompt; `step` takes the last one first.
+        prompts: int64 [P, Lp], P dividing `rows`: the rows of one prompt are consecutive, and it is evaluated once.
         rows: B, the number of responses.
-        length: most steps that will be taken.
+        length: most tokens of a response.
+
+    Attributes:
+        first: logits of the first token of each response, [V, B].
     """
 
     def __init__(self, policy: Policy, prompts: Tensor, rows: int, length: int) -> None:
         config = policy.config
-        self.policy, self.position = policy, prompts.shape[1] - 1
+        self.policy, self.position = policy, prompts.shape[1]
         self.blocks = policy.layers()
         self.layers = [_prepare(block) for block in self.blocks]
-        size = config.width // config.heads
-        # [keys and values, heads, size, position, row]
-        self.caches = [torch.empty(2, config.heads, size, self.position + length, rows) for _ in range(config.layers)]
-        self._prefill(prompts[:, :-1], rows // prompts.shape[0])
+        # [keys and values, heads, size, position, row]; the last token of a response is never an input
+        shape = (2, config.heads, config.width // config.heads, self.position + length - 1, rows)
+        self.caches = [torch.empty(shape) for _ in self.blocks]
+        self.first = self._prefill(prompts, rows // prompts.shape[0])
 
-    def _prefill(self, prompts: Tensor, group: int) -> None:
-        """Put keys and values of the prompts [P, Lp - 1] into the cache, repeated for each row of a group."""
+    def _prefill(self, prompts: Tensor, group: int) -> Tensor:
+        """Put keys and values of the prompts into the cache, repeated for each row of a group -> `first`."""
         x = self.policy.embed(prompts, 0)
-        *early, last = zip(self.blocks, self.caches, strict=True)
-        for block, cache in early:
-            x, keys_values = block(x)
-            self._store(keys_values, cache, group)
-        self._store(last[0].keys_values(x), last[1], group)
-
-    def _store(self, keys_values: Tensor, cache: Tensor, group: int) -> None:
-        """[2, P, heads, 1, L, size] into the first L positions of a cache [2, heads, size, L, P * group]."""
-        cache[:, :, :, : self.position] = keys_values.squeeze(3).permute(0, 2, 4, 3, 1).repeat_interleave(group, -1)
+        for block, cache in zip(self.blocks, self.caches, strict=True):
+            x, keys_values = block(x, first=self.position - 1 if block is self.blocks[-1] else 0)
+            # [2, P, heads, 1, L, size] -> [2, heads, size, L, P * group]
+            kept = keys_values.squeeze(3).permute(0, 2, 4, 3, 1).repeat_interleave(group, -1)
+            cache[:, :, :, : self.position] = kept
+        logits: Tensor = self.policy.head(self.policy.norm(x.squeeze(1)))
+        return logits.t().repeat_interleave(group, -1)
 
     def keep(self, rows: Tensor) -> None:
         """Go on with some of the rows only, int64 [rows]; later steps take and return those, in that order."""

@@ -44,8 +44,7 @@ def sample(
     B, T = uniforms.shape
     with torch.inference_mode():
         decoder = Decoder(policy, prompts, B, T)
-        last = prompts[:, -1].repeat_interleave(B // prompts.shape[0])
-        tokens, distributions = _decode(decoder, last, uniforms.t().contiguous(), eos, greedy)
+        tokens, distributions = _decode(decoder, uniforms.t().contiguous(), eos, greedy)
         logp = distributions.gather(1, tokens.unsqueeze(1)).squeeze(1)
         entropy = -(distributions.exp() * distributions).sum(1)
         is_end = tokens == (-1 if eos is None else eos)
@@ -55,19 +54,18 @@ def sample(
     return Rollout(*(column.t().clone(memory_format=torch.contiguous_format) for column in columns))
 
 
-def _decode(
-    decoder: Decoder, token: Tensor, draws: Tensor, eos: int | None, greedy: Tensor | None
-) -> tuple[Tensor, Tensor]:
+def _decode(decoder: Decoder, draws: Tensor, eos: int | None, greedy: Tensor | None) -> tuple[Tensor, Tensor]:
     """Draw tokens [T, B] from draws [T, B]; with them the log-probabilities [T, V, B] they were drawn from.
 
     What stands after the end of a response is not meaningful. Rows that have ended are dropped once they are a quarter.
     """
     T, B = draws.shape
-    tokens, distributions = torch.zeros(T, B, dtype=torch.int64), torch.zeros(T, decoder.policy.config.vocab_size, B)
+    token = torch.empty(0)
+    tokens, distributions = torch.zeros(T, B, dtype=torch.int64), torch.zeros(T, *decoder.first.shape)
     rows: Tensor | slice = slice(None)  # those still decoded
     alive = torch.ones(B, dtype=torch.bool)
     for t in range(T):
-        logp = decoder.step(token).log_softmax(0)
+        logp = (decoder.step(token) if t else decoder.first).log_softmax(0)
         token = _inverse_cdf(logp.exp(), draws[t, rows])
         if greedy is not None:
             token = torch.where(greedy[rows], logp.argmax(0), token)

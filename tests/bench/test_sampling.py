@@ -38,8 +38,8 @@ def test_tokens_invert_the_cumulative_distribution(policy: Policy) -> None:
     u = draws(32)
     rollout = sample(policy, PROMPTS, u)
     p = score(policy, PROMPTS, rollout.responses, rollout.mask).distribution.double().exp()
-    upper = p.cumsum(-1).gather(-1, rollout.responses.unsqueeze(-1)).squeeze(-1)
-    lower = upper - p.gather(-1, rollout.responses.unsqueeze(-1)).squeeze(-1)
+    upper = p.cumsum(0).gather(0, rollout.responses.unsqueeze(0)).squeeze(0)
+    lower = upper - p.gather(0, rollout.responses.unsqueeze(0)).squeeze(0)
     assert (lower - 1e-5 <= u).all()
     assert (u <= upper + 1e-5).all()
 
@@ -94,7 +94,7 @@ def test_greedy_rows_take_the_most_likely_token(policy: Policy) -> None:
     greedy = torch.arange(16) % 2 == 0
     rollout = sample(policy, PROMPTS, draws(16), greedy=greedy)
     scores = score(policy, PROMPTS, rollout.responses, rollout.mask)
-    assert torch.equal(rollout.responses[greedy], scores.distribution.argmax(-1)[greedy])
+    assert torch.equal(rollout.responses[greedy], scores.distribution.argmax(0)[greedy])
     sampled = sample(policy, PROMPTS, draws(16))
     assert torch.equal(rollout.responses[~greedy], sampled.responses[~greedy])
     assert (scores.logp - rollout.logp).abs().max() < 1e-5
