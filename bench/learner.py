@@ -73,8 +73,8 @@ class Learner:
     ) -> None:
         if "proximal_logp" in method.needs:
             raise UsageError(
-                f"{method.canonical}: needs a proximal policy, but with one update per batch it equals the current one, so "
-                "the ratio would always be 1; use anchor=behavior or a regime with several updates per batch"
+                f"{method.canonical}: needs a proximal policy, but with one update per batch it equals the current one "
+                "and the ratio would always be 1; use anchor=behavior or a regime with several updates per batch"
             )
         self.policy, self.method, self.lr, self.micro_batches = policy, method, lr, micro_batches
         self.optimizer = torch.optim.AdamW(policy.parameters(), lr=lr, weight_decay=0.0, fused=True)
