@@ -21,6 +21,7 @@ from vcpo_bench.reports.progress import FAILED, GridProgress, duration
 Clock = Callable[[], float]
 
 REFRESH_SECONDS = 0.2
+BAR_WIDTH = 14
 OVERALL_SECONDS = 10.0
 
 
@@ -158,20 +159,17 @@ class LiveView:
     def render(self) -> RenderableType:
         """What is on the screen now."""
         table = Table(box=None, padding=(0, 1), expand=False)
-        table.add_column("running", no_wrap=True, ratio=None)
-        table.add_column("", width=18)
+        room = max(self._console.width - BAR_WIDTH - 32, 8)
+        table.add_column("running", no_wrap=True, overflow="ellipsis", max_width=room)
+        table.add_column("", width=BAR_WIDTH)
         for heading, width in (("step", 9), ("reward", 6), ("ESS", 5)):
-            table.add_column(heading, justify="right", width=width, no_wrap=True)
+            table.add_column(heading, justify="right", min_width=width, no_wrap=True)
         for cell in self._state.running.values():
-            bar = ProgressBar(total=max(cell.steps, 1), completed=cell.step, width=18)
+            bar = ProgressBar(total=max(cell.steps, 1), completed=cell.step, width=BAR_WIDTH)
             steps = f"{cell.step}/{cell.steps}"
             table.add_row(Text(cell.label, overflow="ellipsis"), bar, steps, _number(cell.reward), _number(cell.ess))
         summary = Text(self._state.summary(self._clock()), style="bold")
-        overall = ProgressBar(
-            total=max(self._state.total, 1), completed=len(self._state.ended) + self._state.already_done
-        )
-        parts: list[RenderableType] = [overall, summary]
-        return Group(*([table] if self._state.running else []), *parts)
+        return Group(table, summary) if self._state.running else summary
 
     def _draw(self) -> None:
         self._last_drawn = self._clock()
