@@ -1,4 +1,4 @@
-"""How a method looks, everywhere: one colour, dash and marker per name, safe for colour-blind readers and grey print."""
+"""How a method looks, everywhere: one colour, dash and marker per name, safe for colour-blind eyes and grey print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import re
 from contextlib import AbstractContextManager
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import matplotlib as mpl
 
@@ -24,7 +24,7 @@ OKABE_ITO = {
     "vermillion": "#D55E00",
     "purple": "#CC79A7",
 }
-"""The palette of Okabe and Ito (2008) less its black (that is :data:`INK`) and its yellow (unreadable as a line on white)."""
+"""The palette of Okabe and Ito (2008) less its black (that is :data:`INK`) and its yellow (too pale for a line)."""
 
 Dash = str | tuple[float, tuple[float, ...]]
 
@@ -71,6 +71,9 @@ def look(method: str) -> Look:
     return Look(color, DASHES[digest[1] % len(DASHES)], MARKERS[digest[2] % len(MARKERS)])
 
 
+_KEPT = ("backend", "backend_fallback", "interactive", "toolbar")
+
+
 def drawing(font_size: float = 8.0) -> AbstractContextManager[None]:
     """Matplotlib settings of this project, for a ``with`` block; nothing global changes.
 
@@ -78,7 +81,8 @@ def drawing(font_size: float = 8.0) -> AbstractContextManager[None]:
         font_size: points, in print.
     """
     style = resources.files("vcpo_bench.reports") / "vcpo.mplstyle"
-    settings = mpl.rc_params_from_file(str(style), use_default_template=False)
-    sizes = {name: font_size for name in ("font.size", "axes.labelsize", "axes.titlesize")}
+    settings = cast("dict[str, Any]", mpl.rc_params_from_file(str(style), use_default_template=False))
+    sizes = dict.fromkeys(("font.size", "axes.labelsize", "axes.titlesize"), font_size)
     sizes |= {name: max(font_size - 1.0, 7.0) for name in ("xtick.labelsize", "ytick.labelsize", "legend.fontsize")}
-    return mpl.rc_context({**mpl.rcParamsDefault, **settings, **sizes, "backend": "agg"})
+    defaults = {name: value for name, value in mpl.rcParamsDefault.items() if name not in _KEPT}
+    return mpl.rc_context(cast("Any", {**defaults, **settings, **sizes}))

@@ -11,8 +11,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vcpo_bench.analysis.collapse import trailing_mean, training_collapse_onset
+from vcpo_bench.analysis.collapse import trailing_mean
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.scoreboard import cell_summary
 from vcpo_bench.reports.words import rate
 
 CURVE_WIDTH = 56
@@ -49,7 +50,9 @@ def _table(rows: pd.DataFrame) -> Table:
     for _, row in rows.iterrows():
         lag = "" if row["staleness"] == last_lag else str(row["staleness"])
         last_lag = row["staleness"]
-        method = Text(f"{row['method']}*" if row["control"] else str(row["method"]), style="dim" if row["control"] else "")
+        method = Text(
+            f"{row['method']}*" if row["control"] else str(row["method"]), style="dim" if row["control"] else ""
+        )
         values = [_with_interval(row, "final_reward"), _with_interval(row, "best_reward"), _fixed(row["median_ess"])]
         table.add_row(lag, method, *values, _collapsed(row), *[str(int(row[name])) for name in odd])
     return table
@@ -77,26 +80,24 @@ def curves(results: Results) -> str:
     """
     lines: list[str] = []
     rewards = {key: rows.to_numpy() for key, rows in results.steps.groupby("key", sort=False)["sampled_reward"]}
-    for (task, lag, lr), cells in results.cells.groupby(["task", "staleness", "lr"], sort=True, dropna=False):
+    for (task, lag, lr), cells in cell_summary(results).groupby(["task", "staleness", "lr"], sort=True, dropna=False):
         lines.append(f"{task}, lag {lag}, lr {rate(lr)}: reward of the current policy against update")
         smooth = {key: trailing_mean(rewards[key], SMOOTHING) for key in cells["key"] if key in rewards}
         top = max((float(np.nanmax(one)) for one in smooth.values() if np.isfinite(one).any()), default=1.0) or 1.0
         for method, runs in cells.groupby("method", sort=True):
-            keys = [key for key in runs["key"] if key in smooth]
-            onsets = [training_collapse_onset(rewards[key]) for key in keys]
-            lines += _chart(str(method), [smooth[key] for key in keys], onsets, top)
+            series = [smooth[key] for key in runs["key"] if key in smooth]
+            onsets = [int(onset) for onset in runs["collapse_onset"].dropna()]
+            lines += _chart(str(method), series, onsets, top)
     return "\n".join(lines)
 
 
-def _chart(method: str, runs: list[NDArray[np.float64]], onsets: list[int | None], top: float) -> list[str]:
+def _chart(method: str, runs: list[NDArray[np.float64]], onsets: list[int], top: float) -> list[str]:
     if not runs:
         return [f"  {method}: nothing recorded"]
     mean = mean_over_runs(runs)
-    collapsed = [onset for onset in onsets if onset is not None]
     title = f"  {method}: ends at {_fixed(mean[-1])}"
-    if collapsed:
-        where = ", ".join(str(onset) for onset in collapsed)
-        title += f", COLLAPSED at update {where}" if len(runs) == 1 else f", {len(collapsed)} of {len(runs)} COLLAPSED"
+    if onsets:
+        title += f", COLLAPSED at update {onsets[0]}" if len(runs) == 1 else f", {len(onsets)} of {len(runs)} COLLAPSED"
     rows = braille(mean, CURVE_WIDTH, CURVE_HEIGHT, top)
     labels = [f"{top:5.2f} "] + ["      "] * (CURVE_HEIGHT - 2) + [" 0.00 "]
     body = [f"{label}│{row}" for label, row in zip(labels, rows, strict=True)]
@@ -104,7 +105,7 @@ def _chart(method: str, runs: list[NDArray[np.float64]], onsets: list[int | None
 
 
 def mean_over_runs(runs: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Mean over runs of possibly different length at each update, over those that have a finite value there; NaN if none.
+    """Mean at each update over the runs (of possibly different length) that have a finite value there; NaN if none.
 
     Args:
         runs: series of shapes [S_i].
@@ -120,7 +121,7 @@ def mean_over_runs(runs: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def braille(values: NDArray[np.float64], width: int, height: int, top: float) -> list[str]:
-    """Draw a series as ``height`` lines of ``width`` braille characters (2 x 4 dots each), 0 at the foot, ``top`` above.
+    """Draw a series as ``height`` lines of ``width`` braille characters (2 x 4 dots each), from 0 up to ``top``.
 
     Args:
         values: shape [S]; non-finite values leave a gap, those outside 0..top are drawn at the rim.
@@ -137,7 +138,7 @@ def braille(values: NDArray[np.float64], width: int, height: int, top: float) ->
         if index < 0 or not np.isfinite(values[index]):
             previous = None
             continue
-        level = int(round(float(np.clip(values[index] / top, 0.0, 1.0)) * (rows - 1)))
+        level = round(float(np.clip(values[index] / top, 0.0, 1.0)) * (rows - 1))
         # The stroke also covers the way from the last dot, so that a cliff is a line and not two far points.
         reach = range(level, level + 1) if previous is None else range(min(level, previous), max(level, previous) + 1)
         for dot in reach:

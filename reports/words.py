@@ -6,13 +6,15 @@ import math
 
 import pandas as pd
 
-MISSING = "–"
+MISSING = "\u2013"
 """What stands where there is no number."""
 
+MINUS = "\u2212"
 
-def rate(value: float) -> str:
+
+def rate(value: object) -> str:
     """A learning rate as people type it: ``3e-4``."""
-    if value is None or not math.isfinite(value):
+    if not isinstance(value, int | float) or not math.isfinite(value):
         return MISSING
     mantissa, exponent = f"{value:.3g}".split("e") if "e" in f"{value:.3g}" else f"{value:.2e}".split("e")
     digits = f"{float(mantissa):g}"
@@ -20,14 +22,14 @@ def rate(value: float) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A quantity with ``digits`` decimals, in scientific notation when that would hide it; a dash when there is none."""
+    """A quantity with ``digits`` decimals, or scientific where that would hide it; a dash when there is none."""
     if value is None or pd.isna(value):
         return MISSING
     if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+        return "∞" if value > 0 else f"{MINUS}∞"
     small = value != 0 and abs(value) < 10**-digits
     text = f"{value:.2e}" if small or abs(value) >= 1e6 else f"{value:.{digits}f}"
-    return text.replace("-", "−", 1) if text.startswith("-") else text
+    return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
 def interval(low: float, high: float, digits: int = 2) -> str:
