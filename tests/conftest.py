@@ -227,7 +227,7 @@ def build_results(
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_results() -> Callable[..., Path]:
     """``make_results(folder, methods=..., lags=..., seeds=..., steps=...) -> folder``; see :func:`build_results`."""
     return build_results
