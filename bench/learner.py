@@ -159,16 +159,21 @@ class Learner:
         )
 
     def _backward(self, parts: list[Trajectories], kept: Scores, update: Update) -> None:
-        """Leave the gradient of the loss in ``.grad``; the graph of a lone micro-batch is used again."""
+        """Leave the gradient of the loss in ``.grad``.
+
+        A lone micro-batch needs no second forward: its graph is used again, or, where score norms were taken, the
+        gradient is assembled from what they kept (possible when each trajectory has one coefficient).
+        """
         coefficients = update.coefficients.to(torch.float32)
         entropy = update.entropy_coefficients
-        if len(parts) == 1:
-            rows = coefficients.flatten(0, 1)
-            if self._norms and entropy is None and (row := _constant_rows(rows, kept.mask)) is not None:
-                self._norms.assemble(row)
-            else:
-                _send(kept, rows, entropy)
+        if len(parts) == 1 and self._norms is None:
+            _send(kept, coefficients.flatten(0, 1), entropy)
             return
+        if len(parts) == 1 and self._norms and entropy is None:
+            row = _constant_rows(coefficients.flatten(0, 1), kept.mask)
+            if row is not None:
+                self._norms.assemble(row)
+                return
         sizes = [part.prompts.shape[0] for part in parts]
         entropies = entropy.split(sizes) if entropy is not None else [None] * len(parts)
         for part, piece, bonus in zip(parts, coefficients.split(sizes), entropies, strict=True):
