@@ -1,0 +1,84 @@
+"""What would make the norms wrong without anything failing is looked for in the first batch."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import Node, get_gradient_edge
+
+from vcpo_bench.bench.score_norms.capture import Use, backward
+from vcpo_bench.bench.score_norms.errors import InexactError
+from vcpo_bench.bench.score_norms.rows import Layout
+
+
+def check_every_use_is_seen(model: nn.Module, uses: Sequence[Use], logp: Tensor) -> None:
+    """Refuse a parameter that reaches `logp` other than through a recorded layer: a fused loss kernel, a functional
+    use.
+
+    Args:
+        model: its trainable parameters are looked for in the graph of `logp`.
+        uses: what was recorded.
+        logp: differentiable.
+
+    Raises:
+        InexactError: there is such a parameter.
+    """
+    seen = {pair for use in uses for pair in _edges(use.edge.node, set(use.behind))}
+    assert logp.grad_fn is not None
+    behind = defaultdict(list)
+    for user, node in _edges(logp.grad_fn, set()):
+        behind[node].append(user)
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            for user in behind[get_gradient_edge(parameter).node]:
+                if (user, get_gradient_edge(parameter).node) not in seen:
+                    raise InexactError(
+                        f"parameter {name!r} is used by {user.name()} outside the layer that owns it (a fused loss "
+                        "kernel, F.linear on another layer's weight, ...), where its gradient per trajectory cannot be "
+                        "seen: call the layer itself"
+                    )
+
+
+def _edges(root: Node, stop: set[Node]) -> set[tuple[Node, Node]]:
+    """All (node, next node) of the graph from `root` on, not going on behind `stop`."""
+    found: set[tuple[Node, Node]] = set()
+    visited, open_nodes = {root}, [root]
+    while open_nodes:
+        node = open_nodes.pop()
+        for following, _ in node.next_functions:
+            if following is not None:
+                found.add((node, following))
+                if following not in visited and following not in stop:
+                    visited.add(following)
+                    open_nodes.append(following)
+    return found
+
+
+def check_rows_are_independent(
+    uses: Sequence[Use], logp: Tensor, weights: Tensor, trajectories: Tensor, layout: Layout
+) -> None:
+    """Refuse layers whose rows are not the trajectories, by one backward from every second trajectory only.
+
+    Args:
+        uses: what was recorded.
+        logp: differentiable.
+        weights: see `capture.backward`.
+        trajectories: the number of the trajectory each element of `logp` belongs to, in its shape.
+        layout: how rows are found.
+
+    Raises:
+        InexactError: a gradient arrived in the rows of other trajectories.
+    """
+
+    def check(use: Use) -> None:
+        assert use.gradient is not None
+        rows = layout.rows(use.gradient, use.shape)
+        if bool((rows[1::2].abs() > 0).any()):
+            raise InexactError(
+                f"trajectories influence each other in layer {use.layer.name!r}, or its first axis (shape "
+                f"{list(use.gradient.shape)}) is not the trajectory: their gradients cannot be told apart"
+            )
+        use.gradient = None
+
+    backward(uses, logp, torch.where(trajectories % 2 == 0, weights, 0.0), check, retain_graph=True)
