@@ -6,24 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from vcpo_bench.analysis.collapse import training_collapse_onset
+from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.analysis.results import Results
 
 GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
-
-
-def t_interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-    """Student-t interval of the mean over seeds; (NaN, NaN) with fewer than two finite values.
-
-    With three to six seeds a percentile bootstrap covers far less than it says; the t interval is wide and honest.
-    """
-    finite = values[np.isfinite(values)]
-    if finite.size < 2:
-        return (float("nan"), float("nan"))
-    half = stats.t.ppf(0.5 + level / 2, finite.size - 1) * finite.std(ddof=1) / np.sqrt(finite.size)
-    return (float(finite.mean() - half), float(finite.mean() + half))
 
 
 def cell_summary(results: Results) -> pd.DataFrame:
