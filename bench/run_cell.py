@@ -1,0 +1,124 @@
+"""Running one cell to its end: take up the checkpoint, train, save, finish. Nothing it raises reaches the grid."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+
+from vcpo_bench.bench.grid import PlannedCell
+from vcpo_bench.bench.provenance import provenance
+from vcpo_bench.bench.recorder import Recorder
+from vcpo_bench.bench.store import CellStore, write_json
+from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.methods import parse_method
+from vcpo_bench.records import CELL_FILE, RULES_VERSION
+
+CHECKPOINT_SECONDS = 5.0
+"""Time between checkpoints; what a kill costs at most. Bits do not depend on it."""
+PROGRESS_SECONDS = 0.3
+
+Emit = Callable[..., None]
+"""Sends one event of ``GridObserver``: its name, then its arguments."""
+
+
+def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit) -> str:
+    """Train a cell to its end, from its latest checkpoint if there is one.
+
+    Args:
+        cell: What to run.
+        cells_folder: ``cells`` of the results folder.
+        keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
+        emit: Receives ``started``, ``progress`` and ``ended``.
+
+    Returns:
+        The status the cell ended with.
+    """
+    store = CellStore(cells_folder, cell.key)
+    began = time.perf_counter()
+    with store.open():
+        emit("started", cell.key, cell.config.label, cell.config.steps)
+        try:
+            trainer = _resume(cell, store, emit)
+            _train(trainer, cell, store, keep_every, emit)
+            status, error = trainer.status, None
+            recorder, steps_done = trainer.recorder, trainer.step
+        except Exception:  # a failed cell is a row with its error; the others go on
+            status, error = "error", traceback.format_exc()
+            recorder, steps_done = _recorded(cell, store)
+        seconds = time.perf_counter() - began
+        with store.finish() as folder:
+            recorder.write(folder)
+            write_json(folder / CELL_FILE, _facts(cell, status, error, steps_done, seconds))
+    emit("ended", cell.key, status, seconds, _reason(status, error))
+    return status
+
+
+def _resume(cell: PlannedCell, store: CellStore, emit: Emit) -> Trainer:
+    trainer = Trainer(cell.config)
+    checkpoint = store.latest_checkpoint()
+    if checkpoint is None:
+        return trainer
+    try:
+        trainer.load(checkpoint)
+    except (OSError, ValueError, KeyError, SafetensorError) as problem:
+        aside = store.set_checkpoint_aside(checkpoint)
+        emit("message", f"{cell.config.label}: damaged checkpoint set aside as {aside.name} ({problem}); starting over")
+        return Trainer(cell.config)
+    return trainer
+
+
+def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit) -> None:
+    saved = told = time.perf_counter()
+    while not trainer.status:
+        reward, ess = trainer.advance()
+        now = time.perf_counter()
+        if keep_every and trainer.step % keep_every == 0:
+            store.keep(trainer.step, trainer.save)
+        if now - saved > CHECKPOINT_SECONDS and not trainer.status:
+            with store.checkpoint(trainer.step) as folder:
+                trainer.save(folder)
+            saved = time.perf_counter()
+        if now - told > PROGRESS_SECONDS:
+            emit("progress", cell.key, trainer.step, reward, ess)
+            told = now
+
+
+def _recorded(cell: PlannedCell, store: CellStore) -> tuple[Recorder, int]:
+    """The tables up to the last checkpoint that can be read, for a cell that failed."""
+    recorder = Recorder(cell.config.record)
+    checkpoint = store.latest_checkpoint()
+    if checkpoint:
+        try:
+            recorder.read(checkpoint)
+        except (OSError, ValueError):
+            return Recorder(cell.config.record), 0
+    return recorder, recorder.updates
+
+
+def _facts(cell: PlannedCell, status: str, error: str | None, steps_done: int, seconds: float) -> dict[str, Any]:
+    return {
+        "key": cell.key,
+        "config": cell.config.model_dump(),
+        "control": cell.control,
+        "status": status,
+        "reason": _reason(status, error),
+        "error": error,
+        "steps_done": steps_done,
+        "rules_version": RULES_VERSION,
+        "method_version": parse_method(cell.config.method).version,
+        "seconds": seconds,
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "provenance": provenance(),
+    }
+
+
+def _reason(status: str, error: str | None) -> str:
+    if error:
+        return error.strip().splitlines()[-1]
+    return "three updates in a row had evidence that was not finite" if status == "nan" else ""

@@ -1,0 +1,64 @@
+"""Running a grid: only what is missing, nothing finished lost, one writer per folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vcpo_bench.bench.grid import PlannedCell
+from vcpo_bench.bench.observe import GridObserver
+from vcpo_bench.bench.pool import CellJob, run_jobs
+from vcpo_bench.bench.store import ResultsFolder
+from vcpo_bench.errors import DamagedResultError
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a grid is run; none of this changes a number.
+
+    Attributes:
+        out: Results folder.
+        jobs: Worker processes.
+        wait: Queue behind another run on the folder instead of refusing.
+        keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
+    """
+
+    out: Path
+    jobs: int
+    wait: bool = False
+    keep_every: int = 0
+
+
+def default_jobs() -> int:
+    """One worker per core this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
+    """Run the cells of a grid that have not ended yet.
+
+    Returns:
+        How many failed.
+
+    Raises:
+        UsageError: The folder cannot be used, or another process is writing it.
+    """
+    folder = ResultsFolder(options.out)
+    with folder.locked(options.wait):
+        folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
+        missing = [cell for cell in cells if _missing(folder, cell, observer)]
+        observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
+        jobs = [CellJob(cell, folder.cells, options.keep_every) for cell in missing]
+        return run_jobs(jobs, options.jobs, observer)
+
+
+def _missing(folder: ResultsFolder, cell: PlannedCell, observer: GridObserver) -> bool:
+    """Whether the cell must run: not ended, failed, or damaged (then it is set aside, and said)."""
+    try:
+        return folder.status(cell.key) in (None, "error")
+    except DamagedResultError as problem:
+        aside = folder.set_aside(cell.key)
+        observer.message(f"{problem}; set aside as {aside}, and the cell runs again")
+        return True

@@ -1,0 +1,71 @@
+"""Log-probabilities of responses under a policy, with gradients, and the statistics that some methods ask for."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.policy import Policy
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a policy says about given responses. Tokens outside the mask are exactly 0 everywhere.
+
+    Attributes:
+        logp: [B, T] log-probability of each response token, differentiable.
+        distribution: [B, T, V] log-probability of every token at each place, differentiable (not masked).
+        mask: bool [B, T], True where a token carries loss.
+    """
+
+    logp: Tensor
+    distribution: Tensor
+    mask: Tensor
+
+    @cached_property
+    def entropy(self) -> Tensor:
+        """[B, T] entropy of the distribution each token was drawn from, in nats; without gradient."""
+        with torch.no_grad():
+            return self.differentiable_entropy()
+
+    @cached_property
+    def sum_pi_sq(self) -> Tensor:
+        """[B, T] sum over the vocabulary of squared probabilities (1 minus Gini-Simpson); without gradient."""
+        with torch.no_grad():
+            squares: Tensor = (2 * self.distribution).exp().sum(-1)
+            return torch.where(self.mask, squares, 0.0)
+
+    def differentiable_entropy(self) -> Tensor:
+        """[B, T] the entropy again, with gradient: for entropy bonuses."""
+        entropy: Tensor = -(self.distribution.exp() * self.distribution).sum(-1)
+        return torch.where(self.mask, entropy, 0.0)
+
+
+def score(policy: Policy, prompts: Tensor, responses: Tensor, mask: Tensor) -> Scores:
+    """Score responses, at temperature 1 and without truncation.
+
+    With one prompt per response row the whole sequences go through the policy and each module is called once, with one
+    trajectory per row (what hooks for per-trajectory gradients need). With fewer prompts, each is computed once for its
+    group, which is faster and equal up to rounding.
+
+    Args:
+        policy: the policy; gradients reach it through the result unless gradients are off.
+        prompts: int64 [P, Lp], P dividing B: the responses of one prompt are consecutive.
+        responses: int64 [B, T].
+        mask: bool [B, T], True where the token carries loss.
+
+    Returns:
+        The scores; rows in the order given.
+    """
+    B = len(responses)
+    P, Lp = prompts.shape
+    last = prompts[:, -1:].repeat_interleave(B // P, 0)
+    inputs = torch.cat([last, responses[:, :-1]], dim=1)
+    if P == B:
+        hidden = policy.hidden(torch.cat([prompts[:, :-1], inputs], dim=1))[:, Lp - 1 :]
+    else:
+        hidden = policy.hidden_after(prompts[:, :-1], inputs)
+    distribution = policy.head(hidden).log_softmax(-1)
+    logp = distribution.gather(-1, responses.unsqueeze(-1)).squeeze(-1)
+    return Scores(torch.where(mask, logp, 0.0), distribution, mask)

@@ -1,0 +1,165 @@
+"""The command line: wiring between the rooms, no logic of its own. Heavy imports happen inside the commands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vcpo_bench.errors import VcpoBenchError
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.grid import PlannedCell
+
+app = typer.Typer(
+    name="vcpo-bench",
+    help="Which stabilizer survives at your policy lag, why a run collapsed, and whether you could have known.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+DEFAULT_OUT = Path("results/default")
+
+Grid = "What to compare (lists make axes)"
+How = "How to run it"
+
+
+@app.command(
+    epilog="Examples:  vcpo-bench run --methods vcpo,clip,vespo --staleness 1,16,128  |  "
+    'vcpo-bench run --methods "clip,clip(high=0.28)" --staleness 16 --lr 1e-4,3e-4 --seeds 5'
+)
+def run(
+    methods: Annotated[str, typer.Option(help="Method expressions.", rich_help_panel=Grid)] = "vcpo,clip,vespo",
+    staleness: Annotated[str, typer.Option(help="Lags in optimizer updates.", rich_help_panel=Grid)] = "1,16,128",
+    seeds: Annotated[str, typer.Option(help="A count, or a list.", rich_help_panel=Grid)] = "3",
+    task: Annotated[str, typer.Option(help="Tasks (vcpo-bench ls tasks).", rich_help_panel=Grid)] = "chain",
+    lr: Annotated[str, typer.Option(help="Learning rates.", rich_help_panel=Grid)] = "3e-4",
+    steps: Annotated[int, typer.Option(help="Optimizer updates.", rich_help_panel=Grid)] = 300,
+    prompts: Annotated[int, typer.Option(help="Prompts per update.", rich_help_panel=Grid)] = 16,
+    responses: Annotated[int, typer.Option(help="Responses per prompt.", rich_help_panel=Grid)] = 8,
+    record: Annotated[str, typer.Option(help="basic, diagnostics or full.", rich_help_panel=Grid)] = "basic",
+    controls: Annotated[
+        bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
+    ] = True,
+    out: Annotated[Path, typer.Option(help="Results folder; a second run completes it.", rich_help_panel=How)] = (
+        DEFAULT_OUT
+    ),
+    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.", rich_help_panel=How)] = 0,
+    dry_run: Annotated[bool, typer.Option(help="Show the cells and a time estimate.", rich_help_panel=How)] = False,
+    wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.", rich_help_panel=How)] = False,
+    keep_checkpoints: Annotated[
+        str, typer.Option(help="Keep checkpoints, such as every=50.", rich_help_panel=How)
+    ] = "",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel=How)] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Scoreboard as JSON.", rich_help_panel=How)] = False,
+) -> None:
+    """Train every (method, lag, rate, task, seed) cell that is missing, then show the scoreboard."""
+    from vcpo_bench.bench import grid, options, run_grid
+    from vcpo_bench.reports.live import make_view
+
+    spec = grid.GridSpec(
+        methods=options.split_top_level(methods),
+        staleness=options.lags(staleness),
+        seeds=options.seeds(seeds),
+        tasks=options.split_top_level(task),
+        lrs=options.rates(lr),
+        steps=steps,
+        prompts=prompts,
+        responses=responses,
+        record=options.level(record),
+        controls=controls,
+    )
+    keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0
+    cells = grid.plan_grid(spec)
+    for warning in grid.lag_warnings(spec):
+        typer.echo(f"warning: {warning}", err=True)
+    workers = jobs or run_grid.default_jobs()
+    if dry_run:
+        _show_plan(cells, workers, out)
+        return
+    view = make_view(quiet or as_json)
+    try:
+        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every), view)
+    finally:
+        view.close()
+    _show(out, as_json)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
+    from vcpo_bench.bench.estimate import estimate
+    from vcpo_bench.bench.store import ended_keys
+
+    done = ended_keys(out)
+    missing = [cell for cell in cells if cell.key not in done]
+    for cell in cells:
+        note = "ended" if cell.key in done else "control" if cell.control else ""
+        typer.echo(f"{cell.config.label:60} {note}".rstrip())
+    seconds = estimate(missing, workers) if missing else 0.0
+    typer.echo(
+        f"{len(cells)} cells, {len(missing)} to run on {workers} workers: about {seconds / 60:.1f} minutes, "
+        "from updates just timed on this machine"
+    )
+
+
+@app.command()
+def show(
+    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show the scoreboard of a results folder and write its scoreboard.csv."""
+    _show(folder, as_json)
+
+
+def _show(folder: Path, as_json: bool) -> None:
+    from rich.console import Console
+
+    from vcpo_bench.analysis.results import load
+    from vcpo_bench.analysis.scoreboard import scoreboard, write_csv
+    from vcpo_bench.reports.terminal import scoreboard_table
+
+    results = load(folder)
+    for problem in results.problems:
+        typer.echo(f"warning: {problem}", err=True)
+    board = scoreboard(results)
+    write_csv(board, folder / "scoreboard.csv")
+    if as_json:
+        typer.echo(board.to_json(orient="records", indent=1))
+    else:
+        Console().print(scoreboard_table(board))
+
+
+def main() -> None:
+    """Run the command line; errors a user can cause are one line and exit code 2."""
+    import click
+
+    try:
+        code = app(standalone_mode=False)
+    except click.exceptions.Abort:
+        code = _interrupted()
+    except KeyboardInterrupt:
+        code = _interrupted()
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except VcpoBenchError as error:
+        typer.echo(f"error: {error}", err=True)
+        code = 2
+    except ValueError as error:
+        from vcpo_bench.methods.errors import MethodError  # loads torch: only once something went wrong
+
+        if not isinstance(error, MethodError):
+            raise
+        typer.echo(f"error: {error}", err=True)
+        code = 2
+    sys.exit(code or 0)
+
+
+def _interrupted() -> int:
+    typer.echo("interrupted: what has finished is kept; the same command goes on from here", err=True)
+    return 130

@@ -1,0 +1,185 @@
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.tasks import Task, get_task, task_names, task_types
+from vcpo_bench.errors import UsageError
+
+EXPRESSIONS = ["chain", "chain(n=5)", "walk", "walk(T=6)", "walk-eos"]
+
+
+def ones(*shape: int) -> Tensor:
+    return torch.ones(*shape, dtype=torch.bool)
+
+
+@pytest.fixture(params=EXPRESSIONS)
+def task(request: pytest.FixtureRequest) -> Task:
+    return get_task(request.param)
+
+
+def test_shapes_and_ranges(task: Task) -> None:
+    prompts = task.training_prompts(0, 0, 50)
+    assert prompts.shape == (50, task.prompt_length)
+    assert prompts.dtype == torch.int64
+    prompts, responses, mask = task.demonstrations(0, 0, 50)
+    assert responses.shape == mask.shape == (50, task.max_response)
+    assert mask.dtype == torch.bool
+    for tokens in (prompts, responses):
+        assert int(tokens.min()) >= 0
+        assert int(tokens.max()) < task.vocab_size
+    assert task.context == task.prompt_length + task.max_response
+
+
+def test_demonstrations_earn_the_reward_and_noise_does_not(task: Task) -> None:
+    demonstrations = task.demonstrations(0, 0, 300)
+    rewards = task.reward(*demonstrations)
+    assert rewards.dtype == torch.float64
+    assert rewards.eq(1).all()
+    noise = torch.randint(0, task.vocab_size, (300, task.max_response), generator=torch.Generator().manual_seed(0))
+    assert task.reward(demonstrations.prompts, noise, ones(*noise.shape)).mean() < 0.05
+
+
+def test_prompts_are_a_function_of_seed_and_batch(task: Task) -> None:
+    assert torch.equal(task.training_prompts(3, 1, 16), task.training_prompts(3, 1, 64)[:16])
+    assert not torch.equal(task.training_prompts(3, 1, 16), task.training_prompts(3, 2, 16))
+    assert not torch.equal(task.training_prompts(3, 1, 16), task.training_prompts(4, 1, 16))
+
+
+def test_held_out_prompts_are_fixed_and_apart(task: Task) -> None:
+    assert torch.equal(task.held_out(), task.held_out())
+    assert task.held_out().shape == (256, task.prompt_length)
+    assert not torch.equal(task.held_out(64), task.training_prompts(0, 0, 64))
+
+
+def test_one_prompt_serves_its_whole_group(task: Task) -> None:
+    prompts, responses, mask = task.demonstrations(0, 0, 4)
+    grouped = task.reward(prompts, responses.repeat_interleave(3, 0), mask.repeat_interleave(3, 0))
+    assert grouped.tolist() == [1.0] * 12
+    assert task.reward(prompts, responses.roll(1, 0), mask.roll(1, 0)).mean() < 1
+
+
+def test_canonical_names_the_task_again(task: Task) -> None:
+    again = get_task(task.canonical)
+    assert again.canonical == task.canonical
+    assert again.context == task.context
+
+
+def test_a_wrong_token_loses_the_reward(task: Task) -> None:
+    prompts, responses, mask = task.demonstrations(1, 0, 40)
+    spoiled = responses.clone()
+    spoiled[:, 1] = task.vocab_size - 1
+    assert task.reward(prompts, spoiled, mask).sum() < 8  # a few were that token already
+
+
+@pytest.mark.parametrize(
+    ("expression", "canonical"),
+    [
+        ("chain(12)", "chain"),
+        ("chain( n = 8 )", "chain(n=8)"),
+        ("chain(8)", "chain(n=8)"),
+        (" walk() ", "walk"),
+        ("walk(T=20)", "walk(T=20)"),
+        ("walk-eos", "walk-eos"),
+    ],
+)
+def test_canonical(expression: str, canonical: str) -> None:
+    assert get_task(expression).canonical == canonical
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("chian", "unknown task 'chian': did you mean chain"),
+        ("zzz", "unknown task 'zzz': tasks: chain, walk, walk-eos"),
+        ("", "is not of the form"),
+        ("chain(8", "is not of the form"),
+        ("chain(m=8)", "no parameter 'm'; its parameters: n"),
+        ("chain(n=x)", "n must be a whole number, not 'x'"),
+        ("chain(n=1.5)", "whole number, not '1.5'"),
+        ("chain(n=8,n=9)", "given twice"),
+        ("chain(0)", "n must be 1 to 64"),
+        ("chain(65)", "n must be 1 to 64"),
+        ("walk(T=4)", "T must be 5 to 64"),
+        ("walk-eos(5)", "walk-eos has no parameter '5'; its parameters: none"),
+    ],
+)
+def test_bad_expressions_are_one_clear_line(expression: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        get_task(expression)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_and_summaries() -> None:
+    assert task_names() == ["chain", "walk", "walk-eos"] == list(task_types())
+    assert all(kind.summary for kind in task_types().values())
+
+
+def test_chain_reward_and_rendering() -> None:
+    chain = get_task("chain(3)")
+    prompt, right, wrong = torch.tensor([[9, 2, 1]]), torch.tensor([[9, 1, 2]]), torch.tensor([[9, 1, 3]])
+    assert chain.reward(prompt, right, ones(1, 3)).tolist() == [1.0]
+    assert chain.reward(prompt, wrong, ones(1, 3)).tolist() == [0.0]
+    assert chain.render(prompt[0], wrong[0], ones(3)) == "921 -> 91[3]"
+
+
+def test_walk_rules() -> None:
+    walk = get_task("walk(T=5)")
+    prompt = torch.tensor([[2, 8, 10]])
+    cases = {
+        (3, 6, 2, 5, 8): 1.0,
+        (3, 6, 2, 5, 6): 0.0,
+        (4, 5, 1, 2, 8): 0.0,
+        (3, 6, 7, 8, 8): 0.0,
+        (3, 6, 7, 10, 8): 0.0,
+    }
+    for nodes, reward in cases.items():
+        assert walk.reward(prompt, torch.tensor([nodes]), ones(1, 5)).tolist() == [reward], nodes
+    assert walk.render(prompt[0], torch.tensor([3, 6, 8, 9, 10]), ones(5)) == "2 to 8: 2>3>6!8>9!:"
+
+
+@pytest.mark.parametrize("start", range(10))
+def test_every_goal_can_be_reached_in_the_shortest_walk(start: int) -> None:
+    nodes = {start}
+    for _ in range(5):
+        nodes = {(node + step) % 10 for node in nodes for step in (1, 3, 6)}
+    assert nodes == set(range(10))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reward"),
+    [
+        ([3, 6, 9, 11], 1.0),  # the shortest that counts: three steps and the end
+        ([3, 9, 11], 0.0),  # legal and at the goal, but too short
+        ([3, 6, 7, 11], 0.0),  # ends elsewhere
+        ([4, 5, 6, 9, 11], 0.0),  # the first step is not an edge
+        ([3, 6, 10, 9, 11], 0.0),  # the mark is not a node
+        ([11], 0.0),
+    ],
+)
+def test_walk_eos_rules(tokens: list[int], reward: float) -> None:
+    task = get_task("walk-eos")
+    response = torch.tensor([tokens + [11] * (24 - len(tokens))])
+    mask = torch.arange(24) < torch.tensor([[len(tokens)]])
+    assert task.reward(torch.tensor([[2, 9, 10]]), response, mask).tolist() == [reward]
+
+
+def test_walk_eos_without_an_end_earns_nothing() -> None:
+    task = get_task("walk-eos")
+    response = (2 + torch.arange(1, 25)).unsqueeze(0) % 10
+    assert task.reward(torch.tensor([[2, int(response[0, -1]), 10]]), response, ones(1, 24)).tolist() == [0.0]
+
+
+def test_walk_eos_demonstrations_have_every_length() -> None:
+    lengths = get_task("walk-eos").demonstrations(0, 0, 2000).mask.sum(1)
+    counts = lengths.bincount(minlength=25)
+    assert not counts[:4].any()
+    assert int(counts[4:].min()) > 2000 / 21 - 5 * math.sqrt(2000 / 21)
+
+
+def test_walk_eos_rendering() -> None:
+    task = get_task("walk-eos")
+    response = torch.tensor([3, 6, 9, 11] + [11] * 20)
+    assert task.render(torch.tensor([2, 9, 10]), response, torch.arange(24) < 4) == "2 to 9: 2>3>6>9."
