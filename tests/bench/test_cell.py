@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+
 from vcpo_bench.bench.cell import CellConfig, short_number
 from vcpo_bench.records import RULES_VERSION
 
