@@ -42,7 +42,7 @@ class Trainer:
     def __init__(self, config: CellConfig) -> None:
         self.config = config
         self.task = get_task(config.task)
-        self.policy = load_warm_start(self.task).policy
+        self.policy = load_warm_start(self.task)
         self.learner = Learner(
             self.policy, parse_method(config.method), config.lr, includes(config.record, "diagnostics")
         )
