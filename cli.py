@@ -103,7 +103,7 @@ def run(
     out: Annotated[Path, typer.Option(help="Results folder; a second run completes it.", rich_help_panel=How)] = (
         DEFAULT_OUT
     ),
-    jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0: one per core.", rich_help_panel=How)] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.", rich_help_panel=How)] = 0,
     dry_run: Annotated[bool, typer.Option(help="Show the cells and a time estimate.", rich_help_panel=How)] = False,
     wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.", rich_help_panel=How)] = False,
     keep_checkpoints: Annotated[
@@ -140,7 +140,7 @@ def run(
     cells = grid.plan_grid(spec)
     for warning in grid.lag_warnings(spec):
         typer.echo(f"warning: {warning}", err=True)
-    workers = jobs or run_grid.default_jobs()
+    workers = run_grid.worker_count(jobs)
     if dry_run:
         _show_plan(cells, workers, out)
         return
@@ -213,7 +213,7 @@ def demo(
     spec = grid.GridSpec(methods=("tis", "vcpo", "vespo"), staleness=(16,), seeds=(0,), steps=200, controls=False)
     view = make_view(quiet, Console())
     try:
-        run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.default_jobs()), view)
+        run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
     finally:
         view.close()
     typer.echo(curves(load(out)))
