@@ -99,6 +99,7 @@ def swatch(look: Look) -> Markup:
 
 
 _SHAPES = {
+    ".": "M15 6a2 2 0 1 0 4 0a2 2 0 1 0-4 0z",
     "o": "M13 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "s": "M13.5 2.5h7v7h-7z",
     "^": "M17 1.5l4.5 8h-9z",

@@ -61,6 +61,7 @@ class Plot:
         lines: the data.
         x_name, y_name: their names in the CSV.
         panels: a label per panel, in the order of ``figure.axes``.
+        rows: each line is a row of a heat map, from the top down.
         places: the x values stand at equal distances 0, 1, 2, ... in order, not where their size says.
     """
 
@@ -74,6 +75,7 @@ class Plot:
     y_name: str = "y"
     panels: list[str] = field(default_factory=list)
     places: bool = False
+    rows: bool = False
 
 
 def panel_grid(

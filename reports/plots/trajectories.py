@@ -56,6 +56,9 @@ QUANTITIES = (
     Quantity(
         "kl-steps", "kl_mu_theta_k3", "steps", "KL(mu || theta), k3", "How far is the policy from its data?", log=True
     ),
+    Quantity(
+        "log-weight-steps", "log_weight_max", "steps", "largest log-weight (nats)", "How heavy is the heaviest weight?"
+    ),
     Quantity("entropy-steps", "entropy", "steps", "entropy (nats/token)", "Does the policy lose its diversity?"),
     Quantity("step-scale-steps", "step_scale", "steps", "step scale", "How far does each method hold back its step?"),
 )
