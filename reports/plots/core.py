@@ -110,7 +110,7 @@ def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
     if line.low is not None and line.high is not None:
         band = axes.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.18, linewidth=0)
         band.set_gid(f"m{index}-band-{line.panel}")
-    every = max(line.x.size // 6, 1)
+    every = max(line.x.size // 5, 1)
     (drawn,) = axes.plot(
         line.x,
         line.y,
@@ -118,7 +118,7 @@ def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
         linestyle=style.dash,
         marker=style.marker,
         # Markers start at different places, so that lines on top of one another can still be told apart.
-        markevery=(index * max(every // 6, 1) % every, every),
+        markevery=(index * max(every // 5, 1) % every, every),
     )
     drawn.set_gid(f"m{index}-line-{line.panel}")
 
