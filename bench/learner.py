@@ -14,7 +14,6 @@ from vcpo_bench.bench.policy import Policy
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.scoring import Scores, score
 from vcpo_bench.bench.trajectories import Trajectories
-from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 
 GRAD_CLIP = 1.0
@@ -63,19 +62,11 @@ class Learner:
         lr: Learning rate of AdamW (0.9, 0.999, no weight decay) before the method's step scale.
         watch_gradient: Measure what needs the whole gradient of this step and the last.
         micro_batches: Passes a batch is cut into, along prompts; the update does not depend on it.
-
-    Raises:
-        UsageError: The method needs evidence that one update per batch cannot give.
     """
 
     def __init__(
         self, policy: Policy, method: Method, lr: float, watch_gradient: bool = False, micro_batches: int = 1
     ) -> None:
-        if "proximal_logp" in method.needs:
-            raise UsageError(
-                f"{method.canonical}: needs a proximal policy, but with one update per batch it equals the current one "
-                "and the ratio would always be 1; use anchor=behavior or a regime with several updates per batch"
-            )
         self.policy, self.method, self.lr, self.micro_batches = policy, method, lr, micro_batches
         self.optimizer = torch.optim.AdamW(policy.parameters(), lr=lr, weight_decay=0.0, fused=True)
         self.method_state: dict[str, Tensor] = {}
@@ -175,8 +166,8 @@ class Learner:
                 self._norms.assemble(row)
                 return
         sizes = [part.prompts.shape[0] for part in parts]
-        entropies = entropy.split(sizes) if entropy is not None else [None] * len(parts)
-        for part, piece, bonus in zip(parts, coefficients.split(sizes), entropies, strict=True):
+        entropies = torch.split(entropy, sizes) if entropy is not None else [None] * len(parts)
+        for part, piece, bonus in zip(parts, torch.split(coefficients, sizes), entropies, strict=True):
             _send(self._forward(part), piece.flatten(0, 1), bonus)
 
     def _watch(self) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from contextlib import AbstractContextManager
 from importlib import resources
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import matplotlib as mpl
 
@@ -26,7 +26,7 @@ OKABE_ITO = {
 }
 """The palette of Okabe and Ito (2008) less its black (that is :data:`INK`) and its yellow (too pale for a line)."""
 
-Dash = str | tuple[float, tuple[float, ...]]
+Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
 
 DASHES: tuple[Dash, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2, 2, 2, 2, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")

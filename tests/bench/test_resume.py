@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.trainer import Trainer
 
