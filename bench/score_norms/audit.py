@@ -24,7 +24,8 @@ def check_every_use_is_seen(model: nn.Module, uses: Sequence[Use], logp: Tensor)
     Raises:
         InexactError: there is such a parameter.
     """
-    seen = {pair for use in uses for pair in _edges(use.edge.node, set(use.behind))}
+    seen = {pair for use in uses for pair in _edges(use.path[0] if use.path else use.edge.node, set(use.behind))}
+    seen |= {pair for use in uses for pair in zip(use.path[1:], use.path, strict=False)}
     assert logp.grad_fn is not None
     behind = defaultdict(list)
     for user, node in _edges(logp.grad_fn, set()):
@@ -55,16 +56,15 @@ def _edges(root: Node, stop: set[Node]) -> set[tuple[Node, Node]]:
     return found
 
 
-def check_rows_are_independent(
-    uses: Sequence[Use], logp: Tensor, weights: Tensor, trajectories: Tensor, layout: Layout
-) -> None:
-    """Refuse layers whose rows are not the trajectories, by one backward from every second trajectory only.
+def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> None:
+    """Refuse layers whose rows are not the trajectories, by a backward from every second one, and from the others.
+
+    Both are needed: under a causal mask only the later trajectories of a packed row could see the earlier ones.
 
     Args:
         uses: what was recorded.
         logp: differentiable.
         weights: see `capture.backward`.
-        trajectories: the number of the trajectory each element of `logp` belongs to, in its shape.
         layout: how rows are found.
 
     Raises:
@@ -73,12 +73,14 @@ def check_rows_are_independent(
 
     def check(use: Use) -> None:
         assert use.gradient is not None
-        rows = layout.rows(use.gradient, use.shape)
-        if bool((rows[1::2].abs() > 0).any()):
+        rows = use.gradient if use.path else layout.rows(use.gradient, use.shape)
+        if bool((rows[1 - parity :: 2].abs() > 0).any()):
             raise InexactError(
                 f"trajectories influence each other in layer {use.layer.name!r}, or its first axis (shape "
                 f"{list(use.gradient.shape)}) is not the trajectory: their gradients cannot be told apart"
             )
         use.gradient = None
 
-    backward(uses, logp, torch.where(trajectories % 2 == 0, weights, 0.0), check, retain_graph=True)
+    trajectories = layout.trajectories(logp)
+    for parity in (0, 1):
+        backward(uses, logp, torch.where(trajectories % 2 == parity, weights, 0.0), check, retain_graph=True)

@@ -43,6 +43,7 @@ class Use:
         edge: the place in the autograd graph where the gradient of what it returned arrives.
         behind: the places in the graph where what it read came from; empty if nothing trainable comes before it.
         gradient: what arrived; None until then.
+        path: if the gradient is caught further on, the nodes from there back to what the layer returned.
     """
 
     layer: Layer
@@ -51,6 +52,7 @@ class Use:
     edge: GradientEdge
     behind: tuple[Node, ...]
     gradient: Tensor | None = None
+    path: tuple[Node, ...] = ()
 
 
 class Recorder:
@@ -88,15 +90,24 @@ class Recorder:
             self._recording = False
 
     @contextmanager
-    def replaying(self, complete: Callable[[Use], None]) -> Iterator[None]:
+    def replaying(self, complete: Callable[[Use], None]) -> Iterator[Callable[[Use], None]]:
         """Inside the block layers run only because checkpointing replays them: their uses get their inputs.
 
         Args:
             complete: called with a use that got its input.
+
+        Yields:
+            `complete`, made safe to run layers itself.
         """
-        self._recording, self._replay = False, complete
+
+        def alone(use: Use) -> None:
+            self._replay = None
+            complete(use)
+            self._replay = alone
+
+        self._recording, self._replay = False, alone
         try:
-            yield
+            yield alone
         finally:
             self._replay = None
 

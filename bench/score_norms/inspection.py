@@ -6,6 +6,7 @@ from typing import cast
 
 from torch import Tensor, nn
 
+from vcpo_bench.bench.score_norms.broadcast import BroadcastRule
 from vcpo_bench.bench.score_norms.capture import Layer
 from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
 from vcpo_bench.bench.score_norms.errors import InexactError
@@ -26,7 +27,7 @@ def layers_of(model: nn.Module) -> list[Layer]:
         InexactError: a layer is of a kind for which exactness is impossible.
     """
     layers, unknown = [], set()
-    for name, module in _owners(model, ""):
+    for module, name in {module: name for name, module in _owners(model, "")}.items():
         rule = rule_for(module)
         if rule is None:
             unknown.add(type(module).__name__)
@@ -34,21 +35,50 @@ def layers_of(model: nn.Module) -> list[Layer]:
         layers.append(Layer(name, module, rule))
     if unknown:
         warnings.warn(
-            f"no score-norm rule for {', '.join(sorted(unknown))}: recomputed per trajectory with torch.func.vmap, which "
-            "is exact but slower",
+            f"no score-norm rule for {', '.join(sorted(unknown))}: recomputed per trajectory with torch.func.vmap, "
+            "which is exact but slower",
             stacklevel=3,
         )
     return layers
 
 
+def loose_parameters_of(model: nn.Module) -> list[Layer]:
+    """Parameters owned by a module that is made of layers itself, such as learned positions, each as a layer."""
+    return [
+        Layer(f"{name}.{key}".lstrip("."), module, BroadcastRule(parameter))
+        for name, module in _containers(model, "")
+        for key, parameter in module.named_parameters(recurse=False)
+        if parameter.requires_grad
+    ]
+
+
 def _owners(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
     """The smallest layers that own trainable parameters directly."""
-    if any(parameter.requires_grad for parameter in module.parameters(recurse=False)) or isinstance(module, WHOLE):
-        if any(parameter.requires_grad for parameter in module.parameters()):
-            yield name or "model", module
+    if not has_trainable(module):
         return
-    for child_name, child in module.named_children():
-        yield from _owners(child, f"{name}.{child_name}".lstrip("."))
+    if (has_trainable(module, recurse=False) and not is_container(module)) or isinstance(module, WHOLE):
+        yield name or "model", module
+    else:
+        for child_name, child in module.named_children():
+            yield from _owners(child, f"{name}.{child_name}".lstrip("."))
+
+
+def _containers(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
+    """The modules that contain layers and own parameters besides."""
+    if is_container(module):
+        yield name, module
+        for child_name, child in module.named_children():
+            yield from _containers(child, f"{name}.{child_name}".lstrip("."))
+
+
+def is_container(module: nn.Module) -> bool:
+    """Whether a module is made of layers that have trainable parameters."""
+    return not isinstance(module, WHOLE) and any(has_trainable(child) for child in module.children())
+
+
+def has_trainable(module: nn.Module, recurse: bool = True) -> bool:
+    """Whether a module (or, if `recurse`, anything in it) owns a parameter that is trained."""
+    return any(parameter.requires_grad for parameter in module.parameters(recurse))
 
 
 def rule_for(module: nn.Module) -> Rule | None:
@@ -82,12 +112,12 @@ def trainable(parameter: Tensor | nn.Module | None) -> nn.Parameter | None:
     return parameter if isinstance(parameter, nn.Parameter) and parameter.requires_grad else None
 
 
-def sites_of(layers: Sequence[Layer]) -> dict[Layer, str]:
-    """The group each layer belongs to: layers that share a parameter, named by joining their names with +."""
+def sites_of(layers: Sequence[Layer]) -> dict[str, str]:
+    """The group every layer name belongs to: layers that share a parameter, named by joining their names with +."""
     groups: list[list[Layer]] = []
     for layer in layers:
         own = set(layer.rule.parameters)
         touching = [group for group in groups if any(own.intersection(other.rule.parameters) for other in group)]
         groups = [group for group in groups if group not in touching]
         groups.append([*(member for group in touching for member in group), layer])
-    return {layer: "+".join(member.name for member in group) for group in groups for layer in group}
+    return {layer.name: "+".join(member.name for member in group) for group in groups for layer in group}

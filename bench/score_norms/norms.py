@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms.audit import check_every_use_is_seen, check_rows_are_independent
+from vcpo_bench.bench.score_norms.broadcast import with_broadcasts
 from vcpo_bench.bench.score_norms.capture import Recorder, Use, backward
 from vcpo_bench.bench.score_norms.errors import InexactError
-from vcpo_bench.bench.score_norms.inspection import layers_of, sites_of
+from vcpo_bench.bench.score_norms.inspection import layers_of, loose_parameters_of, sites_of
 from vcpo_bench.bench.score_norms.rows import Layout, Packed
 from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
 
@@ -36,7 +37,8 @@ class ScoreNorms:
     def __init__(self, model: nn.Module) -> None:
         self._model = model
         layers = layers_of(model)
-        self._sites = sites_of(layers)
+        self._loose = loose_parameters_of(model)
+        self._sites = sites_of([*layers, *self._loose])
         self._recorder = Recorder(layers)
         self._trainable = self._trainable_parameters()
         self._checked: set[tuple[str, ...]] = set()
@@ -82,12 +84,13 @@ class ScoreNorms:
         Raises:
             InexactError: nothing was recorded, or trajectories cannot be told apart; the message says where.
         """
-        uses = self._recorder.uses
+        uses: Sequence[Use] = self._recorder.uses
         if not uses or logp.grad_fn is None:
             raise InexactError("nothing was recorded: compute logp inside `with norms.record():`, with gradients on")
         weights = torch.ones_like(logp) if mask is None else mask.to(logp.dtype)
         layout = self._layout(uses, logp, segments)
-        self._check_once(uses, logp, weights, layout, segments)
+        uses = with_broadcasts(uses, self._loose, logp, layout)
+        self._check_once(uses, logp, weights, layout)
         self._collect(uses, logp, weights, layout, retain_graph)
         self._recorder.uses = []
         return torch.stack(list(self._layers.values())).sum(0)
@@ -156,32 +159,19 @@ class ScoreNorms:
         lengths = {use.shape[1:].numel() for use in uses if len(use.shape) > 1 and use.shape[0] == B}
         return Layout(B, lengths | {logp[0].numel()})
 
-    def _check_once(
-        self,
-        uses: Sequence[Use],
-        logp: Tensor,
-        weights: Tensor,
-        layout: Layout,
-        segments: Tensor | Sequence[Tensor] | None,
-    ) -> None:
+    def _check_once(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> None:
         """Audit the first batch whose layers are read in this way."""
-        kinds = tuple(layout.kind(use.shape) for use in uses)
-        if kinds in self._checked:
-            return
-        if segments is None:
-            trajectories = torch.arange(len(logp), device=logp.device).view(-1, *[1] * (logp.ndim - 1)).expand_as(logp)
-        else:
-            given = [segments] if isinstance(segments, Tensor) else segments
-            trajectories = next(each for each in given if each.shape == logp.shape)
-        check_every_use_is_seen(self._model, uses, logp)
-        check_rows_are_independent(uses, logp, weights, trajectories, layout)
-        self._checked.add(kinds)
+        kinds = tuple("broadcast" if use.path else layout.kind(use.shape) for use in uses)
+        if kinds not in self._checked:
+            check_every_use_is_seen(self._model, uses, logp)
+            check_rows_are_independent(uses, logp, weights, layout)
+            self._checked.add(kinds)
 
     def _collect(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout, retain_graph: bool) -> None:
         """Send the gradients back; settle each group of layers as soon as all its uses have both sides."""
         members: dict[str, list[Use]] = defaultdict(list)
         for use in uses:
-            members[self._sites[use.layer]].append(use)
+            members[self._sites[use.layer.name]].append(use)
         missing = Counter({site: len(group) for site, group in members.items()})
 
         def settle(site: str) -> None:
@@ -197,13 +187,13 @@ class ScoreNorms:
                     self._kept[site] = contribution
 
         def complete(use: Use) -> None:
-            site = self._sites[use.layer]
+            site = self._sites[use.layer.name]
             if use.inputs is not None and use.gradient is not None:
                 missing[site] -= 1
                 if not missing[site]:
                     settle(site)
 
-        with self._recorder.replaying(complete):
-            backward(uses, logp, weights, complete, retain_graph)
+        with self._recorder.replaying(complete) as arrived:
+            backward(uses, logp, weights, arrived, retain_graph)
         for site in list(members):
             settle(site)

@@ -48,6 +48,11 @@ class Layout:
             return x.flatten(1, len(shape) - 1)
         return x.reshape(self.count, -1, *x.shape[len(shape) :])
 
+    def trajectories(self, logp: Tensor) -> Tensor:
+        """The number of the trajectory that each element of `logp` belongs to, in its shape."""
+        numbers = torch.arange(len(logp), device=logp.device)
+        return numbers.view(-1, *[1] * (logp.ndim - 1)).expand_as(logp)
+
 
 class Packed(Layout):
     """Several trajectories share a row: each is gathered into a row of its own.
@@ -59,11 +64,19 @@ class Packed(Layout):
 
     def __init__(self, segments: Sequence[Tensor]) -> None:
         super().__init__(int(max(each.max() for each in segments)) + 1, ())
+        self.segments = segments
         self.indices = {each.numel(): _gathering(each.flatten(), self.count) for each in segments}
 
     def kind(self, shape: torch.Size) -> str:
         """See `Layout.kind`: here `packed`."""
         return "packed" if shape.numel() in self.indices else ""
+
+    def trajectories(self, logp: Tensor) -> Tensor:
+        """See `Layout.trajectories`."""
+        for each in self.segments:
+            if each.shape == logp.shape:
+                return each
+        raise InexactError(f"no segments have the shape {list(logp.shape)} of logp: give those of its positions, too")
 
     def rows(self, x: Tensor, shape: torch.Size, real: bool = True) -> Tensor:
         """See `Layout.rows`."""
