@@ -72,7 +72,9 @@ def _save_config(ctx: typer.Context, path: Path) -> None:
 
     flags = _flags(ctx.command)
     settings = {flag: ctx.params[p.name] for flag, p in flags.items()}
-    write_configuration(path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v != ""})
+    write_configuration(
+        path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v not in ("", None)}
+    )
 
 
 PRESETS = Path(__file__).parent / "configs"
@@ -97,6 +99,9 @@ def run(
     prompts: Annotated[int, typer.Option(help="Prompts per update.", rich_help_panel=Grid)] = 16,
     responses: Annotated[int, typer.Option(help="Responses per prompt.", rich_help_panel=Grid)] = 8,
     record: Annotated[str, typer.Option(help="basic, diagnostics or full.", rich_help_panel=Grid)] = "basic",
+    start: Annotated[
+        Path | None, typer.Option(help="Start policy (vcpo-bench warmup); default: the task's.", rich_help_panel=Grid)
+    ] = None,
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
@@ -133,6 +138,7 @@ def run(
         responses=responses,
         record=options.level(record),
         controls=controls,
+        start=start,
     )
     if save_config:
         _save_config(ctx, save_config)
