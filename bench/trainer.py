@@ -45,9 +45,8 @@ class Trainer:
         self.config = config
         self.task = get_task(config.task)
         self.policy = load_warm_start(self.task, start)
-        self.learner = Learner(
-            self.policy, parse_method(config.method), config.lr, includes(config.record, "diagnostics")
-        )
+        watch_gradient = includes(config.record, "diagnostics")
+        self.learner = Learner(self.policy, method or parse_method(config.method), config.lr, watch_gradient)
         self.schedule = Fifo(config.staleness)
         self.queue: dict[int, Trajectories] = {}
         self.recorder = Recorder(config.record)
