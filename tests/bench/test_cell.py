@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+
 from vcpo_bench.bench.cell import CellConfig, short_number
 from vcpo_bench.records import RULES_VERSION
 
@@ -36,6 +37,7 @@ def test_keys_are_those_of_the_golden_file() -> None:
         {"record": "full"},
         {"regime": "minibatch"},
         {"series": "ab"},
+        {"start": "cd"},
     ],
 )
 def test_every_field_moves_the_key(change: dict) -> None:

@@ -1,4 +1,5 @@
 import pytest
+
 from vcpo_bench.bench import options
 from vcpo_bench.errors import UsageError
 

@@ -1,4 +1,5 @@
 import pytest
+
 from vcpo_bench.bench.schedule import Fifo
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vcpo_bench.bench.step_metrics import kish_ess_ratio, lag_metrics, weight_metrics
 
 

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.store import CellStore, ResultsFolder, ended_keys, read_json, write_json
 from vcpo_bench.errors import DamagedResultError, UsageError
