@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -41,15 +42,29 @@ def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
     return (float(low), float(high))
 
 
-def paired_t(differences: ArrayLike) -> float:
-    """Two-sided p-value of the paired t test that the mean difference is 0; NaN with fewer than two differences."""
-    finite = _finite(differences)
-    if finite.size < 2:
-        return float("nan")
-    spread = finite.std(ddof=1)
-    if spread == 0:
-        return 1.0 if finite[0] == 0 else 0.0
-    return float(2 * stats.t.sf(abs(finite.mean()) / spread * np.sqrt(finite.size), finite.size - 1))
+def stratified_t(strata: Sequence[ArrayLike], level: float = 0.95) -> tuple[float, float, float, float]:
+    """Mean of the strata's means with a Student-t interval from the spread within strata, and its two-sided p
+    against 0.
+
+    Args:
+        strata: one array of (paired) differences per stratum; empty ones are left out.
+        level: of the interval.
+
+    Returns:
+        Estimate, low, high, p; the last three are NaN where a stratum has a single value.
+    """
+    kept = [values for values in map(_finite, strata) if values.size]
+    if not kept:
+        return (float("nan"),) * 4
+    mean = float(np.mean([values.mean() for values in kept]))
+    degrees = sum(values.size - 1 for values in kept)
+    if min(values.size for values in kept) < 2:
+        return (mean, float("nan"), float("nan"), float("nan"))
+    error = np.sqrt(sum(values.var(ddof=1) / values.size for values in kept)) / len(kept)
+    if error == 0:
+        return (mean, mean, mean, 1.0 if mean == 0 else 0.0)
+    half = float(stats.t.ppf(0.5 + level / 2, degrees) * error)
+    return (mean, mean - half, mean + half, float(2 * stats.t.sf(abs(mean) / error, degrees)))
 
 
 def sign_flip(differences: ArrayLike, seed: int = 0) -> float:

@@ -176,9 +176,9 @@ def _ess_sentences(table: pd.DataFrame) -> list[str]:
     if len(biased):
         row = biased.sort_values("limit").iloc[0]
         sentences.append(
-            f"A batch of {row['n']} overstates small ESS: with {row['method']} at lag {row['staleness']} Gaussian "
-            f"log-weights of the same variance have an ESS ratio of {row['limit']:.3f} in the limit and show "
-            f"{row['finite_batch']:.3f} in such a batch (more than a quarter off in {len(biased)} of {len(known)} groups)."
+            f"A batch of {row['n']} overstates small ESS by over 25% in {len(biased)} of {len(known)} groups. "
+            f"Worst: {row['method']} at lag {row['staleness']}, where Gaussian log-weights of the same variance have an "
+            f"ESS ratio of {row['limit']:.3f} in the limit and show {row['finite_batch']:.3f} in such a batch."
         )
     return sentences
 

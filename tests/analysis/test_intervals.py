@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vcpo_bench.analysis.intervals import holm, paired_t, seed_warning, sign_flip, t_interval, wilson
+from vcpo_bench.analysis.intervals import holm, seed_warning, sign_flip, stratified_t, t_interval, wilson
 
 
 def test_t_interval_against_its_formula():
@@ -26,12 +26,27 @@ def test_zero_of_n_bounds_the_rate_as_published():
     assert np.isnan(wilson(0, 0)).all()
 
 
-def test_paired_t_against_scipy():
+def test_stratified_t_of_one_stratum_is_the_paired_t_test():
     differences = [0.1, -0.05, 0.2, 0.15]
-    assert paired_t(differences) == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
-    assert np.isnan(paired_t([0.1]))
-    assert paired_t([0.0, 0.0]) == 1
-    assert paired_t([0.5, 0.5]) == 0
+    mean, low, high, p = stratified_t([differences])
+    assert mean == pytest.approx(0.1)
+    assert (low, high) == pytest.approx(t_interval(differences))
+    assert p == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
+
+
+def test_stratified_t_ignores_differences_between_strata():
+    rng = np.random.default_rng(3)
+    strata = [rng.normal(0.5, 0.05, 6), rng.normal(-0.3, 0.05, 6)]
+    mean, low, high, _ = stratified_t(strata)
+    assert mean == pytest.approx(0.1, abs=0.05)
+    assert high - low < 0.2 < np.ptp(t_interval(np.concatenate(strata)))
+
+
+def test_stratified_t_without_spread_or_values():
+    assert np.isnan(stratified_t([])).all()
+    assert np.isnan(stratified_t([[0.1], [0.2, 0.3]])[1:]).all()
+    assert stratified_t([[0.0, 0.0]])[3] == 1
+    assert stratified_t([[0.5, 0.5]])[3] == 0
 
 
 def test_sign_flip_is_exact_and_bounded():
@@ -43,7 +58,7 @@ def test_sign_flip_is_exact_and_bounded():
     )
     assert sign_flip([0.3, -0.1, 0.2, 0.25, 0.05]) == pytest.approx(against.pvalue)
     many = np.random.default_rng(0).normal(0.5, 1, 40)
-    assert sign_flip(many) == pytest.approx(paired_t(many), abs=0.01)
+    assert sign_flip(many) == pytest.approx(stratified_t([many])[3], abs=0.01)
 
 
 def test_holm_ignores_the_unknown():
