@@ -14,7 +14,6 @@ from vcpo_bench.bench.policy import Policy
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.scoring import Scores, score
 from vcpo_bench.bench.trajectories import Trajectories
-from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 
 GRAD_CLIP = 1.0
@@ -63,19 +62,11 @@ class Learner:
         lr: Learning rate of AdamW (0.9, 0.999, no weight decay) before the method's step scale.
         watch_gradient: Measure what needs the whole gradient of this step and the last.
         micro_batches: Passes a batch is cut into, along prompts; the update does not depend on it.
-
-    Raises:
-        UsageError: The method needs evidence that one update per batch cannot give.
     """
 
     def __init__(
         self, policy: Policy, method: Method, lr: float, watch_gradient: bool = False, micro_batches: int = 1
     ) -> None:
-        if "proximal_logp" in method.needs:
-            raise UsageError(
-                f"{method.canonical}: needs a proximal policy, but with one update per batch it equals the current one "
-                "and the ratio would always be 1; use anchor=behavior or a regime with several updates per batch"
-            )
         self.policy, self.method, self.lr, self.micro_batches = policy, method, lr, micro_batches
         self.optimizer = torch.optim.AdamW(policy.parameters(), lr=lr, weight_decay=0.0, fused=True)
         self.method_state: dict[str, Tensor] = {}
@@ -120,6 +111,12 @@ class Learner:
             seconds_update=perf_counter() - middle,
         )
 
+    def logp(self, batch: Trajectories) -> Tensor:
+        """``[P, G, T]`` log-probabilities of a batch under the current policy, without gradient."""
+        with torch.no_grad():
+            scored = score(self.policy, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+        return scored.logp.view(batch.mask.shape)
+
     def _forward(self, part: Trajectories) -> Scores:
         prompts = part.flat_prompts() if self._norms else part.prompts  # score norms need one trajectory per row
         return score(self.policy, prompts, part.responses.flatten(0, 1), part.mask.flatten(0, 1))
@@ -151,6 +148,7 @@ class Learner:
             reward=batch.reward,
             version=batch.version,
             now=now,
+            proximal_logp=batch.proximal_logp,
             reference_logp=reference,
             entropy=torch.cat([s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
             sum_pi_sq=torch.cat([s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,

@@ -23,6 +23,12 @@ class Rollout:
     logp: Tensor
     mask: Tensor
 
+    @classmethod
+    def empty(cls, rows: int, length: int, eos: int | None) -> "Rollout":
+        """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass."""
+        mask = torch.zeros(rows, length, dtype=torch.bool)
+        return cls(torch.full((rows, length), eos or 0), torch.zeros(rows, length), mask)
+
 
 def sample(
     policy: Policy, prompts: Tensor, uniforms: Tensor, eos: int | None = None, greedy: Tensor | None = None
@@ -40,14 +46,39 @@ def sample(
         Responses of length T, rows in the order of `uniforms`.
     """
     B, T = uniforms.shape
-    # made outside inference mode, so that the learner may save them for its backward pass
-    rollout = Rollout(torch.full((B, T), eos or 0), torch.zeros(B, T), torch.zeros(B, T, dtype=torch.bool))
+    rollout = Rollout.empty(B, T, eos)
     with torch.inference_mode():
         decoder = Decoder(policy, prompts, B, T)
-        token = prompts[:, -1].repeat_interleave(B // prompts.shape[0])
-        alive = torch.ones(B, dtype=torch.bool)
-        draws = uniforms.t().contiguous()
-        for t in range(T):
+        extend(rollout, decoder, prompts, uniforms, range(T), eos, greedy)
+    return rollout
+
+
+def extend(
+    rollout: Rollout,
+    decoder: Decoder,
+    prompts: Tensor,
+    uniforms: Tensor,
+    places: range,
+    eos: int | None = None,
+    greedy: Tensor | None = None,
+) -> None:
+    """Draw the tokens at ``places`` of every row, in place; the decoder has seen all before the last one.
+
+    Args:
+        rollout: drawn up to the first of the places.
+        decoder: at the position of the last token drawn.
+        prompts, uniforms, eos, greedy: as for `sample`.
+        places: consecutive token positions.
+    """
+    B = len(uniforms)
+    token = prompts[:, -1].repeat_interleave(B // prompts.shape[0])
+    alive = torch.ones(B, dtype=torch.bool)
+    if places.start:
+        token = rollout.responses[:, places.start - 1]
+        alive = rollout.mask[:, places.start - 1] & (token != eos if eos is not None else True)
+    draws = uniforms.t().contiguous()
+    with torch.inference_mode():
+        for t in places:
             logp = decoder.step(token).log_softmax(0)
             token = _inverse_cdf(logp, draws[t])
             if greedy is not None:
@@ -60,7 +91,6 @@ def sample(
                 alive = alive & (token != eos)
                 if not alive.any():
                     break
-    return rollout
 
 
 def _inverse_cdf(logp: Tensor, uniform: Tensor) -> Tensor:
