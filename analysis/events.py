@@ -179,9 +179,11 @@ def _curves(results: Results) -> Curves:
 
 
 def _verdicts(cells: pd.DataFrame, curves: Curves, rule: Rule) -> list[Event]:
-    none = (np.array([]), np.array([]))
-    pairs = zip(cells["key"], cells["status"], strict=True)
-    return [judge(*curves.get(key, none), status, rule) for key, status in pairs]
+    verdicts = []
+    for key, status in zip(cells["key"], cells["status"], strict=True):
+        steps, reward = curves.get(key, (np.array([]), np.array([])))
+        verdicts.append(judge(steps, reward, status, rule))
+    return verdicts
 
 
 def _down(values: NDArray[np.float64], best: NDArray[np.float64], rule: Rule) -> NDArray[np.bool_]:

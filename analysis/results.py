@@ -40,7 +40,8 @@ class Results:
             ``staleness``, ``lr``, ``seed``, ``steps``, ``prompts``, ``responses``, ``record``, ...), ``status``,
             ``reason``, ``error``, ``steps_done``, ``seconds``, ``rules_version``, ``method_version``, ``control``,
             ``partial``, ``provenance`` (a dict) and ``path`` (the folder that holds its tables).
-        problems: damaged or missing files, one sentence each. It grows while tables are read: they are read when asked.
+        problems: damaged or missing files, one sentence each. It grows while tables are read: they are read when
+            asked.
         notes: what a reader must know before comparing, such as a mix of rules versions.
     """
 
@@ -101,8 +102,8 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
 
     Args:
         folder: a folder as :mod:`vcpo_bench.records` describes it, or several.
-        include_partial: also read running or interrupted cells, from their newest checkpoint; their ``partial`` is True
-            and their ``status`` is ``"partial"``.
+        include_partial: also read running or interrupted cells, from their newest checkpoint; their ``partial`` is
+            True and their ``status`` is ``"partial"``.
 
     Raises:
         UsageError: a folder does not exist or holds no cells.

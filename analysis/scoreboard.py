@@ -6,24 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from vcpo_bench.analysis.collapse import training_collapse_onset
+from vcpo_bench.analysis.findings import GROUP
+from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.analysis.results import Results
-
-GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
-
-
-def t_interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-    """Student-t interval of the mean over seeds; (NaN, NaN) with fewer than two finite values.
-
-    With three to six seeds a percentile bootstrap covers far less than it says; the t interval is wide and honest.
-    """
-    finite = values[np.isfinite(values)]
-    if finite.size < 2:
-        return (float("nan"), float("nan"))
-    half = stats.t.ppf(0.5 + level / 2, finite.size - 1) * finite.std(ddof=1) / np.sqrt(finite.size)
-    return (float(finite.mean() - half), float(finite.mean() + half))
 
 
 def cell_summary(results: Results) -> pd.DataFrame:
@@ -63,11 +50,12 @@ def cell_summary(results: Results) -> pd.DataFrame:
 def scoreboard(results: Results) -> pd.DataFrame:
     """One row per task, method, regime, lag and learning rate, controls last.
 
-    Columns: the group (:data:`GROUP`); ``seeds`` (cells with an evaluation); ``final_reward``, ``best_reward`` with
-    ``_low`` and ``_high`` (95% Student-t interval over seeds; NaN for one seed; the best evaluation is optimistic: it
-    is the maximum of noisy values); ``final_greedy``; ``median_ess``; ``collapsed``, ``nan``, ``error``, ``partial``
-    counts of ``total`` cells; ``lag_mean`` and ``lag_max`` as realised. A cell that ended as nan or was stopped counts
-    with its last evaluation; one that ended in an error is counted but has no say in the rewards.
+    Columns: the group (:data:`findings.GROUP`); ``seeds`` (cells with an evaluation); ``final_reward``,
+    ``best_reward`` with ``_low`` and ``_high`` (95% Student-t interval over seeds; NaN for one seed; the best
+    evaluation is optimistic: it is the maximum of noisy values); ``final_greedy``; ``median_ess``; ``collapsed``,
+    ``nan``, ``error``, ``partial`` counts of ``total`` cells; ``lag_mean`` and ``lag_max`` as realised. A cell that
+    ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but has no say
+    in the rewards.
     """
     summary = cell_summary(results)
     rows = []

@@ -1,9 +1,9 @@
 """Pareto k-hat: how heavy is the upper tail of importance weights?
 
-The generalised Pareto fit is the profile method of Zhang and Stephens (2009) with the weak prior towards 1/2 of Vehtari
-et al. (arXiv 1507.02646). The input is the log-weight itself, not its negative: with the sign slipped, a disaster looks
-perfect. At mini-batch sizes the estimate is mostly noise and prior, so pool a window of updates and print n and
-the interval.
+The generalised Pareto fit is the profile method of Zhang and Stephens (2009) with the weak prior towards 1/2 of
+Vehtari et al. (arXiv 1507.02646). The input is the log-weight itself, not its negative: with the sign slipped, a
+disaster looks perfect. At mini-batch sizes the estimate is mostly noise and prior, so pool a window of updates and
+print n and the interval.
 """
 
 from __future__ import annotations

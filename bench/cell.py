@@ -51,7 +51,9 @@ class CellConfig(BaseModel):
     @property
     def label(self) -> str:
         """One line for people: ``vcpo lag 16 seed 0 chain lr 3e-4``, after the regime where it is not ``fifo``."""
-        regime = "" if self.regime == "fifo" else f"{self.regime if len(self.regime) < 40 else self.regime[:37] + '...'} "
+        regime = (
+            "" if self.regime == "fifo" else f"{self.regime if len(self.regime) < 40 else self.regime[:37] + '...'} "
+        )
         return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task} lr {short_number(self.lr)}"
 
     def key(self, method_version: int) -> str:

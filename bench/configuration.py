@@ -77,12 +77,15 @@ def _key(key: object, flags: Mapping[str, type], name: str) -> str:
 def _value(key: str, value: Any, flags: Mapping[str, type], name: str) -> Scalar:
     """The value as the flag takes it; a YAML list becomes a comma list."""
     wanted = flags[key]
+    truth = isinstance(value, bool)
+    if wanted is bool and truth:
+        return bool(value)
+    if wanted is int and isinstance(value, int) and not truth:
+        return value
     if wanted is str and isinstance(value, list) and all(isinstance(v, (str, int, float)) for v in value):
         return ",".join(map(str, value)) + ("," if len(value) == 1 else "")
-    if wanted is str and isinstance(value, (str, int, float)) and not isinstance(value, bool):
+    if wanted is str and isinstance(value, (str, int, float)) and not truth:
         return str(value)
-    if isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool)):
-        return value  # type: ignore[no-any-return]
     raise UsageError(f"--config {name}: {key}: {value!r} is not what --{key} takes")
 
 

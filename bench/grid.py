@@ -93,6 +93,11 @@ def _plan_cell(spec: GridSpec, method: str, lag: int, control: bool, task: str, 
         record=spec.record,
     )
     parsed = parse_method(method)
+    if "proximal_logp" in parsed.needs:
+        raise UsageError(
+            f"{method}: needs a proximal policy, but with one update per batch (--regime {spec.regime}) it equals the "
+            "current one, so the ratio would always be 1; use anchor=behavior"
+        )
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
     cost = spec.prompts * spec.responses * (spec.steps * per_update + 0.3 * lag)
     return PlannedCell(config, config.key(parsed.version), control, cost)

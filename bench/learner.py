@@ -173,8 +173,8 @@ class Learner:
                 self._norms.assemble(row)
                 return
         sizes = [part.prompts.shape[0] for part in parts]
-        entropies = entropy.split(sizes) if entropy is not None else [None] * len(parts)
-        for part, piece, bonus in zip(parts, coefficients.split(sizes), entropies, strict=True):
+        entropies = torch.split(entropy, sizes) if entropy is not None else [None] * len(parts)
+        for part, piece, bonus in zip(parts, torch.split(coefficients, sizes), entropies, strict=True):
             _send(self._forward(part), piece.flatten(0, 1), bonus)
 
     def _watch(self) -> tuple[float, float]:

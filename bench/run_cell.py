@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 from collections.abc import Callable
@@ -19,8 +20,8 @@ from vcpo_bench.bench.trainer import Trainer
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION
 
-CHECKPOINT_SECONDS = 5.0
-"""Time between checkpoints; what a kill costs at most. Bits do not depend on it."""
+CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
+"""Time between checkpoints; what a kill costs at most. Bits do not depend on it, so tests may shorten it."""
 PROGRESS_SECONDS = 0.3
 
 Emit = Callable[..., None]

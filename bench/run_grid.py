@@ -11,7 +11,7 @@ from vcpo_bench.bench.grid import PlannedCell
 from vcpo_bench.bench.observe import GridObserver
 from vcpo_bench.bench.pool import CellJob, run_jobs
 from vcpo_bench.bench.store import ResultsFolder
-from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.errors import DamagedResultError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,16 @@ class RunOptions:
     keep_every: int = 0
 
 
-def default_jobs() -> int:
-    """One worker per core this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def worker_count(asked: int) -> int:
+    """Worker processes for ``--jobs``: 0 means one per core this process may use.
+
+    Raises:
+        UsageError: The number is negative.
+    """
+    if asked < 0:
+        raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return asked or cores or 1
 
 
 def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:

@@ -17,17 +17,19 @@ class Rollout:
         responses: int64 [B, T]; after the end of a response, padding with the end token.
         logp: float32 [B, T] log-probability of each token under the policy that drew it, 0 at padding.
         mask: bool [B, T], True up to and including the end token.
+        entropy: float32 [B, T] entropy in nats of the distribution each token was drawn from, 0 at padding.
     """
 
     responses: Tensor
     logp: Tensor
     mask: Tensor
+    entropy: Tensor
 
     @classmethod
     def empty(cls, rows: int, length: int, eos: int | None) -> "Rollout":
         """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass."""
-        mask = torch.zeros(rows, length, dtype=torch.bool)
-        return cls(torch.full((rows, length), eos or 0), torch.zeros(rows, length), mask)
+        zeros = torch.zeros(2, rows, length)
+        return cls(torch.full((rows, length), eos or 0), zeros[0], torch.ones(rows, length).bool(), zeros[1])
 
 
 def sample(
@@ -49,7 +51,7 @@ def sample(
     rollout = Rollout.empty(B, T, eos)
     with torch.inference_mode():
         decoder = Decoder(policy, prompts, B, T)
-        extend(rollout, decoder, prompts, uniforms, range(T), eos, greedy)
+    extend(rollout, decoder, prompts, uniforms, range(T), eos, greedy)
     return rollout
 
 
@@ -62,38 +64,40 @@ def extend(
     eos: int | None = None,
     greedy: Tensor | None = None,
 ) -> None:
-    """Draw the tokens at ``places`` of every row, in place; the decoder has seen all before the last one.
+    """Draw the tokens at consecutive `places` of every row, in place; the decoder has seen all before the last one.
 
-    Args:
-        rollout: drawn up to the first of the places.
-        decoder: at the position of the last token drawn.
-        prompts, uniforms, eos, greedy: as for `sample`.
-        places: consecutive token positions.
+    Prompts, uniforms, eos and greedy are those of `sample`.
     """
-    B = len(uniforms)
-    token = prompts[:, -1].repeat_interleave(B // prompts.shape[0])
-    alive = torch.ones(B, dtype=torch.bool)
     if places.start:
         token = rollout.responses[:, places.start - 1]
-        alive = rollout.mask[:, places.start - 1] & (token != eos if eos is not None else True)
+    else:
+        token = prompts[:, -1].repeat_interleave(len(uniforms) // prompts.shape[0])
     draws = uniforms.t().contiguous()
     with torch.inference_mode():
         for t in places:
             logp = decoder.step(token).log_softmax(0)
-            token = _inverse_cdf(logp, draws[t])
+            p = logp.exp()
+            token = _inverse_cdf(p, draws[t])
             if greedy is not None:
                 token = torch.where(greedy, logp.argmax(0), token)
-            chosen = logp.gather(0, token.unsqueeze(0)).squeeze(0)
-            if eos is not None:
-                token, chosen = token.where(alive, eos), chosen.where(alive, 0.0)
-            rollout.responses[:, t], rollout.logp[:, t], rollout.mask[:, t] = token, chosen, alive
-            if eos is not None:
-                alive = alive & (token != eos)
-                if not alive.any():
-                    break
+            rollout.logp[:, t] = logp.gather(0, token.unsqueeze(0)).squeeze(0)
+            rollout.entropy[:, t] = -(p * logp).sum(0)
+            rollout.responses[:, t] = token
+            if eos is not None and _end(rollout, t, eos):
+                break
 
 
-def _inverse_cdf(logp: Tensor, uniform: Tensor) -> Tensor:
+def _end(rollout: Rollout, t: int, eos: int) -> bool:
+    """Turn step t of the responses that had ended into padding; whether every response has ended now."""
+    alive = rollout.mask[:, t]
+    rollout.responses[:, t].masked_fill_(~alive, eos)
+    rollout.logp[:, t] *= alive
+    rollout.entropy[:, t] *= alive
+    rollout.mask[:, t + 1 :] = (alive & (rollout.responses[:, t] != eos)).unsqueeze(1)
+    return not rollout.mask[:, -1].any()
+
+
+def _inverse_cdf(p: Tensor, uniform: Tensor) -> Tensor:
     """The first token of each column of [V, B] whose cumulative probability exceeds uniform * total -> int64 [B]."""
-    cdf = logp.double().exp_().cumsum(0)
+    cdf = p.double().cumsum(0)
     return (cdf[:-1] <= uniform * cdf[-1]).sum(0)

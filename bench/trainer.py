@@ -7,7 +7,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -127,4 +126,3 @@ class Trainer:
             state.setdefault(int(index), {})[key] = tensor
         groups = self.learner.optimizer.state_dict()["param_groups"]
         self.learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
-

@@ -21,7 +21,7 @@ class Trajectories:
         mask: ``[P, G, T]`` bool, True where the policy generated the token.
         reward: ``[P, G]`` float64, one scalar per trajectory.
         version: ``[P, G, T]`` int64, optimizer updates seen by the weights that sampled each token.
-        proximal_logp: ``[P, G, T]`` float32 under the policy at the first update on the rollout; only where there is one.
+        proximal_logp: ``[P, G, T]`` float32 under the policy at the first update on the rollout, where wanted.
         origin: ``[P, 2]`` int64 batch and group each prompt came from; None where all are batch ``index`` in order.
         seconds: ``[P, G, 2]`` float64 time each trajectory spent in flight and in the queue; only where time is real.
     """

@@ -16,7 +16,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from vcpo_bench.reports.progress import FAILED, GridProgress, duration
+from vcpo_bench.reports.progress import FAILED, GridProgress
+from vcpo_bench.reports.words import duration
 
 Clock = Callable[[], float]
 

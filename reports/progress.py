@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from vcpo_bench.reports.words import duration
+
 FAILED = "error"
 """The status counted as failed. ``nan`` and ``stopped_by`` are results: the method's doing, not a broken run."""
 
@@ -120,11 +122,3 @@ class GridProgress:
         if left is not None and (self.running or self.left):
             parts.append(f"about {duration(left)} left")
         return ", ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """A length of time a person reads at a glance: ``8 s``, ``3 min``, ``2 h 05 min``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

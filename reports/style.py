@@ -6,7 +6,7 @@ import hashlib
 import re
 from contextlib import AbstractContextManager
 from importlib import resources
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import matplotlib as mpl
 
@@ -26,7 +26,7 @@ OKABE_ITO = {
 }
 """The palette of Okabe and Ito (2008) less its black (that is :data:`INK`) and its yellow (too pale for a line)."""
 
-Dash = str | tuple[float, tuple[float, ...]]
+Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
 
 DASHES: tuple[Dash, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2, 2, 2, 2, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
@@ -41,6 +41,7 @@ class Look(NamedTuple):
 
 
 _FIXED: dict[str, Look] = {
+    "runs that survived": Look("#7f7f7f", DASHES[0], "."),
     "reinforce": Look(INK, DASHES[2], "X"),
     "vcpo": Look(OKABE_ITO["blue"], DASHES[0], "o"),
     "vcpo(baseline=group)": Look(OKABE_ITO["blue"], DASHES[1], "P"),
@@ -54,6 +55,10 @@ _FIXED: dict[str, Look] = {
     "token-tis": Look(OKABE_ITO["sky"], DASHES[0], ">"),
     "mis": Look(OKABE_ITO["sky"], DASHES[3], "P"),
 }
+
+
+SURVIVORS = "runs that survived"
+"""Name of the reference line that is drawn beside the methods where failed runs are compared with the others."""
 
 
 def look(method: str) -> Look:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
-
 MISSING = "\u2013"
 """What stands where there is no number."""
 
@@ -23,7 +21,7 @@ def rate(value: object) -> str:
 
 def number(value: float | None, digits: int = 3) -> str:
     """A quantity with ``digits`` decimals, or scientific where that would hide it; a dash when there is none."""
-    if value is None or pd.isna(value):
+    if value is None or math.isnan(value):
         return MISSING
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
@@ -32,9 +30,17 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
+def fixed(value: float | None, digits: int = 2) -> str:
+    """A quantity with exactly ``digits`` decimals, as differences and rewards are read; a dash when there is none."""
+    if value is None or not math.isfinite(value):
+        return number(value)
+    text = f"{value:.{digits}f}"
+    return text.replace("-", MINUS, 1) if float(text) else text.lstrip("-")
+
+
 def interval(low: float, high: float, digits: int = 2) -> str:
     """``[0.51, 0.66]``, or nothing where there is no interval."""
-    return "" if pd.isna(low) or pd.isna(high) else f"[{number(low, digits)}, {number(high, digits)}]"
+    return "" if math.isnan(low) or math.isnan(high) else f"[{fixed(low, digits)}, {fixed(high, digits)}]"
 
 
 def count(number_of: int, noun: str) -> str:
@@ -45,3 +51,11 @@ def count(number_of: int, noun: str) -> str:
 def listing(words: list[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+def duration(seconds: float) -> str:
+    """A length of time a person reads at a glance: ``8 s``, ``3 min``, ``2 h 05 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -77,12 +77,12 @@ def _read_trace(text: str) -> tuple[int, ...]:
     return lags
 
 
-_COMMON = {
+_COMMON: dict[str, Option] = {
     "publish_every": _whole(1, 1),
     "engine_noise": Option("off", "off | bf16 | int8 | a standard deviation in nats", _read_noise),
 }
 
-OPTIONS: Mapping[str, Mapping[str, Option]] = {
+OPTIONS: dict[str, dict[str, Option]] = {
     "fifo": {"fill": _word("ramp", "hold")},
     "minibatch": {"epochs": _whole(1, 1)},
     "inflight": {"every": _whole(0, 0), "cache": _word("keep", "recompute")},

@@ -145,10 +145,10 @@ class Generator:
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything in flight, for a checkpoint."""
-        found = {}
+        found: dict[str, Tensor] = {}
         for batch, draft in self.drafts.items():
             named = {"version": draft.version, "responses": draft.rollout.responses, "logp": draft.rollout.logp}
-            named |= {"mask": draft.rollout.mask}
+            named |= {"mask": draft.rollout.mask, "entropy": draft.rollout.entropy}
             if draft.decoder is not None:
                 named |= {f"cache{layer}": cache for layer, cache in enumerate(draft.decoder.caches)}
                 named["position"] = torch.tensor(draft.decoder.position)
@@ -162,7 +162,7 @@ class Generator:
             named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
             draft = self._draft(batch, len(named["version"]) // self.config.responses)
             draft.version = named["version"]
-            draft.rollout = Rollout(named["responses"], named["logp"], named["mask"])
+            draft.rollout = Rollout(named["responses"], named["logp"], named["mask"], named["entropy"])
             draft.missing = int((draft.version < 0).sum())
             if "position" in named:
                 with torch.inference_mode():

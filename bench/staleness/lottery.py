@@ -89,7 +89,9 @@ class Lottery(StalenessSchedule):
 
     def _draw(self, update: int) -> NDArray[np.int64]:
         if self.trace.size:
-            lags: NDArray[np.int64] = self.trace[np.arange(update * self.draws, (update + 1) * self.draws) % self.trace.size]
+            lags: NDArray[np.int64] = self.trace[
+                np.arange(update * self.draws, (update + 1) * self.draws) % self.trace.size
+            ]
             return lags
         uniform = uniforms(self.shape.seed, "lag", update, self.draws, 1)[:, 0]
         return np.minimum(np.searchsorted(self.cumulative, uniform, side="right"), self.staleness)

@@ -10,7 +10,7 @@ from vcpo_bench.errors import UsageError
 
 
 class Minibatch(StalenessSchedule):
-    """A rollout of M batches from one policy feeds N = k + 1 = M x epochs updates, so the lag runs 0..k and starts over.
+    """A rollout of M batches from one policy feeds N = k + 1 = M x epochs updates: the lag runs 0..k, then restarts.
 
     Within an epoch the M P groups are shuffled (seeded) and cut into M updates. The proximal policy is the one at the
     first update on the rollout. (GRPO's minibatches and mu epochs; VESPO 2602.10693 with N = 8..64.)

@@ -4,7 +4,7 @@ import pytest
 
 from vcpo_bench.analysis.collapse import first_long_streak, trailing_mean, training_collapse_onset
 from vcpo_bench.analysis.results import load
-from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard, t_interval, write_csv
+from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard, write_csv
 
 
 def test_trailing_mean_of_short_prefixes_and_gaps():
@@ -32,12 +32,6 @@ def test_the_scoreboard_rule_finds_the_onset():
 def test_the_start_policy_counts_as_the_best_so_far():
     assert training_collapse_onset(np.full(200, 0.1)) is None
     assert training_collapse_onset(np.full(200, 0.1), 0.33) == 19
-
-
-def test_t_interval_against_its_formula():
-    low, high = t_interval(np.array([0.5, 0.6, 0.7]))
-    assert (low, high) == pytest.approx((0.6 - 4.302653 * 0.1 / 3**0.5, 0.6 + 4.302653 * 0.1 / 3**0.5), rel=1e-6)
-    assert np.isnan(t_interval(np.array([0.5]))).all()
 
 
 def test_scoreboard_of_known_curves(tmp_path, make_results):

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from vcpo_bench.reports.live import LiveView, PlainView, QuietView, make_view
-from vcpo_bench.reports.progress import GridProgress, duration
+from vcpo_bench.reports.progress import GridProgress
+from vcpo_bench.reports.words import duration
 
 CELLS = [("a", "vcpo lag 16 seed 0"), ("b", "clip lag 16 seed 0"), ("c", "[red]tis[/red] lag 1 seed 0")]
 
