@@ -50,7 +50,7 @@ app = typer.Typer(
 
 def _flags(command: Any) -> dict[str, Any]:
     """The long flags of a command, without dashes, and their parameters: what a configuration file may set."""
-    skipped = {"config", "save_config", "help", "dry_run"}
+    skipped = {"config", "save_config", "help", "dry_run", "plugin"}
     parameters = [p for p in command.params if p.name not in skipped]
     return {max(p.opts, key=len).lstrip("-"): p for p in parameters}
 
@@ -102,6 +102,9 @@ def run(
     start: Annotated[
         Path | None, typer.Option(help="Start policy (vcpo-bench warmup); default: the task's.", rich_help_panel=Grid)
     ] = None,
+    plugin: Annotated[
+        list[Path] | None, typer.Option(help="Python file with a method of your own.", rich_help_panel=Grid)
+    ] = None,
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
@@ -125,8 +128,12 @@ def run(
     from rich.console import Console
 
     from vcpo_bench.bench import grid, options, run_grid
+    from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.live import make_view
 
+    plugins = tuple(path.resolve() for path in plugin or [])
+    for path in plugins:
+        load_plugin(path)
     spec = grid.GridSpec(
         methods=options.split_top_level(methods),
         staleness=options.lags(staleness),
@@ -152,7 +159,7 @@ def run(
         return
     view = make_view(quiet or as_json, Console(stderr=as_json))
     try:
-        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every), view)
+        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every, plugins), view)
     finally:
         view.close()
     _show(out, as_json)
