@@ -200,9 +200,9 @@ def _show(folder: Path, as_json: bool) -> None:
     from vcpo_bench.reports.terminal import scoreboard_table
 
     results = load(folder)
-    for problem in results.problems:
-        typer.echo(f"warning: {problem}", err=True)
     board = scoreboard(results)
+    for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
+        typer.echo(f"warning: {problem}", err=True)
     write_csv(board, folder / "scoreboard.csv")
     if as_json:
         typer.echo(board.to_json(orient="records", indent=1))
@@ -235,13 +235,38 @@ def demo(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
-    html: Annotated[Path | None, typer.Option(help="File to write; default: report.html in the folder.")] = None,
+    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write; default: report.html in the folder.")] = None,
+    pdf: Annotated[Path | None, typer.Option(help="Also typeset a PDF to this file.")] = None,
+    partial: Annotated[bool, typer.Option(help="Also show cells that are still running.")] = False,
 ) -> None:
-    """Write the results as one offline HTML page."""
+    """Write the results as one offline HTML page, and as a PDF."""
     from vcpo_bench.reports.page import write_page
+    from vcpo_bench.reports.pdf import write_pdf
 
-    typer.echo(write_page(folder, html or folder / "report.html"))
+    sources = folders or [DEFAULT_OUT]
+    typer.echo(write_page(sources, html or sources[0] / "report.html", partial))
+    if pdf:
+        typer.echo(write_pdf(sources, pdf, partial))
+
+
+@app.command()
+def analyze(
+    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse or compare.")],
+    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the tables as CSV.")] = None,
+) -> None:
+    """Judge recorded results: findings in sentences, tables as CSV."""
+    from vcpo_bench.analysis.commands import run as run_analysis
+
+    findings = run_analysis(kind, folders or [DEFAULT_OUT])
+    for sentence in findings.text:
+        typer.echo(sentence)
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, table in findings.tables.items():
+            table.to_csv(out / f"{name}.csv", index=False)
+            typer.echo(f"table: {out / name}.csv")
 
 
 @app.command()
