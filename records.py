@@ -22,7 +22,7 @@ LAGS_FILE = "lags.parquet"
 SAMPLES_FILE = "samples.parquet"
 
 Status = Literal["completed", "nan", "stopped_by", "error"]
-"""How a cell ended. ``nan``: three updates in a row had non-finite evidence. Collapse is a judgement of ``analysis``."""
+"""How a cell ended. ``nan``: three updates in a row were not finite. Collapse is a judgement of ``analysis``."""
 
 Level = Literal["basic", "diagnostics", "full"]
 """How much is recorded; each level contains the one before."""
@@ -42,10 +42,24 @@ class Column(NamedTuple):
 
 STEPS: tuple[Column, ...] = (
     Column("step", "int", "updates", "basic", "index t of the update that turns theta_t into theta_{t+1}, from 0"),
-    Column("sampled_reward", "float", "reward", "basic", "mean reward of the batch that theta_t itself sampled at this step"),
+    Column(
+        "sampled_reward",
+        "float",
+        "reward",
+        "basic",
+        "mean reward of the newest complete batch: with fifo, the one theta_t itself sampled at this step",
+    ),
     Column("batch_reward", "float", "reward", "basic", "mean reward of the batch this update consumed"),
-    Column("ess_ratio", "float", "1/n..1", "basic", "Kish ESS of the raw sequence weights over the trajectories consumed"),
-    Column("ess_ratio_used", "float", "1/n..1", "basic", "the same of the weights the method really applied; null: no weight"),
+    Column(
+        "ess_ratio", "float", "1/n..1", "basic", "Kish ESS of the raw sequence weights over the trajectories consumed"
+    ),
+    Column(
+        "ess_ratio_used",
+        "float",
+        "1/n..1",
+        "basic",
+        "the same of the weights the method really applied; null: no weight",
+    ),
     Column("log_weight_max", "float", "nats", "basic", "largest sequence log-weight log pi(y|x) - log mu(y|x)"),
     Column("log_weight_q05", "float", "nats", "basic", "5% quantile of the sequence log-weights"),
     Column("log_weight_q25", "float", "nats", "basic", "25% quantile"),
@@ -53,25 +67,45 @@ STEPS: tuple[Column, ...] = (
     Column("log_weight_q75", "float", "nats", "basic", "75% quantile"),
     Column("log_weight_q95", "float", "nats", "basic", "95% quantile"),
     Column("log_weight_var", "float", "nats^2", "basic", "population variance of the sequence log-weights"),
-    Column("kl_mu_theta_k1", "float", "nats/token", "basic", "KL(mu || theta), estimator k1: mean of -l, l = log pi - log mu"),
+    Column(
+        "kl_mu_theta_k1",
+        "float",
+        "nats/token",
+        "basic",
+        "KL(mu || theta), estimator k1: mean of -l, l = log pi - log mu",
+    ),
     Column("kl_mu_theta_k3", "float", "nats/token", "basic", "KL(mu || theta), estimator k3: mean of e^l - 1 - l"),
     Column("entropy", "float", "nats/token", "basic", "mean entropy of the current policy on the consumed tokens"),
     Column("grad_norm", "float", "l2", "basic", "norm of the whole gradient before clipping"),
     Column("grad_norm_clipped", "float", "l2", "basic", "norm after clipping"),
     Column("step_scale", "float", "factor", "basic", "the method's multiplier of the learning rate"),
     Column("lr", "float", "1", "basic", "learning rate of this step: base x step_scale"),
-    Column("share_clipped", "float", "0..1", "basic", "share of tokens whose weight or surrogate was clipped or capped"),
+    Column(
+        "share_clipped", "float", "0..1", "basic", "share of tokens whose weight or surrogate was clipped or capped"
+    ),
     Column("share_masked", "float", "0..1", "basic", "share of tokens that a mask removed"),
     Column("lag_min", "int", "updates", "basic", "smallest lag of a trajectory's oldest token"),
     Column("lag_mean", "float", "updates", "basic", "mean lag over tokens"),
     Column("lag_max", "int", "updates", "basic", "largest lag of a trajectory's oldest token"),
+    Column("version_oldest", "int", "updates", "basic", "oldest version among the consumed tokens"),
+    Column("version_newest", "int", "updates", "basic", "newest version among the consumed tokens"),
+    Column("version_mean", "float", "updates", "basic", "mean version of the consumed tokens"),
+    Column("filling", "bool", "yes/no", "basic", "the pipeline is still filling: the lag is bounded by the run's age"),
     Column("length_mean", "float", "tokens", "basic", "mean number of loss-carrying tokens of a consumed trajectory"),
-    Column("nonfinite", "str", "field", "basic", "field of the evidence that was not finite (the step was skipped), or empty"),
+    Column(
+        "nonfinite",
+        "str",
+        "field",
+        "basic",
+        "field of the evidence that was not finite (the step was skipped), or empty",
+    ),
     Column("seconds_sample", "float", "s", "basic", "sampling of the batch of this step"),
     Column("seconds_score", "float", "s", "basic", "forward passes of the learner"),
     Column("seconds_update", "float", "s", "basic", "coefficients, backward passes and optimizer"),
     Column("seconds_record", "float", "s", "basic", "metrics and recording"),
-    Column("token_ess_ratio", "float", "1/n..1", "diagnostics", "Kish ESS of the token ratios over the tokens consumed"),
+    Column(
+        "token_ess_ratio", "float", "1/n..1", "diagnostics", "Kish ESS of the token ratios over the tokens consumed"
+    ),
     Column("grad_cosine", "float", "-1..1", "diagnostics", "cosine of this gradient and the previous one"),
     Column("head_grad_norm", "float", "l2", "diagnostics", "gradient norm of the output head alone"),
 )
@@ -88,6 +122,7 @@ LAGS: tuple[Column, ...] = (
     Column("step", "int", "updates", "basic", "update that consumed the trajectories"),
     Column("lag", "int", "updates", "basic", "update minus the version that sampled the trajectory's oldest token"),
     Column("trajectories", "int", "count", "basic", "how many consumed trajectories had that lag"),
+    Column("tokens", "int", "count", "basic", "how many consumed tokens had that lag themselves"),
 )
 
 SAMPLES: tuple[Column, ...] = (

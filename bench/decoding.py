@@ -25,7 +25,9 @@ class _Layer(NamedTuple):
 
 
 class Decoder:
-    """The state of decoding B responses: weights, key-value cache, position. Made anew when the weights change.
+    """The state of decoding B responses: weights, key-value cache, position.
+
+    When the weights change it is made anew, or told to `reload` them and go on with the cache of the old ones.
 
     Args:
         policy: the policy; its weights are read now.
@@ -57,6 +59,15 @@ class Decoder:
             cache[:, :, :, : self.position] = kept
         logits: Tensor = self.policy.head(self.policy.norm(x.squeeze(1)))
         return logits.t().repeat_interleave(group, -1)
+
+    @property
+    def room(self) -> int:
+        """Steps the cache has room for."""
+        return self.caches[0].shape[3] - self.position
+
+    def reload(self) -> None:
+        """Read the weights again and keep the cache: what is in it stays what the old weights saw."""
+        self.layers = [_prepare(block) for block in self.blocks]
 
     def keep(self, rows: Tensor) -> None:
         """Go on with some of the rows only, int64 [rows]; later steps take and return those, in that order."""

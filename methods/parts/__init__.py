@@ -1,1 +1,1 @@
-"""The parts of a stabilizer that have names in the literature."""
+"""The parts methods are assembled from; each file holds one slot's parts, found by listing this folder."""

@@ -1,0 +1,100 @@
+"""Each method at its best learning rate under an equal tuning budget, with tuning and test seeds kept apart.
+
+One learning rate ranks methods by who happens to be near its limit. So the seeds are split in two halves; the rate
+with the highest mean score on one half is tested on the other, and the other way round. Every seed gives one test
+score, at a rate that was chosen without it. All methods choose among the same rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+CONTEXT = ["task", "regime", "staleness"]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The outcome of tuning.
+
+    Attributes:
+        runs: one row per task, method, regime, lag and seed: the cell at the rate chosen without this seed, all its
+            columns, plus ``fold`` (which half the seed belongs to).
+        choices: one row per task, method, regime, lag and tested half: ``chosen_lr``, ``tuning_seeds``,
+            ``tuning_score``.
+        budget: learning rates every method could choose from, per task, regime and lag (``rates``, ``trials`` per
+            method).
+        notes: what limits the conclusion.
+    """
+
+    runs: pd.DataFrame
+    choices: pd.DataFrame
+    budget: pd.DataFrame
+    notes: list[str]
+
+
+def halves(seeds: Iterable[int]) -> dict[int, int]:
+    """Which half each seed belongs to: alternately in ascending order."""
+    return {seed: position % 2 for position, seed in enumerate(sorted(set(seeds)))}
+
+
+def tune(table: pd.DataFrame, column: str = "score") -> Tuned:
+    """Choose rates and collect the test scores.
+
+    Args:
+        table: cells as :attr:`vcpo_bench.analysis.scores.Scores.table`, without the synchronous ones.
+        column: which score decides.
+    """
+    runs, choices, budgets, notes = [], [], [], []
+    for context, cells in table.groupby(CONTEXT, sort=False):
+        place = dict(zip(CONTEXT, context, strict=True))
+        rates = _common_rates(cells)
+        seeds = halves(cells["seed"])
+        budgets.append(place | {"rates": rates, "trials": len(rates) * max(1, len(seeds) // 2)})
+        if len(rates) < cells["lr"].nunique():
+            notes.append(
+                f"{_name(place)}: only {len(rates)} of {cells['lr'].nunique()} rates were run by every method."
+            )
+        cells = cells[cells["lr"].isin(rates)].assign(fold=cells["seed"].map(seeds))
+        for method, own in cells.groupby("method", sort=False):
+            for tested in (0, 1):
+                choice = _choose(own[own["fold"] != tested], rates, column)
+                test = own[(own["fold"] == tested) & (own["lr"] == choice["chosen_lr"])]
+                if len(test):
+                    runs.append(test)
+                    choices.append(place | {"method": method, "tested_half": tested} | choice)
+    if table["lr"].nunique() == 1:
+        notes.append(
+            "Only one learning rate was run: nothing was tuned, and the ranking may be an accident of this rate."
+        )
+    if table["seed"].nunique() < 2:
+        notes.append("One seed cannot tune and test: no method is shown at a best rate.")
+    empty = pd.DataFrame(columns=[*table.columns, "fold"])
+    return Tuned(
+        pd.concat(runs, ignore_index=True) if runs else empty, pd.DataFrame(choices), pd.DataFrame(budgets), notes
+    )
+
+
+def _common_rates(cells: pd.DataFrame) -> list[float]:
+    """Rates that every method of this task and lag was run at."""
+    per_method = cells.groupby("method")["lr"].agg(set)
+    return sorted(set.intersection(*per_method))
+
+
+def _choose(cells: pd.DataFrame, rates: list[float], column: str) -> dict[str, object]:
+    """The best rate on the tuning seeds; with none of them, the only rate there is, or none."""
+    means = cells.groupby("lr")[column].mean().dropna()
+    if means.empty:
+        only = rates[0] if len(rates) == 1 else float("nan")
+        return {"chosen_lr": only, "tuning_seeds": 0, "tuning_score": float("nan")}
+    return {
+        "chosen_lr": float(means.index.to_numpy()[means.to_numpy().argmax()]),
+        "tuning_seeds": int(cells["seed"].nunique()),
+        "tuning_score": float(means.max()),
+    }
+
+
+def _name(place: dict[str, object]) -> str:
+    return f"{place['task']} at lag {place['staleness']} ({place['regime']})"

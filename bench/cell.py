@@ -1,0 +1,86 @@
+"""A cell: one training run, fully described by its configuration, and the key under which its results are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vcpo_bench.records import RULES_VERSION, Level
+
+NUMERIC_BACKEND = "torch-cpu-float32"
+"""What computes the numbers. Two backends give different bits, hence different keys."""
+
+
+class CellConfig(BaseModel):
+    """Everything that changes the numbers or the records of one training run. Immutable.
+
+    Attributes:
+        method: Canonical method expression (``Method.canonical``).
+        staleness: Largest lag k, in optimizer updates.
+        seed: Seed of every random stream of the run.
+        task: Canonical task expression.
+        regime: How the lag comes about: canonical regime expression.
+        lr: Learning rate of AdamW before the method's step scale.
+        steps: Optimizer updates.
+        prompts: Prompts per update (P).
+        responses: Responses per prompt (G).
+        eval_every: Updates between two evaluations on the held-out prompts.
+        record: How much is recorded.
+        series: Key of the cell whose step scales an ``lr-matched`` or ``lr-shuffled`` control borrows, else empty.
+        start: Hash of the file with the start policy; empty: the one that ships with the task.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    method: str
+    staleness: int = Field(ge=0)
+    seed: int = Field(ge=0)
+    task: str = "chain"
+    regime: str = "fifo"
+    lr: float = Field(default=3e-4, gt=0)
+    steps: int = Field(default=300, ge=1)
+    prompts: int = Field(default=16, ge=1)
+    responses: int = Field(default=8, ge=1)
+    eval_every: int = Field(default=10, ge=1)
+    record: Level = "basic"
+    series: str = ""
+    start: str = ""
+
+    @property
+    def label(self) -> str:
+        """One line for people: ``vcpo lag 16 seed 0 chain lr 3e-4``, after the regime where it is not ``fifo``."""
+        regime = (
+            "" if self.regime == "fifo" else f"{self.regime if len(self.regime) < 40 else self.regime[:37] + '...'} "
+        )
+        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task} lr {short_number(self.lr)}"
+
+    def key(self, method_version: int) -> str:
+        """Name of the cell's folder: a readable slug and ten hex digits of the hash of all that defines it.
+
+        Only fields that differ from their defaults are hashed, so that a new field with a default moves no key.
+        """
+        defining: dict[str, Any] = {
+            "config": self.model_dump(exclude_defaults=True),
+            "method_version": method_version,
+            "rules_version": RULES_VERSION,
+            "backend": NUMERIC_BACKEND,
+        }
+        digest = hashlib.sha256(json.dumps(defining, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        method = re.sub(r"[^a-z0-9.+-]+", "_", self.method.lower()).strip("_")[:40]
+        task = re.sub(r"[^a-z0-9.-]+", "_", self.task.lower()).strip("_")[:20]
+        lag = re.sub(r"[^a-z0-9.-]+", "_", self.regime).strip("_")[:24] + str(self.staleness)
+        return f"{task}-{method}-{lag}-lr{short_number(self.lr)}-seed{self.seed}-{digest[:10]}"
+
+
+def short_number(value: float) -> str:
+    """``0.0003`` as ``3e-4``: the shortest text that reads back as the same number, without padded exponents."""
+    text = f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    plain = re.sub(r"e([+-])0*(\d+)$", lambda m: f"e{'-' if m[1] == '-' else ''}{m[2]}", text)
+    if "e" not in plain and 0 < abs(value) < 1e-2:
+        mantissa, exponent = f"{value:.15e}".split("e")
+        plain = f"{float(mantissa):g}e{int(exponent)}"
+    return plain if float(plain) == value else repr(value)

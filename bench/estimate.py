@@ -1,0 +1,55 @@
+"""How long a grid will take, from a few updates timed on this machine."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.grid import PlannedCell
+from vcpo_bench.bench.trainer import Trainer
+
+TIMED_UPDATES = 5
+WORKER_START_SECONDS = 5.0
+
+
+def estimate(cells: Sequence[PlannedCell], workers: int) -> float:
+    """Seconds until ``cells`` have run on ``workers`` processes, longest first.
+
+    One synchronous cell of each (task, method, size) is trained for a few updates, on one thread.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        timed: dict[CellConfig, tuple[float, float, float]] = {}
+        durations = [_duration(cell, timed) for cell in cells]
+    finally:
+        torch.set_num_threads(threads)
+    loads = [0.0] * workers
+    for seconds in sorted(durations, reverse=True):
+        heapq.heapreplace(loads, loads[0] + seconds)
+    return max(loads) + WORKER_START_SECONDS
+
+
+def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, float]]) -> float:
+    config = cell.config
+    stand_in = "reinforce" if config.series else config.method  # borrowed step scales exist only later
+    shared = {"method": stand_in, "staleness": 0, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
+    kind = config.model_copy(update=shared)
+    if kind not in timed:
+        timed[kind] = _time(kind, cell.start)
+    sampling, updating, evaluating = timed[kind]
+    evaluations = config.steps // config.eval_every + 1
+    return config.steps * (sampling + updating) + config.staleness * sampling + evaluations * evaluating
+
+
+def _time(config: CellConfig, start: Path | None) -> tuple[float, float, float]:
+    """Seconds of sampling, of the rest of an update, and of an evaluation: the fastest seen."""
+    trainer = Trainer(config, start=start)
+    for _ in range(TIMED_UPDATES):
+        trainer.advance()
+    steps, evals = trainer.recorder.timings()
+    return steps[0], steps[1], evals

@@ -1,0 +1,153 @@
+"""A grid: the product of what the command line lists, plus the controls that make it interpretable."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import parse_method
+from vcpo_bench.records import Level
+
+CONTROL_METHOD = "reinforce"
+
+
+@dataclass(frozen=True, slots=True)
+class GridSpec:
+    """What was asked for; every list is an axis.
+
+    Attributes:
+        methods: Method expressions.
+        staleness: Lags k in optimizer updates.
+        seeds: Seeds.
+        tasks: Task expressions.
+        lrs: Learning rates.
+        regime: Staleness regime.
+        steps: Updates per cell.
+        prompts: Prompts per update.
+        responses: Responses per prompt.
+        record: Record level.
+        controls: Add ``reinforce`` at each lag and one synchronous run per seed.
+        start: File with the start policy; None: the one that ships with each task.
+    """
+
+    methods: Sequence[str]
+    staleness: Sequence[int]
+    seeds: Sequence[int]
+    tasks: Sequence[str] = ("chain",)
+    lrs: Sequence[float] = (3e-4,)
+    regime: str = "fifo"
+    steps: int = 300
+    prompts: int = 16
+    responses: int = 8
+    record: Level = "basic"
+    controls: bool = True
+    start: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCell:
+    """A cell of a grid: configuration, key, whether it is only a control, relative cost, file of the start policy."""
+
+    config: CellConfig
+    key: str
+    control: bool
+    cost: float
+    start: Path | None = None
+
+
+def plan_grid(spec: GridSpec) -> list[PlannedCell]:
+    """The cells of a grid, longest first, each once.
+
+    Raises:
+        UsageError: A list is empty, a value is out of range, or a task is unknown.
+        vcpo_bench.methods.ExpressionError: A method expression cannot be read.
+    """
+    _check(spec)
+    methods = list(dict.fromkeys(parse_method(text).canonical for text in spec.methods))
+    tasks = list(dict.fromkeys(get_task(text).canonical for text in spec.tasks))
+    lags = list(dict.fromkeys(spec.staleness))
+    wanted = [(m, k, False) for m in methods for k in lags]
+    if spec.controls:
+        wanted += [(CONTROL_METHOD, k, True) for k in lags if CONTROL_METHOD not in methods]
+        if 0 not in lags or CONTROL_METHOD not in methods:
+            wanted.append((CONTROL_METHOD, 0, True))
+    planned: dict[str, PlannedCell] = {}
+    for (method, lag, control), task, lr, seed in itertools.product(wanted, tasks, spec.lrs, spec.seeds):
+        for cell in _plan_cell(spec, method, lag, control, task, lr, seed):
+            known = planned.get(cell.key)
+            planned[cell.key] = cell if known is None or known.control else known
+    return sorted(planned.values(), key=lambda cell: -cell.cost)
+
+
+def _plan_cell(
+    spec: GridSpec, method: str, lag: int, control: bool, task: str, lr: float, seed: int
+) -> Iterator[PlannedCell]:
+    """The cell, after the one whose step scales it borrows, if it does."""
+    parsed = parse_method(method)
+    if "proximal_logp" in parsed.needs:
+        raise UsageError(
+            f"{method}: needs a proximal policy, but with one update per batch (--regime {spec.regime}) it equals the "
+            "current one, so the ratio would always be 1; use anchor=behavior"
+        )
+    series = ""
+    if parsed.needs_series:
+        for donor in _plan_cell(spec, parsed.needs_series, lag, True, task, lr, seed):
+            yield donor
+            series = donor.key
+    config = CellConfig(
+        method=method,
+        staleness=lag,
+        seed=seed,
+        task=task,
+        regime=spec.regime,
+        lr=lr,
+        steps=spec.steps,
+        prompts=spec.prompts,
+        responses=spec.responses,
+        record=spec.record,
+        series=series,
+        start=_digest(spec.start) if spec.start else "",
+    )
+    per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
+    cost = spec.prompts * spec.responses * (spec.steps * per_update + 0.3 * lag)
+    yield PlannedCell(config, config.key(parsed.version), control, cost, spec.start)
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:10]
+    except OSError as error:
+        raise UsageError(
+            f"--start {path}: cannot be read ({error.strerror}); make one with vcpo-bench warmup"
+        ) from error
+
+
+def _check(spec: GridSpec) -> None:
+    axes: Iterable[tuple[str, Sequence[object]]] = (
+        ("--methods", spec.methods),
+        ("--staleness", spec.staleness),
+        ("--seeds", spec.seeds),
+        ("--task", spec.tasks),
+        ("--lr", spec.lrs),
+    )
+    for flag, values in axes:
+        if not values:
+            raise UsageError(f"{flag}: the list is empty; give at least one value")
+    for flag, value in (("--steps", spec.steps), ("--prompts", spec.prompts), ("--responses", spec.responses)):
+        if value < 1:
+            raise UsageError(f"{flag} {value}: must be at least 1")
+
+
+def lag_warnings(spec: GridSpec) -> list[str]:
+    """One line for each lag that is legal but probably not meant."""
+    return [
+        f"--staleness {lag} is at least --steps {spec.steps}: every update consumes data of the start policy"
+        for lag in spec.staleness
+        if lag >= spec.steps
+    ]

@@ -1,0 +1,236 @@
+"""The learner: score, ask the method for coefficients, send them backward, step by ``lr x step_scale``."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+from torch import Tensor, nn
+
+from vcpo_bench.bench.policy import Policy
+from vcpo_bench.bench.score_norms import ScoreNorms
+from vcpo_bench.bench.scoring import Scores, score
+from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
+
+GRAD_CLIP = 1.0
+"""Largest l2 norm of the gradient that reaches the optimizer, as in both papers' code."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerStep:
+    """What one update did.
+
+    Attributes:
+        logp: ``[P, G, T]`` log-probabilities under theta_t.
+        entropy: ``[P, G, T]`` entropy of theta_t at every token, in nats.
+        score_norm_sq: ``[P, G]`` squared score norms, where the method asked for them.
+        update: The method's answer; None when its evidence was not finite.
+        nonfinite: What was not finite (a field of the evidence, or ``gradient``): the step was skipped. Else empty.
+        grad_norm: l2 norm before clipping.
+        grad_norm_clipped: l2 norm after clipping.
+        step_scale: The method's multiplier of the learning rate.
+        grad_cosine: Cosine with the previous gradient, where gradients are watched; NaN at the first.
+        head_grad_norm: l2 norm of the output head's gradient before clipping, where gradients are watched.
+        seconds_score: Time of the forward passes, in seconds.
+        seconds_update: Time of coefficients, backward passes and optimizer, in seconds.
+    """
+
+    logp: Tensor
+    entropy: Tensor
+    score_norm_sq: Tensor | None
+    update: Update | None
+    nonfinite: str
+    grad_norm: float
+    grad_norm_clipped: float
+    step_scale: float
+    grad_cosine: float
+    head_grad_norm: float
+    seconds_score: float
+    seconds_update: float
+
+
+class Learner:
+    """Applies one method to one policy.
+
+    Args:
+        policy: Trained in place.
+        method: Maps the evidence of a step to coefficients.
+        lr: Learning rate of AdamW (0.9, 0.999, no weight decay) before the method's step scale.
+        watch_gradient: Measure what needs the whole gradient of this step and the last.
+        micro_batches: Passes a batch is cut into, along prompts; the update does not depend on it.
+    """
+
+    def __init__(
+        self, policy: Policy, method: Method, lr: float, watch_gradient: bool = False, micro_batches: int = 1
+    ) -> None:
+        self.policy, self.method, self.lr, self.micro_batches = policy, method, lr, micro_batches
+        self.optimizer = torch.optim.AdamW(policy.parameters(), lr=lr, weight_decay=0.0, fused=True)
+        self.method_state: dict[str, Tensor] = {}
+        self.watch_gradient = watch_gradient or method.combine is not None
+        self.previous_gradient: Tensor | None = None
+        self.reference = copy.deepcopy(policy).requires_grad_(False) if "reference_logp" in method.needs else None
+        self._norms = ScoreNorms(policy) if "score_norm_sq" in method.needs else None
+
+    def update(self, batch: Trajectories, now: int) -> LearnerStep:
+        """One optimizer step on ``batch`` at update number ``now``; none if something was not finite."""
+        began = perf_counter()
+        self.optimizer.zero_grad(set_to_none=True)
+        parts = batch.split(self.micro_batches)
+        scored = [self._score(part, keep_graph=len(parts) == 1) for part in parts]
+        evidence = self._evidence(batch, now, [s for s, _ in scored], [n for _, n in scored if n is not None])
+        middle = perf_counter()
+        update, nonfinite, norms, scale, watched = None, "", (math.nan, math.nan), math.nan, (math.nan, math.nan)
+        try:
+            update = self.method(evidence)
+            scale = float(update.step_scale)
+            self._backward(parts, scored[0][0], update)
+            watched = self._watch()
+            norms = self._step(scale)
+            nonfinite = "" if math.isfinite(norms[1]) else "gradient"
+            self.method_state = dict(update.state)
+        except NonFiniteEvidence as problem:
+            nonfinite = problem.field
+        if self._norms:
+            self._norms.release()
+        return LearnerStep(
+            logp=evidence.logp,
+            entropy=torch.cat([s.entropy for s, _ in scored]).view_as(evidence.logp),
+            score_norm_sq=evidence.score_norm_sq,
+            update=update,
+            nonfinite=nonfinite,
+            grad_norm=norms[0],
+            grad_norm_clipped=norms[1],
+            step_scale=scale,
+            grad_cosine=watched[0],
+            head_grad_norm=watched[1],
+            seconds_score=middle - began,
+            seconds_update=perf_counter() - middle,
+        )
+
+    def logp(self, batch: Trajectories) -> Tensor:
+        """``[P, G, T]`` log-probabilities of a batch under the current policy, without gradient."""
+        with torch.no_grad():
+            scored = score(self.policy, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+        return scored.logp.view(batch.mask.shape)
+
+    def _forward(self, part: Trajectories) -> Scores:
+        prompts = part.flat_prompts() if self._norms else part.prompts  # score norms need one trajectory per row
+        return score(self.policy, prompts, part.responses.flatten(0, 1), part.mask.flatten(0, 1))
+
+    def _score(self, part: Trajectories, keep_graph: bool) -> tuple[Scores, Tensor | None]:
+        """Statistics of one micro-batch ``[rows, T]`` and its squared score norms ``[rows]`` where they are needed."""
+        if self._norms is None:
+            with torch.set_grad_enabled(keep_graph):
+                return self._forward(part), None
+        with self._norms.record():
+            scores = self._forward(part)
+        squared = self._norms.squared_norms(scores.logp, scores.mask)
+        if not keep_graph:
+            self._norms.release()
+        return scores, squared
+
+    def _evidence(self, batch: Trajectories, now: int, scores: list[Scores], norms: list[Tensor]) -> Batch:
+        shape, needs = batch.mask.shape, self.method.needs
+        reference = None
+        if self.reference is not None:
+            with torch.no_grad():
+                scored = score(self.reference, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+                reference = scored.logp.view(shape)
+        return Batch(
+            logp=torch.cat([s.logp.detach() for s in scores]).view(shape),
+            behavior_logp=batch.behavior_logp,
+            mask=batch.mask,
+            valid=torch.ones(shape[:2], dtype=torch.bool),
+            reward=batch.reward,
+            version=batch.version,
+            now=now,
+            proximal_logp=batch.proximal_logp,
+            reference_logp=reference,
+            entropy=torch.cat([s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
+            sum_pi_sq=torch.cat([s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
+            score_norm_sq=torch.cat(norms).view(shape[:2]) if norms else None,
+            state=self.method_state,
+        )
+
+    def _backward(self, parts: list[Trajectories], kept: Scores, update: Update) -> None:
+        """Leave the gradient of the loss in ``.grad``.
+
+        A lone micro-batch needs no second forward: its graph is used again, or, where score norms were taken, the
+        gradient is assembled from what they kept (possible when each trajectory has one coefficient).
+        """
+        coefficients = update.coefficients.to(torch.float32)
+        entropy = update.entropy_coefficients
+        if len(parts) == 1 and self._norms is None:
+            _send(kept, coefficients.flatten(0, 1), entropy)
+            return
+        if len(parts) == 1 and self._norms and entropy is None:
+            row = _constant_rows(coefficients.flatten(0, 1), kept.mask)
+            if row is not None:
+                self._norms.assemble(row)
+                return
+        sizes = [part.prompts.shape[0] for part in parts]
+        entropies = torch.split(entropy, sizes) if entropy is not None else [None] * len(parts)
+        for part, piece, bonus in zip(parts, torch.split(coefficients, sizes), entropies, strict=True):
+            _send(self._forward(part), piece.flatten(0, 1), bonus)
+
+    def _watch(self) -> tuple[float, float]:
+        """Cosine with the previous gradient and the norm of the head's own, before clipping.
+
+        A method that acts on the gradient itself replaces it here by a g + b p, p the previous raw gradient.
+        """
+        if not self.watch_gradient:
+            return math.nan, math.nan
+        gradient = _flat_gradient(self.policy)
+        previous, self.previous_gradient = self.previous_gradient, gradient
+        head = float(_flat_gradient(self.policy.head).norm())
+        if previous is None:
+            return math.nan, head
+        dots = (float(gradient @ gradient), float(gradient @ previous), float(previous @ previous))
+        if self.method.combine is not None:
+            self._replace_gradient(gradient, previous, *self.method.combine(dots))
+        product = math.sqrt(dots[0]) * math.sqrt(dots[2])
+        return dots[1] / product if product > 0 else math.nan, head
+
+    def _replace_gradient(self, gradient: Tensor, previous: Tensor, a: float, b: float) -> None:
+        """Put a g + b p into ``.grad``; nothing at all for (0, 0), so that the optimizer skips every parameter."""
+        if (a, b) == (0.0, 0.0):
+            self.optimizer.zero_grad(set_to_none=True)
+            return
+        with_grad = [p for p in self.policy.parameters() if p.grad is not None]
+        pieces = torch.split(a * gradient + b * previous, [p.numel() for p in with_grad])
+        for parameter, piece in zip(with_grad, pieces, strict=True):
+            parameter.grad = piece.view_as(parameter).clone()
+
+    def _step(self, scale: float) -> tuple[float, float]:
+        """Clip and step; the gradient norm before and after. A gradient that is not finite moves nothing."""
+        norm = float(torch.nn.utils.clip_grad_norm_(self.policy.parameters(), GRAD_CLIP))
+        if not (math.isfinite(norm) and math.isfinite(scale)):
+            return norm, math.nan
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.lr * scale
+        self.optimizer.step()
+        return norm, min(norm, GRAD_CLIP)
+
+
+def _flat_gradient(module: nn.Module) -> Tensor:
+    return torch.cat([p.grad.flatten() for p in module.parameters() if p.grad is not None])
+
+
+def _send(scores: Scores, coefficients: Tensor, entropy_coefficients: Tensor | None) -> None:
+    """Backward of ``-sum c logp - sum e H``: what the coefficients mean."""
+    outputs, gradients = [scores.logp], [-coefficients]
+    if entropy_coefficients is not None:
+        outputs.append(scores.differentiable_entropy())
+        gradients.append(-entropy_coefficients.flatten(0, 1).to(torch.float32))
+    torch.autograd.backward(outputs, gradients)
+
+
+def _constant_rows(coefficients: Tensor, mask: Tensor) -> Tensor | None:
+    """``[rows]`` the one coefficient of each trajectory's tokens, or None where they differ."""
+    first = coefficients.gather(1, mask.long().argmax(1, keepdim=True))
+    constant = torch.equal(torch.where(mask, first, 0.0), torch.where(mask, coefficients, 0.0))
+    return first.squeeze(1) if constant else None

@@ -1,0 +1,28 @@
+"""What a running grid tells whoever watches. ``reports`` draws it; plain types keep the two rooms apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class GridObserver(Protocol):
+    """Receives the events of a grid, in the parent process."""
+
+    def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
+        """Called once with the (key, label) of the cells about to run, longest first."""
+
+    def started(self, key: str, label: str, steps: int) -> None:
+        """A worker began (or took up again) a cell."""
+
+    def progress(self, key: str, step: int, reward: float, ess: float) -> None:
+        """``step`` updates are done; sampled reward and raw ESS ratio of the latest."""
+
+    def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
+        """A cell ended with a ``records.Status``."""
+
+    def message(self, text: str) -> None:
+        """One line the user should see."""
+
+    def close(self) -> None:
+        """No more events will come."""

@@ -1,0 +1,153 @@
+"""Running one cell to its end: take up the checkpoint, train, save, finish. Nothing it raises reaches the grid."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from safetensors import SafetensorError
+
+from vcpo_bench.bench.grid import PlannedCell
+from vcpo_bench.bench.provenance import provenance
+from vcpo_bench.bench.recorder import Recorder
+from vcpo_bench.bench.store import CellStore, write_json
+from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import parse_method
+from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
+
+CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
+"""Time between checkpoints; what a kill costs at most. Bits do not depend on it, so tests may shorten it."""
+PROGRESS_SECONDS = 0.3
+
+Emit = Callable[..., None]
+"""Sends one event of ``GridObserver``: its name, then its arguments."""
+
+
+def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit) -> str:
+    """Train a cell to its end, from its latest checkpoint if there is one.
+
+    Args:
+        cell: What to run.
+        cells_folder: ``cells`` of the results folder.
+        keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
+        emit: Receives ``started``, ``progress`` and ``ended``.
+
+    Returns:
+        The status the cell ended with.
+    """
+    store = CellStore(cells_folder, cell.key)
+    began = time.perf_counter()
+    with store.open():
+        emit("started", cell.key, cell.config.label, cell.config.steps)
+        try:
+            trainer = _resume(cell, store, emit)
+            _train(trainer, cell, store, keep_every, emit)
+            status, error = trainer.status, None
+            recorder, steps_done = trainer.recorder, trainer.step
+        except Exception:  # a failed cell is a row with its error; the others go on
+            status, error = "error", traceback.format_exc()
+            recorder, steps_done = _recorded(cell, store)
+        seconds = time.perf_counter() - began
+        with store.finish() as folder:
+            recorder.write(folder)
+            write_json(folder / CELL_FILE, _facts(cell, status, error, steps_done, seconds))
+    emit("ended", cell.key, status, seconds, _reason(status, error))
+    return status
+
+
+def _resume(cell: PlannedCell, store: CellStore, emit: Emit) -> Trainer:
+    trainer = _trainer(cell, store)
+    checkpoint = store.latest_checkpoint()
+    if checkpoint is None:
+        return trainer
+    try:
+        trainer.load(checkpoint)
+    except (OSError, ValueError, KeyError, SafetensorError) as problem:
+        aside = store.set_checkpoint_aside(checkpoint)
+        emit("message", f"{cell.config.label}: damaged checkpoint set aside as {aside.name} ({problem}); starting over")
+        return _trainer(cell, store)
+    return trainer
+
+
+def _trainer(cell: PlannedCell, store: CellStore) -> Trainer:
+    method = parse_method(cell.config.method)
+    if cell.config.series:
+        method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
+    return Trainer(cell.config, method, cell.start)
+
+
+def _step_scales(donor: Path) -> list[float]:
+    """The step scales of an ended cell, one per update that was taken.
+
+    Raises:
+        UsageError: The cell has not ended well or recorded none.
+    """
+    try:
+        values = pq.read_table(donor / STEPS_FILE, columns=["step_scale"])["step_scale"].to_pylist()
+    except OSError as error:
+        raise UsageError(
+            f"the cell {donor.name}, whose step scales are borrowed, has not ended: run it first"
+        ) from error
+    scales = [value for value in values if value is not None and math.isfinite(value)]
+    if not scales:
+        raise UsageError(f"the cell {donor.name} took no step, so there are no step scales to borrow")
+    return scales
+
+
+def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit) -> None:
+    saved = told = time.perf_counter()
+    while not trainer.status:
+        reward, ess = trainer.advance()
+        now = time.perf_counter()
+        if keep_every and trainer.step % keep_every == 0:
+            store.keep(trainer.step, trainer.save)
+        if now - saved > CHECKPOINT_SECONDS and not trainer.status:
+            with store.checkpoint(trainer.step) as folder:
+                trainer.save(folder)
+            saved = time.perf_counter()
+        if now - told > PROGRESS_SECONDS:
+            emit("progress", cell.key, trainer.step, reward, ess)
+            told = now
+
+
+def _recorded(cell: PlannedCell, store: CellStore) -> tuple[Recorder, int]:
+    """The tables up to the last checkpoint that can be read, for a cell that failed."""
+    recorder = Recorder(cell.config.record)
+    checkpoint = store.latest_checkpoint()
+    if checkpoint:
+        try:
+            recorder.read(checkpoint)
+        except (OSError, ValueError):
+            return Recorder(cell.config.record), 0
+    return recorder, recorder.updates
+
+
+def _facts(cell: PlannedCell, status: str, error: str | None, steps_done: int, seconds: float) -> dict[str, Any]:
+    return {
+        "key": cell.key,
+        "config": cell.config.model_dump(),
+        "control": cell.control,
+        "status": status,
+        "reason": _reason(status, error),
+        "error": error,
+        "steps_done": steps_done,
+        "rules_version": RULES_VERSION,
+        "method_version": parse_method(cell.config.method).version,
+        "seconds": seconds,
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "provenance": provenance(),
+    }
+
+
+def _reason(status: str, error: str | None) -> str:
+    if error:
+        return error.strip().splitlines()[-1]
+    return "three updates in a row had evidence that was not finite" if status == "nan" else ""

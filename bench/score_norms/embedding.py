@@ -1,0 +1,69 @@
+"""Embeddings of tokens or positions."""
+
+import torch
+from torch import Tensor, nn
+
+from vcpo_bench.bench.score_norms.rules import Rule, sum_squares, working
+
+
+class EmbeddingRule(Rule):
+    """y_t = W[id_t]: the gradient of a trajectory is, in row v, the sum of b_t over the positions where id_t = v.
+
+    Args:
+        weight: [V, d].
+        padding_idx: the row that never receives a gradient, or None.
+    """
+
+    def __init__(self, weight: nn.Parameter, padding_idx: int | None = None) -> None:
+        self.parameters = [weight]
+        self.padding_idx = padding_idx
+
+    def squared(self, a: Tensor, b: Tensor) -> Tensor:
+        """See `Rule.squared`."""
+        B, T = a.shape
+        V = self.parameters[0].shape[0]
+        if self._is_small(T):
+            return sum_squares(self.per_row(a, b))
+        keys, inverse = torch.unique(self._keys(a), return_inverse=True)
+        sums = scatter(inverse.view_as(a), self.counted(a, b), len(keys))
+        return sums.new_zeros(B).index_add_(0, keys // V, sums.square().sum(1))
+
+    def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
+        """See `Rule.per_row`."""
+        V, d = self.parameters[0].shape
+        return [scatter(self._keys(a), self.counted(a, b), a.shape[0] * V).view(a.shape[0], V, d)]
+
+    def weighted(self, a: Tensor, b: Tensor, weights: Tensor) -> list[Tensor]:
+        """See `Rule.weighted`."""
+        b = self.counted(a, b)
+        return [scatter(a, b * weights.to(b.dtype)[:, None, None], self.parameters[0].shape[0])]
+
+    def inner(self, a: Tensor, b: Tensor) -> Tensor:
+        """See `Rule.inner`."""
+        B, T = a.shape
+        b = self.counted(a, b).flatten(0, 1)
+        same = a.flatten()[:, None] == a.flatten()
+        return torch.where(same, b @ b.t(), 0.0).view(B, T, B, T).sum((1, 3))
+
+    def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
+        """See `Rule.remembered`."""
+        return self.per_row(a, b) if self._is_small(a.shape[1]) else None
+
+    def counted(self, ids: Tensor, b: Tensor) -> Tensor:
+        """`b` [B, T, d] without the positions of the padding id."""
+        b = working(b)
+        return b if self.padding_idx is None else b.masked_fill((ids == self.padding_idx).unsqueeze(-1), 0.0)
+
+    def _is_small(self, T: int) -> bool:
+        return self.parameters[0].shape[0] <= 2 * T
+
+    def _keys(self, ids: Tensor) -> Tensor:
+        """A number for each (row, id): [B, T]."""
+        rows = torch.arange(ids.shape[0], device=ids.device)
+        return ids + rows[:, None] * self.parameters[0].shape[0]
+
+
+def scatter(keys: Tensor, values: Tensor, count: int) -> Tensor:
+    """Sum values [..., d] with equal keys [...] in 0..count-1: [count, d]."""
+    sums: Tensor = torch.ops.aten.embedding_dense_backward(values, keys, count, -1, False)
+    return sums

@@ -1,0 +1,130 @@
+"""Training of one cell, one update at a time, with a state that can be saved and taken up again bit for bit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.evaluation import evaluate
+from vcpo_bench.bench.learner import Learner
+from vcpo_bench.bench.recorder import Recorder
+from vcpo_bench.bench.staleness import CellShape, build_schedule, check_method, parse_regime
+from vcpo_bench.bench.staleness.engine import Engine
+from vcpo_bench.bench.staleness.generation import Generator
+from vcpo_bench.bench.staleness.source import PlannedSource, Source, under
+from vcpo_bench.bench.tables import includes
+from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.warmup import load_warm_start
+from vcpo_bench.methods import Method, parse_method
+
+MAX_SKIPPED = 3
+"""Updates in a row whose evidence is not finite before a cell ends as ``nan``."""
+
+
+class Trainer:
+    """One cell in training.
+
+    Args:
+        config: The cell.
+        method: The method where it carries more than its expression says (borrowed step scales).
+        start: File with the start policy; None: the one that ships with the task.
+
+    Attributes:
+        step: Updates done.
+        updates: Updates of the whole run.
+        source: Feeds the learner.
+        recorder: The tables so far.
+    """
+
+    def __init__(self, config: CellConfig, method: Method | None = None, start: Path | None = None) -> None:
+        self.config = config
+        self.task = get_task(config.task)
+        self.policy = load_warm_start(self.task, start)
+        watch_gradient = includes(config.record, "diagnostics")
+        self.learner = Learner(self.policy, method or parse_method(config.method), config.lr, watch_gradient)
+        self.recorder = Recorder(config.record)
+        self.step = 0
+        self.skipped = 0
+        self.source, self.updates = self._source()
+
+    def _source(self) -> tuple[Source, int]:
+        """What feeds the learner, and how many updates there will be."""
+        config = self.config
+        regime = parse_regime(config.regime)
+        shape = CellShape(config.seed, config.prompts, config.responses, self.task.max_response)
+        schedule = build_schedule(regime, config.staleness, shape)
+        method = self.learner.method
+        check_method(method.canonical, method.needs, schedule)
+        engine = Engine(self.policy, regime["publish_every"], regime["engine_noise"], config.seed)
+        generator = Generator(config, self.task, engine, regime.name != "inflight" or regime["cache"] == "keep")
+        proximal = self.learner.logp if "proximal_logp" in method.needs else None
+        return PlannedSource(schedule, generator, proximal), schedule.updates(config.steps)
+
+    @property
+    def status(self) -> str:
+        """``completed``, ``nan``, or empty while there is something left to do."""
+        if self.skipped >= MAX_SKIPPED:
+            return "nan"
+        return "completed" if self.step >= self.updates else ""
+
+    def advance(self) -> tuple[float, float]:
+        """Sample, consume, update, record. Returns the sampled reward and the raw ESS ratio of this update."""
+        if self.step == 0:
+            self._evaluate()
+        fed = self.source.feed(self.step)
+        done = self.learner.update(fed.batch, self.step)
+        ess = self.recorder.update(self.step, fed, done, self.config.lr)
+        self.skipped = self.skipped + 1 if done.nonfinite else 0
+        self.step += 1
+        if self.step % self.config.eval_every == 0 or self.status:
+            self._evaluate()
+        return fed.sampled_reward, ess
+
+    def _evaluate(self) -> None:
+        began = perf_counter()
+        result = evaluate(self.policy, self.task)
+        self.recorder.evaluation(self.step, result, perf_counter() - began)
+
+    def save(self, folder: Path) -> None:
+        """Write all that the rest of the run depends on, and the tables so far."""
+        tensors: dict[str, Tensor] = {f"policy/{k}": v for k, v in self.policy.state_dict().items()}
+        tensors |= self._optimizer_tensors()
+        tensors |= {f"method/{k}": v for k, v in self.learner.method_state.items()}
+        if self.learner.previous_gradient is not None:
+            tensors["previous_gradient"] = self.learner.previous_gradient
+        tensors |= {f"source/{name}": tensor for name, tensor in self.source.tensors().items()}
+        save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "state.safetensors")
+        scalars = {"step": self.step, "skipped": self.skipped, "source": self.source.state()}
+        (folder / "state.json").write_text(json.dumps(scalars))
+        self.recorder.write(folder)
+
+    def load(self, folder: Path) -> None:
+        """Take up the state that ``save`` wrote."""
+        scalars: dict[str, Any] = json.loads((folder / "state.json").read_text())
+        self.step, self.skipped = int(scalars["step"]), int(scalars["skipped"])
+        # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
+        tensors = {name: tensor.clone() for name, tensor in load_file(folder / "state.safetensors").items()}
+        self.policy.load_state_dict(under(tensors, "policy/"))
+        self._load_optimizer(under(tensors, "optimizer/"))
+        self.learner.method_state = under(tensors, "method/")
+        self.learner.previous_gradient = tensors.get("previous_gradient")
+        self.source.load(self.step, under(tensors, "source/"), scalars["source"])
+        self.recorder.read(folder)
+
+    def _optimizer_tensors(self) -> dict[str, Tensor]:
+        state = self.learner.optimizer.state_dict()["state"]
+        return {f"optimizer/{i}/{k}": v for i, values in state.items() for k, v in values.items()}
+
+    def _load_optimizer(self, tensors: dict[str, Tensor]) -> None:
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            index, _, key = name.partition("/")
+            state.setdefault(int(index), {})[key] = tensor
+        groups = self.learner.optimizer.state_dict()["param_groups"]
+        self.learner.optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -1,0 +1,306 @@
+"""The command line: wiring between the rooms, no logic of its own. Heavy imports happen inside the commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from vcpo_bench.errors import VcpoBenchError
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.grid import PlannedCell
+
+
+class _OneLineErrors(TyperGroup):
+    """Errors a user can cause become one line and exit code 2; Ctrl-C one line and 130."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("interrupted: what has finished is kept; the same command goes on from here", err=True)
+            raise typer.Exit(130) from None
+        except (VcpoBenchError, ValueError) as error:
+            if not isinstance(error, VcpoBenchError) and not _is_method_error(error):
+                raise
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(2) from None
+
+
+def _is_method_error(error: ValueError) -> bool:
+    from vcpo_bench.methods.errors import MethodError  # loads torch: only once something went wrong
+
+    return isinstance(error, MethodError)
+
+
+app = typer.Typer(
+    name="vcpo-bench",
+    cls=_OneLineErrors,
+    help="Which stabilizer survives at your policy lag, why a run collapsed, and whether you could have known.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _flags(command: Any) -> dict[str, Any]:
+    """The long flags of a command, without dashes, and their parameters: what a configuration file may set."""
+    skipped = {"config", "save_config", "help", "dry_run", "plugin"}
+    parameters = [p for p in command.params if p.name not in skipped]
+    return {max(p.opts, key=len).lstrip("-"): p for p in parameters}
+
+
+def _read_config(ctx: typer.Context, value: str) -> str:
+    """Make the file's values the defaults of this call, so that a flag typed wins."""
+    if value:
+        from vcpo_bench.bench.configuration import read_configuration
+
+        flags = _flags(ctx.command)
+        kinds = {flag: type(p.default) if isinstance(p.default, (bool, int)) else str for flag, p in flags.items()}
+        values = read_configuration(value, PRESETS, kinds)
+        ctx.default_map = {flags[flag].name: setting for flag, setting in values.items()}
+    return value
+
+
+def _save_config(ctx: typer.Context, path: Path) -> None:
+    from vcpo_bench.bench.configuration import write_configuration
+
+    flags = _flags(ctx.command)
+    settings = {flag: ctx.params[p.name] for flag, p in flags.items()}
+    write_configuration(
+        path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v not in ("", None)}
+    )
+
+
+PRESETS = Path(__file__).parent / "configs"
+DEFAULT_OUT = Path("results/default")
+
+Grid = "What to compare (lists make axes)"
+How = "How to run it"
+
+
+@app.command(
+    epilog="Examples:  vcpo-bench run --methods vcpo,clip,vespo --staleness 1,16,128  |  "
+    'vcpo-bench run --methods "clip,clip(high=0.28)" --staleness 16 --lr 1e-4,3e-4 --seeds 5'
+)
+def run(
+    ctx: typer.Context,
+    methods: Annotated[str, typer.Option(help="Method expressions.", rich_help_panel=Grid)] = "vcpo,clip,vespo",
+    staleness: Annotated[str, typer.Option(help="Lags in optimizer updates.", rich_help_panel=Grid)] = "1,16,128",
+    seeds: Annotated[str, typer.Option(help="A count, or a list.", rich_help_panel=Grid)] = "3",
+    task: Annotated[str, typer.Option(help="Tasks (vcpo-bench ls tasks).", rich_help_panel=Grid)] = "chain",
+    lr: Annotated[str, typer.Option(help="Learning rates.", rich_help_panel=Grid)] = "3e-4",
+    steps: Annotated[int, typer.Option(help="Optimizer updates.", rich_help_panel=Grid)] = 300,
+    prompts: Annotated[int, typer.Option(help="Prompts per update.", rich_help_panel=Grid)] = 16,
+    responses: Annotated[int, typer.Option(help="Responses per prompt.", rich_help_panel=Grid)] = 8,
+    record: Annotated[str, typer.Option(help="basic, diagnostics or full.", rich_help_panel=Grid)] = "basic",
+    start: Annotated[
+        Path | None, typer.Option(help="Start policy (vcpo-bench warmup); default: the task's.", rich_help_panel=Grid)
+    ] = None,
+    plugin: Annotated[
+        list[Path] | None, typer.Option(help="Python file with a method of your own.", rich_help_panel=Grid)
+    ] = None,
+    controls: Annotated[
+        bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
+    ] = True,
+    out: Annotated[Path, typer.Option(help="Results folder; a second run completes it.", rich_help_panel=How)] = (
+        DEFAULT_OUT
+    ),
+    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.", rich_help_panel=How)] = 0,
+    dry_run: Annotated[bool, typer.Option(help="Show the cells and a time estimate.", rich_help_panel=How)] = False,
+    wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.", rich_help_panel=How)] = False,
+    keep_checkpoints: Annotated[
+        str, typer.Option(help="Keep checkpoints, such as every=50.", rich_help_panel=How)
+    ] = "",
+    config: Annotated[
+        str, typer.Option(help="Preset or YAML file (keys = flags).", callback=_read_config, is_eager=True)
+    ] = "",
+    save_config: Annotated[Path | None, typer.Option(help="Write the settings as YAML.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel=How)] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Scoreboard as JSON.", rich_help_panel=How)] = False,
+) -> None:
+    """Train every (method, lag, rate, task, seed) cell that is missing, then show the scoreboard."""
+    from rich.console import Console
+
+    from vcpo_bench.bench import grid, options, run_grid
+    from vcpo_bench.methods import load_plugin
+    from vcpo_bench.reports.live import make_view
+
+    plugins = tuple(path.resolve() for path in plugin or [])
+    for path in plugins:
+        load_plugin(path)
+    spec = grid.GridSpec(
+        methods=options.split_top_level(methods),
+        staleness=options.lags(staleness),
+        seeds=options.seeds(seeds),
+        tasks=options.split_top_level(task),
+        lrs=options.rates(lr),
+        steps=steps,
+        prompts=prompts,
+        responses=responses,
+        record=options.level(record),
+        controls=controls,
+        start=start,
+    )
+    if save_config:
+        _save_config(ctx, save_config)
+    keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0
+    cells = grid.plan_grid(spec)
+    for warning in grid.lag_warnings(spec):
+        typer.echo(f"warning: {warning}", err=True)
+    workers = run_grid.worker_count(jobs)
+    if dry_run:
+        _show_plan(cells, workers, out)
+        return
+    view = make_view(quiet or as_json, Console(stderr=as_json))
+    try:
+        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every, plugins), view)
+    finally:
+        view.close()
+    _show(out, as_json)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
+    from vcpo_bench.bench.estimate import estimate
+    from vcpo_bench.bench.store import ended_keys
+
+    done = ended_keys(out)
+    missing = [cell for cell in cells if cell.key not in done]
+    for cell in cells:
+        note = "ended" if cell.key in done else "control" if cell.control else ""
+        typer.echo(f"{cell.config.label:60} {note}".rstrip())
+    seconds = estimate(missing, workers) if missing else 0.0
+    typer.echo(
+        f"{len(cells)} cells, {len(missing)} to run on {workers} workers: about {seconds / 60:.1f} minutes, "
+        "from updates just timed on this machine"
+    )
+
+
+@app.command()
+def show(
+    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show the scoreboard of a results folder and write its scoreboard.csv."""
+    _show(folder, as_json)
+
+
+def _show(folder: Path, as_json: bool) -> None:
+    from rich.console import Console
+
+    from vcpo_bench.analysis.results import load
+    from vcpo_bench.analysis.scoreboard import scoreboard, write_csv
+    from vcpo_bench.reports.terminal import scoreboard_table
+
+    results = load(folder)
+    board = scoreboard(results)
+    for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
+        typer.echo(f"warning: {problem}", err=True)
+    write_csv(board, folder / "scoreboard.csv")
+    if as_json:
+        typer.echo(board.to_json(orient="records", indent=1))
+    else:
+        Console().print(scoreboard_table(board))
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Results folder.")] = Path("results/demo"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """See a collapse in under two minutes: tis, vcpo and vespo at lag 16, one seed, as curves in the terminal."""
+    from rich.console import Console
+
+    from vcpo_bench.analysis.results import load
+    from vcpo_bench.bench import grid, run_grid
+    from vcpo_bench.reports.live import make_view
+    from vcpo_bench.reports.terminal import curves
+
+    spec = grid.GridSpec(methods=("tis", "vcpo", "vespo"), staleness=(16,), seeds=(0,), steps=200, controls=False)
+    view = make_view(quiet, Console())
+    try:
+        run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
+    finally:
+        view.close()
+    typer.echo(curves(load(out)))
+    _show(out, as_json=False)
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write; default: report.html in the folder.")] = None,
+    pdf: Annotated[Path | None, typer.Option(help="Also typeset a PDF to this file.")] = None,
+    partial: Annotated[bool, typer.Option(help="Also show cells that are still running.")] = False,
+) -> None:
+    """Write the results as one offline HTML page, and as a PDF."""
+    from vcpo_bench.reports.page import write_page
+    from vcpo_bench.reports.pdf import write_pdf
+
+    sources = folders or [DEFAULT_OUT]
+    typer.echo(write_page(sources, html or sources[0] / "report.html", partial))
+    if pdf:
+        typer.echo(write_pdf(sources, pdf, partial))
+
+
+@app.command()
+def analyze(
+    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse or compare.")],
+    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the tables as CSV.")] = None,
+) -> None:
+    """Judge recorded results: findings in sentences, tables as CSV."""
+    from vcpo_bench.analysis.commands import run as run_analysis
+
+    findings = run_analysis(kind, folders or [DEFAULT_OUT])
+    for sentence in findings.text:
+        typer.echo(sentence)
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, table in findings.tables.items():
+            table.to_csv(out / f"{name}.csv", index=False)
+            typer.echo(f"table: {out / name}.csv")
+
+
+@app.command()
+def warmup(
+    task: Annotated[str, typer.Option(help="Task expression, such as chain(n=8).")],
+    out: Annotated[Path | None, typer.Option(help="File to write; default: TASK.safetensors here.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and demonstrations.")] = 0,
+) -> None:
+    """Train a start policy for a task on demonstrations, to about a third of the answers right."""
+    from vcpo_bench.bench.warmup import warmup_command
+
+    start, path = warmup_command(task, out, seed)
+    typer.echo(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
+
+
+@app.command()
+def ls(
+    what: Annotated[str, typer.Argument(help="methods, tasks, presets or runs.")],
+    results: Annotated[Path, typer.Option(help="Where runs are.")] = Path("results"),
+) -> None:
+    """List methods, tasks, presets or runs."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from vcpo_bench.bench.listing import listing
+
+    found = listing(what, results, PRESETS)
+    table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in found.rows:
+        table.add_row(*row)
+    Console(markup=False).print(table)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

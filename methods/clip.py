@@ -1,0 +1,51 @@
+"""PPO's clipped surrogate at token level."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import number
+
+
+def outside(value: Tensor, advantage: Tensor, low: float, high: float) -> Tensor:
+    """Tokens whose gradient PPO's clip removes: above ``high`` for A > 0, below ``low`` for A < 0."""
+    above = torch.where(advantage > 0, high, torch.inf).to(value.dtype)
+    below = torch.where(advantage < 0, low, -torch.inf).to(value.dtype)
+    return (value > above) | (value < below)
+
+
+def or_beyond(clipped: Tensor, beyond: Tensor | None) -> Tensor:
+    """Add the tokens the log-ratio clamp holds constant: a differentiated ratio has no gradient there."""
+    return clipped if beyond is None else clipped | beyond
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clip(RatioMethod):
+    """c = A r unless A > 0 and r > 1 + high, or A < 0 and r < 1 - low (PPO 1707.06347, equation 7)."""
+
+    name: ClassVar[str] = "clip"
+    summary: ClassVar[str] = "token ratio, gradient off outside 1 +- 0.2 on the outward side"
+    reference: ClassVar[str] = "PPO 1707.06347"
+    year: ClassVar[int] = 2017
+    formula: ClassVar[str] = "c = A r, 0 where A>0 and r>1+high or A<0 and r<1-low"
+    differences: ClassVar[tuple[str, ...]] = (
+        "log-ratio clamp: +-20 in verl and SkyRL (gradient 0 beyond), none in TRL, slime, AReaL, NeMo-RL",
+        "anchor: PPO and most frameworks clip against the proximal policy; here against behavior unless told",
+    )
+    paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)"
+    low: float = number(0.2, minimum=0)
+    high: float = number(0.2, minimum=0)
+
+    def clipped(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        """``[..., P, G, T]`` bool, tokens the bounds silence."""
+        return outside(ratio, advantage, 1 - self.low, 1 + self.high)
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The ratio with clipped tokens at zero."""
+        ratio = ev.ratio("current", self.anchor, self.clamp)
+        clipped = or_beyond(self.clipped(ratio, ev.advantage), ev.beyond("current", self.anchor, self.clamp))
+        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)

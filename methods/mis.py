@@ -1,0 +1,37 @@
+"""Masked importance sampling: a weight outside its band is zero instead of truncated."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import Terms
+from vcpo_bench.methods.params import number
+from vcpo_bench.methods.tis import Tis, log_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mis(Tis):
+    """c = A w where low <= w <= cap, else 0 (sequence MIS); the zeroed tokens stay in the denominators."""
+
+    name: ClassVar[str] = "mis"
+    summary: ClassVar[str] = "detached sequence weight, rows outside 1/8..8 zeroed"
+    reference: ClassVar[str] = "Liu, Li et al. 2025, 'When Speed Kills Stability'"
+    formula: ClassVar[str] = "c = A w 1[low <= w <= cap]"
+    differences: ClassVar[tuple[str, ...]] = ("TRL's default sequence_mask: cap 3, no lower bound",)
+    low: float = number(0.125, minimum=0)
+
+    def _split(self, ev: Evidence) -> tuple[Tensor, Tensor]:
+        log_weight = self.log_weight(ev)
+        outside = (log_weight < log_of(self.low)) | (log_weight > log_of(self.cap))
+        return self.normalized(ev, log_weight.exp().masked_fill(outside, 0.0)), outside
+
+    def weight(self, ev: Evidence) -> Tensor:
+        """Zero outside the band."""
+        return self._split(ev)[0]
+
+    def terms(self, ev: Evidence) -> Terms:
+        """Tokens outside the band count as clipped."""
+        weight, outside = self._split(ev)
+        return Terms(weight=weight, clipped=outside)

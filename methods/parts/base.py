@@ -1,0 +1,90 @@
+"""What each slot of a method may do. A part is a :class:`Component` with one of these interfaces."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.component import Component
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.params import choice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(Component):
+    """A component that is added to a method with ``+``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission(Part):
+    """Leaves rows out before baselines are computed; they count nowhere."""
+
+    slot: ClassVar[str] = "admission"
+
+    def admit(self, ev: Evidence) -> Tensor:
+        """``[..., P, G]`` bool, the rows to keep."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline(Part):
+    """Turns rewards into advantages."""
+
+    slot: ClassVar[str] = "baseline"
+
+    def advantage(self, ev: Evidence) -> Tensor:
+        """``[..., P, G]``, or ``[..., P, G, T]`` for advantages per token."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mask(Part):
+    """Rejects tokens or rows.
+
+    ``rejected=counted`` leaves them in the denominators of the aggregation (their gradient is 0),
+    ``rejected=dropped`` treats them as if they had never been there.
+    """
+
+    slot: ClassVar[str] = "mask"
+    rejected: str = choice("counted", "dropped")
+
+    def keep(self, ev: Evidence) -> Tensor:
+        """``[..., P, G, T]`` or ``[..., P, G, 1]`` bool, True where the token stays."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regulariser(Part):
+    """Adds a term to the coefficient that does not depend on the advantage."""
+
+    slot: ClassVar[str] = "regulariser"
+
+    def addend(self, ev: Evidence) -> Tensor | None:
+        """``[..., P, G, T]`` k in c = N (A u keep + k), or None."""
+        return None
+
+    def entropy(self, ev: Evidence) -> Tensor | None:
+        """``[..., P, G, T]`` or broadcastable: minus the derivative of the loss in the token's entropy, before N."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregation(Part):
+    """Says how much one token of each row counts."""
+
+    slot: ClassVar[str] = "aggregation"
+
+    def factor(self, ev: Evidence) -> Tensor:
+        """``[..., P, G]`` N, the same for every token of a row; 0 for rows without tokens."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step(Part):
+    """Decides the multiplier of the learning rate."""
+
+    slot: ClassVar[str] = "step"
+
+    def scale(self, ev: Evidence) -> Tensor:
+        """Leading shape: the multiplier."""
+        raise NotImplementedError

@@ -1,0 +1,67 @@
+"""Step rules that read the weights of the batch."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.parts.base import Step
+from vcpo_bench.methods.parts.ess import ess_ratio_of_logs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant(Step):
+    """The learning rate as it is."""
+
+    name: ClassVar[str] = "constant"
+    summary: ClassVar[str] = "no scaling of the step"
+    formula: ClassVar[str] = "scale = 1"
+
+    def scale(self, ev: Evidence) -> Tensor:
+        """Leading shape."""
+        return torch.ones(ev.batch.leading, dtype=ev.batch.logp.dtype, device=ev.batch.logp.device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EssStep(Step):
+    """Learning rate scaled by the effective sample size of the raw sequence weights (VCPO 2602.17616, equation 5).
+
+    scale = max(floor, min(1, rho / base)^p), p = 1/2 (``rule=sqrt``) or 1 (``rule=linear``).
+    ``space=raw`` is the released code: weights are exponentiated as they are, 1e-8 is added to the sum of squares,
+    and a statistic that is not a number leaves the step at its full size.
+    """
+
+    name: ClassVar[str] = "ess"
+    summary: ClassVar[str] = "step shrinks with the effective sample size of the sequence weights"
+    reference: ClassVar[str] = "VCPO 2602.17616"
+    year: ClassVar[int] = 2026
+    formula: ClassVar[str] = "scale = min(1, rho/base)^p; rho = (sum w)^2 / (B sum w^2), w = prod_t pi/mu"
+    rule: str = choice("sqrt", "linear")
+    base: float = number(1.0, minimum=1e-8)
+    floor: float = number(0.0, minimum=0, maximum=1)
+    space: str = choice("log", "raw")
+
+    @property
+    def anchors(self) -> dict[str, str]:
+        """The weights are current over behavior, never truncated."""
+        return {"ess weights": "behavior"}
+
+    def scale(self, ev: Evidence) -> Tensor:
+        """Leading shape, in [floor, 1]."""
+        if self.space == "raw":
+            ratio = _released_ratio(ev.row_log_ratio(), ev.rows)
+        else:
+            ratio = ess_ratio_of_logs(ev.row_log_ratio(), ev.rows)
+        share = (ratio / self.base).clamp(max=1.0)
+        return (share.sqrt() if self.rule == "sqrt" else share).clamp(min=self.floor)
+
+
+def _released_ratio(log_weight: Tensor, rows: Tensor) -> Tensor:
+    """ESS ratio as the released code computes it; +inf, hence a full step, where that is not a number."""
+    weight = torch.where(rows, log_weight.exp(), 0.0)
+    total, squares = weight.sum((-2, -1)), (weight * weight).sum((-2, -1))
+    ratio = total * total / (squares + 1e-8) / rows.sum((-2, -1)).clamp(min=1)
+    return torch.where(torch.isnan(ratio), torch.inf, ratio)

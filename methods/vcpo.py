@@ -1,0 +1,64 @@
+"""Variance-controlled policy optimization."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.parts.base import Baseline, Step
+from vcpo_bench.methods.parts.baselines import Grpo
+from vcpo_bench.methods.parts.opob import Opob
+from vcpo_bench.methods.parts.steps import Constant, EssStep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vcpo(RatioMethod):
+    """Sequence TIS, a step scaled by the square root of the ESS, and the off-policy optimal baseline (2602.17616).
+
+    c = A min(w, cap); the step is multiplied by min(1, rho/base)^(1/2) with rho the ESS ratio of the weights before
+    truncation; A = (R - b)/std with b of :class:`Opob`. Its halves are ``vcpo(baseline=group)`` and
+    ``vcpo(ess=off)``. ``variant=released`` is the published code: the weight enters the baseline twice and the ESS
+    is computed from unshifted weights, failing open (full step) when they overflow.
+    """
+
+    name: ClassVar[str] = "vcpo"
+    summary: ClassVar[str] = "sequence TIS 8, step scaled by sqrt of the ESS, off-policy optimal baseline"
+    reference: ClassVar[str] = "VCPO 2602.17616"
+    year: ClassVar[int] = 2026
+    formula: ClassVar[str] = (
+        "c = (R-b)/std min(w, cap), step x sqrt(min(1, rho/base)), b = sum w^2|s|^2 R / sum w^2|s|^2"
+    )
+    differences: ClassVar[tuple[str, ...]] = (
+        "released code: W = min(w, cap)^2 w^2 |s|^2 instead of w^2 |s|^2",
+        "released code: min(1.0, nan) is 1.0, so an overflowing batch steps at the full rate",
+    )
+    cap: float = number(8.0, minimum=0)
+    baseline: str = choice("opob", "group")
+    ess: str = choice("sqrt", "linear", "off")
+    base: float = number(1.0, minimum=1e-8)
+    variant: str = choice("paper", "released")
+
+    def own_baseline(self) -> Baseline:
+        """OPOB, or the group mean over the population standard deviation."""
+        if self.baseline == "group":
+            return Grpo()
+        return Opob(weight="released", cap=self.cap) if self.variant == "released" else Opob()
+
+    def own_step(self) -> Step:
+        """The ESS rule, unless it is off."""
+        if self.ess == "off":
+            return Constant()
+        return EssStep(rule=self.ess, base=self.base, space="raw" if self.variant == "released" else "log")
+
+    def terms(self, ev: Evidence) -> Terms:
+        """Truncated sequence weights."""
+        return Terms(weight=self._weight(ev))
+
+    def _weight(self, ev: Evidence) -> Tensor:
+        row = ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp)
+        top = math.log(self.cap) if self.cap > 0 else -math.inf
+        return row.clamp(max=top).exp().unsqueeze(-1)

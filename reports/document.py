@@ -1,0 +1,89 @@
+"""A report before it has a form: sections of sentences, tables and figures, the same for HTML, PDF and export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from vcpo_bench.reports.numbers import Ledger, Number
+from vcpo_bench.reports.plots.core import Plot, Sheet
+
+Tone = Literal["", "bad", "good", "dim"]
+DrawPlot = Callable[[Sheet], Plot | None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table: its text, the number behind it, what it sorts by, and its emphasis."""
+
+    text: str
+    number: Number | None = None
+    sort: float | str | None = None
+    tone: Tone = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a name (anchor and file name), a caption and a heading per column."""
+
+    name: str
+    caption: str
+    headings: list[str]
+    rows: list[list[Entry]]
+    numeric: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A statement made of text and numbers; ``tone`` bad marks a warning."""
+
+    parts: tuple[str | Number, ...]
+    tone: Tone = ""
+
+    @property
+    def text(self) -> str:
+        """The statement as plain text."""
+        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Statements, as a paragraph or as a list."""
+
+    sentences: list[Sentence]
+    bullets: bool = False
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure that is still to be drawn; drawing may find that there is nothing to draw."""
+
+    draw: DrawPlot
+
+
+Block = Table | Prose | Picture
+
+
+@dataclass
+class Section:
+    """A heading with its anchor and content; a section without content is left out."""
+
+    anchor: str
+    title: str
+    blocks: list[Block] = field(default_factory=list)
+
+
+@dataclass
+class Document:
+    """A whole report: title, sections in order, and the ledger of its numbers."""
+
+    title: str
+    sections: list[Section]
+    ledger: Ledger
+
+
+def sentence(*parts: str | Number, tone: Tone = "") -> Sentence:
+    """Shorthand for a :class:`Sentence`."""
+    return Sentence(tuple(parts), tone)

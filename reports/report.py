@@ -1,0 +1,69 @@
+"""The order of a report: which sections it has, and which figures answer their questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from vcpo_bench.reports.document import Block, Document, Picture, Section
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.plots.core import Plot, Sheet
+from vcpo_bench.reports.plots.failure import at_onset, survival
+from vcpo_bench.reports.plots.heat import ess_map, stability_map
+from vcpo_bench.reports.plots.lags import realised_lag, reward_against_lag
+from vcpo_bench.reports.plots.phases import phases
+from vcpo_bench.reports.plots.trajectories import QUANTITIES, Quantity, trajectories
+from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
+from vcpo_bench.reports.sections.scores import scoreboard
+from vcpo_bench.reports.sections.verdict import verdict
+from vcpo_bench.reports.study import Study
+
+_QUANTITY = {quantity.name: quantity for quantity in QUANTITIES}
+_Scene = Callable[[Study, Sheet, str, str], Plot | None]
+
+
+def build(study: Study) -> Document:
+    """The report of a study. Its pictures are drawn by whoever renders it, at that form's size."""
+    ledger = Ledger()
+    sections = [
+        Section("verdict", "Verdict", [*verdict(study, ledger)]),
+        Section("scoreboard", "Scoreboard", [scoreboard(study, ledger)]),
+        Section("reward-lag", "Reward against lag", _scenes(study, reward_against_lag)),
+        Section("learning-curves", "Learning curves", _curves(study, "reward-steps")),
+        Section("ess", "ESS and collapse", [*_scenes(study, ess_map), Picture(partial(at_onset, study))]),
+        Section("ess-curves", "Effective sample size", _curves(study, "ess-steps")),
+        Section("gradients", "Gradient norms", _curves(study, "grad-norm-steps")),
+        Section("weights", "Weight tails", _curves(study, "log-weight-steps")),
+        Section("survival", "Survival", [Picture(partial(survival, study))]),
+        Section("stability", "Stability by lag and learning rate", _scenes(study, stability_map)),
+        Section(
+            "divergence", "Divergence and step size", _curves(study, "kl-steps", "entropy-steps", "step-scale-steps")
+        ),
+        Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study))]),
+        Section("time", "Time", [Picture(partial(phases, study))]),
+        Section("failures", "Failures", [*failures(study)]),
+        Section("protocol", "Protocol and environment", [protocol(study), provenance(study)]),
+        Section("threats", "Threats to validity", [threats(study)]),
+    ]
+    title = "vcpo-bench report: " + " + ".join(folder.resolve().name for folder in study.results.folders)
+    return Document(title, sections, ledger)
+
+
+def _scenes(study: Study, draw: _Scene) -> list[Block]:
+    """A picture of each task and regime."""
+    return [Picture(partial(_on_sheet, draw, study, task, regime)) for task, regime in study.scenes()]
+
+
+def _on_sheet(draw: _Scene, study: Study, task: str, regime: str, sheet: Sheet) -> Plot | None:
+    return draw(study, sheet, task, regime)
+
+
+def _trajectories(quantity: Quantity, study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
+    return trajectories(study, sheet, quantity, task, regime)
+
+
+def _curves(study: Study, *names: str) -> list[Block]:
+    blocks: list[Block] = []
+    for name in names:
+        blocks += _scenes(study, partial(_trajectories, _QUANTITY[name]))
+    return blocks

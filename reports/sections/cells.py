@@ -1,0 +1,110 @@
+"""A page per cell: its settings, how it ended, and its curves as small drawings of a few kilobytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from vcpo_bench.reports.study import Series, Study, bin_edges, binned
+from vcpo_bench.reports.words import duration, number, rate
+
+WIDTH, HEIGHT, BINS = 150, 44, 40
+_CURVES = (
+    ("reward", "evals", "sampled_reward", False),
+    ("ESS ratio", "steps", "ess_ratio", True),
+    ("gradient norm", "steps", "grad_norm", True),
+    ("KL", "steps", "kl_mu_theta_k3", True),
+)
+
+
+@dataclass(frozen=True)
+class Spark:
+    """A small curve: what it shows, its first-to-last range in words, and the SVG path data."""
+
+    label: str
+    range: str
+    path: str
+    mark: float | None
+
+
+@dataclass(frozen=True)
+class CellPage:
+    """What is shown of one cell."""
+
+    key: str
+    title: str
+    status: str
+    bad: bool
+    facts: list[tuple[str, str]]
+    sparks: list[Spark]
+
+
+def cell_pages(study: Study) -> list[CellPage]:
+    """All cells, in the order of task, learning rate, lag, method and seed."""
+    ordered = study.cells.sort_values(["task", "lr", "staleness", "method", "seed"], kind="stable")
+    return [_page(study, cell) for _, cell in ordered.iterrows()]
+
+
+def _page(study: Study, cell: pd.Series) -> CellPage:
+    title = f"{cell['task']}, lag {cell['staleness']}, lr {rate(cell['lr'])}, {cell['method']}, seed {cell['seed']}"
+    onset = cell["collapse_onset"]
+    collapsed = bool(pd.notna(onset))
+    status = f"collapsed at update {onset:.0f}" if collapsed else str(cell["status"])
+    facts = [
+        ("key", str(cell["key"])),
+        ("ended as", f"{cell['status']} after {cell['steps_done']} updates"),
+        ("reward", ", ".join(f"{when} {number(cell[f'{when}_reward'])}" for when in ("start", "best", "final"))),
+    ]
+    if pd.notna(cell["seconds"]):
+        facts.append(("time", duration(float(cell["seconds"]))))
+    if cell["reason"] or cell["error"]:
+        facts.append(("reason", str(cell["reason"] or cell["error"])))
+    sparks = [one for entry in _CURVES if (one := _spark(study, str(cell["key"]), onset, *entry)) is not None]
+    return CellPage(str(cell["key"]), title, status, collapsed or cell["status"] != "completed", facts, sparks)
+
+
+def _spark(study: Study, key: str, onset: float, label: str, table: str, column: str, log: bool) -> Spark | None:
+    rows: pd.DataFrame | None = getattr(study, table).get(key)
+    if rows is None:
+        return None
+    steps, values = rows["step"].to_numpy(np.float64), rows[column].to_numpy(np.float64)
+    if not np.isfinite(values).any():
+        return None
+    last = float(steps.max())
+    if steps.size > BINS:
+        edges = bin_edges(int(last), BINS)
+        steps, values = (edges[:-1] + edges[1:]) / 2, binned(steps, values, edges)
+    finite = values[np.isfinite(values)]
+    path = _path(steps / max(last, 1.0), values, log)
+    mark = None if pd.isna(onset) else round(WIDTH * float(onset) / max(last, 1.0), 1)
+    return Spark(label, f"{number(float(finite.min()))} to {number(float(finite.max()))}", path, mark)
+
+
+def _path(x: Series, y: Series, log: bool) -> str:
+    """SVG path data of a curve within WIDTH x HEIGHT; a gap where a value is missing, or not positive on a log axis."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        level = np.log10(y) if log else y
+    known = np.isfinite(level)
+    if not known.any():
+        return ""
+    low, high = (level[known].min(), level[known].max()) if log else (min(level[known].min(), 0.0), level[known].max())
+    scaled = (level - low) / (high - low if high > low else 1.0)
+    parts = []
+    pen_down = False
+    for place, value, drawn in zip(x, scaled, known, strict=True):
+        if drawn:
+            parts.append(f"{'L' if pen_down else 'M'}{WIDTH * place:.0f} {(HEIGHT - 2) * (1 - value) + 1:.0f}")
+        pen_down = bool(drawn)
+    return "".join(parts)
+
+
+def spark_svg(spark: Spark) -> Markup:
+    """The curve as inline SVG with its onset of collapse marked."""
+    mark = "" if spark.mark is None else f'<path class="onset" d="M{spark.mark:g} 0V{HEIGHT}"/>'
+    label = f"{spark.label}, {spark.range}"
+    return Markup('<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}">{}<path d="{}"/></svg>').format(
+        WIDTH, HEIGHT, label, Markup(mark), spark.path
+    )

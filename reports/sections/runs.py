@@ -1,0 +1,124 @@
+"""What was run, on what, what failed, and what limits the conclusions: all read off the records."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+
+from vcpo_bench import records
+from vcpo_bench.reports.document import Entry, Prose, Sentence, Table, sentence
+from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.words import count, duration, listing, rate
+
+_NOT_SETTINGS = ("key", "method", "staleness", "seed", "lr", "task", "regime")
+_FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version", "control", "partial")
+_HIDDEN = {*_FACTS, *_NOT_SETTINGS, "path", "provenance"}
+FEW_SEEDS = 5
+
+
+def failures(study: Study) -> list[Table | Prose]:
+    """The cells that did not complete, with the reason, and damaged files."""
+    cells = study.cells[study.cells["status"] != "completed"]
+    blocks: list[Table | Prose] = []
+    if len(cells):
+        rows = [
+            [
+                Entry(str(cell["method"])),
+                Entry(str(cell["task"])),
+                Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
+                Entry(rate(cell["lr"]), sort=float(cell["lr"])),
+                Entry(str(cell["seed"]), sort=float(cell["seed"])),
+                Entry(str(cell["status"]), tone="bad" if cell["status"] == "error" else ""),
+                Entry(str(cell["steps_done"] if pd.notna(cell["steps_done"]) else "")),
+                Entry(str(cell["reason"] or cell["error"] or "")),
+            ]
+            for _, cell in cells.iterrows()
+        ]
+        headings = ["method", "task", "lag", "lr", "seed", "ended as", "updates", "reason"]
+        caption = (
+            "Cells that did not complete. A cell that ended as nan is a result; one that ended in an error is not."
+        )
+        blocks.append(Table("failures", caption, headings, rows, numeric=frozenset({2, 3, 4, 6})))
+    if study.results.problems:
+        lines = [sentence(problem, tone="bad") for problem in dict.fromkeys(study.results.problems)]
+        blocks.append(Prose(lines, bullets=True))
+    return blocks or [Prose([sentence("Every cell completed and every file could be read.")])]
+
+
+def protocol(study: Study) -> Table:
+    """The settings that the cells share, and the range of those they do not."""
+    cells = study.results.cells
+    shown = ["task", "regime", "staleness", "lr", "seed", "method"]
+    shown += sorted(name for name in cells.columns if name not in _HIDDEN)
+    rows = []
+    for name in shown:
+        values = [_text(value) for value in sorted(cells[name].dropna().unique(), key=_order)]
+        if values:
+            rows.append([Entry(name), Entry(", ".join(values[:24]) + (", ..." if len(values) > 24 else ""))])
+    rows.append([Entry("rules version"), Entry(", ".join(sorted({str(v) for v in cells["rules_version"].dropna()})))])
+    return Table("protocol", "Settings of the cells; several values are axes of the grid.", ["setting", "values"], rows)
+
+
+def provenance(study: Study) -> Table:
+    """Where and with what the cells ran: every distinct value with its number of cells."""
+    values: dict[str, dict[str, int]] = {}
+    for source in study.results.cells["provenance"]:
+        for name, value in source.items():
+            text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+            per_value = values.setdefault(str(name), {})
+            per_value[text] = per_value.get(text, 0) + 1
+    rows = []
+    for name in sorted(values):
+        found = sorted(values[name].items())
+        one = len(found) == 1
+        rows.append([Entry(name), Entry("; ".join(v if one else f"{v} ({count(n, 'cell')})" for v, n in found[:12]))])
+    total = float(study.results.cells["seconds"].fillna(0).sum())
+    rows.append([Entry("time in training"), Entry(duration(total) if total else "not recorded")])
+    return Table("provenance", "Code, environment and hardware of the cells.", ["fact", "value"], rows)
+
+
+def threats(study: Study) -> Prose:
+    """Threats to validity that can be read off the data."""
+    cells = study.cells
+    found: list[Sentence] = [sentence(note, tone="bad") for note in study.results.notes]
+    seeds = cells.groupby(["task", "regime", "lr", "staleness", "method"])["seed"].nunique()
+    if seeds.min() < FEW_SEEDS:
+        fewest = count(int(seeds.min()), "seed")
+        found.append(
+            sentence(f"Few seeds: some comparisons rest on {fewest}; intervals are wide and may miss real effects.")
+        )
+    if seeds.nunique() > 1:
+        found.append(sentence(f"Uneven budgets: between {seeds.min()} and {seeds.max()} seeds per method and setting."))
+    if cells["lr"].nunique() == 1:
+        found.append(
+            sentence(
+                "One learning rate: it ranks methods partly by which happens to be near its limit; "
+                "a method that takes smaller steps may only look more stable."
+            )
+        )
+    if cells["task"].nunique() == 1:
+        found.append(sentence(f"One task ({cells['task'].iloc[0]}): nothing here shows that the ranking carries over."))
+    if not bool(cells["control"].any()):
+        found.append(sentence("No controls: whether the lag harms at all without correction was not measured."))
+    if cells["steps"].nunique() > 1:
+        lengths = listing([str(length) for length in sorted(cells["steps"].unique())])
+        found.append(sentence(f"Runs of different planned length ({lengths} updates) are compared at their own ends."))
+    lost = int((cells["status"] == "error").sum())
+    if lost:
+        found.append(
+            sentence(f"{count(lost, 'cell')} ended in an error and {'is' if lost == 1 else 'are'} missing.", tone="bad")
+        )
+    found.append(sentence("The best evaluation picks a maximum of noisy values; compare final rewards."))
+    version = f"this program's rules are version {records.RULES_VERSION}"
+    found.append(sentence(f"Results are comparable within one version of the rules; {version}."))
+    return Prose(found, bullets=True)
+
+
+def _order(value: object) -> tuple[int, float, str]:
+    number = isinstance(value, int | float)
+    return (0, float(value), "") if isinstance(value, int | float) and number else (1, 0.0, str(value))
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

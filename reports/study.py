@@ -1,0 +1,125 @@
+"""What a report draws from: recorded results and the judgements of ``analysis``, derived once for all figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.events import events
+from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard
+
+Series = NDArray[np.float64]
+_Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
+
+
+class Setting(NamedTuple):
+    """What stays fixed within a comparison of methods: one panel of most figures."""
+
+    task: str
+    regime: str
+    lr: float
+    lag: int
+
+
+@dataclass
+class Study:
+    """Recorded results with everything that is derived from them, computed when first asked for."""
+
+    results: Results
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell: ``analysis.scoreboard.cell_summary`` with the verdict of ``analysis.events``.
+
+        The verdict is in ``event``, ``onset`` (NaN without one), ``last_step`` and ``failed``.
+        """
+        verdicts = events(self.results)[["key", "event", "onset", "last_step", "failed"]]
+        return cell_summary(self.results).merge(verdicts, how="left", on="key")
+
+    @cached_property
+    def board(self) -> pd.DataFrame:
+        """``analysis.scoreboard.scoreboard``: one row per task, method, regime, lag and learning rate."""
+        return scoreboard(self.results)
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """Method expressions: the compared ones by name, then those that occur as controls only."""
+        compared = self.cells.groupby("method")["control"].all()
+        return sorted(compared.index, key=lambda name: (bool(compared[name]), str(name)))
+
+    @cached_property
+    def settings(self) -> list[Setting]:
+        """Every (task, regime, learning rate, lag) with at least one cell, sorted."""
+        columns = ["task", "regime", "lr", "staleness"]
+        found = self.cells[columns].drop_duplicates().itertuples(index=False, name=None)
+        return sorted(_setting(row) for row in found)
+
+    def scenes(self) -> list[tuple[str, str]]:
+        """Every (task, regime), sorted: one figure each where lags and learning rates are its panels."""
+        return sorted({(setting.task, setting.regime) for setting in self.settings})
+
+    @cached_property
+    def _groups(self) -> dict[tuple[Setting, str], pd.DataFrame]:
+        columns = ["task", "regime", "lr", "staleness", "method"]
+        groups = self.cells.groupby(columns, sort=True)
+        return {(_setting(key), str(key[4])): rows for key, rows in cast("_Groups", groups)}
+
+    def runs(self, setting: Setting, method: str) -> pd.DataFrame:
+        """The cells (seeds) of a method in a setting; empty when there are none."""
+        return self._groups.get((setting, method), self.cells.iloc[:0])
+
+    def groups(self) -> Iterator[tuple[Setting, str, pd.DataFrame]]:
+        """Every (setting, method, cells) there is."""
+        for (setting, method), rows in self._groups.items():
+            yield setting, method, rows
+
+    @cached_property
+    def steps(self) -> dict[str, pd.DataFrame]:
+        """Key of a cell to its rows of the steps table, in order of ``step``; cells without rows are absent."""
+        return _by_key(self.results.steps)
+
+    @cached_property
+    def evals(self) -> dict[str, pd.DataFrame]:
+        """Key of a cell to its rows of the evals table, in order of ``step``; cells without rows are absent."""
+        return _by_key(self.results.evals)
+
+
+def _setting(row: tuple[Any, ...]) -> Setting:
+    return Setting(str(row[0]), str(row[1]), float(row[2]), int(row[3]))
+
+
+def _by_key(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    ordered = table.sort_values(["key", "step"], kind="stable")
+    return {str(key): rows for key, rows in ordered.groupby("key", sort=False)}
+
+
+def binned(steps: Series, values: Series, edges: Series) -> Series:
+    """Mean of the finite values within each bin of updates; NaN where there are none.
+
+    Args:
+        steps: update of each value, shape [S].
+        values: shape [S].
+        edges: rising bin edges, shape [B + 1]; the last bin includes its right edge.
+
+    Returns:
+        Shape [B].
+    """
+    finite = np.isfinite(values)
+    bins = edges.size - 1
+    index = np.clip(np.searchsorted(edges, steps[finite], side="right") - 1, 0, bins - 1)
+    total = np.bincount(index, weights=values[finite], minlength=bins)
+    count = np.bincount(index, minlength=bins)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def bin_edges(last_step: int, most: int = 40) -> Series:
+    """Edges of at most ``most`` equal bins over the updates 0..last_step, each at least one update wide."""
+    bins = max(min(most, last_step + 1), 1)
+    return np.linspace(0, last_step + 1, bins + 1)

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from vcpo_bench.analysis.intervals import holm, seed_warning, sign_flip, stratified_t, t_interval, wilson
+
+
+def test_t_interval_against_its_formula():
+    low, high = t_interval([0.5, 0.6, 0.7, np.nan])
+    half = 4.302653 * 0.1 / 3**0.5
+    assert (low, high) == pytest.approx((0.6 - half, 0.6 + half), rel=1e-6)
+    assert np.isnan(t_interval([0.5])).all()
+    assert np.isnan(t_interval([])).all()
+
+
+def test_t_interval_covers_with_three_seeds():
+    draws = np.random.default_rng(0).normal(1, 1, (2000, 3))
+    covered = np.mean([low <= 1 <= high for low, high in map(t_interval, draws)])
+    assert covered == pytest.approx(0.95, abs=0.015)
+
+
+def test_zero_of_n_bounds_the_rate_as_published():
+    assert [round(wilson(0, n)[1], 2) for n in (5, 10, 20, 35)] == [0.43, 0.28, 0.16, 0.10]
+    assert wilson(0, 5)[0] == 0
+    assert wilson(5, 5)[1] == 1
+    assert np.isnan(wilson(0, 0)).all()
+
+
+def test_stratified_t_of_one_stratum_is_the_paired_t_test():
+    differences = [0.1, -0.05, 0.2, 0.15]
+    mean, low, high, p = stratified_t([differences])
+    assert mean == pytest.approx(0.1)
+    assert (low, high) == pytest.approx(t_interval(differences))
+    assert p == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
+
+
+def test_stratified_t_ignores_differences_between_strata():
+    rng = np.random.default_rng(3)
+    strata = [rng.normal(0.5, 0.05, 6), rng.normal(-0.3, 0.05, 6)]
+    mean, low, high, _ = stratified_t(strata)
+    assert mean == pytest.approx(0.1, abs=0.05)
+    assert high - low < 0.2 < np.ptp(t_interval(np.concatenate(strata)))
+
+
+def test_stratified_t_without_spread_or_values():
+    assert np.isnan(stratified_t([])).all()
+    assert np.isnan(stratified_t([[0.1], [0.2, 0.3]])[1:]).all()
+    assert stratified_t([[0.0, 0.0]])[3] == 1
+    assert stratified_t([[0.5, 0.5]])[3] == 0
+
+
+def test_sign_flip_is_exact_and_bounded():
+    assert sign_flip([0.1, 0.2, 0.3, 0.4]) == 2 / 16
+    assert sign_flip([1.0, -1.0]) == 1
+    assert np.isnan(sign_flip([]))
+    against = stats.permutation_test(
+        ([0.3, -0.1, 0.2, 0.25, 0.05],), np.mean, permutation_type="samples", n_resamples=np.inf
+    )
+    assert sign_flip([0.3, -0.1, 0.2, 0.25, 0.05]) == pytest.approx(against.pvalue)
+    many = np.random.default_rng(0).normal(0.5, 1, 40)
+    assert sign_flip(many) == pytest.approx(stratified_t([many])[3], abs=0.01)
+
+
+def test_holm_ignores_the_unknown():
+    assert holm([0.01, np.nan, 0.04]).tolist() == pytest.approx([0.02, np.nan, 0.04], nan_ok=True)
+    assert holm([]).size == 0
+    assert holm([0.9, 0.8]).max() == 1
+
+
+def test_seed_warnings():
+    assert seed_warning(6) is None
+    assert "no interval" in (seed_warning(1) or "")
+    assert "p = 0.25" in (seed_warning(3) or "")

@@ -1,0 +1,157 @@
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from vcpo_bench import records
+from vcpo_bench.analysis.results import load
+from vcpo_bench.errors import UsageError
+
+
+def cell_folders(folder: Path) -> list[Path]:
+    return sorted((folder / records.CELLS).iterdir())
+
+
+def test_every_cell_and_every_row_is_there(tmp_path, make_results):
+    results = load(make_results(tmp_path, seeds=(0, 1), steps=40))
+    assert len(results.cells) == 2 * (2 * 2 + 3)
+    assert {"key", "task", "method", "staleness", "lr", "seed", "status", "control", "partial"} <= set(results.cells)
+    assert results.steps.groupby("key").size().eq(40).all()
+    assert results.evals["step"].max() == 40
+    assert results.lags.groupby("key")["trajectories"].sum().eq(40 * 128).all()
+    assert results.samples.empty
+    assert "log_weight" in results.samples
+    assert results.problems == []
+    assert results.notes == []
+    assert results.cells.loc[results.cells["control"], "method"].eq("reinforce").all()
+
+
+def test_columns_no_cell_recorded_are_present_and_empty(tmp_path, make_results):
+    results = load(make_results(tmp_path, seeds=(0,), steps=20))
+    assert {c.name for c in records.STEPS} <= set(results.steps)
+    assert results.steps["token_ess_ratio"].isna().all()
+
+
+def test_levels_may_differ_between_cells(tmp_path, make_results):
+    make_results(tmp_path, methods=("vcpo",), lags=(1,), seeds=(0,), steps=20, controls=False, record="full")
+    make_results(tmp_path, methods=("tis",), lags=(1,), seeds=(0,), steps=20, controls=False)
+    results = load(tmp_path)
+    known = results.steps.merge(results.cells[["key", "method"]], on="key").groupby("method")["token_ess_ratio"].count()
+    assert known.to_dict() == {"tis": 0, "vcpo": 20}
+    assert len(results.samples) == 2 * 128
+
+
+@pytest.mark.parametrize("name", [records.STEPS_FILE, records.EVALS_FILE])
+@pytest.mark.parametrize("damage", ["truncate", "remove", "wrong columns"])
+def test_a_damaged_table_is_named_and_the_rest_is_read(tmp_path, make_results, name, damage):
+    make_results(tmp_path, seeds=(0,), steps=20)
+    victim = cell_folders(tmp_path)[0] / name
+    if damage == "truncate":
+        victim.write_bytes(victim.read_bytes()[:100])
+    elif damage == "remove":
+        victim.unlink()
+    else:
+        pq.write_table(pq.read_table(victim).drop_columns(["step"]), victim)
+    results = load(tmp_path)
+    table = results.steps if name == records.STEPS_FILE else results.evals
+    assert table["key"].nunique() == len(results.cells) - 1
+    assert len(results.problems) == 1
+    assert str(victim) in results.problems[0]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "{}", '{"config": {"task": "chain"}, "status": "completed"}'])
+def test_a_damaged_cell_file_is_named_and_set_aside(tmp_path, make_results, content):
+    make_results(tmp_path, seeds=(0,), steps=20)
+    victim = cell_folders(tmp_path)[0] / records.CELL_FILE
+    victim.write_text(content)
+    results = load(tmp_path)
+    assert len(results.cells) == 6
+    assert len(results.problems) == 1
+    assert str(victim) in results.problems[0]
+
+
+def test_an_error_cell_without_tables_is_not_a_problem(tmp_path, make_results):
+    make_results(tmp_path, seeds=(0,), steps=20, shapes={"tis": "error"})
+    for path in cell_folders(tmp_path):
+        if "-tis-" in path.name:
+            (path / records.STEPS_FILE).unlink()
+    results = load(tmp_path)
+    assert results.steps["key"].nunique() == 5
+    assert results.problems == []
+
+
+def test_a_damaged_grid_file_leaves_the_cells_readable(tmp_path, make_results):
+    make_results(tmp_path, seeds=(0,), steps=20)
+    (tmp_path / records.GRID_FILE).write_text("nonsense")
+    results = load(tmp_path)
+    assert not results.cells["control"].any()
+    assert "controls" in results.problems[0]
+
+
+def test_partial_cells_come_on_request_from_the_newest_checkpoint(tmp_path, make_results):
+    make_results(tmp_path, seeds=(0,), steps=20, partial=("tis",))
+    assert not load(tmp_path).cells["method"].eq("tis").any()
+    running = next(path for path in cell_folders(tmp_path) if "-tis-" in path.name)
+    newer = running / "checkpoint-000100"
+    shutil.copytree(running / "checkpoint-000050", newer)
+    (running / "checkpoint-000200").mkdir()  # killed while writing: no tables yet
+    results = load(tmp_path, include_partial=True)
+    rows = results.cells[results.cells["method"] == "tis"]
+    assert rows["partial"].all()
+    assert rows["status"].eq("partial").all()
+    assert str(newer) in set(rows["path"])
+    assert any("still running" in note for note in results.notes)
+    assert set(rows["key"]) <= set(results.steps["key"])
+
+
+def test_an_ended_cell_wins_over_its_own_remains(tmp_path, make_results):
+    make_results(tmp_path, methods=("tis",), lags=(1,), seeds=(0,), steps=20, controls=False)
+    make_results(tmp_path, methods=("tis",), lags=(1,), seeds=(0,), steps=20, controls=False, partial=("tis",))
+    results = load(tmp_path, include_partial=True)
+    assert results.cells["status"].tolist() == ["completed"]
+
+
+def test_a_mix_of_rules_versions_is_said(tmp_path, make_results):
+    make_results(tmp_path, methods=("vcpo",), seeds=(0,), steps=20, controls=False)
+    make_results(tmp_path, methods=("tis",), seeds=(0,), steps=20, controls=False, rules_version="0.9")
+    assert any("not comparable" in note and "0.9" in note for note in load(tmp_path).notes)
+
+
+def test_an_older_rules_version_is_said(tmp_path, make_results):
+    make_results(tmp_path, methods=("tis",), seeds=(0,), steps=20, controls=False, rules_version="0.9")
+    assert any("rules version 0.9" in note for note in load(tmp_path).notes)
+
+
+def test_two_versions_of_one_method_are_said(tmp_path, make_results):
+    make_results(tmp_path, seeds=(0,), steps=20)
+    path = next(one for one in cell_folders(tmp_path) if "-vcpo-" in one.name) / records.CELL_FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"method_version": 2}))
+    assert any("vcpo" in note for note in load(tmp_path).notes)
+
+
+def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):
+    first = make_results(tmp_path / "a", methods=("vcpo",), lags=(1,), seeds=(0,), steps=20)
+    second = make_results(tmp_path / "b", methods=("vcpo", "tis"), lags=(1,), seeds=(0,), steps=20)
+    results = load([first, second])
+    assert results.cells["key"].is_unique
+    assert len(results.cells) == 4
+    assert sum("more than one folder" in problem for problem in results.problems) == 3
+
+
+def test_select_keeps_tables_and_cells_together(tmp_path, make_results):
+    results = load(make_results(tmp_path, seeds=(0,), steps=20))
+    assert len(results.steps) == 7 * 20
+    keys = results.cells["key"].head(2)
+    chosen = results.select(keys)
+    assert set(chosen.steps["key"]) == set(keys) == set(chosen.cells["key"]) == set(chosen.evals["key"])
+
+
+def test_a_folder_without_results_is_one_clear_sentence(tmp_path):
+    with pytest.raises(UsageError, match=re.escape(str(tmp_path))):
+        load(tmp_path)
+    (tmp_path / records.CELLS).mkdir()
+    with pytest.raises(UsageError, match="no finished cell"):
+        load(tmp_path)

@@ -1,0 +1,107 @@
+"""Grids killed at random instants lose no ended cell and change no bit. More instants: ``KILLS=30 pytest ...``."""
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+KILLS = int(os.environ.get("KILLS", "3"))
+GRID = ["--methods", "vcpo,clip", "--staleness", "2", "--seeds", "1", "--task", "walk-eos", "--steps", "40"]
+SMALL = ["--prompts", "4", "--responses", "4", "--quiet", "--jobs", "2", "--keep-checkpoints", "every=20"]
+
+
+def start(out: Path) -> subprocess.Popen[bytes]:
+    """The command in a process group of its own, checkpointing as often as it can."""
+    environment = {**os.environ, "VCPO_BENCH_CHECKPOINT_SECONDS": "0"}
+    arguments = [sys.executable, "-m", "vcpo_bench", "run", *GRID, *SMALL, "--out", str(out)]
+    return subprocess.Popen(
+        arguments, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def digest(out: Path) -> dict[str, str]:
+    """Hash of every number of every ended cell, wall-clock times aside, and of the kept weights."""
+    found = {}
+    for path in sorted((out / "cells").glob("*/*.parquet")) + sorted((out / "cells").glob("*/checkpoints/*/*.parquet")):
+        table = pq.read_table(path)
+        columns = [name for name in table.column_names if not name.startswith("seconds")]
+        found[str(path.relative_to(out))] = repr(table.select(columns).to_pydict())
+    for path in sorted((out / "cells").glob("*/checkpoints/*/state.safetensors")):
+        found[str(path.relative_to(out))] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], float]:
+    out = tmp_path_factory.mktemp("undisturbed") / "run"
+    began = time.monotonic()
+    process = start(out)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors.decode()
+    return digest(out), time.monotonic() - began
+
+
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds the workers through /proc")
+def test_a_grid_killed_again_and_again_ends_with_the_same_bits(
+    tmp_path: Path, undisturbed: tuple[dict[str, str], float]
+) -> None:
+    expected, duration = undisturbed
+    chance = random.Random(KILLS)
+    out = tmp_path / "run"
+    for number in range(KILLS):
+        if KILLS > 3 and number % 5 == 0:
+            out = tmp_path / f"run{number}"  # otherwise most kills would hit a grid that is done
+        process = start(out)
+        time.sleep(chance.uniform(0.3, 0.9) * duration)
+        ended = {path.name for path in (out / "cells").glob("*") if not path.name.endswith(".partial")}
+        if process.poll() is None:
+            kill(process, ("parent", "all", "worker")[number % 3], chance)
+        process.communicate(timeout=300)
+        assert ended <= {path.name for path in (out / "cells").glob("*")}
+        if KILLS > 3 and number % 5 == 4:
+            finish(out, expected)
+    finish(out, expected)
+
+
+def finish(out: Path, expected: dict[str, str]) -> None:
+    process = start(out)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors.decode()
+    assert digest(out) == expected
+
+
+def kill(process: subprocess.Popen[bytes], victim: str, chance: random.Random) -> None:
+    if victim == "worker":
+        workers = workers_of(process)
+        if workers:
+            os.kill(chance.choice(workers), signal.SIGKILL)
+        return
+    if victim == "all":
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def test_ctrl_c_is_one_line_and_130(tmp_path: Path) -> None:
+    process = start(tmp_path / "run")
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("run/cells/*.partial")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    lines = [line for line in errors.decode().splitlines() if line]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("interrupted")

@@ -1,0 +1,37 @@
+"""One small study and its rendered page, shared by the tests of this room because drawing takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.page import render
+from vcpo_bench.reports.study import Study
+
+
+def shape(method: str, lag: int, seed: int) -> str:
+    """Collapses without correction at lag 16; ``clip`` fails there in three different ways."""
+    if lag < 4:
+        return "healthy"
+    if method == "clip":
+        return ("nan", "error", "dip")[seed % 3]
+    return "collapsed" if method == "reinforce" else "healthy"
+
+
+@pytest.fixture(scope="session")
+def folder(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("study") / "small"
+    return make_results(root, methods=("vcpo", "clip"), lags=(1, 16), steps=120, shapes=shape, lrs=(1e-4, 3e-4))
+
+
+@pytest.fixture(scope="session")
+def study(folder: Path) -> Study:
+    return Study(load(folder))
+
+
+@pytest.fixture(scope="session")
+def page(study: Study) -> str:
+    return render(study)
