@@ -72,7 +72,9 @@ def _save_config(ctx: typer.Context, path: Path) -> None:
 
     flags = _flags(ctx.command)
     settings = {flag: ctx.params[p.name] for flag, p in flags.items()}
-    write_configuration(path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v != ""})
+    write_configuration(
+        path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v not in ("", None)}
+    )
 
 
 PRESETS = Path(__file__).parent / "configs"
@@ -97,13 +99,16 @@ def run(
     prompts: Annotated[int, typer.Option(help="Prompts per update.", rich_help_panel=Grid)] = 16,
     responses: Annotated[int, typer.Option(help="Responses per prompt.", rich_help_panel=Grid)] = 8,
     record: Annotated[str, typer.Option(help="basic, diagnostics or full.", rich_help_panel=Grid)] = "basic",
+    start: Annotated[
+        Path | None, typer.Option(help="Start policy (vcpo-bench warmup); default: the task's.", rich_help_panel=Grid)
+    ] = None,
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
     out: Annotated[Path, typer.Option(help="Results folder; a second run completes it.", rich_help_panel=How)] = (
         DEFAULT_OUT
     ),
-    jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0: one per core.", rich_help_panel=How)] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.", rich_help_panel=How)] = 0,
     dry_run: Annotated[bool, typer.Option(help="Show the cells and a time estimate.", rich_help_panel=How)] = False,
     wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.", rich_help_panel=How)] = False,
     keep_checkpoints: Annotated[
@@ -133,6 +138,7 @@ def run(
         responses=responses,
         record=options.level(record),
         controls=controls,
+        start=start,
     )
     if save_config:
         _save_config(ctx, save_config)
@@ -140,7 +146,7 @@ def run(
     cells = grid.plan_grid(spec)
     for warning in grid.lag_warnings(spec):
         typer.echo(f"warning: {warning}", err=True)
-    workers = jobs or run_grid.default_jobs()
+    workers = run_grid.worker_count(jobs)
     if dry_run:
         _show_plan(cells, workers, out)
         return
@@ -213,7 +219,7 @@ def demo(
     spec = grid.GridSpec(methods=("tis", "vcpo", "vespo"), staleness=(16,), seeds=(0,), steps=200, controls=False)
     view = make_view(quiet, Console())
     try:
-        run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.default_jobs()), view)
+        run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
     finally:
         view.close()
     typer.echo(curves(load(out)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ class Listing(NamedTuple):
     """A table: column names, then rows of equal length."""
 
     columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
 
 def listing(what: str, results: Path, presets: Path) -> Listing:
@@ -26,7 +27,7 @@ def listing(what: str, results: Path, presets: Path) -> Listing:
     Raises:
         UsageError: There is no such list.
     """
-    kinds = {
+    kinds: dict[str, Callable[[], Listing]] = {
         "methods": methods,
         "tasks": tasks,
         "presets": lambda: configurations(presets),

@@ -8,7 +8,10 @@ from functools import partial
 from vcpo_bench.reports.document import Block, Document, Picture, Section
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.plots.core import Plot, Sheet
+from vcpo_bench.reports.plots.failure import at_onset, survival
+from vcpo_bench.reports.plots.heat import ess_map, stability_map
 from vcpo_bench.reports.plots.lags import realised_lag, reward_against_lag
+from vcpo_bench.reports.plots.phases import phases
 from vcpo_bench.reports.plots.trajectories import QUANTITIES, Quantity, trajectories
 from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
 from vcpo_bench.reports.sections.scores import scoreboard
@@ -27,12 +30,17 @@ def build(study: Study) -> Document:
         Section("scoreboard", "Scoreboard", [scoreboard(study, ledger)]),
         Section("reward-lag", "Reward against lag", _scenes(study, reward_against_lag)),
         Section("learning-curves", "Learning curves", _curves(study, "reward-steps")),
-        Section("ess", "Effective sample size", _curves(study, "ess-steps")),
+        Section("ess", "ESS and collapse", [*_scenes(study, ess_map), Picture(partial(at_onset, study))]),
+        Section("ess-curves", "Effective sample size", _curves(study, "ess-steps")),
         Section("gradients", "Gradient norms", _curves(study, "grad-norm-steps")),
+        Section("weights", "Weight tails", _curves(study, "log-weight-steps")),
+        Section("survival", "Survival", [Picture(partial(survival, study))]),
+        Section("stability", "Stability by lag and learning rate", _scenes(study, stability_map)),
         Section(
             "divergence", "Divergence and step size", _curves(study, "kl-steps", "entropy-steps", "step-scale-steps")
         ),
         Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study))]),
+        Section("time", "Time", [Picture(partial(phases, study))]),
         Section("failures", "Failures", [*failures(study)]),
         Section("protocol", "Protocol and environment", [protocol(study), provenance(study)]),
         Section("threats", "Threats to validity", [threats(study)]),

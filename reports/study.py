@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.events import events
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard
 
@@ -35,8 +36,12 @@ class Study:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """``analysis.scoreboard.cell_summary``: one row per cell with its final reward, onset of collapse and so on."""
-        return cell_summary(self.results)
+        """One row per cell: ``analysis.scoreboard.cell_summary`` with the verdict of ``analysis.events``.
+
+        The verdict is in ``event``, ``onset`` (NaN without one), ``last_step`` and ``failed``.
+        """
+        verdicts = events(self.results)[["key", "event", "onset", "last_step", "failed"]]
+        return cell_summary(self.results).merge(verdicts, how="left", on="key")
 
     @cached_property
     def board(self) -> pd.DataFrame:

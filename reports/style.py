@@ -41,6 +41,7 @@ class Look(NamedTuple):
 
 
 _FIXED: dict[str, Look] = {
+    "runs that survived": Look("#7f7f7f", DASHES[0], "."),
     "reinforce": Look(INK, DASHES[2], "X"),
     "vcpo": Look(OKABE_ITO["blue"], DASHES[0], "o"),
     "vcpo(baseline=group)": Look(OKABE_ITO["blue"], DASHES[1], "P"),
@@ -54,6 +55,10 @@ _FIXED: dict[str, Look] = {
     "token-tis": Look(OKABE_ITO["sky"], DASHES[0], ">"),
     "mis": Look(OKABE_ITO["sky"], DASHES[3], "P"),
 }
+
+
+SURVIVORS = "runs that survived"
+"""Name of the reference line that is drawn beside the methods where failed runs are compared with the others."""
 
 
 def look(method: str) -> Look:

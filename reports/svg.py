@@ -24,17 +24,19 @@ def to_svg(plot: Plot) -> str:
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
     plot.figure.savefig(stream, format="svg", metadata=nothing)
     text = stream.getvalue()
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", text, flags=re.DOTALL)
     text = _TRANSLATION.sub(lambda match: _TWO_DIGITS.sub(r"\1", match.group(0)), text)
     return _COORDINATES.sub(lambda match: f'{match.group(1)}{_shorter(match.group(2))}"', text)
 
 
 def _shorter(data: str) -> str:
     """Path data without digits below what a screen or printer resolves, and without repeated commands."""
-    if len(data) < 200 or not _STRAIGHT.fullmatch(data):
-        return _TWO_DIGITS.sub(r"\1", data)
-    # After M and L, further pairs of numbers are lines without saying so.
-    return re.sub(r"\s*\n\s*", " ", re.sub(r"\s*\nL ", " ", _ONE_DIGIT.sub(r"\1", data)))
+    straight = _STRAIGHT.fullmatch(data) is not None
+    data = (_ONE_DIGIT if straight and len(data) > 200 else _TWO_DIGITS).sub(r"\1", data)
+    if straight:
+        # After M and L, further pairs of numbers are lines without saying so.
+        data = re.sub(r"\s*\nL ", " ", data)
+    return re.sub(r"\s*\n\s*", " ", data).strip()
 
 
 def inline(svg: str, prefix: str, label: str) -> str:
@@ -99,6 +101,7 @@ def swatch(look: Look) -> Markup:
 
 
 _SHAPES = {
+    ".": "M15 6a2 2 0 1 0 4 0a2 2 0 1 0-4 0z",
     "o": "M13 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "s": "M13.5 2.5h7v7h-7z",
     "^": "M17 1.5l4.5 8h-9z",

@@ -61,6 +61,7 @@ class Plot:
         lines: the data.
         x_name, y_name: their names in the CSV.
         panels: a label per panel, in the order of ``figure.axes``.
+        rows: each line is a row of a heat map, from the top down.
         places: the x values stand at equal distances 0, 1, 2, ... in order, not where their size says.
     """
 
@@ -74,6 +75,7 @@ class Plot:
     y_name: str = "y"
     panels: list[str] = field(default_factory=list)
     places: bool = False
+    rows: bool = False
 
 
 def panel_grid(
@@ -108,7 +110,7 @@ def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
     if line.low is not None and line.high is not None:
         band = axes.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.18, linewidth=0)
         band.set_gid(f"m{index}-band-{line.panel}")
-    every = max(line.x.size // 6, 1)
+    every = max(line.x.size // 5, 1)
     (drawn,) = axes.plot(
         line.x,
         line.y,
@@ -116,7 +118,7 @@ def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
         linestyle=style.dash,
         marker=style.marker,
         # Markers start at different places, so that lines on top of one another can still be told apart.
-        markevery=(index * max(every // 6, 1) % every, every),
+        markevery=(index * max(every // 5, 1) % every, every),
     )
     drawn.set_gid(f"m{index}-line-{line.panel}")
 

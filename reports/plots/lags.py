@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.scoreboard import t_interval
+from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.reports.plots.core import Line, Plot, Sheet, add_legend, columns_for, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.style import INK, look

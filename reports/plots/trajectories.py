@@ -37,6 +37,7 @@ class Quantity:
         label: of the y axis.
         title: the question the figure answers.
         log: logarithmic y axis.
+        bins: updates are averaged within at most this many bins.
     """
 
     name: str
@@ -45,16 +46,20 @@ class Quantity:
     label: str
     title: str
     log: bool = False
+    bins: int = 24
 
 
 QUANTITIES = (
     Quantity("reward-steps", "sampled_reward", "evals", "held-out reward", "How does each method learn at each lag?"),
-    Quantity("ess-steps", "ess_ratio", "steps", "ESS ratio", "How much of the batch still counts?", log=True),
+    Quantity("ess-steps", "ess_ratio", "steps", "ESS ratio", "How much of the batch still counts?", True, 40),
     Quantity(
-        "grad-norm-steps", "grad_norm", "steps", "gradient norm", "Do gradients grow before a run fails?", log=True
+        "grad-norm-steps", "grad_norm", "steps", "gradient norm", "Do gradients grow before a run fails?", True, 40
     ),
     Quantity(
         "kl-steps", "kl_mu_theta_k3", "steps", "KL(mu || theta), k3", "How far is the policy from its data?", log=True
+    ),
+    Quantity(
+        "log-weight-steps", "log_weight_max", "steps", "largest log-weight (nats)", "How heavy is the heaviest weight?"
     ),
     Quantity("entropy-steps", "entropy", "steps", "entropy (nats/token)", "Does the policy lose its diversity?"),
     Quantity("step-scale-steps", "step_scale", "steps", "step scale", "How far does each method hold back its step?"),
@@ -96,7 +101,7 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
 def _source(quantity: Quantity) -> str:
     if quantity.table == "evals":
         return f"column {quantity.column} of the evaluations on held-out prompts"
-    return f"column {quantity.column} of the updates, averaged within up to 40 bins"
+    return f"column {quantity.column} of the updates, averaged within up to {quantity.bins} bins"
 
 
 def _panel_title(setting: Setting, rates: int) -> str:
@@ -133,7 +138,7 @@ def _stack(runs: list[tuple[Array, Array]], quantity: Quantity) -> tuple[Array, 
         for row, (steps, series) in zip(values, runs, strict=True):
             row[np.searchsorted(x, steps)] = series
         return x, values
-    edges = bin_edges(int(max(steps.max() for steps, _ in runs)))
+    edges = bin_edges(int(max(steps.max() for steps, _ in runs)), quantity.bins)
     centers = np.floor((edges[:-1] + edges[1:]) / 2)
     return centers, np.stack([binned(steps, series, edges) for steps, series in runs])
 

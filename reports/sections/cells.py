@@ -11,7 +11,7 @@ from markupsafe import Markup
 from vcpo_bench.reports.study import Series, Study, bin_edges, binned
 from vcpo_bench.reports.words import duration, number, rate
 
-WIDTH, HEIGHT, BINS = 150, 44, 48
+WIDTH, HEIGHT, BINS = 150, 44, 40
 _CURVES = (
     ("reward", "evals", "sampled_reward", False),
     ("ESS ratio", "steps", "ess_ratio", True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.scoreboard import t_interval
+from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.reports.document import Prose, Sentence, sentence
 from vcpo_bench.reports.numbers import Ledger, Number
 from vcpo_bench.reports.sections.scores import describe

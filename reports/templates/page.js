@@ -61,6 +61,17 @@
     cursor.setAttribute("class", "cursor");
     svg.append(cursor);
 
+    // A heat map: one line per row, from the top down.
+    function readRow(px, py) {
+      const { box, x: [low, high] } = data.panels[0];
+      if (px < box[0] || px > box[2] || py < box[1] || py > box[3]) { readout.textContent = ""; return; }
+      const line = data.lines[Math.min(data.lines.length - 1, Math.floor((py - box[1]) / (box[3] - box[1]) * data.lines.length))];
+      const x = low + (px - box[0]) / (box[2] - box[0]) * (high - low);
+      const far = data.xs[line.x].map((one) => Math.abs(one - x));
+      const at = far.indexOf(Math.min(...far));
+      readout.textContent = `${line.name}, ${data.xName} ${shown(data.xs[line.x][at])}: ${shown(line.y[at])}`;
+    }
+
     function read() {
       const values = xs(spot.panel);
       if (!values.length) { clear(); return; }
@@ -85,6 +96,7 @@
       const view = svg.viewBox.baseVal;
       const px = (event.clientX - frame.left) / frame.width * view.width;
       const py = (event.clientY - frame.top) / frame.height * view.height;
+      if (data.rows) { readRow(px, py); return; }
       const panel = data.panels.findIndex(({ box }) => px >= box[0] && px <= box[2] && py >= box[1] && py <= box[3]);
       const values = panel < 0 ? [] : xs(panel);
       if (!values.length) { clear(); return; }
@@ -95,7 +107,7 @@
     svg.addEventListener("pointerleave", clear);
     figure.querySelector(".drawing").addEventListener("keydown", (event) => {
       const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] || [];
-      if (dx === undefined || !data.panels.length) return;
+      if (dx === undefined || !data.panels.length || data.rows) return;
       event.preventDefault();
       const panel = spot ? (spot.panel + dy + data.panels.length) % data.panels.length : 0;
       spot = { panel, index: spot ? spot.index + dx : 0 };

@@ -1,0 +1,117 @@
+"""Two maps: ESS of every cell over its updates with failures marked, and the share of failed runs by lag and rate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+
+from vcpo_bench.reports.plots.core import Array, Line, Plot, Sheet, columns_for, panel_grid
+from vcpo_bench.reports.study import Study, bin_edges, binned
+from vcpo_bench.reports.style import INK
+from vcpo_bench.reports.words import rate
+
+COLORS = "cividis"
+TALLEST = 7.0
+
+
+def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
+    """ESS ratio over updates, a row per cell sorted by lag, method and rate; white marks the onset of a failure."""
+    cells = study.cells[(study.cells["task"] == task) & (study.cells["regime"] == regime)]
+    cells = cells.sort_values(["staleness", "method", "lr", "seed"], kind="stable")
+    cells = cells[cells["key"].isin(list(study.steps))].reset_index(drop=True)
+    if cells.empty:
+        return None
+    last = int(max(study.steps[key]["step"].max() for key in cells["key"]))
+    edges = bin_edges(last)
+    image = np.stack([_row(study, str(key), edges) for key in cells["key"]])
+    if not (image > 0).any():
+        return None
+    tall = Sheet(sheet.width, min(TALLEST, 1.2 + 0.07 * len(cells)), sheet.font_size, sheet.legend)
+    figure, (axes,) = panel_grid(tall, 1, 1)
+    axes.grid(visible=False)
+    extent = (0.0, float(last + 1), float(len(cells)), 0.0)
+    norm = LogNorm(max(float(np.nanmin(image[image > 0])), 1e-3), 1.0)
+    shown = axes.imshow(image, aspect="auto", interpolation="nearest", extent=extent, cmap=COLORS, norm=norm)
+    bar = figure.colorbar(shown, ax=axes, pad=0.01, aspect=40, fraction=0.03, format="%g", ticks=[0.001, 0.01, 0.1, 1])
+    bar.set_label("ESS ratio")
+    bar.ax.minorticks_off()
+    failed = cells[cells["onset"].notna()]
+    axes.scatter(failed["onset"], failed.index + 0.5, marker="|", s=22, color="white", linewidth=2.4)
+    axes.scatter(failed["onset"], failed.index + 0.5, marker="|", s=22, color="#D55E00", linewidth=1.0)
+    _label_rows(axes, cells)
+    axes.set_xlabel("update")
+    title = "Does a low ESS come before a failure?"
+    caption = (
+        f"{title} Task {task}, regime {regime}: ESS ratio of every cell (rows, sorted by lag, method, learning rate "
+        "and seed), averaged within up to 40 bins of updates. A red mark is the onset of a collapse, rebound or nan."
+    )
+    centers = (edges[:-1] + edges[1:]) / 2
+    names = [f"lag {c.staleness}, {c.method}, lr {rate(c.lr)}, seed {c.seed}" for c in cells.itertuples()]
+    lines = [Line(0, name, np.floor(centers), values) for name, values in zip(names, image, strict=True)]
+    name = f"ess-map-{task}" + ("" if regime == "fifo" else f"-{regime}")
+    return Plot(name, title, caption, figure, [], lines, "update", "ess_ratio", [task], rows=True)
+
+
+def _row(study: Study, key: str, edges: Array) -> Array:
+    rows = study.steps[key]
+    return binned(rows["step"].to_numpy(np.float64), rows["ess_ratio"].to_numpy(np.float64), edges)
+
+
+def _label_rows(axes: Axes, cells: pd.DataFrame) -> None:
+    """Name each lag-and-method block at its middle where there is room, and part lags by a white line."""
+    names = list(zip(cells["staleness"], cells["method"], strict=True))
+    starts = [row for row, name in enumerate(names) if row == 0 or name != names[row - 1]]
+    ticks, labels = [], []
+    previous_lag: object = None
+    for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
+        lag, method = names[start]
+        ticks.append((start + end) / 2)
+        labels.append(f"lag {lag}, {method}" if lag != previous_lag else str(method))
+        axes.axhline(start, color="white", linewidth=1.6 if lag != previous_lag else 0.5)
+        previous_lag = lag
+    axes.set_yticks(ticks, labels)
+    axes.tick_params(axis="y", length=0)
+
+
+def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
+    """Share of failed runs by lag and learning rate, one panel per method; None without at least two places."""
+    cells = study.cells[(study.cells["task"] == task) & (study.cells["regime"] == regime)]
+    cells = cells[cells["event"] != "not applicable"]
+    lags, rates = sorted(cells["staleness"].unique()), sorted(cells["lr"].unique())
+    if len(lags) * len(rates) < 2:
+        return None
+    methods = [name for name in study.methods if (cells["method"] == name).any()]
+    columns = columns_for(sheet, len(methods))
+    low = Sheet(sheet.width, 0.75 + 0.28 * len(rates), sheet.font_size, sheet.legend)
+    figure, axes = panel_grid(low, len(methods), columns)
+    lines = []
+    for index, (method, panel) in enumerate(zip(methods, axes, strict=True)):
+        runs = cells[cells["method"] == method]
+        image = np.full((len(rates), len(lags)), np.nan)
+        panel.grid(visible=False)
+        for y, x in np.ndindex(image.shape):
+            here = runs.loc[(runs["lr"] == rates[y]) & (runs["staleness"] == lags[x]), "failed"]
+            if len(here):
+                image[y, x] = here.mean()
+                color = "white" if image[y, x] < 0.5 else INK
+                panel.text(x, y, f"{here.sum()}/{len(here)}", ha="center", va="center", color=color)
+        panel.imshow(image, aspect="auto", cmap=COLORS, vmin=0.0, vmax=1.0, origin="lower")
+        panel.set_xticks(range(len(lags)), [str(lag) for lag in lags])
+        panel.set_yticks(range(len(rates)), [rate(lr) for lr in rates])
+        panel.set_title(method)
+        panel.tick_params(length=0)
+        if index % columns == 0:
+            panel.set_ylabel("lr")
+        if index + columns >= len(methods):
+            panel.set_xlabel("lag")
+        x_values = np.array(lags, dtype=np.float64)
+        lines += [Line(index, f"lr {rate(lr)}", x_values, image[y]) for y, lr in enumerate(rates)]
+    title = "Where is each method stable?"
+    caption = (
+        f"{title} Task {task}, regime {regime}: failed of all runs (collapse, collapse with rebound, nan) by lag and "
+        "learning rate. Dark: none failed; light: all failed; empty: not run."
+    )
+    name = f"stability-{task}" + ("" if regime == "fifo" else f"-{regime}")
+    return Plot(name, title, caption, figure, [], lines, "lag", "failed_share", methods, places=True)
