@@ -61,15 +61,16 @@ class LinearRule(Rule):
 
     def weighted(self, a: Tensor, b: Tensor, weights: Tensor) -> list[Tensor]:
         """See `Rule.weighted`."""
-        a, b, weights = working(a), working(b), weights[:, None, None].to(working(b).dtype)
+        a, b = working(a), working(b)
+        each = weights.to(b.dtype).repeat_interleave(a.shape[1])
+        a, b = a.flatten(0, 1), b.flatten(0, 1)
         gradients = []
         if self.has_weight:
             # the narrower of the two is scaled: a copy of it is the whole overhead
-            left, right = (a, b * weights) if b.shape[2] <= a.shape[2] else (a * weights, b)
-            left, right = left.flatten(0, 1), right.flatten(0, 1)
+            left, right = (a, b * each[:, None]) if b.shape[1] <= a.shape[1] else (a * each[:, None], b)
             gradients.append(left.t() @ right if self.transposed else right.t() @ left)
         if self.has_bias:
-            gradients.append(weights.expand(*b.shape[:2], 1).reshape(1, -1).mm(b.flatten(0, 1))[0])
+            gradients.append(each @ b)
         return gradients
 
     def inner(self, a: Tensor, b: Tensor) -> Tensor:

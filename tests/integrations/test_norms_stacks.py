@@ -46,6 +46,11 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def same_numbers() -> None:
+    torch.manual_seed(0)
+
+
 def build(name: str, tied: bool = True, **options: Any) -> nn.Module:
     torch.manual_seed(0)
     family, arguments = MODELS[name]
