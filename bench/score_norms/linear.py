@@ -59,6 +59,13 @@ class LinearRule(Rule):
             gradients.append(b.sum(1))
         return gradients
 
+    def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
+        """See `Rule.remembered`: where the gradients of a row are not much more than its inputs and output
+        gradients.
+        """
+        T, d, p = a.shape[1], a.shape[2], b.shape[2]
+        return self.per_row(a, b) if 2 * p * d <= 3 * T * (p + d) else None
+
     def weighted(self, a: Tensor, b: Tensor, weights: Tensor) -> list[Tensor]:
         """See `Rule.weighted`."""
         a, b = working(a), working(b)
