@@ -31,6 +31,8 @@ class Component:
         year: Year of the paper.
         formula: The equation, in plain text, notation of ``docs/methods.md``.
         differences: Where frameworks or papers disagree, one remark each.
+        host: For a part that makes a stabilizer of its own: the method it is added to when its name stands first, so
+            that ``opsm`` means ``clip+opsm``.
         version: Raised whenever the numbers it produces change.
     """
 
@@ -42,6 +44,7 @@ class Component:
     formula: ClassVar[str] = ""
     differences: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1
+    host: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Refuse illegal parameter values.

@@ -221,6 +221,10 @@ class Method(Component):
             ev.admit(admission.admit(ev))
         ev.row_log_ratio()
         ev.advantage = self._advantage(ev)
+        for part in self.regularisers:
+            penalty = part.penalty(ev)
+            if penalty is not None:
+                ev.advantage = ev.advantage - penalty
         return ev
 
     def _advantage(self, ev: Evidence) -> Tensor:
@@ -236,10 +240,10 @@ class Method(Component):
         for part in self.weights:
             extra = part.weight(ev)
             ev.applied = extra if ev.applied is None else ev.applied * extra
-        keep, rejected = self._mask(ev, tokens)
+        keep, factor, rejected = self._mask(ev, tokens)
         ev.signal = ev.advantage if ev.applied is None else ev.advantage * ev.applied
         terms = self.terms(ev)
-        coefficients, used = self._assemble(ev, terms, keep)
+        coefficients, used = self._assemble(ev, terms, keep, factor)
         metrics = {
             "share_clipped": _share(ev, terms.clipped, tokens),
             "share_masked": rejected,
@@ -249,15 +253,15 @@ class Method(Component):
         return Update(
             coefficients=coefficients,
             step_scale=scale,
-            entropy_coefficients=self._entropy(ev),
+            entropy_coefficients=self._entropy(ev, factor),
             state=ev.state,
             metrics=metrics,
         )
 
-    def _mask(self, ev: Evidence, tokens: Tensor) -> tuple[Tensor | None, Tensor]:
-        """Reject tokens; returns what to multiply the score with, and the share rejected."""
+    def _mask(self, ev: Evidence, tokens: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+        """Reject tokens; returns what to multiply the score with, N ``[..., P, G, 1]``, and the share rejected."""
         if not self.masks:
-            return None, torch.zeros_like(tokens)
+            return None, self._factor(ev), torch.zeros_like(tokens)
         keeps = [(mask, mask.keep(ev)) for mask in self.masks]
         both = torch.ones_like(ev.mask)
         counted: Tensor | None = None
@@ -269,11 +273,17 @@ class Method(Component):
         for mask, keep in keeps:
             if mask.rejected == "dropped":
                 ev.drop(keep)
-        return counted, 1 - kept / tokens.clamp(min=1)
+        factor = self._factor(ev)
+        for mask, keep in keeps:
+            if mask.rejected == "apart":
+                ev.drop(keep)
+        return counted, factor, 1 - kept / tokens.clamp(min=1)
 
-    def _assemble(self, ev: Evidence, terms: Terms, keep: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _factor(self, ev: Evidence) -> Tensor:
+        return self.aggregation_part.factor(ev).unsqueeze(-1)
+
+    def _assemble(self, ev: Evidence, terms: Terms, keep: Tensor | None, factor: Tensor) -> tuple[Tensor, Tensor]:
         """C = N (A W u keep + k), zero at masked tokens, and the effective sample size of W u keep."""
-        factor = self.aggregation_part.factor(ev).unsqueeze(-1)
         weight = terms.weight
         applied, signal = (None, ev.advantage) if terms.absorbs else (ev.applied, ev.signal)
         if weight is not None and keep is not None:
@@ -289,7 +299,10 @@ class Method(Component):
             total = weight * (signal * factor)
         else:
             total = signal * factor if keep is None else torch.where(keep, signal * factor, 0.0)
-        addends = [terms.addend, *(part.addend(ev) for part in self.regularisers)]
+        own = terms.addend
+        if own is not None and applied is not None:
+            own = own * applied
+        addends = [own, *(part.addend(ev) for part in self.regularisers)]
         for addend in addends:
             if addend is not None:
                 total = total + addend * factor
@@ -298,11 +311,10 @@ class Method(Component):
             coefficients = torch.where(ev.mask, coefficients, 0.0)
         return coefficients, used
 
-    def _entropy(self, ev: Evidence) -> Tensor | None:
+    def _entropy(self, ev: Evidence, factor: Tensor) -> Tensor | None:
         bonuses = [value for part in self.regularisers if (value := part.entropy(ev)) is not None]
         if not bonuses:
             return None
-        factor = self.aggregation_part.factor(ev).unsqueeze(-1)
         return torch.where(ev.mask, sum(bonuses[1:], bonuses[0]) * factor, 0.0)
 
 

@@ -8,7 +8,8 @@ from torch import Tensor
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import Terms
 from vcpo_bench.methods.params import number
-from vcpo_bench.methods.tis import Tis, log_of
+from vcpo_bench.methods.parts.masks import log_of
+from vcpo_bench.methods.tis import Tis
 
 
 @dataclass(frozen=True, kw_only=True)

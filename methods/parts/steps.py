@@ -1,5 +1,6 @@
 """Step rules that read the weights of the batch."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.base import Step
 from vcpo_bench.methods.parts.ess import ess_ratio_of_logs
+from vcpo_bench.methods.parts.masks import log_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,7 @@ class EssStep(Step):
 
     scale = max(floor, min(1, rho / base)^p), p = 1/2 (``rule=sqrt``) or 1 (``rule=linear``).
     ``space=raw`` is the released code: weights are exponentiated as they are, 1e-8 is added to the sum of squares,
-    and a statistic that is not a number leaves the step at its full size.
+    and a statistic that is not a number leaves the step at its full size. ``cap`` truncates the weights first.
     """
 
     name: ClassVar[str] = "ess"
@@ -43,6 +45,7 @@ class EssStep(Step):
     base: float = number(1.0, minimum=1e-8)
     floor: float = number(0.0, minimum=0, maximum=1)
     space: str = choice("log", "raw")
+    cap: float = number(math.inf, minimum=0)
 
     @property
     def anchors(self) -> dict[str, str]:
@@ -51,10 +54,8 @@ class EssStep(Step):
 
     def scale(self, ev: Evidence) -> Tensor:
         """Leading shape, in [floor, 1]."""
-        if self.space == "raw":
-            ratio = _released_ratio(ev.row_log_ratio(), ev.rows)
-        else:
-            ratio = ess_ratio_of_logs(ev.row_log_ratio(), ev.rows)
+        logs = ev.row_log_ratio().clamp(max=log_of(self.cap))
+        ratio = _released_ratio(logs, ev.rows) if self.space == "raw" else ess_ratio_of_logs(logs, ev.rows)
         share = (ratio / self.base).clamp(max=1.0)
         return (share.sqrt() if self.rule == "sqrt" else share).clamp(min=self.floor)
 
