@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -45,4 +46,4 @@ class Aspo(RatioMethod):
             bound = torch.where(ev.token_field("entropy") > self.entropy, self.wide, bound)
         clipped = torch.where(positive, ratio > 1 + bound, (ev.advantage < 0) & (ratio < 1 - bound))
         weight = torch.where(positive, 1 / ratio, ratio).clamp(max=self.cap)
-        return Terms(weight=weight.masked_fill(clipped, 0.0), clipped=clipped)
+        return Terms(weight=gate(weight, ~clipped), clipped=clipped)

@@ -6,9 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.clip import Clip, or_beyond
+from vcpo_bench.methods.clip import Clip, differentiated
 from vcpo_bench.methods.covariance import covariance
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import as_number
 from vcpo_bench.methods.method import Terms
 from vcpo_bench.methods.params import integer, number
 
@@ -38,12 +39,11 @@ class ClipCov(Clip):
     def terms(self, ev: Evidence) -> Terms:
         """PPO's weight without the drawn tokens."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        clipped = self.clipped(ratio, ev.advantage)
+        keep = self.inside(ratio, ev.advantage)
         cov = covariance(ev)
-        band = (cov > self.floor) & (cov < self.ceiling) & ev.mask & ~clipped
-        drawn = self._draw(ev, band)
-        clipped = or_beyond(clipped | drawn, ev.beyond("current", self.anchor, self.clamp))
-        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+        band = (cov > self.floor) & (cov < self.ceiling) & ev.mask & keep.bool()
+        keep = keep * as_number(~self._draw(ev, band), keep.dtype)
+        return differentiated(ratio, keep, ev.beyond("current", self.anchor, self.clamp))
 
     def _draw(self, ev: Evidence, band: Tensor) -> Tensor:
         """``[..., P, G, T]`` bool, the tokens drawn from the band of each batch."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
 
@@ -55,4 +56,4 @@ class Ctpo(RatioMethod):
         below = torch.where(negative, -self.low * growth, -math.inf)
         value = logs.clamp(max=self.clamp)
         clipped = (value > above) | (value < below) | (logs > self.clamp)
-        return Terms(weight=value.exp().masked_fill(clipped, 0.0), clipped=clipped)
+        return Terms(weight=gate(value.exp(), ~clipped), clipped=clipped)

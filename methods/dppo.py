@@ -6,8 +6,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.clip import or_beyond
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, flag, number
 
@@ -51,9 +51,10 @@ class Dppo(RatioMethod):
         """The capped ratio with the tokens outside the trust region at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp).clamp(max=self.cap)
         clipped = self._moved(ev)
-        if self.live:
-            clipped = or_beyond(clipped, ev.beyond("current", self.anchor, self.clamp))
-        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+        beyond = ev.beyond("current", self.anchor, self.clamp) if self.live else None
+        if beyond is not None:
+            clipped = clipped | beyond
+        return Terms(weight=gate(ratio, ~clipped), clipped=clipped)
 
     def _moved(self, ev: Evidence) -> Tensor:
         anchor = self.anchor if self.mask == "same" else self.mask

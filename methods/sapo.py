@@ -40,8 +40,8 @@ class Sapo(RatioMethod):
             raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
             ratio, beyond = raw.clamp(-self.clamp, self.clamp).exp(), raw.abs() > self.clamp
         tau = torch.where(ev.advantage > 0, self.tau_pos, self.tau_neg).to(ratio.dtype)
-        gate = torch.sigmoid(tau * (ratio - 1))
-        weight = gate * (1 - gate) * ratio * 4
+        soft = torch.sigmoid(tau * (ratio - 1))
+        weight = soft * (1 - soft) * ratio * 4
         if beyond is not None:
-            weight = weight.masked_fill(beyond, 0.0)
+            weight = gate(weight, ~beyond)
         return Terms(weight=weight, clipped=beyond)
