@@ -33,7 +33,7 @@ class Component:
         differences: Where frameworks or papers disagree, one remark each.
         host: For a part that makes a stabilizer of its own: the method it is added to when its name stands first, so
             that ``opsm`` means ``clip+opsm``.
-        version: Raised whenever the numbers it produces change.
+        revision: Raised whenever the numbers it produces change.
     """
 
     name: ClassVar[str] = ""
@@ -43,7 +43,7 @@ class Component:
     year: ClassVar[int] = 0
     formula: ClassVar[str] = ""
     differences: ClassVar[tuple[str, ...]] = ()
-    version: ClassVar[int] = 1
+    revision: ClassVar[int] = 1
     host: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -58,6 +58,11 @@ class Component:
                 parameter.check(value)
             except ValueError as error:
                 raise ParameterError(f"{self.name}: {name}={value!r} {error}") from None
+
+    @property
+    def version(self) -> int:
+        """Raised whenever the numbers change; a method adds up its parts."""
+        return self.revision
 
     @property
     def needs(self) -> frozenset[str]:

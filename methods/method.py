@@ -156,6 +156,11 @@ class Method(Component):
         return (*self.admissions, *single, *self.weights, *self.masks, *self.regularisers)
 
     @property
+    def version(self) -> int:
+        """Its own revision, plus every later revision of a part in force."""
+        return self.revision + sum(part.revision - 1 for part in self._parts)
+
+    @property
     def needs(self) -> frozenset[str]:
         """Optional batch fields the method and its parts read; ``state`` when one keeps state."""
         return self.own_needs().union(*(part.needs for part in self._parts))
