@@ -30,10 +30,10 @@ def analyze_gradients(results: Results) -> Findings:
     summary = groups[list(_MEDIANS)].median().reset_index()
     findings.tables |= {"contributions": per_update, "contribution_medians": summary}
     findings.text += [
-        f"{row.method} at lag {row.staleness}: the largest trajectory carries {row.largest_share:.0%} of the summed "
-        f"gradient norms (Gini {row.gini:.2f}); the variance of the mean gradient is {row.noise_to_signal:.2g} times "
-        "its squared norm."
-        for row in summary.itertuples()
+        f"{label(row, summary)} at lag {row['staleness']}: the largest trajectory carries {row['largest_share']:.0%} of "
+        f"the summed gradient norms (Gini {row['gini']:.2f}); the variance of the mean gradient is "
+        f"{row['noise_to_signal']:.2g} times its squared norm."
+        for row in summary.to_dict("records")
     ]
     return findings
 

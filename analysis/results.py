@@ -239,6 +239,10 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
+    for name in ("steps", "prompts", "responses", "eval_every", "start"):
+        values = sorted({str(value) for value in cells[name].dropna()}) if name in cells else []
+        if len(values) > 1:
+            notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")
     partial = int(cells["partial"].sum())
     if partial:
         notes.append(f"{partial} of {len(cells)} cells are still running or were interrupted")

@@ -57,13 +57,12 @@ def lag_bucket(lag: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(lag <= 0, 0, 2 ** np.floor(np.log2(safe) + 1e-9)).astype(np.int64)
 
 
-def ess_by_lag(results: Results) -> pd.DataFrame:
-    """Sequence-level ESS within lag buckets, one row per method, lag setting and bucket.
+def ess_by_lag(results: Results, samples: pd.DataFrame) -> pd.DataFrame:
+    """Sequence-level ESS within lag buckets of :func:`prepared_samples`, one row per method, lag and bucket.
 
     Columns: ``task``, ``method``, ``staleness``, ``bucket`` (smallest lag in it), ``trajectories`` and the medians
     over updates of ``kish``, ``entropy``, ``max_weight`` (ratios of the trajectories in the bucket).
     """
-    samples = prepared_samples(results)
     rows = [
         dict(zip(("key", "step", "bucket"), name, strict=True)) | _three(part["log_weight"].to_numpy())
         for name, part in samples.groupby(["key", "step", "bucket"], sort=False)
@@ -75,15 +74,14 @@ def ess_by_lag(results: Results) -> pd.DataFrame:
     return medians.reset_index()
 
 
-def weights_per_update(results: Results) -> pd.DataFrame:
-    """One row per recorded update of every cell.
+def weights_per_update(samples: pd.DataFrame) -> pd.DataFrame:
+    """One row per recorded update of every cell, from :func:`prepared_samples`.
 
     Columns: ``key``, ``step``, ``trajectories``; ``kish``, ``entropy``, ``max_weight`` of the raw sequence weights;
     ``gradient_ess`` (Kish ratio of ``w |A| ||grad log pi||``) and ``gradient_ess_applied`` (of what the method's own
     coefficients make of it); ``tis_1`` (mean ``|min(w, 8) - 1|``), ``token_tis_1`` (mean ``|min(e^l, 2) - 1|``);
     ``second_moment`` (mean squared sequence log-weight) and ``token_second_moment`` (mean l^2, M2PO's quantity).
     """
-    samples = prepared_samples(results)
     rows = []
     for (key, step), part in samples.groupby(["key", "step"], sort=False):
         log_w = part["log_weight"].to_numpy(dtype=np.float64)
@@ -103,7 +101,7 @@ def weights_per_update(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tail_table(results: Results, windows: int = 4, replications: int = 100) -> pd.DataFrame:
+def tail_table(results: Results, samples: pd.DataFrame, windows: int = 4, replications: int = 100) -> pd.DataFrame:
     """K-hat over trailing windows of :data:`WINDOW` updates, at ``windows`` evenly spaced updates of every cell.
 
     Columns: ``key``, ``method``, ``staleness``, ``step`` (end of the window), ``quantity`` (the weight, or the
@@ -111,7 +109,6 @@ def tail_table(results: Results, windows: int = 4, replications: int = 100) -> p
     look fine), ``k``, ``low``, ``high``, ``n``, ``limit``, ``reason``. The interval resamples trajectories of the
     window.
     """
-    samples = prepared_samples(results)
     about = results.cells.set_index("key")[["method", "staleness"]]
     rows = []
     for key, part in samples.groupby("key", sort=False):

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.ess import expected_ess, gaussian_ess, kl_ess
 from vcpo_bench.analysis.findings import GROUP, Findings, label, with_interval
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.analysis.weight_samples import ess_by_lag, tail_findings, tail_table, weights_per_update
+from vcpo_bench.analysis.weight_samples import (
+    ess_by_lag,
+    prepared_samples,
+    tail_findings,
+    tail_table,
+    weights_per_update,
+)
 
 _REPLICATIONS = 1000
 LOW_ESS = 0.1
@@ -27,8 +33,13 @@ def analyze_weights(results: Results) -> Findings:
             "--record diagnostics (gradient ESS and token ratios: --record full)."
         )
         return findings
-    tails = tail_table(results)
-    findings.tables |= {"per_update": weights_per_update(results), "by_lag": ess_by_lag(results), "tails": tails}
+    samples = prepared_samples(results)
+    tails = tail_table(results, samples)
+    findings.tables |= {
+        "per_update": weights_per_update(samples),
+        "by_lag": ess_by_lag(results, samples),
+        "tails": tails,
+    }
     findings.text += tail_findings(tails)
     return findings
 

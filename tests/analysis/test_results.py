@@ -132,6 +132,12 @@ def test_two_versions_of_one_method_are_said(tmp_path, make_results):
     assert any("vcpo" in note for note in load(tmp_path).notes)
 
 
+def test_settings_that_no_table_keeps_apart_are_said(tmp_path, make_results):
+    for steps in (20, 30):
+        make_results(tmp_path, methods=("tis",), seeds=(0,), steps=steps, controls=False)
+    assert load(tmp_path).notes == ["cells differ in steps (20, 30), which no table keeps apart"]
+
+
 def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):
     first = make_results(tmp_path / "a", methods=("vcpo",), lags=(1,), seeds=(0,), steps=20)
     second = make_results(tmp_path / "b", methods=("vcpo", "tis"), lags=(1,), seeds=(0,), steps=20)

@@ -63,7 +63,7 @@ def test_lag_buckets():
 
 
 def test_ess_by_lag_separates_the_fill_from_the_steady_state(full):
-    table = ess_by_lag(full)
+    table = ess_by_lag(full, prepared_samples(full))
     vcpo = table[(table["method"] == "vcpo") & (table["staleness"] == 16)]
     assert vcpo["bucket"].tolist() == [0, 4, 8, 16]  # updates 0, 5, 10 and 15, then the full lag
     assert vcpo["trajectories"].sum() == 2 * 12 * 128
@@ -80,7 +80,7 @@ def test_advantage_is_the_common_one(full):
 
 
 def test_per_update_statistics_against_plain_loops(full):
-    table = weights_per_update(full)
+    table = weights_per_update(prepared_samples(full))
     row = table.iloc[-1]
     part = prepared_samples(full).query("key == @row.key and step == @row.step")
     w = np.exp(part["log_weight"].to_numpy())
@@ -100,13 +100,13 @@ def test_without_score_norms_only_the_weights_are_judged(tmp_path, make_results)
         tmp_path, lags=(4,), seeds=(0,), steps=40, record="diagnostics", controls=False, sample_every=5
     )
     results = load(folder)
-    assert weights_per_update(results)["gradient_ess"].isna().all()
-    assert weights_per_update(results)["token_tis_1"].isna().all()
-    assert tail_table(results)["quantity"].unique().tolist() == ["weight"]
+    assert weights_per_update(prepared_samples(results))["gradient_ess"].isna().all()
+    assert weights_per_update(prepared_samples(results))["token_tis_1"].isna().all()
+    assert tail_table(results, prepared_samples(results))["quantity"].unique().tolist() == ["weight"]
 
 
 def test_tail_windows_pool_the_trailing_updates(full):
-    table = tail_table(full, windows=2, replications=20)
+    table = tail_table(full, prepared_samples(full), windows=2, replications=20)
     assert set(table["quantity"]) == {"weight", "weight x |A| x norm"}
     assert table["n"].eq(4 * 128).all()  # 20 updates of which every fifth is recorded
     known = table.dropna(subset="k")
