@@ -147,6 +147,20 @@ def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):
     assert sum("more than one folder" in problem for problem in results.problems) == 3
 
 
+def test_trajectories_come_cell_by_cell_and_damage_is_named(tmp_path, make_results):
+    make_results(tmp_path, lags=(1,), seeds=(0,), steps=20, controls=False, record="full")
+    results = load(tmp_path)
+    parts = dict(results.samples_by_cell())
+    assert set(parts) == set(results.cells["key"])
+    assert sum(map(len, parts.values())) == len(results.samples)
+    victim = cell_folders(tmp_path)[0] / records.SAMPLES_FILE
+    victim.write_bytes(b"nonsense")
+    damaged = load(tmp_path)
+    assert len(list(damaged.samples_by_cell())) == len(list(damaged.samples_by_cell())) == 1
+    assert len(damaged.problems) == 1
+    assert str(victim) in damaged.problems[0]
+
+
 def test_select_keeps_tables_and_cells_together(tmp_path, make_results):
     results = load(make_results(tmp_path, seeds=(0,), steps=20))
     assert len(results.steps) == 7 * 20
