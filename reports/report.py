@@ -34,12 +34,12 @@ def build(study: Study) -> Document:
         Section("ess-curves", "Effective sample size", _curves(study, "ess-steps")),
         Section("gradients", "Gradient norms", _curves(study, "grad-norm-steps")),
         Section("weights", "Weight tails", _curves(study, "log-weight-steps")),
-        Section("survival", "Survival", [Picture(partial(survival, study))]),
-        Section("stability", "Stability by lag and learning rate", _scenes(study, stability_map)),
+        Section("survival", "Survival", [Picture(partial(survival, study), wide=True)]),
+        Section("stability", "Stability by lag and learning rate", _scenes(study, stability_map, wide=True)),
         Section(
             "divergence", "Divergence and step size", _curves(study, "kl-steps", "entropy-steps", "step-scale-steps")
         ),
-        Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study))]),
+        Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study), wide=True)]),
         Section("time", "Time", [Picture(partial(phases, study))]),
         Section("failures", "Failures", [*failures(study)]),
         Section("protocol", "Protocol and environment", [protocol(study), provenance(study)]),
@@ -49,9 +49,9 @@ def build(study: Study) -> Document:
     return Document(title, sections, ledger)
 
 
-def _scenes(study: Study, draw: _Scene) -> list[Block]:
+def _scenes(study: Study, draw: _Scene, wide: bool = False) -> list[Block]:
     """A picture of each task and regime."""
-    return [Picture(partial(_on_sheet, draw, study, task, regime)) for task, regime in study.scenes()]
+    return [Picture(partial(_on_sheet, draw, study, task, regime), wide) for task, regime in study.scenes()]
 
 
 def _on_sheet(draw: _Scene, study: Study, task: str, regime: str, sheet: Sheet) -> Plot | None:
@@ -65,5 +65,5 @@ def _trajectories(quantity: Quantity, study: Study, sheet: Sheet, task: str, reg
 def _curves(study: Study, *names: str) -> list[Block]:
     blocks: list[Block] = []
     for name in names:
-        blocks += _scenes(study, partial(_trajectories, _QUANTITY[name]))
+        blocks += _scenes(study, partial(_trajectories, _QUANTITY[name]), wide=True)
     return blocks
