@@ -72,7 +72,9 @@ def _save_config(ctx: typer.Context, path: Path) -> None:
 
     flags = _flags(ctx.command)
     settings = {flag: ctx.params[p.name] for flag, p in flags.items()}
-    write_configuration(path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v != ""})
+    write_configuration(
+        path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v not in ("", None)}
+    )
 
 
 PRESETS = Path(__file__).parent / "configs"
@@ -97,6 +99,9 @@ def run(
     prompts: Annotated[int, typer.Option(help="Prompts per update.", rich_help_panel=Grid)] = 16,
     responses: Annotated[int, typer.Option(help="Responses per prompt.", rich_help_panel=Grid)] = 8,
     record: Annotated[str, typer.Option(help="basic, diagnostics or full.", rich_help_panel=Grid)] = "basic",
+    start: Annotated[
+        Path | None, typer.Option(help="Start policy (vcpo-bench warmup); default: the task's.", rich_help_panel=Grid)
+    ] = None,
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
@@ -133,6 +138,7 @@ def run(
         responses=responses,
         record=options.level(record),
         controls=controls,
+        start=start,
     )
     if save_config:
         _save_config(ctx, save_config)
@@ -140,7 +146,7 @@ def run(
     cells = grid.plan_grid(spec)
     for warning in grid.lag_warnings(spec):
         typer.echo(f"warning: {warning}", err=True)
-    workers = jobs or run_grid.default_jobs()
+    workers = run_grid.worker_count(jobs)
     if dry_run:
         _show_plan(cells, workers, out)
         return
@@ -195,6 +201,72 @@ def _show(folder: Path, as_json: bool) -> None:
         typer.echo(board.to_json(orient="records", indent=1))
     else:
         Console().print(scoreboard_table(board))
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Results folder.")] = Path("results/demo"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """See a collapse in under two minutes: tis, vcpo and vespo at lag 16, one seed, as curves in the terminal."""
+    from rich.console import Console
+
+    from vcpo_bench.analysis.results import load
+    from vcpo_bench.bench import grid, run_grid
+    from vcpo_bench.reports.live import make_view
+    from vcpo_bench.reports.terminal import curves
+
+    spec = grid.GridSpec(methods=("tis", "vcpo", "vespo"), staleness=(16,), seeds=(0,), steps=200, controls=False)
+    view = make_view(quiet, Console())
+    try:
+        run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
+    finally:
+        view.close()
+    typer.echo(curves(load(out)))
+    _show(out, as_json=False)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
+    html: Annotated[Path | None, typer.Option(help="File to write; default: report.html in the folder.")] = None,
+) -> None:
+    """Write the results as one offline HTML page."""
+    from vcpo_bench.reports.page import write_page
+
+    typer.echo(write_page(folder, html or folder / "report.html"))
+
+
+@app.command()
+def warmup(
+    task: Annotated[str, typer.Option(help="Task expression, such as chain(n=8).")],
+    out: Annotated[Path | None, typer.Option(help="File to write; default: TASK.safetensors here.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and demonstrations.")] = 0,
+) -> None:
+    """Train a start policy for a task on demonstrations, to about a third of the answers right."""
+    from vcpo_bench.bench.warmup import warmup_command
+
+    start, path = warmup_command(task, out, seed)
+    typer.echo(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
+
+
+@app.command()
+def ls(
+    what: Annotated[str, typer.Argument(help="methods, tasks, presets or runs.")],
+    results: Annotated[Path, typer.Option(help="Where runs are.")] = Path("results"),
+) -> None:
+    """List methods, tasks, presets or runs."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from vcpo_bench.bench.listing import listing
+
+    found = listing(what, results, PRESETS)
+    table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in found.rows:
+        table.add_row(*row)
+    Console(markup=False).print(table)
 
 
 def main() -> None:

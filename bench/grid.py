@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.tasks import get_task
@@ -31,6 +33,7 @@ class GridSpec:
         responses: Responses per prompt.
         record: Record level.
         controls: Add ``reinforce`` at each lag and one synchronous run per seed.
+        start: File with the start policy; None: the one that ships with each task.
     """
 
     methods: Sequence[str]
@@ -44,16 +47,18 @@ class GridSpec:
     responses: int = 8
     record: Level = "basic"
     controls: bool = True
+    start: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCell:
-    """A cell of a grid: its configuration, its key, whether it is only a control, and its relative cost."""
+    """A cell of a grid: its configuration, its key, whether it is only a control, its relative cost, its start policy."""
 
     config: CellConfig
     key: str
     control: bool
     cost: float
+    start: Path | None = None
 
 
 def plan_grid(spec: GridSpec) -> list[PlannedCell]:
@@ -74,12 +79,27 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
             wanted.append((CONTROL_METHOD, 0, True))
     planned: dict[str, PlannedCell] = {}
     for (method, lag, control), task, lr, seed in itertools.product(wanted, tasks, spec.lrs, spec.seeds):
-        cell = _plan_cell(spec, method, lag, control, task, lr, seed)
-        planned.setdefault(cell.key, cell)
+        for cell in _plan_cell(spec, method, lag, control, task, lr, seed):
+            known = planned.get(cell.key)
+            planned[cell.key] = cell if known is None or known.control else known
     return sorted(planned.values(), key=lambda cell: -cell.cost)
 
 
-def _plan_cell(spec: GridSpec, method: str, lag: int, control: bool, task: str, lr: float, seed: int) -> PlannedCell:
+def _plan_cell(
+    spec: GridSpec, method: str, lag: int, control: bool, task: str, lr: float, seed: int
+) -> Iterator[PlannedCell]:
+    """The cell, after the one whose step scales it borrows, if it does."""
+    parsed = parse_method(method)
+    if "proximal_logp" in parsed.needs:
+        raise UsageError(
+            f"{method}: needs a proximal policy, but with one update per batch (--regime {spec.regime}) it equals the "
+            "current one, so the ratio would always be 1; use anchor=behavior"
+        )
+    series = ""
+    if parsed.needs_series:
+        for donor in _plan_cell(spec, parsed.needs_series, lag, True, task, lr, seed):
+            yield donor
+            series = donor.key
     config = CellConfig(
         method=method,
         staleness=lag,
@@ -91,11 +111,21 @@ def _plan_cell(spec: GridSpec, method: str, lag: int, control: bool, task: str, 
         prompts=spec.prompts,
         responses=spec.responses,
         record=spec.record,
+        series=series,
+        start=_digest(spec.start) if spec.start else "",
     )
-    parsed = parse_method(method)
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
     cost = spec.prompts * spec.responses * (spec.steps * per_update + 0.3 * lag)
-    return PlannedCell(config, config.key(parsed.version), control, cost)
+    yield PlannedCell(config, config.key(parsed.version), control, cost, spec.start)
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:10]
+    except OSError as error:
+        raise UsageError(
+            f"--start {path}: cannot be read ({error.strerror}); make one with vcpo-bench warmup"
+        ) from error
 
 
 def _check(spec: GridSpec) -> None:

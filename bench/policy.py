@@ -131,17 +131,18 @@ class Policy(nn.Module):
 
     def _initialise(self, seed: int) -> None:
         """Draw the weights: scaled normal, residual branches damped by depth, head near zero (a near-uniform start)."""
+        gain = 0.5  # half the usual: an update of fixed size then moves the policy more, and lag costs more
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
             for name, parameter in self.named_parameters():
                 if parameter.ndim == 1:
                     parameter.fill_(1.0 if "norm" in name and name.endswith("weight") else 0.0)
                 elif name.startswith(("tokens", "positions")):
-                    parameter.normal_(0, 0.5, generator=generator)
+                    parameter.normal_(0, gain * 0.5, generator=generator)
                 else:
                     damping = (2 * self.config.layers) ** -0.5 if ".out." in name or ".down." in name else 1.0
-                    damping = 0.1 if name.startswith("head") else damping
-                    parameter.normal_(0, damping * parameter.shape[1] ** -0.5, generator=generator)
+                    damping = 0.2 if name.startswith("head") else damping
+                    parameter.normal_(0, gain * damping * parameter.shape[1] ** -0.5, generator=generator)
 
     def layers(self) -> list[Block]:
         """The blocks, first to last."""

@@ -11,7 +11,7 @@ from vcpo_bench.bench.grid import PlannedCell
 from vcpo_bench.bench.observe import GridObserver
 from vcpo_bench.bench.pool import CellJob, run_jobs
 from vcpo_bench.bench.store import ResultsFolder
-from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.errors import DamagedResultError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,16 @@ class RunOptions:
     keep_every: int = 0
 
 
-def default_jobs() -> int:
-    """One worker per core this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def worker_count(asked: int) -> int:
+    """Worker processes for ``--jobs``: 0 means one per core this process may use.
+
+    Raises:
+        UsageError: The number is negative.
+    """
+    if asked < 0:
+        raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return asked or cores or 1
 
 
 def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
@@ -50,8 +57,23 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
         missing = [cell for cell in cells if _missing(folder, cell, observer)]
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
-        jobs = [CellJob(cell, folder.cells, options.keep_every) for cell in missing]
-        return run_jobs(jobs, options.jobs, observer)
+        failed = 0
+        for wave in waves(missing):
+            jobs = [CellJob(cell, folder.cells, options.keep_every) for cell in wave]
+            failed += run_jobs(jobs, options.jobs, observer)
+        return failed
+
+
+def waves(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
+    """Cells in an order in which whoever borrows step scales comes after the cell it borrows from."""
+    found: list[list[PlannedCell]] = []
+    left = list(cells)
+    while left:
+        unfinished = {cell.key for cell in left}
+        wave = [cell for cell in left if cell.config.series not in unfinished]
+        found.append(wave)
+        left = [cell for cell in left if cell not in wave]
+    return found
 
 
 def _missing(folder: ResultsFolder, cell: PlannedCell, observer: GridObserver) -> bool:

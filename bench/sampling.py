@@ -17,11 +17,13 @@ class Rollout:
         responses: int64 [B, T]; after the end of a response, padding with the end token.
         logp: float32 [B, T] log-probability of each token under the policy that drew it, 0 at padding.
         mask: bool [B, T], True up to and including the end token.
+        entropy: float32 [B, T] entropy in nats of the distribution each token was drawn from, 0 at padding.
     """
 
     responses: Tensor
     logp: Tensor
     mask: Tensor
+    entropy: Tensor
 
 
 def sample(
@@ -41,29 +43,41 @@ def sample(
     """
     B, T = uniforms.shape
     # made outside inference mode, so that the learner may save them for its backward pass
-    rollout = Rollout(torch.full((B, T), eos or 0), torch.zeros(B, T), torch.zeros(B, T, dtype=torch.bool))
+    rollout = Rollout(torch.full((B, T), eos or 0), torch.zeros(B, T), torch.ones(B, T).bool(), torch.zeros(B, T))
     with torch.inference_mode():
-        decoder = Decoder(policy, prompts, B, T)
-        token = prompts[:, -1].repeat_interleave(B // prompts.shape[0])
-        alive = torch.ones(B, dtype=torch.bool)
-        draws = uniforms.t().contiguous()
-        for t in range(T):
-            logp = decoder.step(token).log_softmax(0)
-            token = _inverse_cdf(logp, draws[t])
-            if greedy is not None:
-                token = torch.where(greedy, logp.argmax(0), token)
-            chosen = logp.gather(0, token.unsqueeze(0)).squeeze(0)
-            if eos is not None:
-                token, chosen = token.where(alive, eos), chosen.where(alive, 0.0)
-            rollout.responses[:, t], rollout.logp[:, t], rollout.mask[:, t] = token, chosen, alive
-            if eos is not None:
-                alive = alive & (token != eos)
-                if not alive.any():
-                    break
+        _fill(rollout, Decoder(policy, prompts, B, T), prompts, uniforms.t().contiguous(), eos, greedy)
     return rollout
 
 
-def _inverse_cdf(logp: Tensor, uniform: Tensor) -> Tensor:
+def _fill(
+    rollout: Rollout, decoder: Decoder, prompts: Tensor, draws: Tensor, eos: int | None, greedy: Tensor | None
+) -> None:
+    """Decode token by token into `rollout`, from draws [T, B]."""
+    token = prompts[:, -1].repeat_interleave(draws.shape[1] // prompts.shape[0])
+    for t, draw in enumerate(draws):
+        logp = decoder.step(token).log_softmax(0)
+        p = logp.exp()
+        token = _inverse_cdf(p, draw)
+        if greedy is not None:
+            token = torch.where(greedy, logp.argmax(0), token)
+        rollout.logp[:, t] = logp.gather(0, token.unsqueeze(0)).squeeze(0)
+        rollout.entropy[:, t] = -(p * logp).sum(0)
+        rollout.responses[:, t] = token
+        if eos is not None and _end(rollout, t, eos):
+            break
+
+
+def _end(rollout: Rollout, t: int, eos: int) -> bool:
+    """Turn step t of the responses that had ended into padding; whether every response has ended now."""
+    alive = rollout.mask[:, t]
+    rollout.responses[:, t].masked_fill_(~alive, eos)
+    rollout.logp[:, t] *= alive
+    rollout.entropy[:, t] *= alive
+    rollout.mask[:, t + 1 :] = (alive & (rollout.responses[:, t] != eos)).unsqueeze(1)
+    return not rollout.mask[:, -1].any()
+
+
+def _inverse_cdf(p: Tensor, uniform: Tensor) -> Tensor:
     """The first token of each column of [V, B] whose cumulative probability exceeds uniform * total -> int64 [B]."""
-    cdf = logp.double().exp_().cumsum(0)
+    cdf = p.double().cumsum(0)
     return (cdf[:-1] <= uniform * cdf[-1]).sum(0)

@@ -22,7 +22,7 @@ from vcpo_bench.bench.tables import includes
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.bench.warmup import load_warm_start
-from vcpo_bench.methods import parse_method
+from vcpo_bench.methods import Method, parse_method
 
 MAX_SKIPPED = 3
 """Updates in a row whose evidence is not finite before a cell ends as ``nan``."""
@@ -33,16 +33,18 @@ class Trainer:
 
     Args:
         config: The cell.
+        method: The method where it carries more than its expression says (borrowed step scales).
+        start: File with the start policy; None: the one that ships with the task.
 
     Attributes:
         step: Updates done.
         recorder: The tables so far.
     """
 
-    def __init__(self, config: CellConfig) -> None:
+    def __init__(self, config: CellConfig, method: Method | None = None, start: Path | None = None) -> None:
         self.config = config
         self.task = get_task(config.task)
-        self.policy = load_warm_start(self.task)
+        self.policy = load_warm_start(self.task, start)
         self.learner = Learner(
             self.policy, parse_method(config.method), config.lr, includes(config.record, "diagnostics")
         )
@@ -123,7 +125,8 @@ class Trainer:
         """Take up the state that ``save`` wrote."""
         scalars: dict[str, Any] = json.loads((folder / "state.json").read_text())
         self.step, self.skipped = int(scalars["step"]), int(scalars["skipped"])
-        tensors = load_file(folder / "state.safetensors")
+        # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
+        tensors = {name: tensor.clone() for name, tensor in load_file(folder / "state.safetensors").items()}
         self.policy.load_state_dict(_under(tensors, "policy/"))
         self._load_optimizer(_under(tensors, "optimizer/"))
         self.learner.method_state = _under(tensors, "method/")

@@ -40,9 +40,12 @@ class Clip(RatioMethod):
     low: float = number(0.2, minimum=0)
     high: float = number(0.2, minimum=0)
 
+    def clipped(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        """``[..., P, G, T]`` bool, tokens the bounds silence."""
+        return outside(ratio, advantage, 1 - self.low, 1 + self.high)
+
     def terms(self, ev: Evidence) -> Terms:
         """The ratio with clipped tokens at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        clipped = outside(ratio, ev.advantage, 1 - self.low, 1 + self.high)
-        clipped = or_beyond(clipped, ev.beyond("current", self.anchor, self.clamp))
+        clipped = or_beyond(self.clipped(ratio, ev.advantage), ev.beyond("current", self.anchor, self.clamp))
         return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)

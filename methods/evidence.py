@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -31,6 +32,7 @@ class Evidence:
         mask: ``[..., P, G, T]`` bool, tokens that carry loss and were not dropped.
         advantage: ``[..., P, G, 1]`` or ``[..., P, G, T]``, set before masks and surrogate act.
         signal: The advantage times the weights added with ``+``; what a surrogate multiplies.
+        applied: Those weights alone, ``[..., P, G, 1|T]``, or None.
         state: What the parts want to see in the next batch's ``state``.
     """
 
@@ -41,6 +43,7 @@ class Evidence:
         self.state: dict[str, Tensor] = {}
         self.advantage: Tensor = batch.reward.new_zeros(())
         self.signal: Tensor = self.advantage
+        self.applied: Tensor | None = None
         self._raw: dict[tuple[str, str], tuple[Tensor, float, float]] = {}
         self._cache: dict[tuple[object, ...], Tensor] = {}
         self._full: bool | None = None
@@ -100,6 +103,12 @@ class Evidence:
         if value is None:
             raise MissingEvidence(f"this method needs {name}, which the batch does not carry")
         return value
+
+    def set_proximal(self, logp: Tensor) -> None:
+        """Put an approximation in place of the proximal policy of the batch."""
+        self.batch = replace(self.batch, proximal_logp=logp)
+        self._raw = {key: value for key, value in self._raw.items() if "proximal" not in key}
+        self._cache = {key: value for key, value in self._cache.items() if "proximal" not in key}
 
     def token_field(self, name: str) -> Tensor:
         """``[..., P, G, T]`` a field with zeros at masked tokens.

@@ -1,6 +1,7 @@
 """The base class of every method: assembles its parts into the coefficients of one update."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,6 +17,8 @@ from vcpo_bench.methods.parts.aggregation import SeqMeanTokenMean
 from vcpo_bench.methods.parts.base import Admission, Aggregation, Baseline, Mask, Part, Regulariser, Step
 from vcpo_bench.methods.parts.baselines import Grpo
 from vcpo_bench.methods.parts.ess import ess_ratio, ess_ratio_of_logs
+from vcpo_bench.methods.parts.gac import Gac
+from vcpo_bench.methods.parts.lag_steps import Borrowed
 from vcpo_bench.methods.parts.steps import Constant
 from vcpo_bench.methods.update import Update
 
@@ -29,12 +32,14 @@ class Terms:
         score: ``[..., P, G, T]`` given instead of being signal x weight.
         clipped: ``[..., P, G, 1|T]`` bool, tokens whose gradient the surrogate removed.
         addend: ``[..., P, G, T]`` k, not multiplied by the advantage.
+        absorbs: True when the weights added with ``+`` are already inside; they are then not multiplied again.
     """
 
     weight: Tensor | None = None
     score: Tensor | None = None
     clipped: Tensor | None = None
     addend: Tensor | None = None
+    absorbs: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +174,32 @@ class Method(Component):
         added = sorted(part.text() for part in self.extras if part not in own)
         return "+".join([self.text(), *added])
 
+    @property
+    def needs_series(self) -> str | None:
+        """Expression of the cell whose step scales this method borrows, or None."""
+        return self.step_part.needs_series if isinstance(self.step_part, Borrowed) else None
+
+    def with_series(self, values: Sequence[float], rng_seed: int) -> "Method":
+        """This method carrying the step scales of the cell it borrows from.
+
+        Args:
+            values: One scale per update of that cell, in order.
+            rng_seed: Seed of their order, for ``lr-shuffled``.
+
+        Raises:
+            MethodError: When it borrows none.
+        """
+        step = self.step_part
+        if not isinstance(step, Borrowed):
+            raise MethodError(f"{self.canonical} borrows no step scales")
+        others = tuple(part for part in self.extras if part.slot != "step")
+        return replace(self, extras=(*others, step.with_series(values, rng_seed)))
+
+    @property
+    def combine(self) -> Callable[[tuple[float, float, float]], tuple[float, float]] | None:
+        """For methods that act on the gradient: (<g,g>, <g,p>, <p,p>) to (a, b), g <- a g + b p; else None."""
+        return self.step_part.combine if isinstance(self.step_part, Gac) else None
+
     # -- one update --------------------------------------------------------------------------------------------------
 
     def __call__(self, batch: Batch) -> Update:
@@ -201,20 +232,18 @@ class Method(Component):
     def _update(self, ev: Evidence) -> Update:
         tokens = ev.tokens
         scale = self.step_part.scale(ev)
-        keep, rejected = self._mask(ev, tokens)
-        ev.signal = ev.advantage
-        applied: Tensor | None = None
+        ess = ess_ratio_of_logs(ev.row_log_ratio(), ev.rows)
         for part in self.weights:
             extra = part.weight(ev)
-            applied = extra if applied is None else applied * extra
-        if applied is not None:
-            ev.signal = ev.signal * applied
+            ev.applied = extra if ev.applied is None else ev.applied * extra
+        keep, rejected = self._mask(ev, tokens)
+        ev.signal = ev.advantage if ev.applied is None else ev.advantage * ev.applied
         terms = self.terms(ev)
-        coefficients, used = self._assemble(ev, terms, applied, keep)
+        coefficients, used = self._assemble(ev, terms, keep)
         metrics = {
             "share_clipped": _share(ev, terms.clipped, tokens),
             "share_masked": rejected,
-            "ess_ratio": ess_ratio_of_logs(ev.row_log_ratio(), ev.rows),
+            "ess_ratio": ess,
             "ess_ratio_used": used,
         }
         return Update(
@@ -242,12 +271,11 @@ class Method(Component):
                 ev.drop(keep)
         return counted, 1 - kept / tokens.clamp(min=1)
 
-    def _assemble(
-        self, ev: Evidence, terms: Terms, applied: Tensor | None, keep: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+    def _assemble(self, ev: Evidence, terms: Terms, keep: Tensor | None) -> tuple[Tensor, Tensor]:
         """C = N (A W u keep + k), zero at masked tokens, and the effective sample size of W u keep."""
         factor = self.aggregation_part.factor(ev).unsqueeze(-1)
         weight = terms.weight
+        applied, signal = (None, ev.advantage) if terms.absorbs else (ev.applied, ev.signal)
         if weight is not None and keep is not None:
             weight = torch.where(keep, weight, 0.0)
         if weight is not None and applied is not None:
@@ -258,9 +286,9 @@ class Method(Component):
             score = terms.score if keep is None else torch.where(keep, terms.score, 0.0)
             total = score * factor
         elif weight is not None:
-            total = weight * (ev.signal * factor)
+            total = weight * (signal * factor)
         else:
-            total = ev.signal * factor if keep is None else torch.where(keep, ev.signal * factor, 0.0)
+            total = signal * factor if keep is None else torch.where(keep, signal * factor, 0.0)
         addends = [terms.addend, *(part.addend(ev) for part in self.regularisers)]
         for addend in addends:
             if addend is not None:

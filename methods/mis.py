@@ -1,21 +1,19 @@
 """Masked importance sampling: a weight outside its band is zero instead of truncated."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import Terms
 from vcpo_bench.methods.params import number
-from vcpo_bench.methods.tis import Tis
+from vcpo_bench.methods.tis import Tis, log_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mis(Tis):
-    """c = A w where low <= w <= cap, else 0 (sequence MIS; Ring-1T 2510.18855 at token level)."""
+    """c = A w where low <= w <= cap, else 0 (sequence MIS); the zeroed tokens stay in the denominators."""
 
     name: ClassVar[str] = "mis"
     summary: ClassVar[str] = "detached sequence weight, rows outside 1/8..8 zeroed"
@@ -23,14 +21,11 @@ class Mis(Tis):
     formula: ClassVar[str] = "c = A w 1[low <= w <= cap]"
     differences: ClassVar[tuple[str, ...]] = ("TRL's default sequence_mask: cap 3, no lower bound",)
     low: float = number(0.125, minimum=0)
-    cap: float = number(8.0, minimum=0)
 
     def _split(self, ev: Evidence) -> tuple[Tensor, Tensor]:
         log_weight = self.log_weight(ev)
-        bottom = math.log(self.low) if self.low > 0 else -math.inf
-        top = math.log(self.cap) if self.cap > 0 else -math.inf
-        outside = (log_weight < bottom) | (log_weight > top)
-        return torch.where(outside, 0.0, log_weight.exp()), outside
+        outside = (log_weight < log_of(self.low)) | (log_weight > log_of(self.cap))
+        return self.normalized(ev, log_weight.exp().masked_fill(outside, 0.0)), outside
 
     def weight(self, ev: Evidence) -> Tensor:
         """Zero outside the band."""

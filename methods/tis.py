@@ -4,19 +4,28 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
 from vcpo_bench.methods.method import WeightMethod
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.params import choice, flag, number
+from vcpo_bench.methods.parts.masks import segment_mean
+
+
+def log_of(bound: float) -> float:
+    """Logarithm of a bound on a weight, -inf for 0."""
+    return math.log(bound) if bound > 0 else -math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tis(WeightMethod):
     """c = A min(u, cap), u the product of token ratios of the row (``level=sequence``), detached.
 
-    ``level=token`` truncates every token ratio, ``level=geometric`` the length-normalised product. The logarithm of
-    a product is clamped as a whole. Unbiased only with ``seq-mean-token-sum`` and before truncation.
+    ``level=token`` truncates every token ratio, ``geometric`` the length-normalised product, ``segment`` the
+    geometric mean over each run of tokens in play (a turn). Logarithms are clamped as a whole. ``low`` truncates
+    from below; ``normalize=on`` divides by the mean weight of the batch after truncation. Unbiased only with
+    ``seq-mean-token-sum`` and before truncation.
     """
 
     name: ClassVar[str] = "tis"
@@ -29,18 +38,30 @@ class Tis(WeightMethod):
         "'sequence' is the geometric mean in AReaL, open-instruct and ms-swift (level=geometric)",
     )
     paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)"
-    level: str = choice("sequence", "token", "geometric")
+    level: str = choice("sequence", "token", "geometric", "segment")
     cap: float = number(8.0, minimum=0)
+    low: float = number(0.0, minimum=0)
+    normalize: bool = flag(False)
 
     def log_weight(self, ev: Evidence) -> Tensor:
         """``[..., P, G, 1|T]`` clamped logarithm of the ratio at this level, before truncation."""
         if self.level == "token":
             return ev.log_ratio(self.of, self.anchor, self.clamp)
+        if self.level == "segment":
+            return segment_mean(ev.raw(self.of, self.anchor), ev.mask).clamp(-self.clamp, self.clamp)
         geometric = self.level == "geometric"
         row = (ev.row_mean_log_ratio if geometric else ev.row_log_ratio)(self.of, self.anchor)
         return row.clamp(-self.clamp, self.clamp).unsqueeze(-1)
 
     def weight(self, ev: Evidence) -> Tensor:
         """Truncated in log space, so that no cap meets an infinity."""
-        top = math.log(self.cap) if self.cap > 0 else -math.inf
-        return self.log_weight(ev).clamp(max=top).exp_()
+        return self.normalized(ev, self.log_weight(ev).clamp(log_of(self.low), log_of(self.cap)).exp())
+
+    def normalized(self, ev: Evidence, weight: Tensor) -> Tensor:
+        """Divided by its mean over tokens or rows in play, unless that is (nearly) zero."""
+        if not self.normalize:
+            return weight
+        inside = (ev.lengths > 0).unsqueeze(-1) if weight.shape[-1] == 1 else ev.mask
+        total = torch.where(inside, weight, 0.0).sum(BATCH_AXES, keepdim=True)
+        mean = total / inside.sum(BATCH_AXES, keepdim=True).clamp(min=1)
+        return torch.where(mean > 1e-8, weight / mean.clamp(min=1e-8), weight)

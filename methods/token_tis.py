@@ -19,5 +19,5 @@ class TokenTis(Tis):
         "cap: 2 verl, slime, open-instruct and SkyRL; 3 TRL; unset NeMo-RL",
         "log-ratio clamp: +-20 verl, +-10 open-instruct, none elsewhere",
     )
-    level: str = choice("token", "sequence", "geometric")
+    level: str = choice("token", "sequence", "geometric", "segment")
     cap: float = number(2.0, minimum=0)

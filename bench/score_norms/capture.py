@@ -1,15 +1,35 @@
-"""Keeping what the layers read, and the gradients that reach what they returned."""
+"""Keeping what the layers read, and catching the gradients that reach what they returned."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
+from torch.utils import _pytree as pytree
 
-from vcpo_bench.bench.score_norms.inspection import InexactError
+from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.rules import Rule
+
+
+@dataclass(eq=False)
+class Layer:
+    """A layer that owns trainable parameters.
+
+    Attributes:
+        name: in the model.
+        module: the layer.
+        rule: how its gradients follow.
+        replayed: activation checkpointing runs it again during the backward, so that its input need not be kept.
+    """
+
+    name: str
+    module: nn.Module
+    rule: Rule
+    replayed: bool = False
 
 
 @dataclass(eq=False)
@@ -17,65 +37,152 @@ class Use:
     """One use of a layer in a recorded forward.
 
     Attributes:
-        name: the layer's name in the model.
-        rule: the layer's rule.
-        inputs: what the layer read.
+        layer: which one.
+        inputs: what it read; None if a replay will bring it.
+        shape: the axes that count rows and positions.
         edge: the place in the autograd graph where the gradient of what it returned arrives.
-        first: whether nothing trainable comes before the layer, so that a backward must be told to go as far as here.
-        gradient: what arrived, None until then (and for good if the result does not depend on this use).
+        behind: the places in the graph where what it read came from; empty if nothing trainable comes before it.
+        gradient: what arrived; None until then.
+        path: if the gradient is caught further on, the nodes from there back to what the layer returned.
     """
 
-    name: str
-    rule: Rule
-    inputs: Tensor
+    layer: Layer
+    inputs: Any
+    shape: torch.Size
     edge: GradientEdge
-    first: bool
+    behind: tuple[Node, ...]
     gradient: Tensor | None = None
+    path: tuple[Node, ...] = ()
 
 
 class Recorder:
-    """Hooks on layers that note every use while `active`.
+    """Hooks on layers that note every use.
 
     Args:
-        layers: name, module, rule.
+        layers: to watch.
     """
 
-    def __init__(self, layers: Sequence[tuple[str, nn.Module, Rule]]) -> None:
-        self.active = False
+    def __init__(self, layers: Sequence[Layer]) -> None:
         self.uses: list[Use] = []
-        self.handles = [module.register_forward_hook(self._hook(name, rule)) for name, module, rule in layers]
+        self._recording = False
+        self._replay: Callable[[Use], None] | None = None
+        self._handles = [
+            handle
+            for layer in layers
+            for handle in (
+                layer.module.register_forward_hook(partial(self._note, layer), with_kwargs=True),
+                layer.module.register_forward_pre_hook(partial(self._note_replay, layer), with_kwargs=True),
+            )
+        ]
 
     def remove(self) -> None:
         """Take the hooks off the model."""
-        for handle in self.handles:
+        for handle in self._handles:
             handle.remove()
 
-    def _hook(self, name: str, rule: Rule) -> Callable[[nn.Module, tuple[Any, ...], Any], None]:
-        def note(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-            if not self.active:
-                return
-            if not torch.is_grad_enabled() or not output.requires_grad:
-                raise InexactError(
-                    f"layer {name!r} ran without a gradient while recording: call the model outside torch.no_grad(), "
-                    "and checkpoint with use_reentrant=False"
-                )
-            inputs: Tensor = args[0]
-            first = inputs.grad_fn is None
-            self.uses.append(Use(name, rule, inputs.detach(), get_gradient_edge(output), first))
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Note the uses in the forward passes inside the block, in place of earlier ones."""
+        self.uses, self._recording = [], True
+        try:
+            yield
+        finally:
+            self._recording = False
 
-        return note
+    @contextmanager
+    def replaying(self, complete: Callable[[Use], None]) -> Iterator[Callable[[Use], None]]:
+        """Inside the block layers run only because checkpointing replays them: their uses get their inputs.
+
+        Args:
+            complete: called with a use that got its input.
+
+        Yields:
+            `complete`, made safe to run layers itself.
+        """
+
+        def alone(use: Use) -> None:
+            self._replay = None
+            complete(use)
+            self._replay = alone
+
+        self._recording, self._replay = False, alone
+        try:
+            yield alone
+        finally:
+            self._replay = None
+
+    def _note(
+        self, layer: Layer, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> None:
+        if not self._recording:
+            return
+        if not torch.is_grad_enabled():
+            raise InexactError(
+                f"layer {layer.name!r} ran without a gradient while recording: call the model outside torch.no_grad(), "
+                "and checkpoint with use_reentrant=False"
+            )
+        behind = tuple(node for node in map(_node, pytree.tree_leaves((args, kwargs))) if node is not None)
+        for index, leaf in enumerate(pytree.tree_leaves(output)):
+            if isinstance(leaf, Tensor) and leaf.requires_grad:
+                inputs = layer.rule.read(args, kwargs, index)
+                shape = layer.rule.shape(inputs, leaf)
+                kept = None if layer.replayed else inputs
+                self.uses.append(Use(layer, kept, shape, get_gradient_edge(leaf), behind))
+
+    def _note_replay(self, layer: Layer, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self._replay is None:
+            return
+        uses = [use for use in self.uses if use.layer is layer]
+        layer.replayed = len(uses) == 1  # which replay belongs to which of several uses is unknown: keep their inputs
+        for use in uses:
+            if use.inputs is None:
+                use.inputs = layer.rule.read(args, kwargs, 0)
+                self._replay(use)
 
 
-def backward(uses: Sequence[Use], logp: Tensor, weights: Tensor, retain_graph: bool) -> None:
-    """Send `weights` back from `logp` into every use's `gradient`; no parameter gradient is computed.
+def _node(leaf: Any) -> Node | None:
+    """Where a tensor that needs a gradient came from."""
+    return get_gradient_edge(leaf).node if isinstance(leaf, Tensor) and leaf.requires_grad else None
+
+
+def backward(
+    uses: Sequence[Use], logp: Tensor, weights: Tensor, arrived: Callable[[Use], None], retain_graph: bool
+) -> None:
+    """Send `weights` back from `logp`; no parameter gradient is computed.
 
     Args:
         uses: of the forward that made `logp`.
         logp: differentiable.
         weights: what each element of `logp` is multiplied with before summing; the shape of `logp`.
-        retain_graph: keep the graph for another backward.
+        arrived: called with every use that a gradient reached, as soon as it did, in no particular order.
+        retain_graph: keep the graph for another backward; gradients of outputs are then not kept any longer than
+            `arrived` keeps them.
     """
-    edges = [use.edge for use in uses]
-    arrived = torch.autograd.grad(logp, edges, weights, retain_graph=retain_graph, allow_unused=True)
-    for use, gradient in zip(uses, arrived, strict=True):
-        use.gradient = gradient
+    waiting = set(uses)
+
+    def arrive(use: Use, gradient: Tensor | None) -> None:
+        if gradient is not None and use in waiting:
+            waiting.remove(use)
+            use.gradient = gradient
+            arrived(use)
+
+    def ask(asked: Sequence[Use], retain_graph: bool) -> None:
+        edges = [use.edge for use in asked]
+        found = torch.autograd.grad(logp, edges, weights, retain_graph=retain_graph, allow_unused=True)
+        for use, gradient in zip(asked, found, strict=True):  # a node that need not run does not call its hook
+            arrive(use, gradient)
+
+    def catch(use: Use, gradients: Sequence[Tensor | None]) -> None:
+        arrive(use, gradients[use.edge.output_nr])
+
+    handles = [use.edge.node.register_prehook(partial(catch, use)) for use in uses]
+    try:
+        # what is behind other layers lies on a path to the first ones: asking for those brings all gradients
+        first = [use for use in uses if not use.behind]
+        ask(first if retain_graph and first else uses, retain_graph)
+        missed = [use for use in uses if use in waiting]
+        if retain_graph and missed:
+            ask(missed, retain_graph)
+    finally:
+        for handle in handles:
+            handle.remove()

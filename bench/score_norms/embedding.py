@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms.rules import Rule, sum_squares
+from vcpo_bench.bench.score_norms.rules import Rule, sum_squares, working
 
 
 class EmbeddingRule(Rule):
@@ -21,38 +21,46 @@ class EmbeddingRule(Rule):
     def squared(self, a: Tensor, b: Tensor) -> Tensor:
         """See `Rule.squared`."""
         B, T = a.shape
-        V, d = self.parameters[0].shape
-        if V <= 2 * T:
+        V = self.parameters[0].shape[0]
+        if self._is_small(T):
             return sum_squares(self.per_row(a, b))
         keys, inverse = torch.unique(self._keys(a), return_inverse=True)
-        sums = b.new_zeros(len(keys), d).index_add_(0, inverse.flatten(), self._kept(a, b).flatten(0, 1))
-        return b.new_zeros(B).index_add_(0, keys // V, torch.linalg.vector_norm(sums, dim=1).square())
+        sums = scatter(inverse.view_as(a), self.counted(a, b), len(keys))
+        return sums.new_zeros(B).index_add_(0, keys // V, sums.square().sum(1))
 
     def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
         """See `Rule.per_row`."""
         V, d = self.parameters[0].shape
-        return [scatter(self._keys(a), self._kept(a, b), a.shape[0] * V).view(a.shape[0], V, d)]
+        return [scatter(self._keys(a), self.counted(a, b), a.shape[0] * V).view(a.shape[0], V, d)]
 
     def weighted(self, a: Tensor, b: Tensor, weights: Tensor) -> list[Tensor]:
         """See `Rule.weighted`."""
-        return [scatter(a, self._kept(a, b) * weights.to(b.dtype)[:, None, None], self.parameters[0].shape[0])]
+        b = self.counted(a, b)
+        return [scatter(a, b * weights.to(b.dtype)[:, None, None], self.parameters[0].shape[0])]
+
+    def inner(self, a: Tensor, b: Tensor) -> Tensor:
+        """See `Rule.inner`."""
+        B, T = a.shape
+        b = self.counted(a, b).flatten(0, 1)
+        same = a.flatten()[:, None] == a.flatten()
+        return torch.where(same, b @ b.t(), 0.0).view(B, T, B, T).sum((1, 3))
 
     def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
         """See `Rule.remembered`."""
-        return self.per_row(a, b) if self.parameters[0].shape[0] <= 2 * a.shape[1] else None
+        return self.per_row(a, b) if self._is_small(a.shape[1]) else None
 
-    def positions(self, a: Tensor) -> int:
-        """See `Rule.positions`."""
-        return a.ndim
+    def counted(self, ids: Tensor, b: Tensor) -> Tensor:
+        """`b` [B, T, d] without the positions of the padding id."""
+        b = working(b)
+        return b if self.padding_idx is None else b.masked_fill((ids == self.padding_idx).unsqueeze(-1), 0.0)
+
+    def _is_small(self, T: int) -> bool:
+        return self.parameters[0].shape[0] <= 2 * T
 
     def _keys(self, ids: Tensor) -> Tensor:
         """A number for each (row, id): [B, T]."""
         rows = torch.arange(ids.shape[0], device=ids.device)
         return ids + rows[:, None] * self.parameters[0].shape[0]
-
-    def _kept(self, ids: Tensor, b: Tensor) -> Tensor:
-        """`b` without the positions of the padding id."""
-        return b if self.padding_idx is None else b.masked_fill((ids == self.padding_idx).unsqueeze(-1), 0.0)
 
 
 def scatter(keys: Tensor, values: Tensor, count: int) -> Tensor:

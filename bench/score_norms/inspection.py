@@ -1,42 +1,91 @@
-"""Which layers of a model own trainable parameters, and by which rule each is treated."""
+"""Which layers of a model own trainable parameters, by which rule each is treated, and which of them share."""
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from torch import Tensor, nn
 
+from vcpo_bench.bench.score_norms.broadcast import BroadcastRule
+from vcpo_bench.bench.score_norms.capture import Layer
 from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
+from vcpo_bench.bench.score_norms.errors import InexactError
+from vcpo_bench.bench.score_norms.fallback import FallbackRule
 from vcpo_bench.bench.score_norms.linear import LinearRule
-from vcpo_bench.bench.score_norms.normalization import GainRule, layer_norm
+from vcpo_bench.bench.score_norms.normalization import GainRule, layer_norm, rms_norm_rule
 from vcpo_bench.bench.score_norms.rules import Rule
-from vcpo_bench.errors import UsageError
+
+WHOLE = (nn.MultiheadAttention, nn.RNNBase)  # they use the weights of layers inside them without calling those
 
 
-class InexactError(UsageError):
-    """Exact score norms are impossible for this model or call; the message says why and what to do."""
+def layers_of(model: nn.Module) -> list[Layer]:
+    """The layers of a model that own trainable parameters, each with its rule.
 
-
-def layers_of(model: nn.Module) -> Iterator[tuple[str, nn.Module, Rule]]:
-    """Name, module and rule of every layer that owns a trainable parameter.
+    A layer without a rule is recomputed per trajectory; a warning says so once for every type.
 
     Raises:
-        InexactError: a layer has no rule.
+        InexactError: a layer is of a kind for which exactness is impossible.
     """
-    for name, module in model.named_modules():
-        if any(parameter.requires_grad for parameter in module.parameters(recurse=False)):
-            rule = rule_for(module)
-            if rule is None:
-                raise InexactError(
-                    f"layer {name or 'model'!r} ({type(module).__name__}) has no rule for exact score norms"
-                )
-            yield name, module, rule
+    layers, unknown = [], set()
+    for module, name in {module: name for name, module in _owners(model, "")}.items():
+        rule = rule_for(module)
+        if rule is None:
+            unknown.add(type(module).__name__)
+            rule = FallbackRule(module)
+        layers.append(Layer(name, module, rule))
+    if unknown:
+        warnings.warn(
+            f"no score-norm rule for {', '.join(sorted(unknown))}: recomputed per trajectory with torch.func.vmap, "
+            "which is exact but slower",
+            stacklevel=3,
+        )
+    return layers
+
+
+def loose_parameters_of(model: nn.Module) -> list[Layer]:
+    """Parameters owned by a module that is made of layers itself, such as learned positions, each as a layer."""
+    return [
+        Layer(f"{name}.{key}".lstrip("."), module, BroadcastRule(parameter))
+        for name, module in _containers(model, "")
+        for key, parameter in module.named_parameters(recurse=False)
+        if parameter.requires_grad
+    ]
+
+
+def _owners(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
+    """The smallest layers that own trainable parameters directly."""
+    if not has_trainable(module):
+        return
+    if (has_trainable(module, recurse=False) and not is_container(module)) or isinstance(module, WHOLE):
+        yield name or "model", module
+    else:
+        for child_name, child in module.named_children():
+            yield from _owners(child, f"{name}.{child_name}".lstrip("."))
+
+
+def _containers(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
+    """The modules that contain layers and own parameters besides."""
+    if is_container(module):
+        yield name, module
+        for child_name, child in module.named_children():
+            yield from _containers(child, f"{name}.{child_name}".lstrip("."))
+
+
+def is_container(module: nn.Module) -> bool:
+    """Whether a module is made of layers that have trainable parameters."""
+    return not isinstance(module, WHOLE) and any(has_trainable(child) for child in module.children())
+
+
+def has_trainable(module: nn.Module, recurse: bool = True) -> bool:
+    """Whether a module (or, if `recurse`, anything in it) owns a parameter that is trained."""
+    return any(parameter.requires_grad for parameter in module.parameters(recurse))
 
 
 def rule_for(module: nn.Module) -> Rule | None:
     """The rule of one layer, None if there is none.
 
     Raises:
-        InexactError: an embedding with an option under which its gradient is not a plain sum over positions.
+        InexactError: see `layers_of`.
     """
     forward = type(module).forward
     if isinstance(module, nn.Linear) and forward is nn.Linear.forward:
@@ -44,14 +93,31 @@ def rule_for(module: nn.Module) -> Rule | None:
     if isinstance(module, nn.Embedding) and forward is nn.Embedding.forward:
         if module.scale_grad_by_freq or module.max_norm is not None or module.sparse:
             raise InexactError(
-                "an Embedding with scale_grad_by_freq, max_norm or sparse has no exact score norm: turn it off"
+                "an Embedding with scale_grad_by_freq, max_norm or sparse has no score norm: turn it off"
             )
         return EmbeddingRule(cast(nn.Parameter, module.weight), module.padding_idx)
     if isinstance(module, nn.LayerNorm) and forward is nn.LayerNorm.forward and len(module.normalized_shape) == 1:
         return GainRule(trainable(module.weight), trainable(module.bias), layer_norm(module))
-    return None
+    if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.training:
+        raise InexactError(
+            "batch normalisation mixes trajectories: no trajectory has a gradient of its own; use LayerNorm"
+        )
+    if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # of transformers, used by GPT-2
+        return LinearRule(trainable(module.weight), trainable(module.bias), transposed=True)
+    return rms_norm_rule(module)
 
 
-def trainable(parameter: Tensor | None) -> nn.Parameter | None:
+def trainable(parameter: Tensor | nn.Module | None) -> nn.Parameter | None:
     """The parameter, or None if there is none or it is frozen."""
     return parameter if isinstance(parameter, nn.Parameter) and parameter.requires_grad else None
+
+
+def sites_of(layers: Sequence[Layer]) -> dict[str, str]:
+    """The group every layer name belongs to: layers that share a parameter, named by joining their names with +."""
+    groups: list[list[Layer]] = []
+    for layer in layers:
+        own = set(layer.rule.parameters)
+        touching = [group for group in groups if any(own.intersection(other.rule.parameters) for other in group)]
+        groups = [group for group in groups if group not in touching]
+        groups.append([*(member for group in touching for member in group), layer])
+    return {layer.name: "+".join(member.name for member in group) for group in groups for layer in group}

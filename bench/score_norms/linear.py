@@ -1,16 +1,19 @@
 """Linear layers: torch's, and GPT-2's Conv1D that stores the weight transposed."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms.rules import Rule, sum_squares
+from vcpo_bench.bench.score_norms.rows import Layout
+from vcpo_bench.bench.score_norms.rules import Rule, inner_products, sum_squares, working
 
 
 class LinearRule(Rule):
     """y_t = W a_t + bias: the gradient of a trajectory is sum_t b_t a_t^T and sum_t b_t.
 
-    The squared norm is either taken from that matrix, or as sum_{t,s} (b_t . b_s) (a_t . a_s + 1) from two [T, T]
-    Gram matrices (the 1 is the bias), whichever needs less work and memory for the shapes at hand.
+    The squared norm is either taken from that matrix, or as sum_{t,s} (b_t . b_s) (a_t . a_s + 1) from two [T, T] Gram
+    matrices (the 1 is the bias), whichever needs less work and memory for the shapes at hand.
 
     Args:
         weight: [p, d] ([d, p] if transposed), or None if it is frozen.
@@ -22,12 +25,22 @@ class LinearRule(Rule):
         self.has_weight, self.has_bias, self.transposed = weight is not None, bias is not None, transposed
         self.parameters = [parameter for parameter in (weight, bias) if parameter is not None]
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the weight is trainable and stored [p, d]."""
+        return self.has_weight and not self.transposed
+
+    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
+        """See `Rule.arrange`; under autocast the layer read its input in the precision of its output."""
+        a, b = super().arrange(inputs.to(gradient.dtype), gradient, shape, layout)
+        return a, b
+
     def squared(self, a: Tensor, b: Tensor) -> Tensor:
         """See `Rule.squared`."""
         if not self.has_weight or not gram_is_cheaper(a.shape[1], a.shape[2], b.shape[2]):
             return sum_squares(self.per_row(a, b))
-        inputs = torch.bmm(a, a.transpose(1, 2))
-        outputs = torch.bmm(b, b.transpose(1, 2))
+        a, b = working(a), working(b)
+        inputs, outputs = torch.bmm(a, a.transpose(1, 2)), torch.bmm(b, b.transpose(1, 2))
         if self.has_bias:
             inputs += 1.0
         squared: Tensor = torch.linalg.vecdot(inputs.flatten(1), outputs.flatten(1))
@@ -35,6 +48,7 @@ class LinearRule(Rule):
 
     def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
         """See `Rule.per_row`."""
+        a, b = working(a), working(b)
         gradients = []
         if self.has_weight:
             left, right = (a, b) if self.transposed else (b, a)
@@ -45,14 +59,25 @@ class LinearRule(Rule):
 
     def weighted(self, a: Tensor, b: Tensor, weights: Tensor) -> list[Tensor]:
         """See `Rule.weighted`."""
-        scaled = (b * weights.to(b.dtype)[:, None, None]).flatten(0, 1)
+        a, b, weights = working(a), working(b), weights[:, None, None].to(working(b).dtype)
         gradients = []
         if self.has_weight:
-            left, right = (a.flatten(0, 1), scaled) if self.transposed else (scaled, a.flatten(0, 1))
-            gradients.append(left.t() @ right)
+            # the narrower of the two is scaled: a copy of it is the whole overhead
+            left, right = (a, b * weights) if b.shape[2] <= a.shape[2] else (a * weights, b)
+            left, right = left.flatten(0, 1), right.flatten(0, 1)
+            gradients.append(left.t() @ right if self.transposed else right.t() @ left)
         if self.has_bias:
-            gradients.append(scaled.sum(0))
+            gradients.append(weights.expand(*b.shape[:2], 1).reshape(1, -1).mm(b.flatten(0, 1))[0])
         return gradients
+
+    def inner(self, a: Tensor, b: Tensor) -> Tensor:
+        """See `Rule.inner`."""
+        B, T, d = a.shape
+        if not self.has_weight or not gram_is_cheaper(B * T, d, b.shape[2]):
+            return inner_products(self.per_row(a, b))
+        a, b = working(a).flatten(0, 1), working(b).flatten(0, 1)
+        products = (a @ a.t() + float(self.has_bias)).mul_(b @ b.t())
+        return products.view(B, T, B, T).sum((1, 3))
 
 
 def gram_is_cheaper(T: int, d: int, p: int) -> bool:

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms.rules import Rule
+from vcpo_bench.bench.score_norms.rules import Rule, working
 
 
 class GainRule(Rule):
@@ -27,7 +27,8 @@ class GainRule(Rule):
 
     def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
         """See `Rule.per_row`."""
-        gradients = [(self.normalise(a) * b).sum(1)] if self.has_gain else []
+        b = working(b)
+        gradients = [(self.normalise(working(a)) * b).sum(1)] if self.has_gain else []
         return [*gradients, b.sum(1)] if self.has_bias else gradients
 
     def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
@@ -40,11 +41,38 @@ def layer_norm(layer: nn.LayerNorm) -> Callable[[Tensor], Tensor]:
     return lambda a: F.layer_norm(a, layer.normalized_shape, eps=layer.eps)
 
 
-def root_mean_square_norm(eps: float | None) -> Callable[[Tensor], Tensor]:
-    """An RMSNorm over the last axis without its gain; `eps` None is the type's own."""
+def rms_norm_rule(layer: nn.Module) -> GainRule | None:
+    """The rule of a root-mean-square norm of any library, recognised by what it does rather than by its name.
+
+    torch's, Llama's, Qwen's and T5's multiply with the weight, Gemma's with one plus the weight: the gradient is the
+    same.
+
+    Args:
+        layer: owns one vector `weight` and stores its epsilon as `eps` or `variance_epsilon`.
+
+    Returns:
+        The rule, or None if the layer does something else to a random input.
+    """
+    weight = getattr(layer, "weight", None)
+    if not isinstance(weight, nn.Parameter) or weight.ndim != 1 or len(list(layer.parameters())) != 1:
+        return None
+    eps = getattr(layer, "variance_epsilon", getattr(layer, "eps", None))
 
     def normalise(a: Tensor) -> Tensor:
         floor = torch.finfo(a.dtype).eps if eps is None else eps
         return a * torch.rsqrt(a.square().mean(-1, keepdim=True) + floor)
 
-    return normalise
+    with torch.no_grad():
+        generator = torch.Generator().manual_seed(0)
+        probe = torch.randn(2, 3, len(weight), generator=generator).mul_(0.01).to(weight)
+        try:
+            found = layer(probe)
+        except (RuntimeError, TypeError, ValueError):  # it takes other arguments, so it is something else
+            return None
+        expected = normalise(working(probe))
+        tolerance = 1e-2 if weight.dtype in (torch.bfloat16, torch.float16) else 1e-4
+        gains = (working(weight), 1 + working(weight))
+        is_known = isinstance(found, Tensor) and any(
+            torch.allclose(working(found), gain * expected, rtol=tolerance, atol=tolerance) for gain in gains
+        )
+    return GainRule(weight, None, normalise) if is_known else None

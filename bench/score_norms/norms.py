@@ -1,81 +1,72 @@
 """Exact squared norms of trajectories' score gradients, and the update's gradient, from one batched backward."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
+from vcpo_bench.bench.score_norms.audit import check_every_use_is_seen, check_rows_are_independent
+from vcpo_bench.bench.score_norms.broadcast import with_broadcasts
 from vcpo_bench.bench.score_norms.capture import Recorder, Use, backward
-from vcpo_bench.bench.score_norms.inspection import InexactError, layers_of
-from vcpo_bench.bench.score_norms.rows import by_row
-from vcpo_bench.bench.score_norms.rules import Rule, sum_squares, weighted_sum
-
-
-class Contribution:
-    """One layer's share of every trajectory's gradient: the inputs and output gradients, or the small gradients
-    themselves.
-
-    Args:
-        rule: the layer's rule.
-        a: what it read, [B, T, ...].
-        b: the gradients that reached what it returned, [B, T, ...].
-    """
-
-    def __init__(self, rule: Rule, a: Tensor, b: Tensor) -> None:
-        self.rule = rule
-        self.gradients = rule.remembered(a, b)
-        self.pair = (a, b) if self.gradients is None else None
-
-    def squared(self) -> Tensor:
-        """[B] squared norms over the layer's parameters."""
-        return self.rule.squared(*self.pair) if self.pair else sum_squares(self.gradients or [])
-
-    def weighted(self, weights: Tensor) -> list[Tensor]:
-        """Sum over trajectories of weights[i] times the gradient, per parameter of the rule."""
-        return self.rule.weighted(*self.pair, weights) if self.pair else weighted_sum(self.gradients or [], weights)
+from vcpo_bench.bench.score_norms.errors import InexactError
+from vcpo_bench.bench.score_norms.inspection import layers_of, loose_parameters_of, sites_of
+from vcpo_bench.bench.score_norms.rows import Layout, Packed
+from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
 
 
 class ScoreNorms:
-    """||grad log pi(y_i | x)||^2 of every row of a batch, at nearly the price of one backward.
+    """||grad log pi(y_i | x)||^2 of every trajectory of a batch, at nearly the price of one backward.
 
     The forward is recorded with hooks; one backward, which computes no parameter gradient, brings every layer's output
-    gradient; the norms follow layer by layer (`Rule`), and so does the gradient of any loss whose coefficient is
-    constant over each trajectory ("book-keeping"). Rows of the batch (axis 0) must be trajectories that do not influence
-    each other.
+    gradient; the norms follow layer by layer (`rules.Rule`), and so does the gradient of any loss whose coefficient is
+    constant over each trajectory ("book-keeping"). Rows of the batch (axis 0) are trajectories that must not influence
+    each other, or `segments` says which positions belong together.
+
+    The first batch of each kind of shapes is checked for what would make the norms wrong unnoticed (`audit`): that
+    costs one backward more.
 
     Args:
         model: its layers are inspected once; hooks stay on it until `close`.
 
     Raises:
-        InexactError: a layer has no exact rule.
+        InexactError: a layer is of a kind for which exactness is impossible.
     """
 
     def __init__(self, model: nn.Module) -> None:
-        layers = list(layers_of(model))
-        owners: dict[nn.Parameter, str] = {}
-        for name, _, rule in layers:
-            for parameter in rule.parameters:
-                if parameter in owners:
-                    raise InexactError(f"layers {owners[parameter]!r} and {name!r} share a parameter")
-                owners[parameter] = name
+        self._model = model
+        layers = layers_of(model)
+        self._loose = loose_parameters_of(model)
+        self._sites = sites_of([*layers, *self._loose])
         self._recorder = Recorder(layers)
-        self._kept: list[Contribution] | None = None
+        self._trainable = self._trainable_parameters()
+        self._checked: set[tuple[str, ...]] = set()
+        self._kept: dict[str, Contribution] = {}
         self._layers: dict[str, Tensor] = {}
 
     @contextmanager
     def record(self) -> Iterator[None]:
-        """Record the forward passes inside the block; what an earlier one left is released."""
+        """Record the forward pass inside the block; what an earlier one left is released.
+
+        Raises:
+            InexactError: parameters were frozen or thawed since the model was inspected.
+        """
         self.release()
-        self._recorder.active = True
-        try:
+        if self._trainable_parameters() != self._trainable:
+            raise InexactError("parameters were frozen, thawed or replaced: make a new ScoreNorms of the model")
+        with self._recorder.recording():
             yield
-        finally:
-            self._recorder.active = False
 
     @torch.no_grad()
-    def squared_norms(self, logp: Tensor, mask: Tensor | None = None, *, retain_graph: bool = False) -> Tensor:
+    def squared_norms(
+        self,
+        logp: Tensor,
+        mask: Tensor | None = None,
+        *,
+        retain_graph: bool = False,
+        segments: Tensor | Sequence[Tensor] | None = None,
+    ) -> Tensor:
         """||grad sum_t mask_it logp_it||^2 over all trainable parameters, for every trajectory i.
 
         Args:
@@ -83,31 +74,36 @@ class ScoreNorms:
             mask: the shape of `logp`, True where a token counts; all of them if None.
             retain_graph: False: keep what `assemble` needs and free the graph. True: keep the graph for a second
                 backward (`logp.backward(-coefficients)`) and nothing else; `assemble` is then unavailable.
+            segments: for rows that hold several trajectories: int64, in the shape of the positions the layers see, the
+                number 0..N-1 of each position's trajectory or -1; one more tensor for every other set of positions, as
+                when the head sees fewer. One of them must have the shape of `logp`.
 
         Returns:
-            [B] in the type of `logp`; `.grad` is not touched.
+            [B], or [N] with segments, in the type of `logp`, at least float32. `.grad` is not touched.
 
         Raises:
-            InexactError: nothing was recorded, or a layer saw a shape in which trajectories cannot be told apart.
+            InexactError: nothing was recorded, or trajectories cannot be told apart; the message says where.
         """
-        uses = self._recorder.uses
-        if not uses:
-            raise InexactError("nothing was recorded: compute logp inside `with norms.record():`")
+        uses: Sequence[Use] = self._recorder.uses
+        if not uses or logp.grad_fn is None:
+            raise InexactError("nothing was recorded: compute logp inside `with norms.record():`, with gradients on")
         weights = torch.ones_like(logp) if mask is None else mask.to(logp.dtype)
-        backward(uses, logp, weights, retain_graph)
-        contributions = self._contributions(uses, logp)
-        self._layers = {name: contribution.squared() for name, contribution in contributions.items()}
-        self._kept = None if retain_graph else list(contributions.values())
+        layout = self._layout(uses, logp, segments)
+        uses = with_broadcasts(uses, self._loose, logp, layout)
+        self._check_once(uses, logp, weights, layout)
+        self._collect(uses, logp, weights, layout, retain_graph)
         self._recorder.uses = []
         return torch.stack(list(self._layers.values())).sum(0)
 
     def layers(self) -> dict[str, Tensor]:
-        """The squared norms of the last batch by layer: name -> [B]; their sum is `squared_norms`."""
+        """The squared norms of the last batch by layer: name -> [B]; their sum is `squared_norms`.
+
+        Layers that share a parameter form one entry, their names joined with "+".
+        """
         return self._layers
 
     def assemble(self, coefficients: Tensor) -> None:
-        """Add the gradient of the loss, -sum_i coefficients[i] grad log pi(y_i|x), to `.grad` of every trainable
-        parameter.
+        """Add the gradient of the loss, -sum_i coefficients[i] grad log pi(y_i|x), to `.grad` of the parameters.
 
         Args:
             coefficients: [B], -dLoss/dlogp per token, constant over a trajectory's counted tokens.
@@ -128,42 +124,76 @@ class ScoreNorms:
         Raises:
             InexactError: nothing is kept.
         """
-        if self._kept is None:
-            raise InexactError("nothing is kept to assemble: call squared_norms without retain_graph first")
         return {
-            parameter: gradient
-            for kept in self._kept
-            for parameter, gradient in zip(kept.rule.parameters, kept.weighted(weights), strict=True)
+            parameter: gradient.to(parameter.dtype)
+            for contribution in self.contributions()
+            for parameter, gradient in contribution.weighted(weights).items()
         }
+
+    def contributions(self) -> list[Contribution]:
+        """What is kept of the last batch, by groups of layers that share no parameter.
+
+        Raises:
+            InexactError: nothing is kept.
+        """
+        if not self._kept:
+            raise InexactError("nothing is kept to assemble: call squared_norms without retain_graph first")
+        return list(self._kept.values())
 
     def release(self) -> None:
         """Let go of everything kept from the last batch."""
-        self._recorder.uses, self._kept, self._layers = [], None, {}
+        self._recorder.uses, self._kept, self._layers = [], {}, {}
 
     def close(self) -> None:
         """Release, and take the hooks off the model."""
         self.release()
         self._recorder.remove()
 
-    def _contributions(self, uses: Sequence[Use], logp: Tensor) -> dict[str, Contribution]:
-        """Layer by layer, with all uses of a layer side by side along the position axis."""
+    def _trainable_parameters(self) -> list[int]:
+        return [id(parameter) for parameter in self._model.parameters() if parameter.requires_grad]
+
+    def _layout(self, uses: Sequence[Use], logp: Tensor, segments: Tensor | Sequence[Tensor] | None) -> Layout:
+        if segments is not None:
+            return Packed([segments] if isinstance(segments, Tensor) else list(segments))
         B = logp.shape[0]
-        lengths = {
-            use.inputs.shape[1] for use in uses if use.rule.positions(use.inputs) > 1 and use.inputs.shape[0] == B
-        }
-        sides: dict[str, list[tuple[Tensor, Tensor]]] = defaultdict(list)
-        rules = {use.name: use.rule for use in uses}
+        lengths = {use.shape[1:].numel() for use in uses if len(use.shape) > 1 and use.shape[0] == B}
+        return Layout(B, lengths | {logp[0].numel()})
+
+    def _check_once(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> None:
+        """Audit the first batch whose layers are read in this way."""
+        kinds = tuple("broadcast" if use.path else layout.kind(use.shape) for use in uses)
+        if kinds not in self._checked:
+            check_every_use_is_seen(self._model, uses, logp)
+            check_rows_are_independent(uses, logp, weights, layout)
+            self._checked.add(kinds)
+
+    def _collect(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout, retain_graph: bool) -> None:
+        """Send the gradients back; settle each group of layers as soon as all its uses have both sides."""
+        members: dict[str, list[Use]] = defaultdict(list)
         for use in uses:
-            if use.gradient is not None:
-                positions = use.rule.positions(use.inputs)
-                a = by_row(use.inputs, positions, B, lengths)
-                sides[use.name].append((a, by_row(use.gradient, positions, B, lengths)))
-                use.gradient = None
-        return {name: Contribution(rules[name], *side_by_side(pairs)) for name, pairs in sides.items()}
+            members[self._sites[use.layer.name]].append(use)
+        missing = Counter({site: len(group) for site, group in members.items()})
 
+        def settle(site: str) -> None:
+            sides = []
+            for use in members.pop(site):
+                if use.gradient is not None:
+                    sides.append((use.layer.rule, *use.layer.rule.arrange(use.inputs, use.gradient, use.shape, layout)))
+                    use.inputs = use.gradient = None
+            if sides:
+                contribution = contribution_of(sides)
+                self._layers[site] = contribution.squared()
+                if not retain_graph:
+                    self._kept[site] = contribution
 
-def side_by_side(pairs: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    """Join pairs [B, T_k, ...] along the position axis."""
-    if len(pairs) == 1:
-        return pairs[0]
-    return torch.cat([a for a, _ in pairs], dim=1), torch.cat([b for _, b in pairs], dim=1)
+        def complete(use: Use) -> None:
+            site = self._sites[use.layer.name]
+            if use.inputs is not None and use.gradient is not None:
+                missing[site] -= 1
+                if not missing[site]:
+                    settle(site)
+
+        with self._recorder.replaying(complete) as arrived:
+            backward(uses, logp, weights, arrived, retain_graph)
+        for site in list(members):
+            settle(site)

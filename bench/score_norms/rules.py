@@ -1,5 +1,4 @@
-"""What a layer must say about itself: its parameters' gradients, trajectory by trajectory, from inputs and output
-gradients.
+"""What a layer must say about itself: its parameters' gradients, trajectory by trajectory.
 
 For one use of a layer, `a` [B, T, ...] is what the layer read and `b` [B, T, ...] the gradient of the summed
 log-probabilities with respect to what it returned; row i belongs to trajectory i alone. The trajectory's gradient of
@@ -9,9 +8,12 @@ follow without a second backward.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from vcpo_bench.bench.score_norms.rows import Layout
 
 
 class Rule(ABC):
@@ -19,29 +21,44 @@ class Rule(ABC):
 
     Attributes:
         parameters: the trainable parameters the rule accounts for, in the order every method returns them.
+        joinable: two uses of the layer may be joined along the position axis.
     """
 
     parameters: list[nn.Parameter]
+    joinable = True
 
     @abstractmethod
-    def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
+    def per_row(self, a: Any, b: Tensor) -> list[Tensor]:
         """The gradient of every trajectory, per parameter: [B, *parameter.shape]."""
 
-    def squared(self, a: Tensor, b: Tensor) -> Tensor:
+    def squared(self, a: Any, b: Tensor) -> Tensor:
         """The squared norm of every trajectory's gradient, summed over the parameters: [B]."""
         return sum_squares(self.per_row(a, b))
 
-    def weighted(self, a: Tensor, b: Tensor, weights: Tensor) -> list[Tensor]:
+    def weighted(self, a: Any, b: Tensor, weights: Tensor) -> list[Tensor]:
         """The sum over trajectories of weights[i] times the gradient, per parameter: [*parameter.shape]."""
         return weighted_sum(self.per_row(a, b), weights)
 
-    def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
-        """`per_row` if it is small enough to be kept in place of `a` and `b`, else None."""
+    def inner(self, a: Any, b: Tensor) -> Tensor:
+        """Inner products of the trajectories' gradients, summed over the parameters: [B, B]."""
+        return inner_products(self.per_row(a, b))
+
+    def remembered(self, a: Any, b: Tensor) -> list[Tensor] | None:
+        """`per_row` if it is cheap enough to be kept in place of `a` and `b`, else None."""
         return None
 
-    def positions(self, a: Tensor) -> int:
-        """How many leading axes of `a` count rows and positions; the rest belong to the layer."""
-        return a.ndim - 1
+    def read(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: int) -> Any:
+        """What to keep of a call for the gradient of its `output`-th result: here its first argument."""
+        found: Tensor = args[0] if args else next(iter(kwargs.values()))
+        return found.detach()
+
+    def shape(self, inputs: Any, output: Tensor) -> torch.Size:
+        """The axes that count rows and positions in a call."""
+        return output.shape[:-1]
+
+    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
+        """`a` and `b` from what was kept of a call and the gradient of its output."""
+        return layout.rows(inputs, shape, real=False), layout.rows(gradient, shape)
 
 
 def sum_squares(gradients: Sequence[Tensor]) -> Tensor:
@@ -55,3 +72,14 @@ def sum_squares(gradients: Sequence[Tensor]) -> Tensor:
 def weighted_sum(gradients: Sequence[Tensor], weights: Tensor) -> list[Tensor]:
     """Sum over the first axis of weights[i] times each tensor's row i."""
     return [(weights.to(g.dtype) @ g.flatten(1)).view(g.shape[1:]) for g in gradients]
+
+
+def inner_products(gradients: Sequence[Tensor]) -> Tensor:
+    """Inner products of the rows, summed over the tensors: [B, B]."""
+    flat = torch.cat([gradient.flatten(1) for gradient in gradients], dim=1)
+    return flat @ flat.t()
+
+
+def working(x: Tensor) -> Tensor:
+    """In float32 at least: products of half-precision gradients are summed in float32."""
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x

@@ -1,8 +1,12 @@
 """Small models to take score norms of, and the slow obvious way to compute them: one trajectory at a time."""
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from vcpo_bench.bench.score_norms import ScoreNorms
 
 
 class Block(nn.Module):
@@ -48,6 +52,27 @@ def row_gradients(model: nn.Module, total: Tensor) -> list[dict[nn.Parameter, Te
         found = torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True)
         rows.append({p: torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)})
     return rows
+
+
+def check(model: nn.Module, compute: Callable[[], Tensor], rtol: float = 1e-10) -> ScoreNorms:
+    """Norms, assembled gradient and inner products of `compute()` [B, T] against one backward per trajectory."""
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = compute()
+    rows = row_gradients(model, logp.flatten(1).sum(1))
+    flat = torch.stack([torch.cat([gradient.flatten() for gradient in row.values()]) for row in rows])
+    squared = norms.squared_norms(logp)
+    torch.testing.assert_close(squared, flat.square().sum(1), rtol=rtol, atol=0)
+    weights = torch.linspace(-1, 2, len(flat), dtype=flat.dtype)
+    found = norms.gradient(weights)
+    assembled = torch.cat([found.get(parameter, torch.zeros_like(parameter)).flatten() for parameter in rows[0]])
+    torch.testing.assert_close(assembled, weights @ flat, rtol=rtol, atol=rtol * float(flat.abs().max()))
+    products = sum(contribution.inner() for contribution in norms.contributions())
+    torch.testing.assert_close(products, flat @ flat.t(), rtol=rtol, atol=rtol * float(squared.max()))
+    with norms.record():
+        logp = compute()
+    torch.testing.assert_close(norms.squared_norms(logp, retain_graph=True), squared, rtol=rtol, atol=0)
+    return norms
 
 
 def slow_norms(model: nn.Module, total: Tensor) -> Tensor:

@@ -6,12 +6,12 @@ import math
 import pytest
 import torch
 from torch import Tensor
+
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.learner import GRAD_CLIP, Learner
 from vcpo_bench.bench.scoring import score
 from vcpo_bench.bench.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
-from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 
 
@@ -147,11 +147,6 @@ def test_evidence_that_is_not_finite_moves_nothing_and_three_in_a_row_end_the_ce
     assert trainer.status == "nan"
     assert trainer.recorder.tables["steps.parquet"].columns["nonfinite"] == ["", *["behavior_logp"] * 3]
     assert all(torch.equal(before[name], now) for name, now in trainer.policy.state_dict().items())
-
-
-def test_a_proximal_anchor_is_refused_with_one_update_per_batch() -> None:
-    with pytest.raises(UsageError, match="proximal"):
-        small("clip(anchor=proximal)")
 
 
 def test_lag_zero_has_weights_of_one() -> None:

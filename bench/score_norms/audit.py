@@ -1,0 +1,86 @@
+"""What would make the norms wrong without anything failing is looked for in the first batch."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import Node, get_gradient_edge
+
+from vcpo_bench.bench.score_norms.capture import Use, backward
+from vcpo_bench.bench.score_norms.errors import InexactError
+from vcpo_bench.bench.score_norms.rows import Layout
+
+
+def check_every_use_is_seen(model: nn.Module, uses: Sequence[Use], logp: Tensor) -> None:
+    """Refuse a parameter that reaches `logp` other than through a recorded layer: a fused loss kernel, a functional
+    use.
+
+    Args:
+        model: its trainable parameters are looked for in the graph of `logp`.
+        uses: what was recorded.
+        logp: differentiable.
+
+    Raises:
+        InexactError: there is such a parameter.
+    """
+    seen = {pair for use in uses for pair in _edges(use.path[0] if use.path else use.edge.node, set(use.behind))}
+    seen |= {pair for use in uses for pair in zip(use.path[1:], use.path, strict=False)}
+    assert logp.grad_fn is not None
+    behind = defaultdict(list)
+    for user, node in _edges(logp.grad_fn, set()):
+        behind[node].append(user)
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            for user in behind[get_gradient_edge(parameter).node]:
+                if (user, get_gradient_edge(parameter).node) not in seen:
+                    raise InexactError(
+                        f"parameter {name!r} is used by {user.name()} outside the layer that owns it (a fused loss "
+                        "kernel, F.linear on another layer's weight, ...), where its gradient per trajectory cannot be "
+                        "seen: call the layer itself"
+                    )
+
+
+def _edges(root: Node, stop: set[Node]) -> set[tuple[Node, Node]]:
+    """All (node, next node) of the graph from `root` on, not going on behind `stop`."""
+    found: set[tuple[Node, Node]] = set()
+    visited, open_nodes = {root}, [root]
+    while open_nodes:
+        node = open_nodes.pop()
+        for following, _ in node.next_functions:
+            if following is not None:
+                found.add((node, following))
+                if following not in visited and following not in stop:
+                    visited.add(following)
+                    open_nodes.append(following)
+    return found
+
+
+def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> None:
+    """Refuse layers whose rows are not the trajectories, by a backward from every second one, and from the others.
+
+    Both are needed: under a causal mask only the later trajectories of a packed row could see the earlier ones.
+
+    Args:
+        uses: what was recorded.
+        logp: differentiable.
+        weights: see `capture.backward`.
+        layout: how rows are found.
+
+    Raises:
+        InexactError: a gradient arrived in the rows of other trajectories.
+    """
+
+    def check(use: Use) -> None:
+        assert use.gradient is not None
+        rows = use.gradient if use.path else layout.rows(use.gradient, use.shape)
+        if bool((rows[1 - parity :: 2].abs() > 0).any()):
+            raise InexactError(
+                f"trajectories influence each other in layer {use.layer.name!r}, or its first axis (shape "
+                f"{list(use.gradient.shape)}) is not the trajectory: their gradients cannot be told apart"
+            )
+        use.gradient = None
+
+    trajectories = layout.trajectories(logp)
+    for parity in (0, 1):
+        backward(uses, logp, torch.where(trajectories % 2 == parity, weights, 0.0), check, retain_graph=True)

@@ -1,0 +1,171 @@
+"""Parameters that all trajectories share by broadcasting: learned positions [T, d] added to [B, T, d].
+
+The gradient of what was broadcast is already summed over the trajectories. One step further, where the sum is formed,
+it still has one row per trajectory: the place is found in the autograd graph, and the gradient is caught there.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
+
+from vcpo_bench.bench.score_norms.capture import Layer, Use
+from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
+from vcpo_bench.bench.score_norms.errors import InexactError
+from vcpo_bench.bench.score_norms.rows import Layout
+from vcpo_bench.bench.score_norms.rules import Rule
+
+RESHAPING = ("UnsqueezeBackward0", "SqueezeBackward1", "ViewBackward0", "UnsafeViewBackward0", "AliasBackward0")
+SELECTING = ("SliceBackward0", "SelectBackward0", "PermuteBackward0", "TransposeBackward0", "TBackward0")
+Users = dict[Node, list[tuple[Node, int]]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something without a trajectory axis meets the trajectories.
+
+    Attributes:
+        path: the nodes from what was broadcast to the one that broadcast it.
+        shape: what was broadcast had this shape when it was.
+    """
+
+    path: tuple[Node, ...]
+    shape: torch.Size
+
+    def per_row(self, gradient: Tensor) -> Tensor:
+        """From the gradient [B, ...] of the sum that of what was broadcast, for every trajectory: [B, *shape]."""
+        kept = (1,) * (gradient.ndim - len(self.shape)) + tuple(self.shape)
+        summed = [axis for axis in range(1, gradient.ndim) if kept[axis] == 1 and gradient.shape[axis] != 1]
+        rows = gradient.sum(summed, keepdim=True) if summed else gradient
+        return rows.reshape(len(gradient), *self.shape)
+
+    def descend(self, gradient: Tensor) -> Tensor:
+        """From the gradient of what was broadcast that of the parameter it was made from by slicing and reshaping."""
+        for node in self.path[-2:0:-1]:
+            found: Any = node(gradient)  # type: ignore[operator]
+            gradient = found[0] if isinstance(found, tuple) else found
+        return gradient
+
+
+class BroadcastRule(Rule):
+    """A parameter, sliced or reshaped, added to one row per trajectory: the gradient is the sum's, summed to its shape.
+
+    Args:
+        parameter: of any shape.
+    """
+
+    joinable = False
+
+    def __init__(self, parameter: nn.Parameter) -> None:
+        self.parameters = [parameter]
+
+    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
+        """See `Rule.arrange`."""
+        return inputs, inputs.per_row(gradient)
+
+    def per_row(self, a: Place, b: Tensor) -> list[Tensor]:
+        """See `Rule.per_row`; only the part of the parameter that was used, in the shape in which it was used."""
+        return [b]
+
+    def weighted(self, a: Place, b: Tensor, weights: Tensor) -> list[Tensor]:
+        """See `Rule.weighted`."""
+        total = (weights.to(b.dtype) @ b.flatten(1)).view(a.shape)
+        return [a.descend(total)]
+
+
+class BroadcastEmbeddingRule(EmbeddingRule):
+    """An embedding of positions [T] or [1, T] whose result is added to one row per trajectory."""
+
+    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
+        """See `Rule.arrange`."""
+        ids, place = inputs
+        rows = place.per_row(gradient)
+        return ids.flatten().expand(len(rows), -1), rows.reshape(len(rows), ids.numel(), -1)
+
+
+def with_broadcasts(uses: Sequence[Use], loose: Sequence[Layer], logp: Tensor, layout: Layout) -> list[Use]:
+    """The uses, those of broadcast embeddings caught where they meet the trajectories, and those of loose parameters.
+
+    Args:
+        uses: as recorded.
+        loose: parameters that belong to no layer with a rule, as layers with a `BroadcastRule`.
+        logp: differentiable.
+        layout: how rows are found.
+
+    Raises:
+        InexactError: a loose parameter is used in another way.
+    """
+    one_row = {use for use in uses if isinstance(use.layer.rule, EmbeddingRule) and use.shape[:-1].numel() == 1}
+    suspects = one_row if layout.count > 1 else set()
+    if not (loose or suspects):
+        return list(uses)
+    assert logp.grad_fn is not None
+    users = users_of(logp.grad_fn)
+    found = [_embedding_use(use, users, layout) if use in suspects else use for use in uses]
+    return found + [use for layer in loose for use in _loose_uses(layer, users, layout)]
+
+
+def _embedding_use(use: Use, users: Users, layout: Layout) -> Use:
+    rule = use.layer.rule
+    assert isinstance(rule, EmbeddingRule)
+    place = _climb(use.edge.node, users, (*use.shape, rule.parameters[0].shape[1]), RESHAPING, layout.count)
+    if place is None:
+        return use
+    layer = replace(use.layer, rule=BroadcastEmbeddingRule(rule.parameters[0], rule.padding_idx))
+    edge = GradientEdge(place.path[-1], 0)
+    return replace(use, layer=layer, inputs=(use.inputs, place), edge=edge, path=place.path)
+
+
+def _loose_uses(layer: Layer, users: Users, layout: Layout) -> list[Use]:
+    parameter = layer.rule.parameters[0]
+    node = get_gradient_edge(parameter).node
+    if not users[node]:
+        return []
+    place = _climb(node, users, parameter.shape, (*RESHAPING, *SELECTING), layout.count)
+    if place is None:
+        raise InexactError(
+            f"parameter {layer.name!r} is neither part of a layer of its own nor added to one row per trajectory, "
+            "once: wrap what uses it in an nn.Module that reads and returns rows"
+        )
+    shape = torch.Size([layout.count])
+    return [Use(layer, place, shape, GradientEdge(place.path[-1], 0), (), path=place.path)]
+
+
+def _climb(node: Node, users: Users, shape: Sequence[int], passing: Sequence[str], count: int) -> Place | None:
+    """Follow a tensor of `shape` through nodes that only reshape it to the one that broadcasts it over `count` rows."""
+    path = [node]
+    while len(users[node]) == 1:
+        ((user, index),) = users[node]
+        below, number = user.next_functions[index]
+        assert below is not None
+        if below is not path[0]:
+            shape = below._input_metadata[number].shape
+        path.append(user)
+        incoming = user._input_metadata[0].shape
+        name = user.name()
+        if name in ("AddBackward0", "ExpandBackward0") and getattr(user, "_saved_alpha", 1) == 1:
+            added_axis = len(shape) < len(incoming) or shape[0] == 1
+            return Place(tuple(path), torch.Size(shape)) if added_axis and incoming[0] == count else None
+        if name not in passing:
+            return None
+        node = user
+    return None
+
+
+def users_of(root: Node) -> Users:
+    """For every node of the graph behind `root`, the nodes its gradient comes from, with the number of the input."""
+    users: Users = defaultdict(list)
+    visited, open_nodes = {root}, [root]
+    while open_nodes:
+        node = open_nodes.pop()
+        for index, (following, _) in enumerate(node.next_functions):
+            if following is not None:
+                users[following].append((node, index))
+                if following not in visited:
+                    visited.add(following)
+                    open_nodes.append(following)
+    return users

@@ -1,0 +1,138 @@
+"""What a group of layers contributes to every trajectory's gradient, also where layers or uses share parameters."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
+from vcpo_bench.bench.score_norms.linear import LinearRule
+from vcpo_bench.bench.score_norms.rules import Rule, inner_products, sum_squares, weighted_sum, working
+
+Gradients = dict[nn.Parameter, Tensor]
+Side = tuple[Rule, Any, Tensor]  # a rule with its a [B, T, ...] and b [B, T, ...]
+
+
+class Contribution:
+    """One layer's share of every trajectory's gradient: what it read and was sent, or its small gradients themselves.
+
+    Args:
+        rule: the layer's rule.
+        a: what it read, [B, T, ...].
+        b: the gradients that reached what it returned, [B, T, ...].
+    """
+
+    def __init__(self, rule: Rule, a: Any, b: Tensor) -> None:
+        self.rule = rule
+        self._gradients = rule.remembered(a, b)
+        self._pair = (a, b) if self._gradients is None else None
+
+    def squared(self) -> Tensor:
+        """[B] squared norms."""
+        return self.rule.squared(*self._pair) if self._pair else sum_squares(self._gradients or [])
+
+    def weighted(self, weights: Tensor) -> Gradients:
+        """Sum over trajectories of weights[i] times the gradient, by parameter."""
+        pair, small = self._pair, self._gradients or []
+        sums = self.rule.weighted(*pair, weights) if pair else weighted_sum(small, weights)
+        return dict(zip(self.rule.parameters, sums, strict=True))
+
+    def inner(self) -> Tensor:
+        """[B, B] inner products of the trajectories' gradients."""
+        return self.rule.inner(*self._pair) if self._pair else inner_products(self._gradients or [])
+
+    def per_row(self) -> Gradients:
+        """The gradients [B, *shape], by parameter."""
+        gradients = self.rule.per_row(*self._pair) if self._pair else self._gradients or []
+        return dict(zip(self.rule.parameters, gradients, strict=True))
+
+
+class Shared(Contribution):
+    """Parts that share parameters in any way: gradients are formed per trajectory and added before they are squared.
+
+    Args:
+        parts: contributions to overlapping sets of parameters.
+    """
+
+    def __init__(self, parts: Sequence[Contribution]) -> None:
+        self.parts = parts
+
+    def squared(self) -> Tensor:
+        """[B] squared norms."""
+        return sum_squares(list(self.per_row().values()))
+
+    def weighted(self, weights: Tensor) -> Gradients:
+        """Sum over trajectories of weights[i] times the gradient, by parameter."""
+        return added([part.weighted(weights) for part in self.parts])
+
+    def inner(self) -> Tensor:
+        """[B, B] inner products of the trajectories' gradients."""
+        return inner_products(list(self.per_row().values()))
+
+    def per_row(self) -> Gradients:
+        """The gradients [B, *shape], by parameter."""
+        return added([part.per_row() for part in self.parts])
+
+
+class Tied(Shared):
+    """An embedding and a head with one weight [V, d]: ||E + H||^2 = ||E||^2 + ||H||^2 + 2 <E, H>, nothing of size V d.
+
+    With the embedding's ids_u and gradients e_u and the head's inputs a_t and gradients b_t,
+    <E, H> = sum_{t,u} b_t[id_u] (a_t . e_u).
+
+    Args:
+        embedding: the rule, ids [B, U] and gradients [B, U, d] of the embedding.
+        head: the rule, inputs [B, T, d] and gradients [B, T, V] of the head.
+    """
+
+    def __init__(self, embedding: Side, head: Side) -> None:
+        super().__init__([Contribution(*embedding), Contribution(*head)])
+        self.embedding, self.head = embedding, head
+
+    def squared(self) -> Tensor:
+        """[B] squared norms."""
+        rule, ids, e = self.embedding
+        _, a, b = self.head
+        assert isinstance(rule, EmbeddingRule)
+        picked = working(b).gather(2, ids[:, None, :].expand(-1, b.shape[1], -1))
+        products = torch.bmm(working(a), rule.counted(ids, e).transpose(1, 2))
+        cross: Tensor = torch.linalg.vecdot(picked.flatten(1), products.flatten(1))
+        return self.parts[0].squared() + self.parts[1].squared() + 2 * cross
+
+
+def contribution_of(sides: Sequence[Side]) -> Contribution:
+    """The contribution of all uses of one layer, or of all layers that share parameters.
+
+    Args:
+        sides: at least one.
+    """
+    joined = join_uses(sides)
+    if len(joined) == 1:
+        return Contribution(*joined[0])
+    embeddings = [side for side in joined if isinstance(side[0], EmbeddingRule)]
+    heads = [side for side in joined if isinstance(side[0], LinearRule) and side[0].is_plain]
+    if len(joined) == 2 and embeddings and heads:
+        return Tied(embeddings[0], heads[0])
+    return Shared([Contribution(*side) for side in joined])
+
+
+def join_uses(sides: Sequence[Side]) -> list[Side]:
+    """Join the uses of the same layer along the position axis."""
+    joined: list[Side] = []
+    for rule in dict.fromkeys(side[0] for side in sides):
+        same = [(a, b) for other, a, b in sides if other is rule]
+        if len(same) == 1 or not rule.joinable:
+            joined += [(rule, a, b) for a, b in same]
+        else:
+            joined.append((rule, torch.cat([a for a, _ in same], dim=1), torch.cat([b for _, b in same], dim=1)))
+    return joined
+
+
+def added(parts: Sequence[Gradients]) -> Gradients:
+    """Add gradients parameter by parameter."""
+    total: Gradients = {}
+    for part in parts:
+        for parameter, gradient in part.items():
+            total[parameter] = total[parameter] + gradient if parameter in total else gradient
+    return total

@@ -1,0 +1,160 @@
+"""Warm starts: supervised training on demonstrations until about a third of the sampled answers are right."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from vcpo_bench import __version__
+from vcpo_bench.bench.evaluation import evaluate
+from vcpo_bench.bench.policy import Policy, PolicyConfig
+from vcpo_bench.bench.sampling import sample
+from vcpo_bench.bench.scoring import score
+from vcpo_bench.bench.streams import uniforms
+from vcpo_bench.bench.tasks import Task, get_task
+from vcpo_bench.errors import UsageError
+
+_TARGET = 0.32
+_ROWS = 64
+_RATE = 7e-4
+_RAMP = 30  # updates until the full learning rate
+_EVERY = 5  # updates between looks at the reward
+_LIMIT = 2000  # updates after which a task counts as too hard
+_SHIPPED = Path(__file__).parent / "warm"
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """A policy to start reinforcement learning from.
+
+    Attributes:
+        task: canonical expression of its task.
+        policy: the policy.
+        seed: seed of its initial weights and demonstrations.
+        steps: supervised updates it took.
+        reward: its sampled reward on the held-out prompts.
+    """
+
+    task: str
+    policy: Policy
+    seed: int
+    steps: int
+    reward: float
+
+
+def new_policy(task: Task, seed: int = 0) -> Policy:
+    """An untrained policy of the default size for a task."""
+    return Policy(PolicyConfig(task.vocab_size, task.context), seed)
+
+
+def warm_up(task: Task, seed: int = 0) -> WarmStart:
+    """Train on demonstrations (AdamW, batch 64) until a third of 256 sampled answers to check prompts are right.
+
+    The check prompts come from a stream of their own: neither training nor the held-out evaluation reads it.
+
+    Raises:
+        UsageError: the task is not learned within 2,000 updates.
+    """
+    policy = new_policy(task, seed)
+    optimizer = torch.optim.AdamW(policy.parameters(), betas=(0.9, 0.98), weight_decay=0.0, fused=True)
+    reward = 0.0
+    for step in range(_LIMIT):
+        for group in optimizer.param_groups:
+            group["lr"] = _RATE * min(1.0, (step + 1) / _RAMP)
+        _supervised_update(policy, optimizer, task, seed, step)
+        if (step + 1) % _EVERY == 0:
+            reward = _check(policy, task, seed)
+        if reward >= _TARGET:
+            return WarmStart(task.canonical, policy, seed, step + 1, evaluate(policy, task).sampled_reward)
+    raise UsageError(f"{task.canonical}: reward {reward:.2f} after {_LIMIT} warm-up updates; choose an easier variant")
+
+
+def _supervised_update(policy: Policy, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int) -> None:
+    """One step of maximum likelihood, gradient clipped to norm 1."""
+    prompts, responses, mask = task.demonstrations(seed, step, _ROWS)
+    optimizer.zero_grad()
+    logp = score(policy, prompts, responses, mask).logp
+    torch.autograd.backward(-logp.sum() / mask.sum())
+    torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
+    optimizer.step()
+
+
+def _check(policy: Policy, task: Task, seed: int) -> float:
+    """Sampled reward on the check prompts."""
+    prompts = task.prompts(uniforms(seed, "warm-up prompts", 0, 256, task.prompt_length))
+    draws = uniforms(seed, "warm-up sampling", 0, 256, task.max_response)
+    rollout = sample(policy, prompts, torch.from_numpy(draws), task.eos)
+    return float(task.reward(prompts, rollout.responses, rollout.mask).mean())
+
+
+def save_warm_start(start: WarmStart, path: Path) -> None:
+    """Write weights and origin to a safetensors file, whole or not at all (under 1 MB).
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    origin = {
+        "task": start.task,
+        "seed": str(start.seed),
+        "steps": str(start.steps),
+        "reward": f"{start.reward:.4f}",
+        "version": __version__,
+    }
+    partial = path.with_suffix(".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file(start.policy.state_dict(), partial, origin)
+        os.replace(partial, path)
+    except (OSError, SafetensorError) as error:
+        raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
+
+
+def load_warm_start(task: Task, path: Path | None = None) -> Policy:
+    """The policy of `read_warm_start`; raises the same `UsageError`."""
+    return read_warm_start(task, path).policy
+
+
+def read_warm_start(task: Task, path: Path | None = None) -> WarmStart:
+    """The warm start of a task with its origin: from `path`, or the one that ships with the package.
+
+    Raises:
+        UsageError: none ships for this variant, or the file is missing, damaged or of another task.
+    """
+    remedy = f"make one with: vcpo-bench warmup --task '{task.canonical}'"
+    path = path or _SHIPPED / f"{task.canonical}.safetensors"
+    if not path.is_file():
+        raise UsageError(f"no warm start for task {task.canonical!r} at {path}; {remedy}")
+    policy = new_policy(task)
+    try:
+        with safe_open(path, "pt") as file:
+            origin = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        if origin.get("task") != task.canonical:
+            raise UsageError(f"warm start {path} is for task {origin.get('task')!r}, not {task.canonical!r}; {remedy}")
+        policy.load_state_dict(weights)
+        return WarmStart(task.canonical, policy, int(origin["seed"]), int(origin["steps"]), float(origin["reward"]))
+    except (SafetensorError, RuntimeError, KeyError) as error:
+        raise UsageError(f"warm start {path} is damaged; {remedy}") from error
+
+
+def warmup_command(task: str, out: Path | None = None, seed: int = 0) -> tuple[WarmStart, Path]:
+    """What ``vcpo-bench warmup --task TASK --out FILE`` does: make a warm start and write it.
+
+    Args:
+        task: task expression.
+        out: file to write; default ``<task>.safetensors`` in the current folder.
+        seed: seed of initial weights and demonstrations.
+
+    Returns:
+        The warm start and the file it is in.
+
+    Raises:
+        UsageError: unknown task, one that is not learned, or an unwritable file.
+    """
+    start = warm_up(get_task(task), seed)
+    path = out or Path(f"{start.task}.safetensors")
+    save_warm_start(start, path)
+    return start, path

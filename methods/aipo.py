@@ -1,0 +1,22 @@
+"""AIPO: one-sided clipping of the live ratio."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.tis import Tis
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aipo(Tis):
+    """c = A min(r, cap) with the ratio to the behavior policy taken live at every minibatch (LlamaRL 2505.24034)."""
+
+    name: ClassVar[str] = "aipo"
+    summary: ClassVar[str] = "detached live token ratio, capped at 5"
+    reference: ClassVar[str] = "LlamaRL 2505.24034"
+    formula: ClassVar[str] = "c = A min(r, cap), r = theta/mu"
+    differences: ClassVar[tuple[str, ...]] = (
+        "the paper names 2 to 10 for the cap; torchforge clips to 0.1..10 (low=0.1, cap=10)",
+    )
+    level: str = choice("token", "sequence", "geometric", "segment")
+    cap: float = number(5.0, minimum=0)

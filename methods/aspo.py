@@ -1,0 +1,50 @@
+"""Asymmetric importance sampling policy optimization."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from vcpo_bench.methods.clip import or_beyond
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aspo(RatioMethod):
+    """c = A / r for A > 0, A r for A < 0, held at cap A where that weight exceeds the cap (ASPO 2510.06062).
+
+    The flipped ratio of positive tokens lets unlikely ones learn more. PPO's clip is on the unflipped ratio. Tokens
+    with an entropy above ``entropy`` use the bound ``wide`` instead of ``eps``; the entropy is read only then.
+    """
+
+    name: ClassVar[str] = "aspo"
+    summary: ClassVar[str] = "ratio inverted for A > 0, soft ceiling 3, token clip"
+    reference: ClassVar[str] = "ASPO 2510.06062"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "c = A min(1/r, cap) if A>0 (0 where r>1+eps), A min(r, cap) if A<0 (0 where r<1-eps)"
+    differences: ClassVar[tuple[str, ...]] = (
+        "authors' code: the parameters named low_entropy apply where the high-entropy mask is True",
+    )
+    eps: float = number(0.2, minimum=0)
+    wide: float = number(0.4, minimum=0)
+    entropy: float | str = number("off", minimum=0, words=("off",))
+    cap: float = number(3.0, minimum=1)
+
+    def own_needs(self) -> frozenset[str]:
+        """The entropy, when bounds depend on it."""
+        extra = frozenset() if self.entropy == "off" else frozenset({"entropy"})
+        return super().own_needs() | extra
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The flipped ratio, clipped and capped."""
+        ratio = ev.ratio("current", self.anchor, self.clamp)
+        positive = ev.advantage > 0
+        bound = torch.full_like(ratio, self.eps)
+        if not isinstance(self.entropy, str):
+            bound = torch.where(ev.token_field("entropy") > self.entropy, self.wide, bound)
+        clipped = torch.where(positive, ratio > 1 + bound, (ev.advantage < 0) & (ratio < 1 - bound))
+        weight = torch.where(positive, 1 / ratio, ratio).clamp(max=self.cap)
+        clipped = or_beyond(clipped, ev.beyond("current", self.anchor, self.clamp))
+        return Terms(weight=weight.masked_fill(clipped, 0.0), clipped=clipped)

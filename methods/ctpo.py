@@ -1,0 +1,58 @@
+"""Cumulative-token policy optimization, and MinPRO's running minimum."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import choice, number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ctpo(RatioMethod):
+    """c_t = A times the ratio of the prefix up to t, clipped in log space by t^power (CTPO 2605.07331).
+
+    The prefix ratio is the product of the token ratios up to t (``mode=product``) or its geometric mean
+    (``mode=geometric``); only its value is used, the gradient is the token's own. For A > 0 the gradient is off
+    where its logarithm exceeds high t^power, for A < 0 below -low t^power or above dual t^power.
+    """
+
+    name: ClassVar[str] = "ctpo"
+    summary: ClassVar[str] = "product of the ratios up to the token, bounds growing with its position"
+    reference: ClassVar[str] = "CTPO 2605.07331"
+    year: ClassVar[int] = 2026
+    formula: ClassVar[str] = (
+        "c_t = A p_t, p_t = prod_{j<=t} r_j, 0 outside exp([-low, high] t^power) on the outward side"
+    )
+    differences: ClassVar[tuple[str, ...]] = ("power 0 raises TypeError in the authors' code",)
+    mode: str = choice("product", "geometric")
+    low: float = number(0.025, minimum=0)
+    high: float = number(0.05, minimum=0)
+    dual: float = number(0.05, minimum=0)
+    power: float = number(0.5)
+    clamp: float = number(10.0, minimum=0)
+
+    def prefix(self, ev: Evidence) -> Tensor:
+        """``[..., P, G, T]`` logarithm of the prefix ratio."""
+        total = ev.raw("current", self.anchor).cumsum(-1)
+        return total if self.mode == "product" else total / self._position(ev)
+
+    @staticmethod
+    def _position(ev: Evidence) -> Tensor:
+        """``[..., P, G, T]`` how many tokens in play there are up to and including this one, at least 1."""
+        return ev.mask.cumsum(-1).clamp(min=1).to(ev.batch.logp.dtype)
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The prefix ratio with tokens outside the growing band at zero."""
+        logs = self.prefix(ev)
+        growth = self._position(ev) ** self.power
+        negative = ev.advantage < 0
+        above = torch.where(ev.advantage > 0, self.high * growth, torch.where(negative, self.dual * growth, math.inf))
+        below = torch.where(negative, -self.low * growth, -math.inf)
+        value = logs.clamp(max=self.clamp)
+        clipped = (value > above) | (value < below)
+        return Terms(weight=value.exp().masked_fill(clipped, 0.0), clipped=clipped)

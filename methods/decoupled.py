@@ -1,0 +1,55 @@
+"""Decoupled PPO: trust region around a proximal policy, correction for the behavior policy."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.clip import Clip
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import Terms
+from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.parts.proximal import approximate_proximal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoupled(Clip):
+    """c = min(rho, cap) PPO(current/proximal), rho = proximal/behavior detached (2110.00641; AReaL 2505.24298).
+
+    ``proximal=given`` takes the proximal policy from the batch; ``loglinear`` interpolates it in log space by
+    version, log prox = log mu + a (log theta - log mu), a = (v_prox - v_mu)/(v_theta - v_mu), v_prox = now - 1
+    (A-3PO 2512.06547), ``linear`` the probabilities, and ``behavior`` sets it equal to the behavior policy.
+    """
+
+    name: ClassVar[str] = "decoupled"
+    summary: ClassVar[str] = "clip around the proximal policy times the ratio proximal/behavior"
+    reference: ClassVar[str] = "Hilton et al. 2110.00641; AReaL 2505.24298"
+    year: ClassVar[int] = 2021
+    formula: ClassVar[str] = "c = A min(rho, cap) r, 0 where clipped; r = theta/prox, rho = prox/mu"
+    differences: ClassVar[tuple[str, ...]] = (
+        "AReaL applies no behavior weight unless rejection sampling is configured",
+        "RLinf averages over the kept tokens only when a threshold is set, AReaL over all",
+    )
+    anchor: str = choice("proximal")
+    cap: float = number(math.inf, minimum=0)
+    proximal: str = choice("given", "loglinear", "linear", "behavior")
+
+    def own_needs(self) -> frozenset[str]:
+        """The proximal policy, unless it is approximated."""
+        return frozenset({"proximal_logp"}) if self.proximal == "given" else frozenset()
+
+    def own_anchors(self) -> dict[str, str]:
+        """Two ratios."""
+        return {"ratio": "proximal", "decoupled weight": "proximal/behavior"}
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The clipped ratio times the behavior weight."""
+        if self.proximal != "given":
+            ev.set_proximal(approximate_proximal(ev, self.proximal))
+        terms = super().terms(ev)
+        assert terms.weight is not None
+        return Terms(weight=terms.weight * self._rho(ev), clipped=terms.clipped)
+
+    def _rho(self, ev: Evidence) -> Tensor:
+        return ev.ratio("proximal", "behavior", self.clamp).clamp(max=self.cap)

@@ -1,0 +1,29 @@
+"""PPO's clip with a ceiling for negative advantages."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.clip import Clip
+from vcpo_bench.methods.params import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualClip(Clip):
+    """PPO's clip that also silences A < 0 with r > cap (dual-clip PPO 1912.09729, equation 5)."""
+
+    name: ClassVar[str] = "dual-clip"
+    summary: ClassVar[str] = "token clip, and off for A < 0 with a ratio above 3"
+    reference: ClassVar[str] = "dual-clip PPO 1912.09729"
+    year: ClassVar[int] = 2019
+    formula: ClassVar[str] = "c = A r, 0 where clipped, or A<0 and r>cap"
+    differences: ClassVar[tuple[str, ...]] = (
+        "cap: 3 and always on in verl (10 in DAPO scripts); off by default in slime, NeMo-RL, OpenRLHF, AReaL",
+        "ROLL uses 1 + 2 x clip = 1.4 as the cap",
+    )
+    cap: float = number(3.0, minimum=1)
+
+    def clipped(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        """The bounds of PPO and the ceiling."""
+        return super().clipped(ratio, advantage) | ((advantage < 0) & (ratio > self.cap))

@@ -1,0 +1,29 @@
+"""GSPO whose advantages may differ from token to token."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vcpo_bench.methods.clip import or_beyond, outside
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gspo import Gspo
+from vcpo_bench.methods.method import Terms
+
+
+@dataclass(frozen=True, kw_only=True)
+class GspoToken(Gspo):
+    """The value of s with the gradient of the token alone (GSPO 2507.18071, equation 13).
+
+    Equal to ``gspo`` when the advantage is constant over the row; different for advantages per token.
+    """
+
+    name: ClassVar[str] = "gspo-token"
+    summary: ClassVar[str] = "GSPO with each token's own advantage and gradient"
+    formula: ClassVar[str] = "c_t = A_t s, 0 where A_t>0 and s>1+high or A_t<0 and s<1-low"
+    differences: ClassVar[tuple[str, ...]] = ()
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The row's ratio on every token, each with its own clip."""
+        raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
+        ratio = raw.clamp(-self.clamp, self.clamp).exp()
+        clipped = or_beyond(outside(ratio, ev.advantage, 1 - self.low, 1 + self.high), raw.abs() > self.clamp)
+        return Terms(weight=ratio.expand(clipped.shape).masked_fill(clipped, 0.0), clipped=clipped)

@@ -1,0 +1,28 @@
+"""prime-rl's IPO: a symmetric mask on the change of the token's probability."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ipo(RatioMethod):
+    """c = A r where |p - q| <= eps, else 0, whatever the sign of A (prime-rl, default since 2026-08)."""
+
+    name: ClassVar[str] = "ipo"
+    summary: ClassVar[str] = "token ratio, off where the probability moved more than 0.1 either way"
+    reference: ClassVar[str] = "prime-rl #3418; INTELLECT-3 2512.16144"
+    year: ClassVar[int] = 2026
+    formula: ClassVar[str] = "c = A r 1[|p - q| <= eps]"
+    differences: ClassVar[tuple[str, ...]] = ("prime-rl: eps 0.1 with a k2 pull of 2e-3, later 0.3 without",)
+    eps: float = number(0.1, minimum=0)
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The ratio with moved tokens at zero."""
+        ratio = ev.ratio("current", self.anchor, self.clamp)
+        q = ev.token_field("behavior_logp" if self.anchor == "behavior" else "proximal_logp").exp()
+        clipped = (ev.token_field("logp").exp() - q).abs() > self.eps
+        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)

@@ -1,0 +1,37 @@
+"""KL-Cov: penalize the few tokens whose probability moves most with the advantage."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from vcpo_bench.methods.covariance import covariance, largest
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class KlCov(RatioMethod):
+    """c = A r, and - coef sign(log r) on the ``share`` of tokens with the largest covariance (2505.22617)."""
+
+    name: ClassVar[str] = "kl-cov"
+    summary: ClassVar[str] = "unclipped ratio, |log r| penalty on the few highest-covariance tokens"
+    reference: ClassVar[str] = "Entropy mechanism 2505.22617"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "c = A r - coef sign(log r) 1[token among the largest covariances]"
+    differences: ClassVar[tuple[str, ...]] = ("coef: 1 in verl's function, 0.1 in its configuration",)
+    paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)+token-mean"
+    share: float = number(2e-4, minimum=0, maximum=1)
+    coef: float = number(1.0, minimum=0)
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The ratio, and the penalty of the chosen tokens."""
+        beyond = ev.beyond("current", self.anchor, self.clamp)
+        ratio = ev.ratio("current", self.anchor, self.clamp)
+        count = (self.share * ev.tokens).to(torch.int64).clamp(min=1).minimum(ev.tokens.to(torch.int64))
+        chosen = largest(covariance(ev), ev.mask, count)
+        penalty = torch.where(chosen, -self.coef * ev.raw("current", self.anchor).sign(), 0.0)
+        if beyond is not None:
+            ratio = ratio.masked_fill(beyond, 0.0)
+        return Terms(weight=ratio, addend=penalty, clipped=beyond)

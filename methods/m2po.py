@@ -1,0 +1,63 @@
+"""M2PO as its authors' code has it: PPO's clip with a bound solved from a second-moment budget."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.clip import or_beyond
+from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class M2po(RatioMethod):
+    """Clip at 1 - max(1 - e^-tau, low) and 1 + max(e^tau - 1, high), tau solved per batch (M2PO 2510.01161).
+
+    tau is the bound on |log r| at which the mean of min(|log r|, tau)^2 over the tokens with A log r > 0 equals the
+    budget. The paper's final text masks instead of clipping: ``reinforce+m2-mask``.
+    """
+
+    name: ClassVar[str] = "m2po"
+    summary: ClassVar[str] = "token clip with one bound per batch from a second-moment budget of 0.04"
+    reference: ClassVar[str] = "M2PO 2510.01161"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "c = A r, 0 outside 1 - max(1-e^-tau, low), 1 + max(e^tau-1, high) on the outward side"
+    differences: ClassVar[tuple[str, ...]] = ("see m2-mask for the versions of the paper and of AReaL",)
+    paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)+token-mean"
+    budget: float = number(0.04, minimum=0)
+    low: float = number(0.3, minimum=0)
+    high: float = number(0.5, minimum=0)
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The clipped ratio."""
+        ratio = ev.ratio("current", self.anchor, self.clamp)
+        tau = self.bound(ev)
+        high = 1 + torch.expm1(tau).clamp(min=self.high)
+        low = 1 - (-torch.expm1(-tau)).clamp(min=self.low)
+        above = torch.where(ev.advantage > 0, high, math.inf).to(ratio.dtype)
+        below = torch.where(ev.advantage < 0, low, -math.inf).to(ratio.dtype)
+        clipped = or_beyond((ratio > above) | (ratio < below), ev.beyond("current", self.anchor, self.clamp))
+        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+
+    def bound(self, ev: Evidence) -> Tensor:
+        """``[..., 1, 1, 1]`` tau; inf when the budget is not exceeded."""
+        logs = ev.log_ratio("current", self.anchor, self.clamp)
+        outward = ev.mask & (ev.advantage * logs > 0)
+        squares = torch.where(outward, logs * logs, 0.0)
+        count = outward.sum(BATCH_AXES, keepdim=True).clamp(min=1)
+        flat = squares.flatten(-3).sort(-1).values
+        size = flat.shape[-1]
+        order = torch.arange(size, device=flat.device)
+        below = flat.cumsum(-1) - flat
+        target = self.budget * count.flatten(-3).to(flat.dtype)
+        tau_sq = (target - below) / (size - order)
+        fits = tau_sq <= flat
+        first = fits.to(torch.int8).argmax(-1, keepdim=True)
+        solved = tau_sq.gather(-1, first).clamp(min=0.0).sqrt()
+        within = flat.sum(-1, keepdim=True) <= target
+        tau = torch.where(within | ~fits.any(-1, keepdim=True), torch.inf, solved)
+        return tau.unsqueeze(-1).unsqueeze(-1)

@@ -1,0 +1,41 @@
+"""MinPRO: the running minimum of prefix ratios."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.clip import or_beyond, outside
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinPro(RatioMethod):
+    """c_t = A r_t min_{j<t} r_j, clipped like PPO: the unstable prefix product replaced by its minimum (2601.22718).
+
+    Written from the paper's description; no reference code was available.
+    """
+
+    name: ClassVar[str] = "minpro"
+    summary: ClassVar[str] = "token ratio times the smallest ratio before it, clipped"
+    reference: ClassVar[str] = "MinPRO 2601.22718"
+    year: ClassVar[int] = 2026
+    formula: ClassVar[str] = "c_t = A p_t, p_t = r_t min(1, min_{j<t} r_j), 0 where clipped outside 1-low..1+high"
+    low: float = number(0.2, minimum=0)
+    high: float = number(0.2, minimum=0)
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The prefix-minimum ratio with clipped tokens at zero."""
+        ratio = self._prefix_minimum(ev)
+        clipped = outside(ratio, ev.advantage, 1 - self.low, 1 + self.high)
+        clipped = or_beyond(clipped, ev.beyond("current", self.anchor, self.clamp))
+        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+
+    def _prefix_minimum(self, ev: Evidence) -> Tensor:
+        logs = ev.log_ratio("current", self.anchor, self.clamp)
+        lowest = logs.cummin(-1).values.clamp(max=0.0)
+        before = torch.cat([torch.zeros_like(lowest[..., :1]), lowest[..., :-1]], -1)
+        return (logs + before).exp()

@@ -1,0 +1,68 @@
+"""P3O: the effective sample size as cap, and as weight of a pull towards the behavior policy."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import choice
+
+
+@dataclass(frozen=True, kw_only=True)
+class P3o(RatioMethod):
+    """c = A min(r, e) - (1 - e)(1 - e^(-log r)), e the normalised ESS over the tokens of the batch (2605.12380).
+
+    No hyperparameters. ``trust=mixture`` is the same repository's P4O: e is the smaller of the two ESS against
+    behavior and proximal policy, and the pull is towards their mixture.
+    """
+
+    name: ClassVar[str] = "p3o"
+    summary: ClassVar[str] = "token ratio capped at the batch's ESS ratio, k3 pull weighted by 1 - ESS"
+    reference: ClassVar[str] = "P3O 2605.12380"
+    year: ClassVar[int] = 2026
+    formula: ClassVar[str] = "c = A min(r, e) - (1-e)(1 - 1/r), e = (sum r)^2/(n sum r^2) over tokens"
+    differences: ClassVar[tuple[str, ...]] = (
+        "authors' code turns an ESS that is not a number into 1 (full step); here 0",
+    )
+    paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)+token-mean"
+    trust: str = choice("behavior", "mixture")
+
+    def own_needs(self) -> frozenset[str]:
+        """The proximal policy, for the mixture."""
+        extra = frozenset({"proximal_logp"}) if self.trust == "mixture" else frozenset()
+        return super().own_needs() | extra
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The capped ratio and the pull."""
+        ratio = ev.ratio("current", self.anchor, self.clamp)
+        ess = self._ess(ev, self.anchor)
+        if self.trust == "behavior":
+            distance = ev.log_ratio("current", self.anchor, self.clamp)
+        else:
+            other = self._ess(ev, "proximal")
+            distance = self._to_mixture(ev, 1 - ess, 1 - other)
+            ess = torch.minimum(ess, other)
+        far = distance.abs() > 10.0
+        pull = torch.where(far, 0.0, 1 - torch.exp(-distance.clamp(-10.0, 10.0)))
+        pull = torch.where(far, 1.0, pull)
+        return Terms(weight=ratio.minimum(ess), addend=-(1 - ess) * pull)
+
+    def _ess(self, ev: Evidence, anchor: str) -> Tensor:
+        """``[..., 1, 1, 1]`` ESS over tokens / number of tokens."""
+        logs = torch.where(ev.mask, ev.log_ratio("current", anchor, self.clamp), -torch.inf)
+        top = logs.amax(BATCH_AXES, keepdim=True)
+        weight = torch.exp(logs - torch.where(torch.isfinite(top), top, 0.0))
+        total, squares = weight.sum(BATCH_AXES, keepdim=True), (weight * weight).sum(BATCH_AXES, keepdim=True)
+        count = ev.tokens[..., None, None, None]
+        return total * total / (count * squares).clamp(min=torch.finfo(total.dtype).tiny)
+
+    def _to_mixture(self, ev: Evidence, behavior: Tensor, proximal: Tensor) -> Tensor:
+        """``[..., P, G, T]`` log pi - log of the mixture of behavior and proximal policy by these weights."""
+        total = (behavior + proximal).clamp(min=1e-30)
+        near = -ev.log_ratio("current", "behavior", self.clamp) + (behavior + 1e-30).log()
+        other = -ev.log_ratio("current", "proximal", self.clamp) + (proximal + 1e-30).log()
+        mixed = torch.logaddexp(near, other) - total.log()
+        return torch.where(behavior + proximal > 1e-6, -mixed, 0.0)

@@ -1,0 +1,92 @@
+"""Regularisers: KL penalties in the loss, and the entropy bonus."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.parts.base import Regulariser
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kl(Regulariser):
+    """k = -beta d/dlogp of an estimate of the KL divergence to ``anchor`` (Schulman, 'Approximating KL divergence').
+
+    With l = log pi - log pi_anchor: k1 = l, k2 = l^2/2, k3 = e^-l - 1 + l, abs = |l|; gradients 1, l, 1 - e^-l,
+    sign l. ``k1+`` and ``k3+`` keep the value and take the gradient of k2, as verl's suffix does: spelled
+    ``kind=k2`` here, since only the gradient acts. ``clamp`` bounds l inside the estimate and ``limit`` the
+    estimate itself; beyond either the gradient is 0. ``weight=proximal`` or ``behavior`` multiplies the estimate
+    by that ratio inside the graph (unbiased KL, DeepSeek-V3.2); ``held-...`` multiplies by the detached ratio.
+    """
+
+    name: ClassVar[str] = "kl"
+    summary: ClassVar[str] = "k3 penalty to the behavior policy, added to the loss"
+    reference: ClassVar[str] = "Schulman 2020; GRPO 2402.03300; DeepSeek-V3.2 2512.02556"
+    year: ClassVar[int] = 2020
+    formula: ClassVar[str] = "k = -beta (1 - e^-l) for k3, -beta l for k2, -beta for k1"
+    differences: ClassVar[tuple[str, ...]] = (
+        "verl clamps l to +-20 and the value of k3 to +-10 (limit=10); slime clamps only low_var_kl's value",
+    )
+    kind: str = choice("k3", "k2", "k1", "abs")
+    beta: float = number(0.01, minimum=0)
+    anchor: str = choice("behavior", "proximal", "reference")
+    clamp: float = number(20.0, minimum=0)
+    limit: float = number(math.inf, minimum=0)
+    weight: str = choice("none", "proximal", "behavior", "held-proximal", "held-behavior")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The anchor's and the weight's log-probabilities."""
+        policies = {self.anchor, self.weight.removeprefix("held-")} - {"behavior", "none"}
+        return frozenset(f"{policy}_logp" for policy in policies)
+
+    @property
+    def anchors(self) -> dict[str, str]:
+        """What the penalty pulls towards."""
+        return {"kl": self.anchor}
+
+    def addend(self, ev: Evidence) -> Tensor:
+        """``[..., P, G, T]``."""
+        logs = ev.log_ratio("current", self.anchor, self.clamp)
+        value, slope = self._estimate(logs)
+        beyond = ev.beyond("current", self.anchor, self.clamp)
+        if beyond is not None:
+            slope = slope.masked_fill(beyond, 0.0)
+        if math.isfinite(self.limit):
+            slope = torch.where(value.abs() > self.limit, 0.0, slope)
+            value = value.clamp(-self.limit, self.limit)
+        if self.weight != "none":
+            ratio = ev.ratio("current", self.weight.removeprefix("held-"), 20.0)
+            slope = ratio * slope if self.weight.startswith("held-") else ratio * (slope + value)
+        return slope * -self.beta
+
+    def _estimate(self, logs: Tensor) -> tuple[Tensor, Tensor]:
+        """Value and derivative in the log-probability."""
+        if self.kind == "k1":
+            return logs, torch.ones_like(logs)
+        if self.kind == "k2":
+            return logs * logs / 2, logs
+        if self.kind == "abs":
+            return logs.abs(), logs.sign()
+        inverse = torch.exp(-logs)
+        return inverse - 1 + logs, 1 - inverse
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntropyBonus(Regulariser):
+    """Adds beta times the policy's entropy at each token to the objective (Williams and Peng 1991)."""
+
+    name: ClassVar[str] = "entropy"
+    summary: ClassVar[str] = "entropy bonus on every token"
+    reference: ClassVar[str] = "Williams and Peng 1991"
+    year: ClassVar[int] = 1991
+    formula: ClassVar[str] = "loss - beta N H(pi)"
+    beta: float = number(0.001)
+
+    def entropy(self, ev: Evidence) -> Tensor:
+        """``[..., P, G, T]``."""
+        return torch.full_like(ev.batch.logp, self.beta)

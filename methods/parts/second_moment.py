@@ -1,0 +1,58 @@
+"""M2PO's mask: reject the largest log-ratios until their second moment is within budget."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.parts.masks import RatioMask
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondMoment(RatioMask):
+    """Reject the tokens with the largest (log r)^2 until the mean of the rest is within ``budget`` (M2PO 2510.01161).
+
+    ``tokens=outward`` looks only at tokens with A log r > 0 and rejects only among them (paper, Trinity-RFT);
+    ``tokens=all`` looks at every token whatever the advantage and keeps at least one (AReaL).
+    """
+
+    name: ClassVar[str] = "m2-mask"
+    summary: ClassVar[str] = "largest outward log-ratios rejected until their second moment is below 0.04"
+    reference: ClassVar[str] = "M2PO 2510.01161"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "reject the largest (log r)^2 until mean of the kept <= budget"
+    differences: ClassVar[tuple[str, ...]] = (
+        "three incompatible versions: authors' code clips (method m2po), paper and Trinity mask outward tokens,"
+        " AReaL masks by prox/mu over all tokens: m2-mask(of=proximal,tokens=all)",
+    )
+    host: ClassVar[str] = "reinforce"
+    budget: float = number(0.04, minimum=0)
+    tokens: str = choice("outward", "all")
+
+    def keep(self, ev: Evidence) -> Tensor:
+        """``[..., P, G, T]``."""
+        logs = ev.raw(self.of, self.anchor)
+        inside = ev.mask & (ev.advantage * logs > 0) if self.tokens == "outward" else ev.mask
+        bound = budget_bound(logs * logs, inside, self.budget, at_least=int(self.tokens == "all"))
+        return ~inside | (logs * logs <= bound)
+
+
+def budget_bound(value: Tensor, inside: Tensor, budget: float, at_least: int) -> Tensor:
+    """``[..., 1, 1, 1]`` the largest value that may stay so that the mean of those inside and staying is <= budget.
+
+    Args:
+        value: ``[..., P, G, T]`` non-negative.
+        inside: ``[..., P, G, T]`` bool, the values that count.
+        budget: Largest mean.
+        at_least: Keep this many of the smallest whatever their mean.
+    """
+    flat = torch.where(inside, value, torch.inf).flatten(-3).sort(-1).values
+    finite = torch.isfinite(flat)
+    order = torch.arange(1, flat.shape[-1] + 1, device=flat.device)
+    mean = torch.where(finite, flat, 0.0).cumsum(-1) / order
+    kept = ((mean <= budget) & finite).sum(-1, keepdim=True).clamp(min=at_least)
+    last = flat.gather(-1, (kept - 1).clamp(min=0))
+    return torch.where(kept > 0, last, -torch.inf).unsqueeze(-1).unsqueeze(-1)

@@ -1,0 +1,68 @@
+"""The REC family: REINFORCE with one choice of mask and one of weight."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import choice, number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rec(RatioMethod):
+    """c = A u keep with the gradient through log pi only (REC, 2509.24203).
+
+    keep: ``one-side`` is PPO's clip, ``two-side`` keeps the band whatever the sign, ``ring`` keeps the band and
+    the tokens far outside it on the side where the gradient pulls back, ``none`` keeps all. u: ``ratio``,
+    ``one``, ``truncated`` (the ratio clipped to the outer band) or ``advantage`` (exp(A / temperature)).
+    ``level=sequence`` takes mask and ratio from the geometric mean of the row.
+    """
+
+    name: ClassVar[str] = "rec"
+    summary: ClassVar[str] = "REINFORCE with a PPO-style mask and detached token ratio"
+    reference: ClassVar[str] = "REC 2509.24203"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "c = A u keep; u in {r, 1, clip(r, 1-low2, 1+high2), exp(A/temperature)}"
+    differences: ClassVar[tuple[str, ...]] = ("Trinity-RFT: outer bounds 0.6 / 2.0, aggregation token-mean",)
+    paper_parts: ClassVar[str] = "group-mean+token-mean"
+    mask: str = choice("one-side", "two-side", "ring", "none")
+    use: str = choice("ratio", "one", "truncated", "advantage")
+    level: str = choice("token", "sequence")
+    low: float = number(0.2, minimum=0)
+    high: float = number(0.2, minimum=0)
+    low2: float = number(0.6, minimum=0)
+    high2: float = number(2.0, minimum=0)
+    temperature: float = number(1.0, minimum=1e-6)
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The chosen weight with the chosen mask."""
+        ratio = self._ratio(ev)
+        clipped = ~self._keep(ratio, ev.advantage)
+        if self.use == "one":
+            weight = torch.ones_like(ratio)
+        elif self.use == "truncated":
+            weight = ratio.clamp(1 - self.low2, 1 + self.high2)
+        elif self.use == "advantage":
+            weight = (ev.advantage / self.temperature).clamp(-self.clamp, self.clamp).exp()
+        else:
+            weight = ratio
+        return Terms(weight=torch.where(clipped, 0.0, weight), clipped=clipped)
+
+    def _ratio(self, ev: Evidence) -> Tensor:
+        if self.level == "token":
+            return ev.ratio("current", self.anchor, self.clamp)
+        return ev.row_mean_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp).exp().unsqueeze(-1)
+
+    def _keep(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        low, high = ratio >= 1 - self.low, ratio <= 1 + self.high
+        if self.mask == "none":
+            return torch.ones_like(ratio, dtype=torch.bool)
+        if self.mask == "two-side":
+            return low & high
+        if self.mask == "one-side":
+            return torch.where(advantage >= 0, high, low)
+        far = torch.where(advantage >= 0, ratio <= 1 - self.low2, ratio >= 1 + self.high2)
+        return (low & high) | far

@@ -1,0 +1,47 @@
+"""Soft adaptive policy optimization."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import choice, number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sapo(RatioMethod):
+    """c = A 4 sigma (1 - sigma) r, sigma = sigmoid(tau (r - 1)): a gate that never closes (SAPO 2511.20347).
+
+    ``level=sequence`` puts the length-normalised sequence ratio in place of r, as AReaL offers.
+    """
+
+    name: ClassVar[str] = "sapo"
+    summary: ClassVar[str] = "smooth gate on the token ratio, sharper for A <= 0"
+    reference: ClassVar[str] = "SAPO 2511.20347"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "c = A 4 q (1-q) r, q = sigmoid(tau (r-1)), tau = tau_pos if A>0 else tau_neg"
+    differences: ClassVar[tuple[str, ...]] = (
+        "verl forces seq-mean-token-mean; AReaL uses token-mean",
+        "TRL does not clamp log r, so a float32 ratio can overflow to NaN",
+    )
+    paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)"
+    tau_pos: float = number(1.0, minimum=0)
+    tau_neg: float = number(1.05, minimum=0)
+    level: str = choice("token", "sequence")
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The gate times the ratio."""
+        if self.level == "token":
+            ratio = ev.ratio("current", self.anchor, self.clamp)
+            beyond = ev.beyond("current", self.anchor, self.clamp)
+        else:
+            raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
+            ratio, beyond = raw.clamp(-self.clamp, self.clamp).exp(), raw.abs() > self.clamp
+        tau = torch.where(ev.advantage > 0, self.tau_pos, self.tau_neg).to(ratio.dtype)
+        gate = torch.sigmoid(tau * (ratio - 1))
+        weight = gate * (1 - gate) * ratio * 4
+        if beyond is not None:
+            weight = weight.masked_fill(beyond, 0.0)
+        return Terms(weight=weight, clipped=beyond)

@@ -1,0 +1,47 @@
+"""Trajectory balance with asynchrony."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import Method, Terms
+from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.parts.baselines import group_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tba(Method):
+    """Squared trajectory-balance error with the group's own estimate of the partition function (TBA 2503.18929).
+
+    The loss of a row is (beta/2) (log Z + log pi - log pi_anchor - R/beta)^2 with log Z the group mean of
+    R/beta - (log pi - log pi_anchor), detached. Its gradient coefficient is
+    (R - mean R) - beta (l - mean l), l the row's log-ratio to the anchor. It holds for any behavior policy.
+    """
+
+    name: ClassVar[str] = "tba"
+    summary: ClassVar[str] = "trajectory-balance regression on reward and row log-ratio, no importance weight"
+    reference: ClassVar[str] = "TBA 2503.18929"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "c = A - beta (l - mean_G l), l = sum_t log pi/pi_anchor"
+    differences: ClassVar[tuple[str, ...]] = (
+        "the paper's anchor is the frozen reference policy (anchor=reference); the default here needs no extra model",
+    )
+    paper_parts: ClassVar[str] = "group-mean+seq-mean-token-sum"
+    beta: float = number(0.05, minimum=0)
+    anchor: str = choice("behavior", "reference", "proximal")
+
+    def own_needs(self) -> frozenset[str]:
+        """The anchor's log-probabilities."""
+        return frozenset() if self.anchor == "behavior" else frozenset({f"{self.anchor}_logp"})
+
+    def own_anchors(self) -> dict[str, str]:
+        """The anchor of the regression."""
+        return {"trajectory balance": self.anchor}
+
+    def terms(self, ev: Evidence) -> Terms:
+        """The advantage, and the centred log-ratio of the row."""
+        row = ev.row_log_ratio("current", self.anchor)
+        centred = torch.where(ev.rows, row - group_mean(ev, row), 0.0)
+        return Terms(addend=-self.beta * centred.unsqueeze(-1).expand(ev.mask.shape))

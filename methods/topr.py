@@ -1,0 +1,40 @@
+"""Tapered off-policy REINFORCE."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import choice, number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topr(RatioMethod):
+    """Weight 1 for rewarded rows, min(w, cap) for the others (TOPR 2503.14286).
+
+    w is the ratio of the whole trajectory (``level=sequence``, the paper) or of the token (``level=token``, ROLL).
+    A row is rewarded when its raw reward, not its advantage, is above 0.
+    """
+
+    name: ClassVar[str] = "topr"
+    summary: ClassVar[str] = "no weight on rewarded rows, truncated sequence weight on the others"
+    reference: ClassVar[str] = "TOPR 2503.14286"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "c = A if R>0 else A min(w, cap)"
+    differences: ClassVar[tuple[str, ...]] = ("ROLL takes the token ratio; the paper the ratio of the trajectory",)
+    paper_parts: ClassVar[str] = "raw+seq-mean-token-sum"
+    level: str = choice("sequence", "token")
+    cap: float = number(1.0, minimum=0)
+
+    def terms(self, ev: Evidence) -> Terms:
+        """One, or the truncated ratio."""
+        rewarded = (ev.reward > 0).unsqueeze(-1)
+        return Terms(weight=torch.where(rewarded, 1.0, self._ratio(ev).clamp(max=self.cap)))
+
+    def _ratio(self, ev: Evidence) -> Tensor:
+        if self.level == "token":
+            return ev.ratio("current", self.anchor, self.clamp)
+        return ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp).exp().unsqueeze(-1)

@@ -1,0 +1,26 @@
+"""INTELLECT-2's two-sided clip."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.clip import Clip
+from vcpo_bench.methods.params import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoSided(Clip):
+    """PPO's clip that silences every token with r > delta, whatever the sign of A (INTELLECT-2 2505.07291)."""
+
+    name: ClassVar[str] = "two-sided"
+    summary: ClassVar[str] = "token clip, and off above a ratio of 4 for either sign"
+    reference: ClassVar[str] = "INTELLECT-2 2505.07291"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "c = A r, 0 where clipped or r>delta"
+    differences: ClassVar[tuple[str, ...]] = ("TRL: off unless delta is set",)
+    delta: float = number(4.0, minimum=1)
+
+    def clipped(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        """The bounds of PPO and the ceiling."""
+        return super().clipped(ratio, advantage) | (ratio > self.delta)

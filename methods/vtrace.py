@@ -1,0 +1,59 @@
+"""IMPALA's V-trace with the group mean as a constant value function."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.method import RatioMethod, Terms
+from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.parts.baselines import group_mean, group_std, over_std
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vtrace(RatioMethod):
+    """c_t = min(pg, r_t)(R_t + v_{t+1} - V), v the V-trace target under V = group mean (IMPALA 1802.01561).
+
+    The reward arrives with the last token in play, and gamma = 1 inside the response. It brings its own advantage,
+    so a baseline added with ``+`` has no effect. ``scale=std`` divides it by the population std of the group, the
+    scale of the comparison default; ``scale=none`` is the paper's.
+    """
+
+    name: ClassVar[str] = "vtrace"
+    summary: ClassVar[str] = "truncated token ratios in an actor-critic target with the group mean as value"
+    reference: ClassVar[str] = "IMPALA 1802.01561"
+    year: ClassVar[int] = 2018
+    formula: ClassVar[str] = "c_t = min(pg, r_t) (R_t + v_{t+1} - V); v_t = V + sum_k prod c min(rho, r) td"
+    rho: float = number(1.0, minimum=0)
+    pg: float = number(1.0, minimum=0)
+    trace: float = number(1.0, minimum=0)
+    scale: str = choice("std", "none")
+
+    def targets(self, ev: Evidence) -> tuple[Tensor, Tensor]:
+        """``[..., P, G, T]`` V-trace values and the advantage before the ratio min(pg, r) multiplies it."""
+        ratio = ev.ratio("current", self.anchor, self.clamp)
+        value = group_mean(ev, ev.reward).to(ratio.dtype).unsqueeze(-1)
+        reward = ev.reward.to(ratio.dtype).unsqueeze(-1)
+        later = ev.mask.flip(-1).cumsum(-1).flip(-1)
+        last = ev.mask & (later == 1)
+        delta = torch.where(last, ratio.clamp(max=self.rho) * (reward - value), 0.0)
+        carry = torch.where(ev.mask, ratio.clamp(max=self.trace), 1.0)
+        gain = torch.zeros_like(delta[..., 0])
+        gains: list[Tensor] = []
+        for t in range(ratio.shape[-1] - 1, -1, -1):
+            gain = delta[..., t] + torch.where(last[..., t], 0.0, carry[..., t] * gain)
+            gains.append(gain)
+        drift = torch.stack(gains[::-1], -1)
+        following = torch.nn.functional.pad(drift[..., 1:], (0, 1))
+        return value + drift, torch.where(last, reward - value, following)
+
+    def terms(self, ev: Evidence) -> Terms:
+        """Its own advantage times the truncated ratio."""
+        weight = ev.ratio("current", self.anchor, self.clamp).clamp(max=self.pg)
+        advantage = self.targets(ev)[1]
+        if self.scale == "std":
+            advantage = over_std(advantage, group_std(ev).to(advantage.dtype).unsqueeze(-1), 0.0)
+        extra = 1.0 if ev.applied is None else ev.applied
+        return Terms(weight=weight, score=weight * advantage * extra)

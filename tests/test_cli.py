@@ -1,0 +1,173 @@
+"""The command line as its users meet it: what works, and one clear line for what cannot."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from vcpo_bench.cli import app
+
+RUN = ["run", "--methods", "clip", "--staleness", "1", "--seeds", "1", "--steps", "4", "--prompts", "2"]
+RUN += ["--responses", "4", "--task", "walk-eos", "--jobs", "1"]
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("cli") / "run"
+    result = call(*RUN, "--out", str(out), "--save-config", str(out.parent / "saved.yaml"))
+    assert result.exit_code == 0, result.output
+    assert "clip" in result.output
+    return out
+
+
+def test_a_run_writes_every_cell_with_its_controls(finished: Path) -> None:
+    cells = {path.name: json.loads((path / "cell.json").read_text()) for path in (finished / "cells").iterdir()}
+    assert sorted((c["config"]["method"], c["config"]["staleness"], c["control"]) for c in cells.values()) == [
+        ("clip", 1, False),
+        ("reinforce", 0, True),
+        ("reinforce", 1, True),
+    ]
+    assert {c["status"] for c in cells.values()} == {"completed"}
+    assert all(c["steps_done"] == 4 and c["provenance"]["libraries"]["torch"] for c in cells.values())
+    assert (finished / "scoreboard.csv").read_text().count("\n") >= 4
+
+
+def test_running_again_runs_nothing(finished: Path) -> None:
+    times = {path: path.stat().st_mtime_ns for path in (finished / "cells").rglob("*.parquet")}
+    result = call(*RUN, "--out", str(finished))
+    assert result.exit_code == 0
+    assert {path: path.stat().st_mtime_ns for path in (finished / "cells").rglob("*.parquet")} == times
+
+
+def test_a_damaged_cell_is_named_set_aside_and_run_again(finished: Path) -> None:
+    cell = next((finished / "cells").glob("*clip*"))
+    steps = (cell / "evals.parquet").read_bytes()
+    (cell / "cell.json").write_text("{")
+    result = call(*RUN, "--out", str(finished))
+    assert result.exit_code == 0
+    assert f"{cell}: cell.json cannot be read" in result.output.replace("\n", "")
+    assert (finished / "damaged" / f"{cell.name}-1" / "cell.json").read_text() == "{"
+    assert json.loads((cell / "cell.json").read_text())["status"] == "completed"
+    assert len((cell / "evals.parquet").read_bytes()) > len(steps) // 2
+
+
+def test_show_and_json(finished: Path) -> None:
+    shown = call("show", str(finished), "--json")
+    assert shown.exit_code == 0
+    board = json.loads(shown.stdout)
+    assert {row["method"] for row in board} == {"clip", "reinforce"}
+
+
+def test_the_saved_configuration_plans_the_same_cells_and_a_typed_flag_wins(finished: Path) -> None:
+    saved = str(finished.parent / "saved.yaml")
+    same = call("run", "--config", saved, "--dry-run")
+    assert "3 cells, 0 to run" in same.output
+    more = call("run", "--config", saved, "--dry-run", "--staleness", "1,2")
+    assert "5 cells, 2 to run" in more.output, more.output
+
+
+def test_dry_run_writes_nothing(tmp_path: Path) -> None:
+    result = call(*RUN, "--out", str(tmp_path / "none"), "--dry-run")
+    assert result.exit_code == 0
+    assert "3 cells, 3 to run on 1 workers: about" in result.output
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--methods", "vcop"], "vcpo"),
+        (["--methods", "clip(hihg=0.3)"], "high"),
+        (["--methods", "clip(high=0.3"], ">>>"),
+        (["--methods", "clip(high=two)"], "two"),
+        (["--methods", ","], "--methods"),
+        (["--methods", "clip(anchor=proximal)"], "proximal"),
+        (["--task", "chian"], "chain"),
+        (["--task", "chain(n=0)"], "n=0"),
+        (["--staleness", "-1"], "-1"),
+        (["--staleness", "1.5"], "1.5"),
+        (["--staleness", "many"], "many"),
+        (["--lr", "nan"], "nan"),
+        (["--lr", "0"], "positive"),
+        (["--lr", "inf"], "inf"),
+        (["--seeds", "0"], "--seeds 0"),
+        (["--steps", "0"], "--steps 0"),
+        (["--prompts", "-3"], "-3"),
+        (["--record", "all"], "diagnostics"),
+        (["--config", "qick"], "quick"),
+        (["--keep-checkpoints", "50"], "every=50"),
+        (["--jobs", "-2"], "-2"),
+        (["--staleness"], "--staleness"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_exit_code_2(tmp_path: Path, flags: list[str], said: str) -> None:
+    result = call("run", "--out", str(tmp_path / "out"), *flags)
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+    if result.stderr.startswith("error:"):
+        assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("methods: [clip\n", "line 2, column 1"),
+        ("metods: clip\n", "did you mean methods?"),
+        ("steps: soon\n", "--steps"),
+        ("- clip\n", "methods: vcpo,clip"),
+    ],
+)
+def test_bad_configuration_files(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    result = call("run", "--config", str(path), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_yaml_lists_make_axes(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("methods: [clip, tis]\nstaleness: [1, 2]\nseeds: [4]\nlr: [1e-4, 3e-4]\ncontrols: false\n")
+    result = call("run", "--config", str(path), "--dry-run", "--steps", "5", "--prompts", "2")
+    assert "8 cells" in result.output, result.output
+    assert "seed 4" in result.output
+
+
+def test_unwritable_and_foreign_folders(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").touch()
+    assert "holds something else" in call(*RUN, "--out", str(tmp_path / "thesis")).stderr
+    (tmp_path / "file").touch()
+    result = call(*RUN, "--out", str(tmp_path / "file" / "deep"))
+    assert result.exit_code == 2
+    assert "cannot write there" in result.stderr
+
+
+def test_a_lag_as_long_as_the_run_is_allowed_with_a_warning() -> None:
+    result = call("run", "--staleness", "50", "--steps", "5", "--prompts", "2", "--seeds", "1", "--dry-run")
+    assert result.exit_code == 0
+    assert "every update consumes data of the start policy" in result.stderr
+
+
+@pytest.mark.parametrize(("what", "shown"), [("methods", "vespo"), ("tasks", "walk-eos"), ("presets", "quick")])
+def test_lists(what: str, shown: str) -> None:
+    assert shown in call("ls", what).output
+
+
+def test_list_of_runs(finished: Path) -> None:
+    shown = call("ls", "runs", "--results", str(finished.parent)).output
+    assert "3 completed" in shown
+
+
+def test_show_of_nothing_is_a_clear_error(tmp_path: Path) -> None:
+    result = call("show", str(tmp_path))
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
