@@ -11,9 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.collapse_report import analyze_collapse
+from vcpo_bench.analysis.compare import analyze_compare
 from vcpo_bench.analysis.events import events
+from vcpo_bench.analysis.findings import Findings
+from vcpo_bench.analysis.gradients import analyze_gradients
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard
+from vcpo_bench.analysis.weights import analyze_weights
 
 Series = NDArray[np.float64]
 _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
@@ -47,6 +52,26 @@ class Study:
     def board(self) -> pd.DataFrame:
         """``analysis.scoreboard.scoreboard``: one row per task, method, regime, lag and learning rate."""
         return scoreboard(self.results)
+
+    @cached_property
+    def comparison(self) -> Findings:
+        """``analysis.compare``: which method wins at which lag, at its best learning rate."""
+        return analyze_compare(self.results)
+
+    @cached_property
+    def losses(self) -> Findings:
+        """``analysis.collapse_report``: which runs were lost, when, and how sure that is."""
+        return analyze_collapse(self.results)
+
+    @cached_property
+    def weights(self) -> Findings:
+        """``analysis.weights``: how much of the sample counts, and what KL says about it already."""
+        return analyze_weights(self.results)
+
+    @cached_property
+    def gradients(self) -> Findings:
+        """``analysis.gradients``: norms, contributions and directions of the gradients."""
+        return analyze_gradients(self.results)
 
     @cached_property
     def methods(self) -> list[str]:
