@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from vcpo_bench.analysis.results import load
 from vcpo_bench.errors import UsageError
 from vcpo_bench.reports.document import DrawPlot, Picture, Table
 from vcpo_bench.reports.plots.core import Plot, Sheet
 from vcpo_bench.reports.plots.published import PUBLISHED
 from vcpo_bench.reports.report import build
-from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.style import drawing
 from vcpo_bench.reports.svg import to_svg
 from vcpo_bench.reports.tex import booktabs, macros, to_pgf
@@ -67,7 +66,7 @@ def write_figures(results_folder: str | Path | Iterable[str | Path], out_dir: st
         UsageError: unknown venue, or no results.
     """
     sheets(venue)
-    study = Study(load(results_folder))
+    study = open_study(results_folder)
     folder = Path(out_dir)
     folder.mkdir(parents=True, exist_ok=True)
     document = build(study)

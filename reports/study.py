@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,9 +17,10 @@ from vcpo_bench.analysis.compare import analyze_compare
 from vcpo_bench.analysis.events import events
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.gradients import analyze_gradients
-from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.results import Results, load
 from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard
 from vcpo_bench.analysis.weights import analyze_weights
+from vcpo_bench.errors import UsageError
 
 Series = NDArray[np.float64]
 _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
@@ -114,6 +116,24 @@ class Study:
     def evals(self) -> dict[str, pd.DataFrame]:
         """Key of a cell to its rows of the evals table, in order of ``step``; cells without rows are absent."""
         return _by_key(self.results.evals)
+
+
+def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False) -> Study:
+    """Read one results folder, or several that are pooled.
+
+    Args:
+        folders: what ``vcpo-bench run`` wrote.
+        partial: also read cells that are still running.
+
+    Raises:
+        UsageError: no folder holds a cell, or their cells ran under different versions of the rules.
+    """
+    results = load(folders, include_partial=partial)
+    versions = sorted({str(version) for version in results.cells["rules_version"].dropna()})
+    if len(versions) > 1:
+        names = " and ".join(versions)
+        raise UsageError(f"cells ran under rules versions {names}, which cannot be compared: report them one by one")
+    return Study(results)
 
 
 def _setting(row: tuple[Any, ...]) -> Setting:

@@ -65,7 +65,7 @@ def judged_table(
 ) -> Table | None:
     """A table of ``analysis`` with the chosen columns; None when it is empty.
 
-    The cells behind a row are those that share its task, method, regime, lag, rate and control, as far as it names them.
+    The cells behind a row share its task, method, regime, lag, rate and control, as far as it names them.
     """
     if frame.empty:
         return None

@@ -12,10 +12,18 @@ from vcpo_bench.reports.words import count, listing, rate
 def verdict(study: Study, ledger: Ledger) -> list[Prose]:
     """What was run; who wins where, each sentence with its interval; what was lost."""
     return [
-        Prose([_extent(study)]),
+        Prose([_extent(study), *_preliminary(study)]),
         statements(study, ledger, "compare", study.comparison.text),
         statements(study, ledger, "collapse", study.losses.text),
     ]
+
+
+def _preliminary(study: Study) -> list[Sentence]:
+    running = int(study.cells["partial"].sum())
+    text = (
+        f"Preliminary: {running} of {count(len(study.cells), 'run')} not finished; they are shown as far as they got."
+    )
+    return [sentence(text, tone="bad")] if running else []
 
 
 def _extent(study: Study) -> Sentence:
