@@ -50,7 +50,7 @@ app = typer.Typer(
 
 def _flags(command: Any) -> dict[str, Any]:
     """The long flags of a command, without dashes, and their parameters: what a configuration file may set."""
-    skipped = {"config", "save_config", "help", "dry_run"}
+    skipped = {"config", "save_config", "help", "dry_run", "plugin"}
     parameters = [p for p in command.params if p.name not in skipped]
     return {max(p.opts, key=len).lstrip("-"): p for p in parameters}
 
@@ -102,6 +102,9 @@ def run(
     start: Annotated[
         Path | None, typer.Option(help="Start policy (vcpo-bench warmup); default: the task's.", rich_help_panel=Grid)
     ] = None,
+    plugin: Annotated[
+        list[Path] | None, typer.Option(help="Python file with a method of your own.", rich_help_panel=Grid)
+    ] = None,
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
@@ -125,8 +128,12 @@ def run(
     from rich.console import Console
 
     from vcpo_bench.bench import grid, options, run_grid
+    from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.live import make_view
 
+    plugins = tuple(path.resolve() for path in plugin or [])
+    for path in plugins:
+        load_plugin(path)
     spec = grid.GridSpec(
         methods=options.split_top_level(methods),
         staleness=options.lags(staleness),
@@ -152,7 +159,7 @@ def run(
         return
     view = make_view(quiet or as_json, Console(stderr=as_json))
     try:
-        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every), view)
+        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every, plugins), view)
     finally:
         view.close()
     _show(out, as_json)
@@ -193,9 +200,9 @@ def _show(folder: Path, as_json: bool) -> None:
     from vcpo_bench.reports.terminal import scoreboard_table
 
     results = load(folder)
-    for problem in results.problems:
-        typer.echo(f"warning: {problem}", err=True)
     board = scoreboard(results)
+    for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
+        typer.echo(f"warning: {problem}", err=True)
     write_csv(board, folder / "scoreboard.csv")
     if as_json:
         typer.echo(board.to_json(orient="records", indent=1))
@@ -228,13 +235,38 @@ def demo(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
-    html: Annotated[Path | None, typer.Option(help="File to write; default: report.html in the folder.")] = None,
+    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write; default: report.html in the folder.")] = None,
+    pdf: Annotated[Path | None, typer.Option(help="Also typeset a PDF to this file.")] = None,
+    partial: Annotated[bool, typer.Option(help="Also show cells that are still running.")] = False,
 ) -> None:
-    """Write the results as one offline HTML page."""
+    """Write the results as one offline HTML page, and as a PDF."""
     from vcpo_bench.reports.page import write_page
+    from vcpo_bench.reports.pdf import write_pdf
 
-    typer.echo(write_page(folder, html or folder / "report.html"))
+    sources = folders or [DEFAULT_OUT]
+    typer.echo(write_page(sources, html or sources[0] / "report.html", partial))
+    if pdf:
+        typer.echo(write_pdf(sources, pdf, partial))
+
+
+@app.command()
+def analyze(
+    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse or compare.")],
+    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the tables as CSV.")] = None,
+) -> None:
+    """Judge recorded results: findings in sentences, tables as CSV."""
+    from vcpo_bench.analysis.commands import run as run_analysis
+
+    findings = run_analysis(kind, folders or [DEFAULT_OUT])
+    for sentence in findings.text:
+        typer.echo(sentence)
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, table in findings.tables.items():
+            table.to_csv(out / f"{name}.csv", index=False)
+            typer.echo(f"table: {out / name}.csv")
 
 
 @app.command()

@@ -27,6 +27,13 @@ _COLUMNS: dict[str, tuple[records.Column, ...]] = {
     records.LAGS_FILE: records.LAGS,
     records.SAMPLES_FILE: records.SAMPLES,
 }
+_REQUIRED = {
+    records.STEPS_FILE: ("step", "sampled_reward"),
+    records.EVALS_FILE: ("step", "greedy_reward", "sampled_reward"),
+    records.LAGS_FILE: ("step", "lag", "trajectories"),
+    records.SAMPLES_FILE: ("step", "reward"),
+}
+"""Without these a table means nothing; any other column may be absent (an earlier version wrote it) and reads as empty."""
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
 
 
@@ -200,7 +207,7 @@ def _read_table(path: Path, optional: bool) -> pa.Table | None:
     except (OSError, pa.ArrowException) as error:
         what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
         raise DamagedResultError(f"{path} {what}; its cell is left out of every figure that needs it") from error
-    missing = [c.name for c in _COLUMNS[path.name] if c.level == "basic" and c.name not in table.column_names]
+    missing = [name for name in _REQUIRED[path.name] if name not in table.column_names]
     if missing:
         raise DamagedResultError(
             f"{path} lacks the column {missing[0]!r}; its cell is left out of every figure that needs it"

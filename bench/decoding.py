@@ -25,7 +25,9 @@ class _Layer(NamedTuple):
 
 
 class Decoder:
-    """The state of decoding B responses: weights, key-value cache, position. Made anew when the weights change.
+    """The state of decoding B responses: weights, key-value cache, position.
+
+    When the weights change it is made anew, or told to `reload` them and go on with the cache of the old ones.
 
     Args:
         policy: the policy; its weights are read now.
@@ -44,6 +46,10 @@ class Decoder:
         # [keys and values, heads, size, position, row]
         self.caches = [torch.empty(2, config.heads, size, self.position + length, rows) for _ in range(config.layers)]
         self._prefill(prompts[:, :-1], rows // prompts.shape[0])
+
+    def reload(self) -> None:
+        """Read the weights again and keep the cache: what is in it stays what the old weights saw."""
+        self.layers = [_prepare(block) for block in self.blocks]
 
     def _prefill(self, prompts: Tensor, group: int) -> None:
         """Put keys and values of the prompts [P, Lp - 1] into the cache, repeated for each row of a group."""

@@ -52,7 +52,7 @@ class GridSpec:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCell:
-    """A cell of a grid: its configuration, its key, whether it is only a control, its relative cost, its start policy."""
+    """A cell of a grid: configuration, key, whether it is only a control, relative cost, file of the start policy."""
 
     config: CellConfig
     key: str

@@ -25,6 +25,12 @@ class Rollout:
     mask: Tensor
     entropy: Tensor
 
+    @classmethod
+    def empty(cls, rows: int, length: int, eos: int | None) -> "Rollout":
+        """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass."""
+        zeros = torch.zeros(2, rows, length)
+        return cls(torch.full((rows, length), eos or 0), zeros[0], torch.ones(rows, length).bool(), zeros[1])
+
 
 def sample(
     policy: Policy, prompts: Tensor, uniforms: Tensor, eos: int | None = None, greedy: Tensor | None = None
@@ -42,29 +48,43 @@ def sample(
         Responses of length T, rows in the order of `uniforms`.
     """
     B, T = uniforms.shape
-    # made outside inference mode, so that the learner may save them for its backward pass
-    rollout = Rollout(torch.full((B, T), eos or 0), torch.zeros(B, T), torch.ones(B, T).bool(), torch.zeros(B, T))
+    rollout = Rollout.empty(B, T, eos)
     with torch.inference_mode():
-        _fill(rollout, Decoder(policy, prompts, B, T), prompts, uniforms.t().contiguous(), eos, greedy)
+        decoder = Decoder(policy, prompts, B, T)
+    extend(rollout, decoder, prompts, uniforms, range(T), eos, greedy)
     return rollout
 
 
-def _fill(
-    rollout: Rollout, decoder: Decoder, prompts: Tensor, draws: Tensor, eos: int | None, greedy: Tensor | None
+def extend(
+    rollout: Rollout,
+    decoder: Decoder,
+    prompts: Tensor,
+    uniforms: Tensor,
+    places: range,
+    eos: int | None = None,
+    greedy: Tensor | None = None,
 ) -> None:
-    """Decode token by token into `rollout`, from draws [T, B]."""
-    token = prompts[:, -1].repeat_interleave(draws.shape[1] // prompts.shape[0])
-    for t, draw in enumerate(draws):
-        logp = decoder.step(token).log_softmax(0)
-        p = logp.exp()
-        token = _inverse_cdf(p, draw)
-        if greedy is not None:
-            token = torch.where(greedy, logp.argmax(0), token)
-        rollout.logp[:, t] = logp.gather(0, token.unsqueeze(0)).squeeze(0)
-        rollout.entropy[:, t] = -(p * logp).sum(0)
-        rollout.responses[:, t] = token
-        if eos is not None and _end(rollout, t, eos):
-            break
+    """Draw the tokens at consecutive `places` of every row, in place; the decoder has seen all before the last one.
+
+    Prompts, uniforms, eos and greedy are those of `sample`.
+    """
+    if places.start:
+        token = rollout.responses[:, places.start - 1]
+    else:
+        token = prompts[:, -1].repeat_interleave(len(uniforms) // prompts.shape[0])
+    draws = uniforms.t().contiguous()
+    with torch.inference_mode():
+        for t in places:
+            logp = decoder.step(token).log_softmax(0)
+            p = logp.exp()
+            token = _inverse_cdf(p, draws[t])
+            if greedy is not None:
+                token = torch.where(greedy, logp.argmax(0), token)
+            rollout.logp[:, t] = logp.gather(0, token.unsqueeze(0)).squeeze(0)
+            rollout.entropy[:, t] = -(p * logp).sum(0)
+            rollout.responses[:, t] = token
+            if eos is not None and _end(rollout, t, eos):
+                break
 
 
 def _end(rollout: Rollout, t: int, eos: int) -> bool:
