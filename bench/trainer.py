@@ -107,7 +107,8 @@ class Trainer:
         """Take up the state that ``save`` wrote."""
         scalars: dict[str, Any] = json.loads((folder / "state.json").read_text())
         self.step, self.skipped = int(scalars["step"]), int(scalars["skipped"])
-        tensors = load_file(folder / "state.safetensors")
+        # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
+        tensors = {name: tensor.clone() for name, tensor in load_file(folder / "state.safetensors").items()}
         self.policy.load_state_dict(under(tensors, "policy/"))
         self._load_optimizer(under(tensors, "optimizer/"))
         self.learner.method_state = under(tensors, "method/")
