@@ -72,7 +72,9 @@ def _save_config(ctx: typer.Context, path: Path) -> None:
 
     flags = _flags(ctx.command)
     settings = {flag: ctx.params[p.name] for flag, p in flags.items()}
-    write_configuration(path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v != ""})
+    write_configuration(
+        path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v not in ("", None)}
+    )
 
 
 PRESETS = Path(__file__).parent / "configs"
@@ -92,11 +94,15 @@ def run(
     staleness: Annotated[str, typer.Option(help="Lags in optimizer updates.", rich_help_panel=Grid)] = "1,16,128",
     seeds: Annotated[str, typer.Option(help="A count, or a list.", rich_help_panel=Grid)] = "3",
     task: Annotated[str, typer.Option(help="Tasks (vcpo-bench ls tasks).", rich_help_panel=Grid)] = "chain",
+    regime: Annotated[str, typer.Option(help="How the lag comes about (ls regimes).", rich_help_panel=Grid)] = "fifo",
     lr: Annotated[str, typer.Option(help="Learning rates.", rich_help_panel=Grid)] = "3e-4",
     steps: Annotated[int, typer.Option(help="Optimizer updates.", rich_help_panel=Grid)] = 300,
     prompts: Annotated[int, typer.Option(help="Prompts per update.", rich_help_panel=Grid)] = 16,
     responses: Annotated[int, typer.Option(help="Responses per prompt.", rich_help_panel=Grid)] = 8,
     record: Annotated[str, typer.Option(help="basic, diagnostics or full.", rich_help_panel=Grid)] = "basic",
+    start: Annotated[
+        Path | None, typer.Option(help="Start policy (vcpo-bench warmup); default: the task's.", rich_help_panel=Grid)
+    ] = None,
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
@@ -128,11 +134,13 @@ def run(
         seeds=options.seeds(seeds),
         tasks=options.split_top_level(task),
         lrs=options.rates(lr),
+        regimes=options.split_top_level(regime),
         steps=steps,
         prompts=prompts,
         responses=responses,
         record=options.level(record),
         controls=controls,
+        start=start,
     )
     if save_config:
         _save_config(ctx, save_config)
@@ -168,6 +176,19 @@ def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
         f"{len(cells)} cells, {len(missing)} to run on {workers} workers: about {seconds / 60:.1f} minutes, "
         "from updates just timed on this machine"
     )
+
+
+@app.command(name="plan")
+def plan_command(
+    regime: Annotated[str, typer.Option(help="Regime expression (ls regimes).")] = "fifo",
+    staleness: Annotated[int, typer.Option(min=0, help="Largest lag in optimizer updates.")] = 16,
+    steps: Annotated[int, typer.Option(min=1, help="Updates to draw.")] = 40,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of random lags and shuffles.")] = 0,
+) -> None:
+    """Draw which update consumes which version of the weights, and print the largest and mean lag and the period."""
+    from vcpo_bench.bench.staleness.plan import describe
+
+    typer.echo(describe(regime, staleness, steps, seed))
 
 
 @app.command()
@@ -246,10 +267,10 @@ def warmup(
 
 @app.command()
 def ls(
-    what: Annotated[str, typer.Argument(help="methods, tasks, presets or runs.")],
+    what: Annotated[str, typer.Argument(help="methods, tasks, regimes, presets or runs.")],
     results: Annotated[Path, typer.Option(help="Where runs are.")] = Path("results"),
 ) -> None:
-    """List methods, tasks, presets or runs."""
+    """List methods, tasks, regimes, presets or runs."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

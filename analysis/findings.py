@@ -37,6 +37,13 @@ def verdict(low: float, high: float, null: float = 0.0) -> str:
     return "less" if high < null else "cannot be told apart"
 
 
+def label(row: pd.Series, table: pd.DataFrame) -> str:
+    """How to call the row of a table of groups: its method, with task and rate where the table has several."""
+    name = str(row["method"])
+    name += f" on {row['task']}" if table["task"].nunique() > 1 else ""
+    return name + (f" with rate {rate(float(row['lr']))}" if table["lr"].nunique() > 1 else "")
+
+
 def rate(lr: float) -> str:
     """A learning rate as people write it: ``3e-4``."""
     mantissa, exponent = f"{lr:.3g}", ""

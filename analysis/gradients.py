@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.findings import GROUP, Findings
+from vcpo_bench.analysis.findings import GROUP, Findings, label
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.weight_samples import prepared_samples
 
@@ -136,14 +136,15 @@ def _norm_sentences(table: pd.DataFrame) -> list[str]:
         ordered = rows.sort_values("norm_q95")
         wildest, most = ordered.iloc[-1], rows.sort_values("clipped").iloc[-1]
         sentences.append(
-            f"Lag {lag}: gradient norms are largest under {wildest['method']} (median {wildest['norm']:.2g}, 95% below "
-            f"{wildest['norm_q95']:.2g}); clipping changes most updates of {most['method']} ({most['clipped']:.0%})."
+            f"Lag {lag}: gradient norms are largest under {label(wildest, table)} (median {wildest['norm']:.2g}, 95% "
+            f"below {wildest['norm_q95']:.2g}); clipping acts most often on {label(most, table)} "
+            f"({most['clipped']:.0%} of its updates)."
         )
     scaled = table[(table["step_scale"] - 1).abs() > 1e-6]
     if len(scaled):
         row = scaled.sort_values("step_scale").iloc[0]
         sentences.append(
-            f"Step scaling is strongest in {row['method']} at lag {row['staleness']}: its median multiplier is "
+            f"Step scaling is strongest in {label(row, table)} at lag {row['staleness']}: its median multiplier is "
             f"{row['step_scale']:.2f}, with clipping an effective rate of {row['effective_rate']:.1e}."
         )
     return sentences

@@ -31,7 +31,8 @@ class CellConfig(BaseModel):
         responses: Responses per prompt (G).
         eval_every: Updates between two evaluations on the held-out prompts.
         record: How much is recorded.
-        series: Hash of the series of step scales handed to an ``lr-matched`` or ``lr-shuffled`` control, else empty.
+        series: Key of the cell whose step scales an ``lr-matched`` or ``lr-shuffled`` control borrows, else empty.
+        start: Hash of the file with the start policy; empty: the one that ships with the task.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -48,6 +49,7 @@ class CellConfig(BaseModel):
     eval_every: int = Field(default=10, ge=1)
     record: Level = "basic"
     series: str = ""
+    start: str = ""
 
     @property
     def label(self) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.grid import PlannedCell
 from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.methods import parse_method
 
 TIMED_UPDATES = 5
 WORKER_START_SECONDS = 5.0
@@ -24,7 +26,7 @@ def estimate(cells: Sequence[PlannedCell], workers: int) -> float:
     torch.set_num_threads(1)
     try:
         timed: dict[CellConfig, tuple[float, float, float]] = {}
-        durations = [_duration(cell.config, timed) for cell in cells]
+        durations = [_duration(cell, timed) for cell in cells]
     finally:
         torch.set_num_threads(threads)
     loads = [0.0] * workers
@@ -33,18 +35,23 @@ def estimate(cells: Sequence[PlannedCell], workers: int) -> float:
     return max(loads) + WORKER_START_SECONDS
 
 
-def _duration(config: CellConfig, timed: dict[CellConfig, tuple[float, float, float]]) -> float:
-    kind = config.model_copy(update={"staleness": 0, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""})
+def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, float]]) -> float:
+    config = cell.config
+    stand_in = "reinforce" if config.series else config.method  # borrowed step scales exist only later
+    shared = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
+    if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only with a lag
+        shared["staleness"] = 0
+    kind = config.model_copy(update=shared)
     if kind not in timed:
-        timed[kind] = _time(kind)
+        timed[kind] = _time(kind, cell.start)
     sampling, updating, evaluating = timed[kind]
     evaluations = config.steps // config.eval_every + 1
     return config.steps * (sampling + updating) + config.staleness * sampling + evaluations * evaluating
 
 
-def _time(config: CellConfig) -> tuple[float, float, float]:
+def _time(config: CellConfig, start: Path | None) -> tuple[float, float, float]:
     """Seconds of sampling, of the rest of an update, and of an evaluation: the fastest seen."""
-    trainer = Trainer(config)
+    trainer = Trainer(config, start=start)
     for _ in range(TIMED_UPDATES):
         trainer.advance()
     steps, evals = trainer.recorder.timings()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vcpo_bench.bench.policy import Policy
 from vcpo_bench.bench.score_norms import ScoreNorms
@@ -70,7 +70,7 @@ class Learner:
         self.policy, self.method, self.lr, self.micro_batches = policy, method, lr, micro_batches
         self.optimizer = torch.optim.AdamW(policy.parameters(), lr=lr, weight_decay=0.0, fused=True)
         self.method_state: dict[str, Tensor] = {}
-        self.watch_gradient = watch_gradient
+        self.watch_gradient = watch_gradient or method.combine is not None
         self.previous_gradient: Tensor | None = None
         self.reference = copy.deepcopy(policy).requires_grad_(False) if "reference_logp" in method.needs else None
         self._norms = ScoreNorms(policy) if "score_norm_sq" in method.needs else None
@@ -178,14 +178,32 @@ class Learner:
             _send(self._forward(part), piece.flatten(0, 1), bonus)
 
     def _watch(self) -> tuple[float, float]:
-        """Cosine with the previous gradient and the norm of the head's own, before clipping."""
+        """Cosine with the previous gradient and the norm of the head's own, before clipping.
+
+        A method that acts on the gradient itself replaces it here by a g + b p, p the previous raw gradient.
+        """
         if not self.watch_gradient:
             return math.nan, math.nan
-        flat = torch.cat([p.grad.flatten() for p in self.policy.parameters() if p.grad is not None])
-        previous, self.previous_gradient = self.previous_gradient, flat
-        cosine = torch.cosine_similarity(flat, previous, dim=0).item() if previous is not None else math.nan
-        head = torch.cat([p.grad.flatten() for p in self.policy.head.parameters() if p.grad is not None])
-        return cosine, float(head.norm())
+        gradient = _flat_gradient(self.policy)
+        previous, self.previous_gradient = self.previous_gradient, gradient
+        head = float(_flat_gradient(self.policy.head).norm())
+        if previous is None:
+            return math.nan, head
+        dots = (float(gradient @ gradient), float(gradient @ previous), float(previous @ previous))
+        if self.method.combine is not None:
+            self._replace_gradient(gradient, previous, *self.method.combine(dots))
+        product = math.sqrt(dots[0]) * math.sqrt(dots[2])
+        return dots[1] / product if product > 0 else math.nan, head
+
+    def _replace_gradient(self, gradient: Tensor, previous: Tensor, a: float, b: float) -> None:
+        """Put a g + b p into ``.grad``; nothing at all for (0, 0), so that the optimizer skips every parameter."""
+        if (a, b) == (0.0, 0.0):
+            self.optimizer.zero_grad(set_to_none=True)
+            return
+        with_grad = [p for p in self.policy.parameters() if p.grad is not None]
+        pieces = torch.split(a * gradient + b * previous, [p.numel() for p in with_grad])
+        for parameter, piece in zip(with_grad, pieces, strict=True):
+            parameter.grad = piece.view_as(parameter).clone()
 
     def _step(self, scale: float) -> tuple[float, float]:
         """Clip and step; the gradient norm before and after. A gradient that is not finite moves nothing."""
@@ -196,6 +214,10 @@ class Learner:
             group["lr"] = self.lr * scale
         self.optimizer.step()
         return norm, min(norm, GRAD_CLIP)
+
+
+def _flat_gradient(module: nn.Module) -> Tensor:
+    return torch.cat([p.grad.flatten() for p in module.parameters() if p.grad is not None])
 
 
 def _send(scores: Scores, coefficients: Tensor, entropy_coefficients: Tensor | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import traceback
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from safetensors import SafetensorError
 
 from vcpo_bench.bench.grid import PlannedCell
@@ -17,8 +19,9 @@ from vcpo_bench.bench.provenance import provenance
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.store import CellStore, write_json
 from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
-from vcpo_bench.records import CELL_FILE, RULES_VERSION
+from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
 
 CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
 """Time between checkpoints; what a kill costs at most. Bits do not depend on it, so tests may shorten it."""
@@ -61,7 +64,7 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit)
 
 
 def _resume(cell: PlannedCell, store: CellStore, emit: Emit) -> Trainer:
-    trainer = Trainer(cell.config)
+    trainer = _trainer(cell, store)
     checkpoint = store.latest_checkpoint()
     if checkpoint is None:
         return trainer
@@ -70,8 +73,33 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit) -> Trainer:
     except (OSError, ValueError, KeyError, SafetensorError) as problem:
         aside = store.set_checkpoint_aside(checkpoint)
         emit("message", f"{cell.config.label}: damaged checkpoint set aside as {aside.name} ({problem}); starting over")
-        return Trainer(cell.config)
+        return _trainer(cell, store)
     return trainer
+
+
+def _trainer(cell: PlannedCell, store: CellStore) -> Trainer:
+    method = parse_method(cell.config.method)
+    if cell.config.series:
+        method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
+    return Trainer(cell.config, method, cell.start)
+
+
+def _step_scales(donor: Path) -> list[float]:
+    """The step scales of an ended cell, one per update that was taken.
+
+    Raises:
+        UsageError: The cell has not ended well or recorded none.
+    """
+    try:
+        values = pq.read_table(donor / STEPS_FILE, columns=["step_scale"])["step_scale"].to_pylist()
+    except OSError as error:
+        raise UsageError(
+            f"the cell {donor.name}, whose step scales are borrowed, has not ended: run it first"
+        ) from error
+    scales = [value for value in values if value is not None and math.isfinite(value)]
+    if not scales:
+        raise UsageError(f"the cell {donor.name} took no step, so there are no step scales to borrow")
+    return scales
 
 
 def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit) -> None:

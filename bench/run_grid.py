@@ -57,8 +57,23 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
         missing = [cell for cell in cells if _missing(folder, cell, observer)]
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
-        jobs = [CellJob(cell, folder.cells, options.keep_every) for cell in missing]
-        return run_jobs(jobs, options.jobs, observer)
+        failed = 0
+        for wave in waves(missing):
+            jobs = [CellJob(cell, folder.cells, options.keep_every) for cell in wave]
+            failed += run_jobs(jobs, options.jobs, observer)
+        return failed
+
+
+def waves(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
+    """Cells in an order in which whoever borrows step scales comes after the cell it borrows from."""
+    found: list[list[PlannedCell]] = []
+    left = list(cells)
+    while left:
+        unfinished = {cell.key for cell in left}
+        wave = [cell for cell in left if cell.config.series not in unfinished]
+        found.append(wave)
+        left = [cell for cell in left if cell not in wave]
+    return found
 
 
 def _missing(folder: ResultsFolder, cell: PlannedCell, observer: GridObserver) -> bool:

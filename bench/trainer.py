@@ -21,7 +21,7 @@ from vcpo_bench.bench.staleness.source import PlannedSource, Source, under
 from vcpo_bench.bench.tables import includes
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.bench.warmup import load_warm_start
-from vcpo_bench.methods import parse_method
+from vcpo_bench.methods import Method, parse_method
 
 MAX_SKIPPED = 3
 """Updates in a row whose evidence is not finite before a cell ends as ``nan``."""
@@ -32,6 +32,8 @@ class Trainer:
 
     Args:
         config: The cell.
+        method: The method where it carries more than its expression says (borrowed step scales).
+        start: File with the start policy; None: the one that ships with the task.
 
     Attributes:
         step: Updates done.
@@ -40,13 +42,12 @@ class Trainer:
         recorder: The tables so far.
     """
 
-    def __init__(self, config: CellConfig) -> None:
+    def __init__(self, config: CellConfig, method: Method | None = None, start: Path | None = None) -> None:
         self.config = config
         self.task = get_task(config.task)
-        self.policy = load_warm_start(self.task)
-        self.learner = Learner(
-            self.policy, parse_method(config.method), config.lr, includes(config.record, "diagnostics")
-        )
+        self.policy = load_warm_start(self.task, start)
+        watch_gradient = includes(config.record, "diagnostics")
+        self.learner = Learner(self.policy, method or parse_method(config.method), config.lr, watch_gradient)
         self.recorder = Recorder(config.record)
         self.step = 0
         self.skipped = 0

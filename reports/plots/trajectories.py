@@ -56,12 +56,10 @@ QUANTITIES = (
         "grad-norm-steps", "grad_norm", "steps", "gradient norm", "Do gradients grow before a run fails?", True, 40
     ),
     Quantity(
-        "kl-steps", "kl_mu_theta_k3", "steps", "KL(mu || theta), k3", "How far is the policy from its data?", log=True
+        "kl-steps", "kl_mu_theta_k3", "steps", "KL(mu || theta)", "How far is the policy from its data?", log=True
     ),
-    Quantity(
-        "log-weight-steps", "log_weight_max", "steps", "largest log-weight (nats)", "How heavy is the heaviest weight?"
-    ),
-    Quantity("entropy-steps", "entropy", "steps", "entropy (nats/token)", "Does the policy lose its diversity?"),
+    Quantity("log-weight-steps", "log_weight_max", "steps", "max log-weight", "How heavy is the heaviest weight?"),
+    Quantity("entropy-steps", "entropy", "steps", "entropy (nats)", "Does the policy lose its diversity?"),
     Quantity("step-scale-steps", "step_scale", "steps", "step scale", "How far does each method hold back its step?"),
 )
 

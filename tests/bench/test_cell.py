@@ -37,6 +37,7 @@ def test_keys_are_those_of_the_golden_file() -> None:
         {"record": "full"},
         {"regime": "minibatch"},
         {"series": "ab"},
+        {"start": "cd"},
     ],
 )
 def test_every_field_moves_the_key(change: dict) -> None:

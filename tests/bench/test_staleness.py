@@ -9,7 +9,7 @@ import pytest
 
 from vcpo_bench.bench.staleness import CellShape, build_schedule, check_method, parse_regime, regime_names
 from vcpo_bench.bench.staleness.lottery import lag_probabilities
-from vcpo_bench.bench.staleness.plan import draw, plan, summary
+from vcpo_bench.bench.staleness.plan import describe, draw, plan, summary
 from vcpo_bench.bench.staleness.schedule import StalenessSchedule
 from vcpo_bench.errors import UsageError
 
@@ -227,10 +227,12 @@ def test_a_proximal_policy_exists_only_where_a_rollout_feeds_several_updates() -
 
 def test_summary_and_drawing() -> None:
     saw = list(plan(schedule("minibatch", 3), 16))
-    assert summary(saw) == {"max": 3, "mean": 1.5, "period": 4}
+    assert summary(saw) == summary(saw[:13]) == {"max": 3, "mean": 1.5, "period": 4}
     fifo = list(plan(schedule("fifo", 3), 16))
     assert summary(fifo) == {"max": 3, "mean": 3.0, "period": 1}
     assert summary(list(plan(schedule("random", 6), 40)))["period"] == 0
+    assert describe("minibatch", 3, 9, seed=0).endswith("lag max 3, mean 1.5, period 4 updates")
+    assert describe("random", 3, 9, seed=0).endswith("period none")
     lines = draw(fifo).splitlines()
     assert lines[1].split() == ["0", "0", "#", "(filling)"]
     assert lines[-1] == "    15       12     #"
