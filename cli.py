@@ -50,7 +50,7 @@ app = typer.Typer(
 
 def _flags(command: Any) -> dict[str, Any]:
     """The long flags of a command, without dashes, and their parameters: what a configuration file may set."""
-    skipped = {"config", "save_config", "help", "dry_run"}
+    skipped = {"config", "save_config", "help", "dry_run", "plugin"}
     parameters = [p for p in command.params if p.name not in skipped]
     return {max(p.opts, key=len).lstrip("-"): p for p in parameters}
 
@@ -94,6 +94,7 @@ def run(
     staleness: Annotated[str, typer.Option(help="Lags in optimizer updates.", rich_help_panel=Grid)] = "1,16,128",
     seeds: Annotated[str, typer.Option(help="A count, or a list.", rich_help_panel=Grid)] = "3",
     task: Annotated[str, typer.Option(help="Tasks (vcpo-bench ls tasks).", rich_help_panel=Grid)] = "chain",
+    regime: Annotated[str, typer.Option(help="How the lag comes about (ls regimes).", rich_help_panel=Grid)] = "fifo",
     lr: Annotated[str, typer.Option(help="Learning rates.", rich_help_panel=Grid)] = "3e-4",
     steps: Annotated[int, typer.Option(help="Optimizer updates.", rich_help_panel=Grid)] = 300,
     prompts: Annotated[int, typer.Option(help="Prompts per update.", rich_help_panel=Grid)] = 16,
@@ -101,6 +102,9 @@ def run(
     record: Annotated[str, typer.Option(help="basic, diagnostics or full.", rich_help_panel=Grid)] = "basic",
     start: Annotated[
         Path | None, typer.Option(help="Start policy (vcpo-bench warmup); default: the task's.", rich_help_panel=Grid)
+    ] = None,
+    plugin: Annotated[
+        list[Path] | None, typer.Option(help="Python file with a method of your own.", rich_help_panel=Grid)
     ] = None,
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
@@ -125,14 +129,19 @@ def run(
     from rich.console import Console
 
     from vcpo_bench.bench import grid, options, run_grid
+    from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.live import make_view
 
+    plugins = tuple(path.resolve() for path in plugin or [])
+    for path in plugins:
+        load_plugin(path)
     spec = grid.GridSpec(
         methods=options.split_top_level(methods),
         staleness=options.lags(staleness),
         seeds=options.seeds(seeds),
         tasks=options.split_top_level(task),
         lrs=options.rates(lr),
+        regimes=options.split_top_level(regime),
         steps=steps,
         prompts=prompts,
         responses=responses,
@@ -152,7 +161,7 @@ def run(
         return
     view = make_view(quiet or as_json, Console(stderr=as_json))
     try:
-        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every), view)
+        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every, plugins), view)
     finally:
         view.close()
     _show(out, as_json)
@@ -176,6 +185,19 @@ def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
     )
 
 
+@app.command(name="plan")
+def plan_command(
+    regime: Annotated[str, typer.Option(help="Regime expression (ls regimes).")] = "fifo",
+    staleness: Annotated[int, typer.Option(min=0, help="Largest lag in optimizer updates.")] = 16,
+    steps: Annotated[int, typer.Option(min=1, help="Updates to draw.")] = 40,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of random lags and shuffles.")] = 0,
+) -> None:
+    """Draw which update consumes which version of the weights, and print the largest and mean lag and the period."""
+    from vcpo_bench.bench.staleness.plan import describe
+
+    typer.echo(describe(regime, staleness, steps, seed))
+
+
 @app.command()
 def show(
     folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
@@ -193,9 +215,9 @@ def _show(folder: Path, as_json: bool) -> None:
     from vcpo_bench.reports.terminal import scoreboard_table
 
     results = load(folder)
-    for problem in results.problems:
-        typer.echo(f"warning: {problem}", err=True)
     board = scoreboard(results)
+    for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
+        typer.echo(f"warning: {problem}", err=True)
     write_csv(board, folder / "scoreboard.csv")
     if as_json:
         typer.echo(board.to_json(orient="records", indent=1))
@@ -228,13 +250,38 @@ def demo(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
-    html: Annotated[Path | None, typer.Option(help="File to write; default: report.html in the folder.")] = None,
+    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write; default: report.html in the folder.")] = None,
+    pdf: Annotated[Path | None, typer.Option(help="Also typeset a PDF to this file.")] = None,
+    partial: Annotated[bool, typer.Option(help="Also show cells that are still running.")] = False,
 ) -> None:
-    """Write the results as one offline HTML page."""
+    """Write the results as one offline HTML page, and as a PDF."""
     from vcpo_bench.reports.page import write_page
+    from vcpo_bench.reports.pdf import write_pdf
 
-    typer.echo(write_page(folder, html or folder / "report.html"))
+    sources = folders or [DEFAULT_OUT]
+    typer.echo(write_page(sources, html or sources[0] / "report.html", partial))
+    if pdf:
+        typer.echo(write_pdf(sources, pdf, partial))
+
+
+@app.command()
+def analyze(
+    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse or compare.")],
+    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the tables as CSV.")] = None,
+) -> None:
+    """Judge recorded results: findings in sentences, tables as CSV."""
+    from vcpo_bench.analysis.commands import run as run_analysis
+
+    findings = run_analysis(kind, folders or [DEFAULT_OUT])
+    for sentence in findings.text:
+        typer.echo(sentence)
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, table in findings.tables.items():
+            table.to_csv(out / f"{name}.csv", index=False)
+            typer.echo(f"table: {out / name}.csv")
 
 
 @app.command()
@@ -252,10 +299,10 @@ def warmup(
 
 @app.command()
 def ls(
-    what: Annotated[str, typer.Argument(help="methods, tasks, presets or runs.")],
+    what: Annotated[str, typer.Argument(help="methods, tasks, regimes, presets or runs.")],
     results: Annotated[Path, typer.Option(help="Where runs are.")] = Path("results"),
 ) -> None:
-    """List methods, tasks, presets or runs."""
+    """List methods, tasks, regimes, presets or runs."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

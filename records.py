@@ -47,7 +47,7 @@ STEPS: tuple[Column, ...] = (
         "float",
         "reward",
         "basic",
-        "mean reward of the batch that theta_t itself sampled at this step",
+        "mean reward of the newest complete batch: with fifo, the one theta_t itself sampled at this step",
     ),
     Column("batch_reward", "float", "reward", "basic", "mean reward of the batch this update consumed"),
     Column(
@@ -87,6 +87,10 @@ STEPS: tuple[Column, ...] = (
     Column("lag_min", "int", "updates", "basic", "smallest lag of a trajectory's oldest token"),
     Column("lag_mean", "float", "updates", "basic", "mean lag over tokens"),
     Column("lag_max", "int", "updates", "basic", "largest lag of a trajectory's oldest token"),
+    Column("version_oldest", "int", "updates", "basic", "oldest version among the consumed tokens"),
+    Column("version_newest", "int", "updates", "basic", "newest version among the consumed tokens"),
+    Column("version_mean", "float", "updates", "basic", "mean version of the consumed tokens"),
+    Column("filling", "bool", "yes/no", "basic", "the pipeline is still filling: the lag is bounded by the run's age"),
     Column("length_mean", "float", "tokens", "basic", "mean number of loss-carrying tokens of a consumed trajectory"),
     Column(
         "nonfinite",
@@ -118,6 +122,7 @@ LAGS: tuple[Column, ...] = (
     Column("step", "int", "updates", "basic", "update that consumed the trajectories"),
     Column("lag", "int", "updates", "basic", "update minus the version that sampled the trajectory's oldest token"),
     Column("trajectories", "int", "count", "basic", "how many consumed trajectories had that lag"),
+    Column("tokens", "int", "count", "basic", "how many consumed tokens had that lag themselves"),
 )
 
 SAMPLES: tuple[Column, ...] = (

@@ -7,9 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.ess import expected_ess, gaussian_ess, kl_ess
-from vcpo_bench.analysis.findings import GROUP, Findings, with_interval
+from vcpo_bench.analysis.findings import GROUP, Findings, label, with_interval
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.analysis.weight_samples import ess_by_lag, tail_findings, tail_table, weights_per_update
+from vcpo_bench.analysis.weight_samples import sample_tables, tail_findings
 
 _REPLICATIONS = 1000
 LOW_ESS = 0.1
@@ -21,15 +21,15 @@ def analyze_weights(results: Results) -> Findings:
     ess, kl = ess_table(results), kl_table(results)
     findings = Findings(tables={"ess": ess, "kl": kl})
     findings.text += [*_ess_sentences(ess), _kl_sentence(results)]
-    if results.samples.empty:
+    recorded = sample_tables(results)
+    if recorded["per_update"].empty:
         findings.text.append(
             "No trajectories were recorded: lag buckets, tail indices, gradient ESS and |TIS - 1| need a run with "
             "--record diagnostics (gradient ESS and token ratios: --record full)."
         )
         return findings
-    tails = tail_table(results)
-    findings.tables |= {"per_update": weights_per_update(results), "by_lag": ess_by_lag(results), "tails": tails}
-    findings.text += tail_findings(tails)
+    findings.tables |= recorded
+    findings.text += tail_findings(recorded["tails"])
     return findings
 
 
@@ -169,16 +169,16 @@ def _ess_sentences(table: pd.DataFrame) -> list[str]:
         ordered = rows.sort_values("ess")
         worst, best = ordered.iloc[0], ordered.iloc[-1]
         sentences.append(
-            f"Lag {lag}: the median ESS ratio lies between {worst['ess']:.2f} ({worst['method']}) and "
-            f"{best['ess']:.2f} ({best['method']}); {rows['starved'].mean():.0%} of updates are below {LOW_ESS}."
+            f"Lag {lag}: the median ESS ratio lies between {worst['ess']:.2f} ({label(worst, table)}) and "
+            f"{best['ess']:.2f} ({label(best, table)}); {rows['starved'].mean():.0%} of updates are below {LOW_ESS}."
         )
     biased = known[known["finite_batch"] > 1.25 * known["limit"]]
     if len(biased):
         row = biased.sort_values("limit").iloc[0]
         sentences.append(
-            f"A batch of {row['n']} overstates small ESS by over 25% in {len(biased)} of {len(known)} groups. "
-            f"Worst: {row['method']} at lag {row['staleness']}, where Gaussian log-weights of the same variance have an "
-            f"ESS ratio of {row['limit']:.3f} in the limit and show {row['finite_batch']:.3f} in such a batch."
+            f"A batch of {row['n']} overstates small ESS by over 25% in {len(biased)} of {len(known)} groups; "
+            f"worst {label(row, table)} at lag {row['staleness']}, where Gaussian log-weights of that variance have "
+            f"an ESS ratio of {row['limit']:.3f} in the limit and show {row['finite_batch']:.3f} in such a batch."
         )
     return sentences
 

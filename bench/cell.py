@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from textwrap import shorten
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,7 +24,7 @@ class CellConfig(BaseModel):
         staleness: Largest lag k, in optimizer updates.
         seed: Seed of every random stream of the run.
         task: Canonical task expression.
-        regime: How the lag comes about.
+        regime: How the lag comes about: canonical regime expression.
         lr: Learning rate of AdamW before the method's step scale.
         steps: Optimizer updates.
         prompts: Prompts per update (P).
@@ -52,8 +53,9 @@ class CellConfig(BaseModel):
 
     @property
     def label(self) -> str:
-        """One line for people: ``vcpo lag 16 seed 0 chain lr 3e-4``."""
-        return f"{self.method} lag {self.staleness} seed {self.seed} {self.task} lr {short_number(self.lr)}"
+        """One line for people: ``vcpo lag 16 seed 0 chain lr 3e-4``, after the regime where it is not ``fifo``."""
+        regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
+        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task} lr {short_number(self.lr)}"
 
     def key(self, method_version: int) -> str:
         """Name of the cell's folder: a readable slug and ten hex digits of the hash of all that defines it.
@@ -69,7 +71,7 @@ class CellConfig(BaseModel):
         digest = hashlib.sha256(json.dumps(defining, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
         method = re.sub(r"[^a-z0-9.+-]+", "_", self.method.lower()).strip("_")[:40]
         task = re.sub(r"[^a-z0-9.-]+", "_", self.task.lower()).strip("_")[:20]
-        lag = f"{self.regime}{self.staleness}"
+        lag = re.sub(r"[^a-z0-9.-]+", "_", self.regime).strip("_")[:24] + str(self.staleness)
         return f"{task}-{method}-{lag}-lr{short_number(self.lr)}-seed{self.seed}-{digest[:10]}"
 
 

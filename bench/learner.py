@@ -111,6 +111,12 @@ class Learner:
             seconds_update=perf_counter() - middle,
         )
 
+    def logp(self, batch: Trajectories) -> Tensor:
+        """``[P, G, T]`` log-probabilities of a batch under the current policy, without gradient."""
+        with torch.no_grad():
+            scored = score(self.policy, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+        return scored.logp.view(batch.mask.shape)
+
     def _forward(self, part: Trajectories) -> Scores:
         prompts = part.flat_prompts() if self._norms else part.prompts  # score norms need one trajectory per row
         return score(self.policy, prompts, part.responses.flatten(0, 1), part.mask.flatten(0, 1))
@@ -142,6 +148,7 @@ class Learner:
             reward=batch.reward,
             version=batch.version,
             now=now,
+            proximal_logp=batch.proximal_logp,
             reference_logp=reference,
             entropy=torch.cat([s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
             sum_pi_sq=torch.cat([s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,

@@ -11,6 +11,7 @@ import numpy as np
 
 from vcpo_bench.bench.evaluation import Evaluation
 from vcpo_bench.bench.learner import LearnerStep
+from vcpo_bench.bench.staleness.source import Feed
 from vcpo_bench.bench.step_metrics import Floats, kish_ess_ratio, lag_metrics, weight_metrics
 from vcpo_bench.bench.tables import RecordTable, Row, includes
 from vcpo_bench.bench.trajectories import Trajectories
@@ -52,18 +53,17 @@ class Recorder:
         """Updates recorded so far."""
         return len(self.tables[STEPS_FILE])
 
-    def update(
-        self, step: int, fresh: Trajectories, batch: Trajectories, done: LearnerStep, lr: float, seconds_sample: float
-    ) -> float:
+    def update(self, step: int, fed: Feed, done: LearnerStep, lr: float) -> float:
         """Record update number ``step``; the raw ESS ratio of its batch."""
         began = perf_counter()
+        batch = fed.batch
         mask = batch.mask.flatten(0, 1).numpy()
         log_ratio = (done.logp.double() - batch.behavior_logp.double()).flatten(0, 1).numpy()
         weights = weight_metrics(log_ratio, mask)
         lag_columns, lags = lag_metrics(batch.version.flatten(0, 1).numpy(), mask, step)
         row: dict[str, Any] = {
             "step": step,
-            "sampled_reward": float(fresh.reward.mean()),
+            "sampled_reward": fed.sampled_reward,
             "batch_reward": float(batch.reward.mean()),
             "entropy": float(done.entropy.flatten(0, 1).numpy()[mask].mean()),
             "grad_norm": done.grad_norm,
@@ -71,11 +71,13 @@ class Recorder:
             "step_scale": done.step_scale,
             "lr": lr * done.step_scale,
             "nonfinite": done.nonfinite,
-            "seconds_sample": seconds_sample,
+            "seconds_sample": fed.seconds_sample,
             "seconds_score": done.seconds_score,
             "seconds_update": done.seconds_update,
             **weights,
             **lag_columns,
+            "filling": fed.filling,
+            **fed.facts,
             **_method_metrics(done),
         }
         if includes(self.level, "diagnostics"):
@@ -83,8 +85,8 @@ class Recorder:
             row["grad_cosine"], row["head_grad_norm"] = done.grad_cosine, done.head_grad_norm
             if step % SAMPLES_EVERY == 0 or self.level == "full":
                 self._samples(step, batch, done, log_ratio)
-        for lag, count in lags.items():
-            self.tables[LAGS_FILE].append({"step": step, "lag": lag, "trajectories": count})
+        for lag, (trajectories, tokens) in lags.items():
+            self.tables[LAGS_FILE].append({"step": step, "lag": lag, "trajectories": trajectories, "tokens": tokens})
         row["seconds_record"] = perf_counter() - began
         self.tables[STEPS_FILE].append(row)
         return weights["ess_ratio"]
@@ -139,13 +141,14 @@ def _sample_rows(step: int, batch: Trajectories, done: LearnerStep, log_ratio: F
     coefficients = done.update.coefficients.flatten(0, 1).sum(-1).tolist() if done.update else [None] * len(reward)
     norms = done.score_norm_sq.flatten().tolist() if done.score_norm_sq is not None else [None] * len(reward)
     responses = batch.mask.shape[1]
+    origin = batch.origins().tolist()
     rows: list[Row] = []
     for i in range(len(reward)):
         row: dict[str, Any] = {
             "step": step,
-            "batch": batch.index,
-            "trajectory": i,
-            "prompt": i // responses,
+            "batch": origin[i // responses][0],
+            "trajectory": origin[i // responses][1] * responses + i % responses,
+            "prompt": origin[i // responses][1],
             "reward": float(reward[i]),
             "length": int(length[i]),
             "log_weight": float(ratio[i].sum()),

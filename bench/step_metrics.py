@@ -54,7 +54,9 @@ def weight_metrics(log_ratio: Floats, mask: Bools) -> dict[str, float]:
     }
 
 
-def lag_metrics(version: NDArray[np.int64], mask: Bools, now: int) -> tuple[dict[str, float], dict[int, int]]:
+def lag_metrics(
+    version: NDArray[np.int64], mask: Bools, now: int
+) -> tuple[dict[str, float], dict[int, tuple[int, int]]]:
     """Realised lag of one consumed batch.
 
     Args:
@@ -63,11 +65,23 @@ def lag_metrics(version: NDArray[np.int64], mask: Bools, now: int) -> tuple[dict
         now: Updates applied before this one.
 
     Returns:
-        The ``lag_*`` columns, and the number of trajectories at each lag of the oldest token.
+        The ``lag_*`` and ``version_*`` columns, and by lag the number of trajectories whose oldest token has it and the
+        number of tokens that have it.
     """
     token_lag = now - version
     oldest = np.where(mask, token_lag, -1).max(-1)
     oldest = oldest[oldest >= 0]
-    lags, counts = np.unique(oldest, return_counts=True)
-    columns = {"lag_min": int(oldest.min()), "lag_mean": float(token_lag[mask].mean()), "lag_max": int(oldest.max())}
-    return columns, dict(zip(lags.tolist(), counts.tolist(), strict=True))
+    versions = version[mask]
+    columns = {
+        "lag_min": int(oldest.min()),
+        "lag_mean": float(token_lag[mask].mean()),
+        "lag_max": int(oldest.max()),
+        "version_oldest": int(versions.min()),
+        "version_newest": int(versions.max()),
+        "version_mean": float(versions.mean()),
+    }
+    trajectories, tokens = np.bincount(oldest), np.bincount(token_lag[mask])
+    trajectories.resize(max(len(trajectories), len(tokens)), refcheck=False)
+    tokens.resize(len(trajectories), refcheck=False)
+    present = np.flatnonzero(trajectories + tokens).tolist()
+    return columns, {lag: (int(trajectories[lag]), int(tokens[lag])) for lag in present}

@@ -7,7 +7,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -15,12 +14,12 @@ from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.evaluation import evaluate
 from vcpo_bench.bench.learner import Learner
 from vcpo_bench.bench.recorder import Recorder
-from vcpo_bench.bench.sampling import sample
-from vcpo_bench.bench.schedule import Fifo
-from vcpo_bench.bench.streams import uniforms
+from vcpo_bench.bench.staleness import CellShape, build_schedule, check_method, parse_regime
+from vcpo_bench.bench.staleness.engine import Engine
+from vcpo_bench.bench.staleness.generation import Generator
+from vcpo_bench.bench.staleness.source import PlannedSource, Source, under
 from vcpo_bench.bench.tables import includes
 from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.bench.warmup import load_warm_start
 from vcpo_bench.methods import Method, parse_method
 
@@ -38,6 +37,8 @@ class Trainer:
 
     Attributes:
         step: Updates done.
+        updates: Updates of the whole run.
+        source: Feeds the learner.
         recorder: The tables so far.
     """
 
@@ -45,62 +46,45 @@ class Trainer:
         self.config = config
         self.task = get_task(config.task)
         self.policy = load_warm_start(self.task, start)
-        self.learner = Learner(
-            self.policy, parse_method(config.method), config.lr, includes(config.record, "diagnostics")
-        )
-        self.schedule = Fifo(config.staleness)
-        self.queue: dict[int, Trajectories] = {}
+        watch_gradient = includes(config.record, "diagnostics")
+        self.learner = Learner(self.policy, method or parse_method(config.method), config.lr, watch_gradient)
         self.recorder = Recorder(config.record)
         self.step = 0
         self.skipped = 0
+        self.source, self.updates = self._source()
+
+    def _source(self) -> tuple[Source, int]:
+        """What feeds the learner, and how many updates there will be."""
+        config = self.config
+        regime = parse_regime(config.regime)
+        shape = CellShape(config.seed, config.prompts, config.responses, self.task.max_response)
+        schedule = build_schedule(regime, config.staleness, shape)
+        method = self.learner.method
+        check_method(method.canonical, method.needs, schedule)
+        engine = Engine(self.policy, regime["publish_every"], regime["engine_noise"], config.seed)
+        generator = Generator(config, self.task, engine, regime.name != "inflight" or regime["cache"] == "keep")
+        proximal = self.learner.logp if "proximal_logp" in method.needs else None
+        return PlannedSource(schedule, generator, proximal), schedule.updates(config.steps)
 
     @property
     def status(self) -> str:
         """``completed``, ``nan``, or empty while there is something left to do."""
         if self.skipped >= MAX_SKIPPED:
             return "nan"
-        return "completed" if self.step >= self.config.steps else ""
+        return "completed" if self.step >= self.updates else ""
 
     def advance(self) -> tuple[float, float]:
         """Sample, consume, update, record. Returns the sampled reward and the raw ESS ratio of this update."""
         if self.step == 0:
             self._evaluate()
-        began = perf_counter()
-        fresh = [self._sample(index) for index in self.schedule.sampled_before(self.step)]
-        self.queue.update({batch.index: batch for batch in fresh})
-        sampled = perf_counter()
-        batch = self.queue.pop(self.schedule.consumed_by(self.step))
-        self._check_lag(batch)
-        done = self.learner.update(batch, self.step)
-        ess = self.recorder.update(self.step, fresh[-1], batch, done, self.config.lr, sampled - began)
+        fed = self.source.feed(self.step)
+        done = self.learner.update(fed.batch, self.step)
+        ess = self.recorder.update(self.step, fed, done, self.config.lr)
         self.skipped = self.skipped + 1 if done.nonfinite else 0
         self.step += 1
         if self.step % self.config.eval_every == 0 or self.status:
             self._evaluate()
-        return float(fresh[-1].reward.mean()), ess
-
-    def _sample(self, index: int) -> Trajectories:
-        """Batch ``index`` under the current weights; prompts and noise depend on seed and index alone."""
-        P, G = self.config.prompts, self.config.responses
-        prompts = self.task.training_prompts(self.config.seed, index, P)
-        noise = torch.from_numpy(uniforms(self.config.seed, "sampling", index, P * G, self.task.max_response))
-        rollout = sample(self.policy, prompts, noise, self.task.eos)
-        reward = self.task.reward(prompts, rollout.responses, rollout.mask)
-        shape = (P, G, self.task.max_response)
-        return Trajectories(
-            index=index,
-            prompts=prompts,
-            responses=rollout.responses.view(shape),
-            behavior_logp=rollout.logp.view(shape),
-            mask=rollout.mask.view(shape),
-            reward=reward.view(P, G),
-            version=torch.full(shape, self.step, dtype=torch.int64),
-        )
-
-    def _check_lag(self, batch: Trajectories) -> None:
-        lag, wanted = self.step - batch.oldest(), self.schedule.lag(self.step)
-        if not bool((lag == wanted).all()):
-            raise AssertionError(f"update {self.step} realised lag {int(lag.min())}..{int(lag.max())}, not {wanted}")
+        return fed.sampled_reward, ess
 
     def _evaluate(self) -> None:
         began = perf_counter()
@@ -114,10 +98,9 @@ class Trainer:
         tensors |= {f"method/{k}": v for k, v in self.learner.method_state.items()}
         if self.learner.previous_gradient is not None:
             tensors["previous_gradient"] = self.learner.previous_gradient
-        for index, batch in self.queue.items():
-            tensors |= {f"queue/{index}/{k}": v for k, v in batch.tensors().items()}
+        tensors |= {f"source/{name}": tensor for name, tensor in self.source.tensors().items()}
         save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "state.safetensors")
-        scalars = {"step": self.step, "skipped": self.skipped}
+        scalars = {"step": self.step, "skipped": self.skipped, "source": self.source.state()}
         (folder / "state.json").write_text(json.dumps(scalars))
         self.recorder.write(folder)
 
@@ -127,13 +110,11 @@ class Trainer:
         self.step, self.skipped = int(scalars["step"]), int(scalars["skipped"])
         # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
         tensors = {name: tensor.clone() for name, tensor in load_file(folder / "state.safetensors").items()}
-        self.policy.load_state_dict(_under(tensors, "policy/"))
-        self._load_optimizer(_under(tensors, "optimizer/"))
-        self.learner.method_state = _under(tensors, "method/")
+        self.policy.load_state_dict(under(tensors, "policy/"))
+        self._load_optimizer(under(tensors, "optimizer/"))
+        self.learner.method_state = under(tensors, "method/")
         self.learner.previous_gradient = tensors.get("previous_gradient")
-        queue = _under(tensors, "queue/")
-        indices = sorted({int(name.split("/")[0]) for name in queue})
-        self.queue = {i: Trajectories(i, **_under(queue, f"{i}/")) for i in indices}
+        self.source.load(self.step, under(tensors, "source/"), scalars["source"])
         self.recorder.read(folder)
 
     def _optimizer_tensors(self) -> dict[str, Tensor]:
@@ -147,7 +128,3 @@ class Trainer:
             state.setdefault(int(index), {})[key] = tensor
         groups = self.learner.optimizer.state_dict()["param_groups"]
         self.learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
-
-
-def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

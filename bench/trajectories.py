@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -20,6 +21,9 @@ class Trajectories:
         mask: ``[P, G, T]`` bool, True where the policy generated the token.
         reward: ``[P, G]`` float64, one scalar per trajectory.
         version: ``[P, G, T]`` int64, optimizer updates seen by the weights that sampled each token.
+        proximal_logp: ``[P, G, T]`` float32 under the policy at the first update on the rollout, where wanted.
+        origin: ``[P, 2]`` int64 batch and group each prompt came from; None where all are batch ``index`` in order.
+        seconds: ``[P, G, 2]`` float64 time each trajectory spent in flight and in the queue; only where time is real.
     """
 
     index: int
@@ -29,16 +33,33 @@ class Trajectories:
     mask: Tensor
     reward: Tensor
     version: Tensor
+    proximal_logp: Tensor | None = None
+    origin: Tensor | None = None
+    seconds: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors by field name, for a checkpoint."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "index"}
+        """The tensors by field name, for a checkpoint; those that are not there are left out."""
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "index"}
+        return {name: tensor for name, tensor in named.items() if tensor is not None}
 
     def split(self, parts: int) -> list[Trajectories]:
         """Cut along prompts into at most ``parts`` pieces of nearly equal size; groups stay whole."""
         pieces = min(parts, self.prompts.shape[0])
         cut = {name: tensor.tensor_split(pieces) for name, tensor in self.tensors().items()}
         return [Trajectories(self.index, **{name: chunks[i] for name, chunks in cut.items()}) for i in range(pieces)]
+
+    def take(self, groups: Sequence[int]) -> Trajectories:
+        """Some of the groups, in the order given, with their origin."""
+        chosen = torch.tensor(groups, dtype=torch.int64)
+        tensors = {name: tensor[chosen] for name, tensor in self.tensors().items()}
+        return Trajectories(self.index, **(tensors | {"origin": self.origins()[chosen]}))
+
+    def origins(self) -> Tensor:
+        """``[P, 2]`` batch and group of each prompt."""
+        if self.origin is not None:
+            return self.origin
+        groups = torch.arange(len(self.prompts))
+        return torch.stack([torch.full_like(groups, self.index), groups], dim=1)
 
     def flat_prompts(self) -> Tensor:
         """``[P*G, Lp]``: the prompt of every trajectory."""
@@ -47,3 +68,9 @@ class Trajectories:
     def oldest(self) -> Tensor:
         """``[P, G]`` version of the oldest generated token of each trajectory."""
         return torch.where(self.mask, self.version, torch.iinfo(torch.int64).max).amin(-1)
+
+
+def join(index: int, parts: Sequence[Trajectories]) -> Trajectories:
+    """One batch made of several, group after group; their origins stay known."""
+    columns = [part.tensors() | {"origin": part.origins()} for part in parts]
+    return Trajectories(index, **{name: torch.cat([column[name] for column in columns]) for name in columns[0]})

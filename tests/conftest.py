@@ -72,6 +72,10 @@ def step_columns(shape: str, lag: int, lr: float, steps: int, rng: np.random.Gen
         "lag_min": realised,
         "lag_mean": realised.astype(float),
         "lag_max": realised,
+        "version_oldest": np.arange(steps) - realised,
+        "version_newest": np.arange(steps) - realised,
+        "version_mean": (np.arange(steps) - realised).astype(float),
+        "filling": np.arange(steps) < lag,
         "length_mean": np.full(steps, float(LENGTH)),
         "nonfinite": np.array([""] * steps, dtype=object),
         "token_ess_ratio": ess ** (1 / LENGTH),
@@ -149,6 +153,7 @@ def write_cell(
     write_table(tables / records.STEPS_FILE, rows, records.STEPS, level)
     write_table(tables / records.EVALS_FILE, eval_columns(shape, steps, rng), records.EVALS, level)
     lags = {"step": np.arange(steps), "lag": rows["lag_max"], "trajectories": np.full(steps, TRAJECTORIES)}
+    lags["tokens"] = lags["trajectories"] * LENGTH
     write_table(tables / records.LAGS_FILE, lags, records.LAGS, level)
     if level != "basic":
         write_table(

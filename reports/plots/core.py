@@ -142,5 +142,5 @@ def label_log_axis(axes: Axes, ratio: float) -> None:
 def legend_columns(sheet: Sheet, methods: Sequence[str]) -> int:
     """Entries side by side that fit the sheet's width."""
     longest = max((len(name) for name in methods), default=1)
-    entry = (longest * 0.55 + 5.5) * sheet.font_size / 72
+    entry = (longest * 0.55 + 4.6) * (sheet.font_size - 1) / 72
     return max(1, min(len(methods), int(sheet.width / entry)))

@@ -13,7 +13,6 @@ from vcpo_bench.reports.style import INK
 from vcpo_bench.reports.words import rate
 
 COLORS = "cividis"
-TALLEST = 7.0
 
 
 def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
@@ -28,7 +27,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     image = np.stack([_row(study, str(key), edges) for key in cells["key"]])
     if not (image > 0).any():
         return None
-    tall = Sheet(sheet.width, min(TALLEST, 1.2 + 0.07 * len(cells)), sheet.font_size, sheet.legend)
+    tall = Sheet(sheet.width, min(3.2 * sheet.panel_height, 1.0 + 0.07 * len(cells)), sheet.font_size, sheet.legend)
     figure, (axes,) = panel_grid(tall, 1, 1)
     axes.grid(visible=False)
     extent = (0.0, float(last + 1), float(len(cells)), 0.0)

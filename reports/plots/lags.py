@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.reports.plots.core import Line, Plot, Sheet, add_legend, columns_for, legend_columns, panel_grid
@@ -48,7 +49,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
         if len(rates) > 1:
             panel_axes.set_title(f"lr {rate(lr)}")
         if index % columns_for(sheet, len(rates)) == 0:
-            panel_axes.set_ylabel("final held-out reward")
+            panel_axes.set_ylabel("final reward")
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "What does lag cost each method?"
@@ -102,6 +103,7 @@ def realised_lag(study: Study, sheet: Sheet) -> Plot | None:
         axes[index].vlines(line.x, 0, line.y, color=INK, linewidth=min(6.0, 90.0 / (lag + 6)))
         axes[index].set_xlim(-0.6 - 0.02 * lag, max(line.x.max(), lag) + 0.6 + 0.02 * lag)
         axes[index].set_ylim(0, 1.05)
+        axes[index].xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
         axes[index].set_title(f"asked: {lag}" + ("" if len({one for one, _ in panels}) == 1 else f" ({regime})"))
         axes[index].set_xlabel("realised lag")
         if index % columns == 0:

@@ -10,6 +10,9 @@ from torch import Tensor
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.learner import GRAD_CLIP, Learner
 from vcpo_bench.bench.scoring import score
+from vcpo_bench.bench.staleness import Order
+from vcpo_bench.bench.staleness.engine import Engine
+from vcpo_bench.bench.staleness.generation import Generator
 from vcpo_bench.bench.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import parse_method
@@ -20,9 +23,23 @@ def small(method: str = "reinforce", staleness: int = 0, **more: object) -> Trai
     return Trainer(CellConfig(method=method, staleness=staleness, seed=0, **config))
 
 
+def sampled(trainer: Trainer, index: int) -> Trajectories:
+    """Batch ``index`` from the current weights, outside the schedule."""
+    config = trainer.config
+    engine = Engine(trainer.policy, 1, "off", 0)
+    return Generator(config, trainer.task, engine).run([Order(index)], trainer.step, [config.prompts])[0]
+
+
+def poisoned(trainer: Trainer) -> Trajectories:
+    """The batch that is due, with one log-probability that is not a number."""
+    batch = sampled(trainer, trainer.step)
+    batch.behavior_logp[0, 0, 0] = math.nan
+    return batch
+
+
 def stale_batch(trainer: Trainer) -> Trajectories:
     """A batch sampled by the start policy, after which the policy has moved a little."""
-    batch = trainer._sample(0)
+    batch = sampled(trainer, 0)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in trainer.policy.parameters():
@@ -101,7 +118,7 @@ def test_gradient_at_update_t_uses_data_of_the_snapshot_at_t_minus_k(k: int) -> 
         twin = small("tis", staleness=k)
         twin.policy.load_state_dict(snapshots[max(update - k, 0)])
         twin.step = max(update - k, 0)
-        batch = twin._sample(update)
+        batch = sampled(twin, update)
         twin.policy.load_state_dict(snapshots[update])
         expected = twin.learner.update(batch, update)
         trainer.advance()
@@ -115,7 +132,7 @@ def test_gradient_at_update_t_uses_data_of_the_snapshot_at_t_minus_k(k: int) -> 
 def test_a_wrong_lag_is_caught() -> None:
     trainer = small(staleness=2)
     trainer.advance()
-    trainer.queue[1].version.fill_(1)
+    trainer.source.queue[1].version.fill_(1)
     with pytest.raises(AssertionError, match="realised lag"):
         trainer.advance()
 
@@ -138,12 +155,8 @@ def test_evidence_that_is_not_finite_moves_nothing_and_three_in_a_row_end_the_ce
     before = copy.deepcopy(trainer.policy.state_dict())
     for expected in ("", "", "nan"):
         assert trainer.status in ("", expected)
-        poisoned = trainer._sample(99)
-        poisoned.behavior_logp[0, 0, 0] = math.nan
-        trainer._sample = lambda index, batch=poisoned: Trajectories(index, **batch.tensors())  # type: ignore[method-assign]
-        poisoned.version.fill_(trainer.step)
+        trainer.source.generator.run = lambda *_: [poisoned(trainer)]  # type: ignore[method-assign]
         trainer.advance()
-        trainer._sample = Trainer._sample.__get__(trainer)  # type: ignore[method-assign]
     assert trainer.status == "nan"
     assert trainer.recorder.tables["steps.parquet"].columns["nonfinite"] == ["", *["behavior_logp"] * 3]
     assert all(torch.equal(before[name], now) for name, now in trainer.policy.state_dict().items())

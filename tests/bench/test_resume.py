@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.staleness import Order
 from vcpo_bench.bench.trainer import Trainer
 
 
@@ -62,6 +63,6 @@ def test_runs_with_the_same_seed_are_equal_and_with_another_differ() -> None:
 def test_methods_see_the_same_prompts_and_the_same_noise() -> None:
     first, second = Trainer(config("clip")), Trainer(config("vespo"))
     for index in (0, 5):
-        ours, theirs = first._sample(index), second._sample(index)
+        ours, theirs = (t.source.generator.run([Order(index)], 0, [t.config.prompts])[0] for t in (first, second))
         assert torch.equal(ours.prompts, theirs.prompts)
         assert torch.equal(ours.responses, theirs.responses)

@@ -55,5 +55,12 @@ def test_lag_is_counted_from_the_oldest_generated_token() -> None:
     version = np.array([[3, 4, 0], [5, 5, 5]])
     mask = np.array([[True, True, False], [True, True, True]])
     columns, lags = lag_metrics(version, mask, now=6)
-    assert columns == {"lag_min": 1, "lag_max": 3, "lag_mean": pytest.approx((3 + 2 + 1 + 1 + 1) / 5)}
-    assert lags == {1: 1, 3: 1}
+    assert columns == {
+        "lag_min": 1,
+        "lag_max": 3,
+        "lag_mean": pytest.approx((3 + 2 + 1 + 1 + 1) / 5),
+        "version_oldest": 3,
+        "version_newest": 5,
+        "version_mean": pytest.approx((3 + 4 + 5 + 5 + 5) / 5),
+    }
+    assert lags == {1: (1, 3), 2: (0, 1), 3: (1, 1)}

@@ -1,0 +1,50 @@
+"""From a regime's name and a lag to its schedule."""
+
+from __future__ import annotations
+
+from vcpo_bench.bench.staleness.expression import Regime
+from vcpo_bench.bench.staleness.fifo import Fifo
+from vcpo_bench.bench.staleness.inflight import Inflight
+from vcpo_bench.bench.staleness.lottery import Lottery, lag_probabilities
+from vcpo_bench.bench.staleness.minibatch import Minibatch
+from vcpo_bench.bench.staleness.replaying import Replay
+from vcpo_bench.bench.staleness.schedule import CellShape, StalenessSchedule
+from vcpo_bench.errors import UsageError
+
+
+def build_schedule(regime: Regime, staleness: int, shape: CellShape) -> StalenessSchedule:
+    """The schedule of a cell.
+
+    Raises:
+        UsageError: The options do not fit the lag or the sizes.
+    """
+    publish: int = regime["publish_every"]
+    if staleness == 0 or regime.name == "fifo":
+        return Fifo(staleness, shape, publish, hold=staleness > 0 and regime["fill"] == "hold")
+    if regime.name == "minibatch":
+        return Minibatch(staleness, shape, publish, epochs=regime["epochs"])
+    if regime.name == "inflight":
+        return Inflight(staleness, shape, publish, every=regime["every"])
+    if regime.name == "replay":
+        return Replay(staleness, shape, publish, fraction=regime["fraction"])
+    return Lottery(
+        staleness,
+        shape,
+        publish,
+        probabilities=lag_probabilities(regime["law"], staleness, regime["mean"], regime["share"]),
+        trace=regime["trace"],
+        per_trajectory=regime["unit"] == "trajectory",
+    )
+
+
+def check_method(canonical: str, needs: frozenset[str], schedule: StalenessSchedule) -> None:
+    """Refuse a method that the regime cannot serve.
+
+    Raises:
+        UsageError: The method needs a proximal policy and the regime trains on each batch once.
+    """
+    if "proximal_logp" in needs and not schedule.several_updates:
+        raise UsageError(
+            f"{canonical}: needs a proximal policy, but with one update per batch it equals the current one and the "
+            "ratio would always be 1; use anchor=behavior, or --regime minibatch with a lag above 0"
+        )

@@ -1,0 +1,69 @@
+"""What the sampler really runs: the weights published last, as its engine holds them."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.policy import Policy
+from vcpo_bench.bench.streams import uniforms
+
+
+class Engine:
+    """The sampler's copy of the policy, and how it differs from the learner's.
+
+    Args:
+        policy: The learner's policy.
+        publish_every: Updates between two publications of its weights.
+        noise: ``off``; ``bf16`` or ``int8``: the engine holds rounded weights (the arithmetic stays float32), so it
+            samples from, and reports, another policy; a number: it reports log-probabilities with Gaussian noise of
+            that standard deviation, in nats per token.
+        seed: Seed of the noise.
+
+    Attributes:
+        policy: What to sample from; the learner's own policy where nothing makes a copy necessary.
+    """
+
+    def __init__(self, policy: Policy, publish_every: int, noise: str, seed: int) -> None:
+        self._source, self._every, self._seed = policy, publish_every, seed
+        self._rounding = noise if noise in ("bf16", "int8") else ""
+        self._sigma = 0.0 if noise in ("off", "bf16", "int8") else float(noise)
+        self._copied = publish_every > 1 or bool(self._rounding)
+        self.policy = copy.deepcopy(policy).requires_grad_(False) if self._copied else policy
+
+    def publish(self, update: int) -> None:
+        """Take up the learner's weights if they are published before this update."""
+        if not self._copied or update % self._every:
+            return
+        with torch.no_grad():
+            for ours, theirs in zip(self.policy.parameters(), self._source.parameters(), strict=True):
+                ours.copy_(rounded(theirs, self._rounding))
+
+    def report(self, logp: Tensor, mask: Tensor, batch: int) -> Tensor:
+        """``[B, T]`` log-probabilities of a whole batch as the engine reports them."""
+        if not self._sigma:
+            return logp
+        draws = torch.from_numpy(uniforms(self._seed, "engine noise", batch, *logp.shape))
+        normal = torch.special.ndtri(draws.clamp_min(2.0**-54)).to(logp.dtype)
+        return torch.where(mask, logp + self._sigma * normal, logp)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The copied weights, for a checkpoint."""
+        return dict(self.policy.state_dict()) if self._copied else {}
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Take up what ``tensors`` gave."""
+        if self._copied:
+            self.policy.load_state_dict(tensors)
+
+
+def rounded(weight: Tensor, to: str) -> Tensor:
+    """A weight as a low-precision engine holds it: bfloat16, or int8 with one scale per output row of a matrix."""
+    if to == "bf16":
+        return weight.to(torch.bfloat16).to(weight.dtype)
+    if to == "int8" and weight.ndim == 2:
+        scale = weight.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
+        return (weight / scale).round() * scale
+    return weight

@@ -1,0 +1,164 @@
+"""The page in headless Chromium: legends, tables, reading values, downloads, no console message and no request."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs .ci/integrations browser")
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("needs Debian's chromium", allow_module_level=True)
+
+WIDTHS = ((1280, "light"), (800, "dark"), (390, "light"))
+
+
+@pytest.fixture(scope="module")
+def page_file(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from vcpo_bench.reports.page import write_page
+
+    root = tmp_path_factory.mktemp("browser")
+    make_results(root / "results", methods=("vcpo", "tis", "gspo"), lags=(1, 16), steps=120, lrs=(1e-4, 3e-4))
+    return write_page(root / "results", root / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    flags = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=flags)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: Any, page_file: Path) -> Iterator[Callable[..., Any]]:
+    """A function that opens the page at a width and scheme; at the end nothing was logged and nothing requested."""
+    logs: list[str] = []
+    outside: list[str] = []
+    contexts = []
+
+    def open_page(width: int = 1280, scheme: str = "light") -> Any:
+        viewport = {"width": width, "height": 900}
+        context = browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, accept_downloads=True)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: logs.append(message.text))
+        tab.on("pageerror", lambda error: logs.append(str(error)))
+        inside = ("file:", "data:", "blob:")
+        tab.on("request", lambda request: None if request.url.startswith(inside) else outside.append(request.url))
+        tab.goto(page_file.as_uri())
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert logs == []
+    assert outside == []
+
+
+def drawn(tab: Any, method: int) -> int:
+    groups = tab.locator(f"#figure-reward-steps-chain .m{method}")
+    return groups.evaluate_all("found => found.filter(one => one.style.display !== 'none').length")
+
+
+def test_legend_hides_and_isolates_with_mouse_and_keyboard(opened: Callable[..., Any]) -> None:
+    tab = opened()
+    legend = tab.locator("#figure-reward-steps-chain .legend button")
+    assert legend.all_inner_texts() == ["gspo", "tis", "vcpo", "reinforce"]
+    assert all(drawn(tab, method) for method in range(4))
+    legend.nth(1).click()
+    assert [bool(drawn(tab, method)) for method in range(4)] == [True, False, True, True]
+    assert legend.nth(1).get_attribute("aria-pressed") == "false"
+    legend.nth(1).press("Enter")
+    assert drawn(tab, 1)
+    legend.nth(2).click(modifiers=["Shift"])
+    assert [bool(drawn(tab, method)) for method in range(4)] == [False, False, True, False]
+    legend.nth(2).dblclick()
+    assert all(drawn(tab, method) for method in range(4))
+
+
+def test_table_sorts_and_downloads(opened: Callable[..., Any]) -> None:
+    tab = opened()
+    heading = tab.locator("#table-scoreboard th", has_text="final reward")
+    column = "#table-scoreboard tbody tr td:nth-child(6)"
+    heading.locator("button").click()
+    rising = [float(text) for text in tab.locator(column).all_inner_texts()]
+    assert rising == sorted(rising)
+    assert heading.get_attribute("aria-sort") == "ascending"
+    heading.locator("button").press("Enter")
+    assert [float(text) for text in tab.locator(column).all_inner_texts()] == rising[::-1]
+    with tab.expect_download() as download:
+        tab.locator("#table-scoreboard button", has_text="CSV").click()
+    rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text())))
+    assert rows[0][:4] == ["task", "lr", "lag", "method"]
+    assert len(rows) == len(rising) + 1
+
+
+def test_hovering_and_arrow_keys_read_values(opened: Callable[..., Any]) -> None:
+    tab = opened()
+    figure = tab.locator("#figure-reward-steps-chain")
+    figure.scroll_into_view_if_needed()
+    box = figure.locator(".drawing svg").bounding_box()
+    tab.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 0.3 * box["height"])
+    text = figure.locator(".readout").inner_text()
+    assert text.startswith("lr 1e-4, lag 16, update ")
+    assert "vcpo 0.7" in text
+    figure.locator(".drawing").focus()
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("ArrowRight")
+    assert figure.locator(".readout").inner_text().startswith("lr 3e-4, lag 0, ")
+
+
+def test_heat_map_reads_the_row_under_the_pointer(opened: Callable[..., Any]) -> None:
+    tab = opened()
+    figure = tab.locator("#figure-ess-map-chain")
+    figure.scroll_into_view_if_needed()
+    box = figure.locator(".drawing svg").bounding_box()
+    tab.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.05 * box["height"])
+    assert figure.locator(".readout").inner_text().startswith("lag 0, reinforce, lr 1e-4, seed 2, update 5")
+
+
+def test_figures_offer_their_data_and_drawing(opened: Callable[..., Any]) -> None:
+    tab = opened()
+    figure = tab.locator("#figure-ess-steps-chain")
+    with tab.expect_download() as download:
+        figure.locator("button", has_text="CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text())))
+    assert {row["series"] for row in rows} == {"gspo", "tis", "vcpo", "reinforce"}
+    assert all(0 < float(row["ess_ratio"]) <= 1 for row in rows)
+    with tab.expect_download() as download:
+        figure.locator("button", has_text="SVG").click()
+    drawing = Path(download.value.path()).read_text()
+    tab.set_content(f"<body>{drawing}</body>")
+    assert tab.evaluate("document.querySelector('svg').getBBox().width") > 300
+
+
+@pytest.mark.parametrize(("width", "scheme"), WIDTHS)
+def test_page_fits_and_looks_right(opened: Callable[..., Any], width: int, scheme: str, tmp_path: Path) -> None:
+    tab = opened(width, scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width, "nothing sticks out sideways"
+    background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    tab.screenshot(path=tmp_path / "page.png", full_page=True)
+    assert (tmp_path / "page.png").stat().st_size > 50_000
+    sizes = "found => found.map(one => parseFloat(getComputedStyle(one).fontSize))"
+    assert min(tab.locator("p, li, td, figcaption").evaluate_all(sizes)) >= 12
+
+
+def test_everything_is_reached_by_keyboard(opened: Callable[..., Any]) -> None:
+    tab = opened()
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.className") == "skip"
+    unnamed = "found => found.filter(one => !one.textContent.trim() && !one.ariaLabel).length"
+    assert tab.locator("button, a, [tabindex]").evaluate_all(unnamed) == 0
+    assert tab.locator("details.cell").first.evaluate("e => e.open") is False
+    tab.locator("details.cell summary").first.press("Enter")
+    assert tab.locator("details.cell").first.evaluate("e => e.open") is True
+    assert tab.locator("details.cell .spark").first.is_visible()
