@@ -187,13 +187,14 @@ def varied() -> dict[str, torch.Tensor]:
     """Rows from nearly on policy to far off it, a few vanished and a few spurious tokens, one group without signal."""
     generator = torch.Generator().manual_seed(3)
     shape = (6, 8, 10)
-    spread = torch.logspace(-3.5, 0.3, 48, dtype=torch.float64)[torch.randperm(48, generator=generator)].reshape(
+    spread = torch.logspace(-3.0, 0.5, 48, dtype=torch.float64)[torch.randperm(48, generator=generator)].reshape(
         6, 8, 1
     )
     logp = -0.2 - 1.5 * torch.rand(shape, generator=generator, dtype=torch.float64)
     logp[0, :, 0] = -8.0
     ratio = spread * torch.randn(shape, generator=generator, dtype=torch.float64)
     ratio[1, 1:5, 0] = -10.0
+    ratio[3, :, 1] = 1.25  # between the ceilings of dual-clip and two-sided
     reward = torch.randint(0, 2, shape[:2], generator=generator).double()
     reward[2] = 1.0
     return {"logp": logp, "behavior_logp": logp - ratio, "reward": reward, "entropy": torch.full(shape, 0.2).double()}
