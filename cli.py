@@ -94,6 +94,7 @@ def run(
     staleness: Annotated[str, typer.Option(help="Lags in optimizer updates.", rich_help_panel=Grid)] = "1,16,128",
     seeds: Annotated[str, typer.Option(help="A count, or a list.", rich_help_panel=Grid)] = "3",
     task: Annotated[str, typer.Option(help="Tasks (vcpo-bench ls tasks).", rich_help_panel=Grid)] = "chain",
+    regime: Annotated[str, typer.Option(help="How the lag comes about (ls regimes).", rich_help_panel=Grid)] = "fifo",
     lr: Annotated[str, typer.Option(help="Learning rates.", rich_help_panel=Grid)] = "3e-4",
     steps: Annotated[int, typer.Option(help="Optimizer updates.", rich_help_panel=Grid)] = 300,
     prompts: Annotated[int, typer.Option(help="Prompts per update.", rich_help_panel=Grid)] = 16,
@@ -140,6 +141,7 @@ def run(
         seeds=options.seeds(seeds),
         tasks=options.split_top_level(task),
         lrs=options.rates(lr),
+        regimes=options.split_top_level(regime),
         steps=steps,
         prompts=prompts,
         responses=responses,
@@ -181,6 +183,19 @@ def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
         f"{len(cells)} cells, {len(missing)} to run on {workers} workers: about {seconds / 60:.1f} minutes, "
         "from updates just timed on this machine"
     )
+
+
+@app.command(name="plan")
+def plan_command(
+    regime: Annotated[str, typer.Option(help="Regime expression (ls regimes).")] = "fifo",
+    staleness: Annotated[int, typer.Option(min=0, help="Largest lag in optimizer updates.")] = 16,
+    steps: Annotated[int, typer.Option(min=1, help="Updates to draw.")] = 40,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of random lags and shuffles.")] = 0,
+) -> None:
+    """Draw which update consumes which version of the weights, and print the largest and mean lag and the period."""
+    from vcpo_bench.bench.staleness.plan import describe
+
+    typer.echo(describe(regime, staleness, steps, seed))
 
 
 @app.command()
@@ -284,10 +299,10 @@ def warmup(
 
 @app.command()
 def ls(
-    what: Annotated[str, typer.Argument(help="methods, tasks, presets or runs.")],
+    what: Annotated[str, typer.Argument(help="methods, tasks, regimes, presets or runs.")],
     results: Annotated[Path, typer.Option(help="Where runs are.")] = Path("results"),
 ) -> None:
-    """List methods, tasks, presets or runs."""
+    """List methods, tasks, regimes, presets or runs."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

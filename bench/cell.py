@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from textwrap import shorten
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -53,9 +54,7 @@ class CellConfig(BaseModel):
     @property
     def label(self) -> str:
         """One line for people: ``vcpo lag 16 seed 0 chain lr 3e-4``, after the regime where it is not ``fifo``."""
-        regime = (
-            "" if self.regime == "fifo" else f"{self.regime if len(self.regime) < 40 else self.regime[:37] + '...'} "
-        )
+        regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
         return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task} lr {short_number(self.lr)}"
 
     def key(self, method_version: int) -> str:

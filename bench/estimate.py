@@ -11,6 +11,7 @@ import torch
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.grid import PlannedCell
 from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.methods import parse_method
 
 TIMED_UPDATES = 5
 WORKER_START_SECONDS = 5.0
@@ -37,7 +38,9 @@ def estimate(cells: Sequence[PlannedCell], workers: int) -> float:
 def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, float]]) -> float:
     config = cell.config
     stand_in = "reinforce" if config.series else config.method  # borrowed step scales exist only later
-    shared = {"method": stand_in, "staleness": 0, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
+    shared = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
+    if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only with a lag
+        shared["staleness"] = 0
     kind = config.model_copy(update=shared)
     if kind not in timed:
         timed[kind] = _time(kind, cell.start)

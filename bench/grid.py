@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.staleness import CellShape, Regime, build_schedule, check_method, parse_regime
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
@@ -27,7 +28,7 @@ class GridSpec:
         seeds: Seeds.
         tasks: Task expressions.
         lrs: Learning rates.
-        regime: Staleness regime.
+        regimes: Regime expressions.
         steps: Updates per cell.
         prompts: Prompts per update.
         responses: Responses per prompt.
@@ -41,7 +42,7 @@ class GridSpec:
     seeds: Sequence[int]
     tasks: Sequence[str] = ("chain",)
     lrs: Sequence[float] = (3e-4,)
-    regime: str = "fifo"
+    regimes: Sequence[str] = ("fifo",)
     steps: int = 300
     prompts: int = 16
     responses: int = 8
@@ -65,7 +66,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
     """The cells of a grid, longest first, each once.
 
     Raises:
-        UsageError: A list is empty, a value is out of range, or a task is unknown.
+        UsageError: A list is empty, a value is out of range, a task or regime is unknown, or they do not fit the lag.
         vcpo_bench.methods.ExpressionError: A method expression cannot be read.
     """
     _check(spec)
@@ -78,26 +79,24 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
         if 0 not in lags or CONTROL_METHOD not in methods:
             wanted.append((CONTROL_METHOD, 0, True))
     planned: dict[str, PlannedCell] = {}
-    for (method, lag, control), task, lr, seed in itertools.product(wanted, tasks, spec.lrs, spec.seeds):
-        for cell in _plan_cell(spec, method, lag, control, task, lr, seed):
+    regimes = [parse_regime(text) for text in spec.regimes]
+    for asked, *point in itertools.product(wanted, regimes, tasks, spec.lrs, spec.seeds):
+        for cell in _plan_cell(spec, *asked, *point):
             known = planned.get(cell.key)
             planned[cell.key] = cell if known is None or known.control else known
     return sorted(planned.values(), key=lambda cell: -cell.cost)
 
 
 def _plan_cell(
-    spec: GridSpec, method: str, lag: int, control: bool, task: str, lr: float, seed: int
+    spec: GridSpec, method: str, lag: int, control: bool, regime: Regime, task: str, lr: float, seed: int
 ) -> Iterator[PlannedCell]:
     """The cell, after the one whose step scales it borrows, if it does."""
     parsed = parse_method(method)
-    if "proximal_logp" in parsed.needs:
-        raise UsageError(
-            f"{method}: needs a proximal policy, but with one update per batch (--regime {spec.regime}) it equals the "
-            "current one, so the ratio would always be 1; use anchor=behavior"
-        )
+    shape = CellShape(seed, spec.prompts, spec.responses, get_task(task).max_response)
+    check_method(method, parsed.needs, build_schedule(regime, lag, shape))
     series = ""
     if parsed.needs_series:
-        for donor in _plan_cell(spec, parsed.needs_series, lag, True, task, lr, seed):
+        for donor in _plan_cell(spec, parsed.needs_series, lag, True, regime, task, lr, seed):
             yield donor
             series = donor.key
     config = CellConfig(
@@ -105,7 +104,7 @@ def _plan_cell(
         staleness=lag,
         seed=seed,
         task=task,
-        regime=spec.regime,
+        regime=regime.at(lag).canonical,
         lr=lr,
         steps=spec.steps,
         prompts=spec.prompts,
@@ -134,6 +133,7 @@ def _check(spec: GridSpec) -> None:
         ("--staleness", spec.staleness),
         ("--seeds", spec.seeds),
         ("--task", spec.tasks),
+        ("--regime", spec.regimes),
         ("--lr", spec.lrs),
     )
     for flag, values in axes:

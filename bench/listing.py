@@ -1,4 +1,4 @@
-"""What there is to choose from, as rows for people: methods, tasks, presets, runs."""
+"""What there is to choose from, as rows for people: methods, tasks, regimes, presets, runs."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def listing(what: str, results: Path, presets: Path) -> Listing:
     kinds: dict[str, Callable[[], Listing]] = {
         "methods": methods,
         "tasks": tasks,
+        "regimes": regimes,
         "presets": lambda: configurations(presets),
         "runs": lambda: runs(results),
     }
@@ -62,6 +63,20 @@ def tasks() -> Listing:
         for name, kind in task_types().items()
     ]
     return Listing(("task", "what it asks", "parameters"), rows)
+
+
+def regimes() -> Listing:
+    """Every staleness regime with its options and their defaults; the last options are common to all."""
+    from vcpo_bench.bench.staleness.expression import COMMON, OPTIONS, SUMMARIES
+
+    described = {
+        name: ", ".join(f"{key}: {option.legal}" for key, option in options.items()) or "-"
+        for name, options in (OPTIONS | {"(all)": COMMON}).items()
+    }
+    return Listing(
+        ("regime", "how the lag comes about", "options"),
+        [(name, SUMMARIES[name], options) for name, options in described.items()],
+    )
 
 
 def configurations(presets: Path) -> Listing:

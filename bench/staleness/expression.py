@@ -77,7 +77,7 @@ def _read_trace(text: str) -> tuple[int, ...]:
     return lags
 
 
-_COMMON: dict[str, Option] = {
+COMMON: dict[str, Option] = {
     "publish_every": _whole(1, 1),
     "engine_noise": Option("off", "off | bf16 | int8 | a standard deviation in nats", _read_noise),
 }
@@ -98,6 +98,17 @@ OPTIONS: dict[str, dict[str, Option]] = {
 """Options of each regime beside the common ones; a value without a name is that of the first."""
 
 
+SUMMARIES = {
+    "fifo": "exactly k: consumption waits k updates",
+    "minibatch": "0..k in turn: one rollout cut into k + 1 updates",
+    "inflight": "k at the first token, less at later ones: weights change within a response",
+    "random": "drawn from a law on 0..k, per batch or per trajectory",
+    "replay": "0, and 1..k for the share that is re-used",
+    "(all)": "options of every regime: weights published rarely; sampler and learner that disagree",
+}
+"""What lag a trajectory has, in a line."""
+
+
 @dataclass(frozen=True)
 class Regime:
     """A regime and its options.
@@ -111,7 +122,7 @@ class Regime:
     given: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, option: str) -> Any:
-        return self.given.get(option, (_COMMON | OPTIONS[self.name])[option].default)
+        return self.given.get(option, (COMMON | OPTIONS[self.name])[option].default)
 
     @cached_property
     def canonical(self) -> str:
@@ -123,7 +134,7 @@ class Regime:
         """The regime as it is at one lag: lag 0 is synchronous training whatever the regime, so it has one name."""
         if staleness:
             return self
-        return Regime("fifo", {option: value for option, value in self.given.items() if option in _COMMON})
+        return Regime("fifo", {option: value for option, value in self.given.items() if option in COMMON})
 
 
 def regime_names() -> list[str]:
@@ -143,7 +154,7 @@ def parse_regime(text: str) -> Regime:
     name, inner = match.groups()
     if name not in OPTIONS:
         raise UsageError(f"--regime {name!r}: unknown regime; {_closest(name, regime_names())}{_known()}")
-    options = OPTIONS[name] | _COMMON
+    options = OPTIONS[name] | COMMON
     given: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in (inner or "").split(","))):
         option, value = _assignment(name, part, options)

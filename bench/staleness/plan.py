@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.bench.staleness.schedule import Order, StalenessSchedule
+from vcpo_bench.bench.staleness.build import build_schedule
+from vcpo_bench.bench.staleness.expression import parse_regime
+from vcpo_bench.bench.staleness.schedule import CellShape, Order, StalenessSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +89,18 @@ def _sample(versions: Versions, order: Order, version: int) -> None:
 def summary(planned: list[PlannedUpdate]) -> dict[str, float]:
     """Largest and mean lag, and the period in updates, of the part of a plan after the fill (of all where none).
 
-    The period is the smallest shift under which the lags repeat; 0 when they do not within the plan.
+    The period is the smallest shift under which the lags repeat; 0 when they do not within the plan. The numbers are
+    those of one period where there is one.
     """
     steady = [each for each in planned if not each.filling] or planned
+    period = _period([each.lags for each in steady])
+    steady = steady[:period] if period else steady
     lags: Counter[int] = sum((each.lags for each in steady), Counter())
     total = lags.total()
     return {
         "max": max(lags),
         "mean": sum(lag * count for lag, count in lags.items()) / total,
-        "period": _period([each.lags for each in steady]),
+        "period": period,
     }
 
 
@@ -104,6 +109,19 @@ def _period(lags: list[Counter[int]]) -> int:
         if lags[shift:] == lags[:-shift]:
             return shift
     return 0
+
+
+def describe(regime: str, staleness: int, steps: int, seed: int, tokens: int = 12) -> str:
+    """What ``vcpo-bench plan`` shows: the drawing and one line of numbers, for the default sizes of a cell.
+
+    Raises:
+        UsageError: The regime cannot be read or does not fit the lag.
+    """
+    schedule = build_schedule(parse_regime(regime), staleness, CellShape(seed, 16, 8, tokens))
+    planned = list(plan(schedule, schedule.updates(steps)))
+    found = summary(planned)
+    period = f"{found['period']} updates" if found["period"] else "none"
+    return f"{draw(planned)}\nlag max {found['max']}, mean {found['mean']:.3g}, period {period}"
 
 
 def draw(planned: list[PlannedUpdate]) -> str:

@@ -121,3 +121,18 @@ def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> N
     assert all(torch.equal(a, b) for a, b in zip(used.parameters(), other.policy.parameters(), strict=True))
     with pytest.raises(UsageError, match="vcpo-bench warmup"):
         plan_grid(replace(spec, start=tmp_path / "none"))
+
+
+def test_regimes_are_an_axis_and_lag_zero_is_one_cell_whatever_the_regime() -> None:
+    spec = GridSpec(methods=("clip",), staleness=(0, 3), seeds=(0,), regimes=("fifo", "minibatch", "random(uniform)"))
+    found = Counter((c.config.method, c.config.regime, c.config.staleness) for c in plan_grid(spec))
+    methods, regimes = ("clip", "reinforce"), ("fifo", "minibatch", "random")
+    assert found == {(m, r, 3): 1 for m in methods for r in regimes} | {(m, "fifo", 0): 1 for m in methods}
+
+
+def test_a_proximal_anchor_runs_where_a_rollout_feeds_several_updates() -> None:
+    wanted = {"methods": ("clip(anchor=proximal)",), "staleness": (3,), "seeds": (0,), "controls": False}
+    assert len(plan_grid(GridSpec(**wanted, regimes=("minibatch",)))) == 1
+    for regimes in (("fifo",), ("minibatch", "inflight")):
+        with pytest.raises(UsageError, match="proximal"):
+            plan_grid(GridSpec(**wanted, regimes=regimes))
