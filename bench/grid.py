@@ -80,8 +80,9 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
             wanted.append((CONTROL_METHOD, 0, True))
     planned: dict[str, PlannedCell] = {}
     regimes = [parse_regime(text) for text in spec.regimes]
-    for asked, *point in itertools.product(wanted, regimes, tasks, spec.lrs, spec.seeds):
-        for cell in _plan_cell(spec, *asked, *point):
+    axes = itertools.product(wanted, regimes, tasks, spec.lrs, spec.seeds)
+    for (method, lag, control), regime, task, lr, seed in axes:
+        for cell in _plan_cell(spec, method, lag, control, regime, task, lr, seed):
             known = planned.get(cell.key)
             planned[cell.key] = cell if known is None or known.control else known
     return sorted(planned.values(), key=lambda cell: -cell.cost)

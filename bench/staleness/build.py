@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vcpo_bench.bench.staleness.expression import Regime
 from vcpo_bench.bench.staleness.fifo import Fifo
+from vcpo_bench.bench.staleness.gate import AsyncSchedule
 from vcpo_bench.bench.staleness.inflight import Inflight
 from vcpo_bench.bench.staleness.lottery import Lottery, lag_probabilities
 from vcpo_bench.bench.staleness.minibatch import Minibatch
@@ -19,6 +20,8 @@ def build_schedule(regime: Regime, staleness: int, shape: CellShape) -> Stalenes
         UsageError: The options do not fit the lag or the sizes.
     """
     publish: int = regime["publish_every"]
+    if regime.name == "async":
+        return AsyncSchedule(staleness, shape, publish, drop=regime["overflow"] == "drop")
     if staleness == 0 or regime.name == "fifo":
         return Fifo(staleness, shape, publish, hold=staleness > 0 and regime["fill"] == "hold")
     if regime.name == "minibatch":
