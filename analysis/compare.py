@@ -57,7 +57,7 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
 
 
 def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int = REPLICATIONS) -> pd.DataFrame:
-    """Aggregates per method at every place, best first, tasks being the strata.
+    """Aggregates per method at every place, best first, task and regime being the strata.
 
     Args:
         runs: one row per run.
@@ -71,7 +71,7 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
     """
     rows = []
     for name, part in runs.groupby([*place, "method"], sort=False):
-        strata = _strata(part, column, ["task"])
+        strata = [one[column].dropna().to_numpy(dtype=np.float64) for _, one in part.groupby(["task", "regime"])]
         row = dict(zip([*place, "method"], name, strict=True))
         row |= {"seeds": min((len(one) for one in strata), default=0), "runs": len(part)}
         row["failed"] = int(part["failed"].sum())
@@ -104,8 +104,8 @@ def improvement_table(runs: pd.DataFrame, column: str, replications: int = REPLI
     """
     rows = []
     for lag, here in runs.groupby("staleness"):
-        tasks = sorted(set(here["task"]))
-        strata = {name: _strata(part, column, ["task"], tasks) for name, part in here.groupby("method")}
+        places = sorted(set(zip(here["task"], here["regime"], strict=True)))
+        strata = {name: _strata(part, column, places) for name, part in here.groupby("method")}
         for first, second in combinations(strata, 2):
             estimate = probability_of_improvement(strata[first], strata[second], replications)
             rows.append((lag, first, second, *estimate))
@@ -119,7 +119,8 @@ def profile_table(runs: pd.DataFrame, column: str, replications: int = REPLICATI
     """
     parts = []
     for method, part in runs.groupby("method", sort=False):
-        strata = _strata(part, column, ["task", "staleness"])
+        groups = part.groupby(["task", "regime", "staleness"])
+        strata = [one[column].dropna().to_numpy(dtype=np.float64) for _, one in groups]
         share, low, high = performance_profile(strata, PROFILE_LEVELS, replications)
         columns = {"method": method, "level": PROFILE_LEVELS, "share": share, "low": low, "high": high}
         parts.append(pd.DataFrame(columns))
@@ -127,11 +128,7 @@ def profile_table(runs: pd.DataFrame, column: str, replications: int = REPLICATI
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
 
 
-def _strata(part: pd.DataFrame, column: str, by: list[str], names: list[str] | None = None) -> Strata:
-    """Finite scores per stratum; with ``names`` in that order, empty where a stratum has none."""
-    groups = {
-        str(name[0]): one[column].dropna().to_numpy(dtype=np.float64) for name, one in part.groupby(by, sort=True)
-    }
-    if names is None:
-        return [one[column].dropna().to_numpy(dtype=np.float64) for _, one in part.groupby(by, sort=True)]
-    return [groups.get(name, np.array([])) for name in names]
+def _strata(part: pd.DataFrame, column: str, places: list[tuple[str, str]]) -> Strata:
+    """Finite scores per (task, regime) in the order of ``places``; empty where there are none."""
+    groups = {name: one[column].dropna().to_numpy(dtype=np.float64) for name, one in part.groupby(["task", "regime"])}
+    return [groups.get(place, np.array([])) for place in places]

@@ -67,9 +67,9 @@ def _frontier(table: pd.DataFrame) -> list[str]:
     for row in table[table["exponent"].notna()].to_dict("records"):
         who = "all methods together" if row["method"] == "(all)" else row["method"]
         interval = with_interval(row["exponent"], row["low"], row["high"])
-        fits = "consistent with 1/lag" if row["low"] <= 1 <= row["high"] else "not 1/lag"
-        steeper = "" if row["low"] <= 1 <= row["high"] else f" ({verdict(row['low'], row['high'], 1.0)} steep)"
-        sentences.append(f"The stable rate of {who} falls as lag to the power -{interval}: {fits}{steeper}.")
+        says = {"more": "it falls faster than 1/lag", "less": "it falls more slowly than 1/lag"}
+        fits = says.get(verdict(row["low"], row["high"], 1.0), "which is consistent with 1/lag")
+        sentences.append(f"The stable rate of {who} falls as lag^-a with a = {interval}: {fits}.")
     return sentences
 
 

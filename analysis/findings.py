@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -23,21 +25,19 @@ def with_interval(value: float, low: float, high: float, digits: int = 2) -> str
     """``0.12 [0.03, 0.21]``, or the bare value where there is no interval, or ``unknown``."""
     if not math.isfinite(value):
         return "unknown"
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if math.isnan(low) or math.isnan(high):
         return f"{value:.{digits}f} (no interval)"
     return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def verdict(low: float, high: float, null: float = 0.0) -> str:
     """``more``, ``less`` or ``cannot be told apart`` from whether the interval excludes the null value."""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return "cannot be told apart"
     if low > null:
         return "more"
     return "less" if high < null else "cannot be told apart"
 
 
-def label(row: pd.Series, table: pd.DataFrame) -> str:
+def label(row: Mapping[Any, Any] | pd.Series, table: pd.DataFrame) -> str:
     """How to call the row of a table of groups: its method, with task and rate where the table has several."""
     name = str(row["method"])
     name += f" on {row['task']}" if table["task"].nunique() > 1 else ""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.findings import GROUP, Findings, label
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.analysis.weight_samples import prepared_samples
+from vcpo_bench.analysis.weight_samples import prepared
 
 Array = NDArray[np.float64]
 
@@ -30,10 +30,10 @@ def analyze_gradients(results: Results) -> Findings:
     summary = groups[list(_MEDIANS)].median().reset_index()
     findings.tables |= {"contributions": per_update, "contribution_medians": summary}
     findings.text += [
-        f"{row.method} at lag {row.staleness}: the largest trajectory carries {row.largest_share:.0%} of the summed "
-        f"gradient norms (Gini {row.gini:.2f}); the variance of the mean gradient is {row.noise_to_signal:.2g} times "
-        "its squared norm."
-        for row in summary.itertuples()
+        f"{label(row, summary)} at lag {row['staleness']}: the largest trajectory carries "
+        f"{row['largest_share']:.0%} of the summed gradient norms (Gini {row['gini']:.2f}); the variance of the mean "
+        f"gradient is {row['noise_to_signal']:.2g} times its squared norm."
+        for row in summary.to_dict("records")
     ]
     return findings
 
@@ -85,23 +85,19 @@ def contribution_table(results: Results) -> pd.DataFrame:
     gradient (trace) over its squared norm, ``(n sum g_i^2 - G^2) / ((n - 1) G^2)`` with G the recorded norm of the
     whole gradient and n trajectories consumed; where only some were recorded, the sum is scaled up.
     """
-    columns = ["key", "step", "trajectories", *_MEDIANS]
-    if results.samples.empty:
-        return pd.DataFrame(columns=columns)
-    samples = prepared_samples(results)
-    samples = samples[samples["applied"].notna()]
     consumed = results.lags.groupby(["key", "step"])["trajectories"].sum()
     whole = results.steps.set_index(["key", "step"])["grad_norm"]
     rows = []
-    for (key, step), part in samples.groupby(["key", "step"], sort=False):
-        share = part["applied"].to_numpy(dtype=np.float64)
-        number = int(consumed.get((key, step), len(share)))
-        squares = float(np.square(share).sum()) * number / len(share)
-        noise = noise_to_signal(squares, float(whole.get((key, step), np.nan)), number)
-        total = share.sum()
-        largest = share.max() / total if total > 0 else np.nan
-        rows.append([key, step, len(share), largest, gini(share), noise])
-    return pd.DataFrame(rows, columns=columns)
+    for key, recorded in results.samples_by_cell():
+        samples = prepared(recorded)
+        for step, share in samples["applied"].dropna().groupby(samples["step"]):
+            values = share.to_numpy(dtype=np.float64)
+            number = int(consumed.get((key, step), values.size))
+            squares = float(np.square(values).sum()) * number / values.size
+            noise = noise_to_signal(squares, float(whole.get((key, step), np.nan)), number)
+            largest = values.max() / values.sum() if values.sum() > 0 else np.nan
+            rows.append((key, step, values.size, largest, gini(values), noise))
+    return pd.DataFrame(rows, columns=["key", "step", "trajectories", *_MEDIANS])
 
 
 def gini(values: Array) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,13 @@ _COLUMNS: dict[str, tuple[records.Column, ...]] = {
     records.LAGS_FILE: records.LAGS,
     records.SAMPLES_FILE: records.SAMPLES,
 }
+_REQUIRED = {
+    records.STEPS_FILE: ("step", "sampled_reward"),
+    records.EVALS_FILE: ("step", "greedy_reward", "sampled_reward"),
+    records.LAGS_FILE: ("step", "lag", "trajectories"),
+    records.SAMPLES_FILE: ("step", "reward"),
+}
+"""Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
 
 
@@ -69,6 +76,19 @@ class Results:
     def samples(self) -> pd.DataFrame:
         """One row per trajectory (:data:`records.SAMPLES`); empty where nothing above ``basic`` was recorded."""
         return self._table(records.SAMPLES_FILE, optional=True)
+
+    def samples_by_cell(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """The recorded trajectories of one cell after another: all of a large study at once may not fit in memory."""
+        for key, path in zip(self.cells["key"], self.cells["path"], strict=True):
+            file = Path(path) / records.SAMPLES_FILE
+            try:
+                table = _read_table(file, optional=True)
+            except DamagedResultError as error:
+                if str(error) not in self.problems:
+                    self.problems.append(str(error))
+                continue
+            if table is not None and table.num_rows:
+                yield str(key), _concatenate([str(key)], [table], records.SAMPLES).drop(columns="key")
 
     def select(self, keys: Iterable[str]) -> Results:
         """The same results restricted to some cells; tables already read are not read again."""
@@ -200,7 +220,7 @@ def _read_table(path: Path, optional: bool) -> pa.Table | None:
     except (OSError, pa.ArrowException) as error:
         what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
         raise DamagedResultError(f"{path} {what}; its cell is left out of every figure that needs it") from error
-    missing = [c.name for c in _COLUMNS[path.name] if c.level == "basic" and c.name not in table.column_names]
+    missing = [name for name in _REQUIRED[path.name] if name not in table.column_names]
     if missing:
         raise DamagedResultError(
             f"{path} lacks the column {missing[0]!r}; its cell is left out of every figure that needs it"
@@ -239,6 +259,10 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
+    for name in ("steps", "prompts", "responses", "eval_every", "start"):
+        values = sorted({str(value) for value in cells[name].dropna()}) if name in cells else []
+        if len(values) > 1:
+            notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")
     partial = int(cells["partial"].sum())
     if partial:
         notes.append(f"{partial} of {len(cells)} cells are still running or were interrupted")

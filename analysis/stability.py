@@ -14,9 +14,10 @@ Array = NDArray[np.float64]
 TOLERATED = 1 / 3
 """A rate is stable when fewer than this share of its seeds failed."""
 
-_RIDGE = 0.1
-_REPLICATIONS = 500
-_NEWTON_STEPS = 25
+_EXPONENTS = np.linspace(-1.0, 3.0, 81)
+_HALF_DEVIANCE = 1.92
+_RIDGE = 0.02
+_NEWTON_STEPS = 30
 
 
 def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
@@ -48,26 +49,29 @@ def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def frontier(table: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+def frontier(table: pd.DataFrame) -> pd.DataFrame:
     """How the stability limit falls with lag: exponent a of ``lr_max ~ lag^-a``, one row per method and one for all.
 
-    Failure is modelled as ``P = logistic(c_task + b log lr + g log lag)``; on the line where P is one half, the rate
-    falls as ``lag^-(g/b)``, so a = g/b. A weak ridge keeps separated data finite. The 95% interval resamples seeds.
-    ``a`` is NaN with the ``reason`` where fewer than two lags or rates were run, or where not both outcomes occurred
-    often enough (5 each). The row ``method == "(all)"`` gives every method an intercept of its own and one common
-    exponent.
+    Failure is modelled as ``P = logistic(c_task,method + b (log lr + a log lag))``, so that the rate at which half
+    of the runs fail falls as ``lag^-a``. The 95% interval holds every a whose profile likelihood is within 1.92 of
+    the best: where a coarse grid of rates separates failures perfectly for a whole range of exponents, all of that
+    range is in it. A weak ridge keeps b finite. The row ``method == "(all)"`` gives every method its own intercept
+    and all one exponent.
 
     Returns:
-        Columns ``method``, ``cells``, ``failed``, ``exponent``, ``low``, ``high``, ``reason``.
+        Columns ``method``, ``cells``, ``failed``, ``exponent``, ``low``, ``high`` (infinite where the interval
+        reaches the end of the range searched, -1 to 3) and ``reason``: why the exponent is NaN, which it is where
+        fewer than two lags or rates were run, fewer than 5 runs failed or 5 survived, or failures do not become more
+        likely with the rate.
     """
     judged = table[(table["event"] != "not applicable") & (table["staleness"] > 0)]
-    rows = [{"method": name} | _fit(cells, seed) for name, cells in judged.groupby("method", sort=False)]
+    rows = [{"method": name} | _fit(cells) for name, cells in judged.groupby("method", sort=False)]
     if len(rows) > 1:
-        rows.append({"method": "(all)"} | _fit(judged, seed))
+        rows.append({"method": "(all)"} | _fit(judged))
     return pd.DataFrame(rows, columns=["method", "cells", "failed", "exponent", "low", "high", "reason"])
 
 
-def _fit(cells: pd.DataFrame, seed: int) -> dict[str, object]:
+def _fit(cells: pd.DataFrame) -> dict[str, object]:
     failed = cells["failed"].to_numpy(dtype=np.float64)
     facts = {"cells": len(cells), "failed": int(failed.sum())}
     nothing = {"exponent": np.nan, "low": np.nan, "high": np.nan}
@@ -75,37 +79,39 @@ def _fit(cells: pd.DataFrame, seed: int) -> dict[str, object]:
         return facts | nothing | {"reason": "fewer than two lags or two rates"}
     if min(failed.sum(), (1 - failed).sum()) < 5:
         return facts | nothing | {"reason": "fewer than 5 failed or 5 surviving runs"}
-    design = _design(cells)
-    seeds, member = np.unique(cells["seed"].to_numpy(), return_inverse=True)
-    generator = np.random.default_rng(seed)
-    drawn = generator.multinomial(len(seeds), np.full(len(seeds), 1 / len(seeds)), size=_REPLICATIONS)
-    weights = np.concatenate([np.ones((1, len(failed))), drawn[:, member].astype(np.float64)])
-    fitted = _logistic(design, failed, weights)
-    exponents = fitted[:, -1] / np.where(fitted[:, -2] > 1e-3, fitted[:, -2], np.nan)
-    if np.isnan(exponents[0]):
+    slope, likelihood = _profile(_design(cells), failed)
+    best = int(likelihood.argmax())
+    if slope[best] <= 0.1:
         return facts | nothing | {"reason": "failures do not become more likely with the rate"}
-    low, high = np.nanquantile(exponents[1:], [0.025, 0.975]) if len(seeds) > 1 else (np.nan, np.nan)
-    return facts | {"exponent": exponents[0], "low": low, "high": high, "reason": ""}
+    inside = np.flatnonzero((likelihood >= likelihood[best] - _HALF_DEVIANCE) & (slope > 0))
+    low = -np.inf if inside[0] == 0 else _EXPONENTS[inside[0]]
+    high = np.inf if inside[-1] == len(_EXPONENTS) - 1 else _EXPONENTS[inside[-1]]
+    return facts | {"exponent": float(_EXPONENTS[best]), "low": low, "high": high, "reason": ""}
 
 
 def _design(cells: pd.DataFrame) -> Array:
-    """Intercepts per task and method, then centred log lr and log lag: [N, D]."""
+    """For every exponent searched: intercepts per task and method, then ``log lr + a log lag`` centred: [A, N, D]."""
     groups = pd.get_dummies(cells["task"] + "\n" + cells["method"]).to_numpy(dtype=np.float64)
-    slopes = np.log(cells[["lr", "staleness"]].to_numpy(dtype=np.float64))
-    return np.concatenate([groups, slopes - slopes.mean(axis=0)], axis=1)
+    log_lr, log_lag = np.log(cells[["lr", "staleness"]].to_numpy(dtype=np.float64)).T
+    drive = log_lr + _EXPONENTS[:, None] * log_lag
+    drive -= drive.mean(axis=1, keepdims=True)
+    stacked = np.broadcast_to(groups, (len(_EXPONENTS), *groups.shape))
+    return np.concatenate([stacked, drive[:, :, None]], axis=2)
 
 
-def _logistic(design: Array, outcome: Array, weights: Array) -> Array:
-    """Ridge logistic regression by Newton's method for [R] sets of case weights [R, N] at once: [R, D]."""
-    beta = np.zeros((len(weights), design.shape[1]))
-    ridge = _RIDGE * np.eye(design.shape[1])
+def _profile(design: Array, outcome: Array) -> tuple[Array, Array]:
+    """Slope and penalised log-likelihood of a ridge logistic regression (Newton's method) for each design [A, N, D]."""
+    beta = np.zeros((design.shape[0], design.shape[2], 1))
+    ridge = _RIDGE * np.eye(design.shape[2])
+    transposed = design.transpose(0, 2, 1)
     for _ in range(_NEWTON_STEPS):
-        p = 1 / (1 + np.exp(-np.clip(beta @ design.T, -30, 30)))
-        gradient = (weights * (outcome - p)) @ design - _RIDGE * beta
-        hessian = np.einsum("rn,nd,ne->rde", weights * p * (1 - p), design, design, optimize=True) + ridge
-        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        beta += np.clip(step, -3, 3)
-    return beta
+        p = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
+        gradient = transposed @ (outcome[:, None] - p) - _RIDGE * beta
+        hessian = transposed @ (p * (1 - p) * design) + ridge
+        beta += np.clip(np.linalg.solve(hessian, gradient), -3, 3)
+    score = (design @ beta)[:, :, 0]
+    likelihood = (outcome * score - np.logaddexp(0.0, score)).sum(axis=1)
+    return beta[:, -1, 0], likelihood - _RIDGE / 2 * (beta[:, :, 0] ** 2).sum(axis=1)
 
 
 def _reading(stable: float, following: float) -> str:

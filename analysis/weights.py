@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.ess import expected_ess, gaussian_ess, kl_ess
 from vcpo_bench.analysis.findings import GROUP, Findings, label, with_interval
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.analysis.weight_samples import ess_by_lag, tail_findings, tail_table, weights_per_update
+from vcpo_bench.analysis.weight_samples import sample_tables, tail_findings
 
 _REPLICATIONS = 1000
 LOW_ESS = 0.1
@@ -21,15 +21,15 @@ def analyze_weights(results: Results) -> Findings:
     ess, kl = ess_table(results), kl_table(results)
     findings = Findings(tables={"ess": ess, "kl": kl})
     findings.text += [*_ess_sentences(ess), _kl_sentence(results)]
-    if results.samples.empty:
+    recorded = sample_tables(results)
+    if recorded["per_update"].empty:
         findings.text.append(
             "No trajectories were recorded: lag buckets, tail indices, gradient ESS and |TIS - 1| need a run with "
             "--record diagnostics (gradient ESS and token ratios: --record full)."
         )
         return findings
-    tails = tail_table(results)
-    findings.tables |= {"per_update": weights_per_update(results), "by_lag": ess_by_lag(results), "tails": tails}
-    findings.text += tail_findings(tails)
+    findings.tables |= recorded
+    findings.text += tail_findings(recorded["tails"])
     return findings
 
 

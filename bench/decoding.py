@@ -11,15 +11,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vcpo_bench.bench.policy import Block, Policy, causal_mask
+from vcpo_bench.bench.policy import Block, Policy
 
 
 class _Layer(NamedTuple):
-    """The weights of one block as [in, out] matrices, the attention scale folded into the queries."""
+    """The weights of one block as its step uses them, the attention scale folded into the queries."""
 
-    qkv: Tensor
-    qkv_bias: Tensor
-    out: Tensor
+    qkv: Tensor  # [3 * width, width]
+    qkv_bias: Tensor  # [3 * width, 1]
+    out: Tensor  # [width, width], input first; so the next two
     up: Tensor
     down: Tensor
 
@@ -31,39 +31,51 @@ class Decoder:
 
     Args:
         policy: the policy; its weights are read now.
-        prompts: int64 [P, Lp], P dividing `rows`: the rows of one prompt are consecutive. All but the last token of
-            each prompt are evaluated here, once per prompt; `step` takes the last one first.
+        prompts: int64 [P, Lp], P dividing `rows`: the rows of one prompt are consecutive, and it is evaluated once.
         rows: B, the number of responses.
-        length: most steps that will be taken.
+        length: most tokens of a response.
+
+    Attributes:
+        first: logits of the first token of each response, [V, B].
     """
 
     def __init__(self, policy: Policy, prompts: Tensor, rows: int, length: int) -> None:
         config = policy.config
-        self.policy, self.position = policy, prompts.shape[1] - 1
+        self.policy, self.position = policy, prompts.shape[1]
         self.blocks = policy.layers()
         self.layers = [_prepare(block) for block in self.blocks]
-        size = config.width // config.heads
-        # [keys and values, heads, size, position, row]
-        self.caches = [torch.empty(2, config.heads, size, self.position + length, rows) for _ in range(config.layers)]
-        self._prefill(prompts[:, :-1], rows // prompts.shape[0])
+        # [keys and values, heads, size, position, row]; the last token of a response is never an input
+        shape = (2, config.heads, config.width // config.heads, self.position + length - 1, rows)
+        self.caches = [torch.empty(shape) for _ in self.blocks]
+        self.first = self._prefill(prompts, rows // prompts.shape[0])
+
+    def _prefill(self, prompts: Tensor, group: int) -> Tensor:
+        """Put keys and values of the prompts into the cache, repeated for each row of a group -> `first`."""
+        x = self.policy.embed(prompts, 0)
+        for block, cache in zip(self.blocks, self.caches, strict=True):
+            x, keys_values = block(x, first=self.position - 1 if block is self.blocks[-1] else 0)
+            # [2, P, heads, 1, L, size] -> [2, heads, size, L, P * group]
+            kept = keys_values.squeeze(3).permute(0, 2, 4, 3, 1).repeat_interleave(group, -1)
+            cache[:, :, :, : self.position] = kept
+        logits: Tensor = self.policy.head(self.policy.norm(x.squeeze(1)))
+        return logits.t().repeat_interleave(group, -1)
+
+    @property
+    def room(self) -> int:
+        """Steps the cache has room for."""
+        return self.caches[0].shape[3] - self.position
 
     def reload(self) -> None:
         """Read the weights again and keep the cache: what is in it stays what the old weights saw."""
         self.layers = [_prepare(block) for block in self.blocks]
 
-    def _prefill(self, prompts: Tensor, group: int) -> None:
-        """Put keys and values of the prompts [P, Lp - 1] into the cache, repeated for each row of a group."""
-        x = self.policy.embed(prompts, 0)
-        mask = causal_mask(prompts.shape[1], x)
-        for index, (block, cache) in enumerate(zip(self.blocks, self.caches, strict=True)):
-            if index < len(self.blocks) - 1:
-                x, split = block(x, mask)
-                split = split[1:, :, :, 0]
-            else:
-                P, L = prompts.shape
-                split = torch.stack(block.keys_values(x)).view(2, P, block.heads, L, cache.shape[2])
-            # [2, P, heads, L, size] -> [2, heads, size, L, P * group]
-            cache[:, :, :, : self.position] = split.permute(0, 2, 4, 3, 1).repeat_interleave(group, -1)
+    def keep(self, rows: Tensor) -> None:
+        """Go on with some of the rows only, int64 [rows]; later steps take and return those, in that order."""
+        past = self.position
+        for index, cache in enumerate(self.caches):
+            kept = cache.new_empty(*cache.shape[:-1], len(rows))
+            kept[:, :, :, :past] = cache[:, :, :, :past].index_select(-1, rows)
+            self.caches[index] = kept
 
     def step(self, token: Tensor) -> Tensor:
         """Feed one token per row, int64 [B], and get the logits of the next one, [V, B]."""
@@ -73,9 +85,9 @@ class Decoder:
         for block, layer, cache in zip(self.blocks, self.layers, self.caches, strict=True):
             width, rows = x.shape[1], x.shape[0]
             normal = F.layer_norm(x, (width,), block.norm1.weight, block.norm1.bias)
-            projections = torch.addmm(layer.qkv_bias, normal, layer.qkv).t()
-            cache[:, :, :, t] = projections[width:].view(2, block.heads, -1, rows)
-            query = projections[:width].contiguous().view(block.heads, -1, 1, rows)
+            projections = torch.addmm(layer.qkv_bias, layer.qkv, normal.t()).view(3, block.heads, -1, rows)
+            cache[:, :, :, t] = projections[1:]
+            query = projections[0].unsqueeze(2)
             weights = (cache[0, :, :, : t + 1] * query).sum(1).softmax(1)
             mixed = (cache[1, :, :, : t + 1] * weights.unsqueeze(1)).sum(2).view(width, rows)
             x.add_(block.out.bias).addmm_(mixed.t(), layer.out)
@@ -93,8 +105,8 @@ def _prepare(block: Block) -> _Layer:
     scale = torch.ones(3 * width)
     scale[:width] = math.sqrt(block.heads / width)
     return _Layer(
-        qkv=(block.qkv.weight * scale.unsqueeze(1)).t(),
-        qkv_bias=block.qkv.bias * scale,
+        qkv=block.qkv.weight * scale.unsqueeze(1),
+        qkv_bias=(block.qkv.bias * scale).unsqueeze(1),
         out=block.out.weight.t(),
         up=block.up.weight.t(),
         down=block.down.weight.t(),

@@ -53,7 +53,7 @@ class GridSpec:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCell:
-    """A cell of a grid: its configuration, key, whether it is only a control, its relative cost, its start policy."""
+    """A cell of a grid: configuration, key, whether it is only a control, relative cost, file of the start policy."""
 
     config: CellConfig
     key: str
@@ -80,9 +80,8 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
             wanted.append((CONTROL_METHOD, 0, True))
     planned: dict[str, PlannedCell] = {}
     regimes = [parse_regime(text) for text in spec.regimes]
-    axes = itertools.product(wanted, regimes, tasks, spec.lrs, spec.seeds)
-    for (method, lag, control), regime, task, lr, seed in axes:
-        for cell in _plan_cell(spec, method, lag, control, regime, task, lr, seed):
+    for asked, regime, task, lr, seed in itertools.product(wanted, regimes, tasks, spec.lrs, spec.seeds):
+        for cell in _plan_cell(spec, *asked, regime, task, lr, seed):
             known = planned.get(cell.key)
             planned[cell.key] = cell if known is None or known.control else known
     return sorted(planned.values(), key=lambda cell: -cell.cost)

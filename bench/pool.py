@@ -28,6 +28,7 @@ class CellJob:
     cell: PlannedCell
     cells_folder: Path
     keep_every: int
+    plugins: tuple[Path, ...] = ()
 
 
 @dataclass(slots=True)
@@ -129,12 +130,17 @@ def _work(pipe: Connection) -> None:
     import torch
 
     from vcpo_bench.bench.run_cell import run_cell
+    from vcpo_bench.methods import load_plugin
 
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     send: Any = pipe.send
+    loaded: set[Path] = set()
     while True:
         job: CellJob = pipe.recv()
+        for plugin in set(job.plugins) - loaded:
+            load_plugin(plugin)
+            loaded.add(plugin)
         run_cell(job.cell, job.cells_folder, job.keep_every, lambda *event: send(event))
 
 

@@ -23,12 +23,14 @@ class RunOptions:
         jobs: Worker processes.
         wait: Queue behind another run on the folder instead of refusing.
         keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
+        plugins: Files with methods of one's own, loaded by every worker.
     """
 
     out: Path
     jobs: int
     wait: bool = False
     keep_every: int = 0
+    plugins: tuple[Path, ...] = ()
 
 
 def worker_count(asked: int) -> int:
@@ -59,7 +61,7 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
         failed = 0
         for wave in waves(missing):
-            jobs = [CellJob(cell, folder.cells, options.keep_every) for cell in wave]
+            jobs = [CellJob(cell, folder.cells, options.keep_every, options.plugins) for cell in wave]
             failed += run_jobs(jobs, options.jobs, observer)
         return failed
 

@@ -64,37 +64,59 @@ def extend(
     eos: int | None = None,
     greedy: Tensor | None = None,
 ) -> None:
-    """Draw the tokens at consecutive `places` of every row, in place; the decoder has seen all before the last one.
+    """Draw the tokens at consecutive `places` of every row, in place. Others are those of `sample`.
 
-    Prompts, uniforms, eos and greedy are those of `sample`.
+    The decoder is either the one that drew the places before, or a new one whose prompts include those responses. It is
+    used up when the last place has been drawn.
     """
-    if places.start:
-        token = rollout.responses[:, places.start - 1]
-    else:
-        token = prompts[:, -1].repeat_interleave(len(uniforms) // prompts.shape[0])
-    draws = uniforms.t().contiguous()
+    part = slice(places.start, places.stop)
+    alive = rollout.mask[:, places.start].clone()
     with torch.inference_mode():
-        for t in places:
-            logp = decoder.step(token).log_softmax(0)
-            p = logp.exp()
-            token = _inverse_cdf(p, draws[t])
-            if greedy is not None:
-                token = torch.where(greedy, logp.argmax(0), token)
-            rollout.logp[:, t] = logp.gather(0, token.unsqueeze(0)).squeeze(0)
-            rollout.entropy[:, t] = -(p * logp).sum(0)
-            rollout.responses[:, t] = token
-            if eos is not None and _end(rollout, t, eos):
-                break
+        new = decoder.position == prompts.shape[1] + places.start
+        token = None if new else rollout.responses[:, places.start - 1]
+        tokens, distributions = _decode(decoder, token, uniforms[:, part].t().contiguous(), alive, eos, greedy)
+        logp = distributions.gather(1, tokens.unsqueeze(1)).squeeze(1)
+        entropy = -(distributions.exp() * distributions).sum(1)
+        is_end = tokens == _end_token(eos)
+        mask = (is_end.cumsum(0) == is_end) & alive  # no end before this token
+        rollout.responses[:, part] = tokens.where(mask, eos or 0).t()
+        rollout.logp[:, part] = logp.where(mask, 0.0).t()
+        rollout.entropy[:, part] = entropy.where(mask, 0.0).t()
+        rollout.mask[:, part] = mask.t()
+        rollout.mask[:, places.stop :] = (mask[-1] & ~is_end[-1]).unsqueeze(1)
 
 
-def _end(rollout: Rollout, t: int, eos: int) -> bool:
-    """Turn step t of the responses that had ended into padding; whether every response has ended now."""
-    alive = rollout.mask[:, t]
-    rollout.responses[:, t].masked_fill_(~alive, eos)
-    rollout.logp[:, t] *= alive
-    rollout.entropy[:, t] *= alive
-    rollout.mask[:, t + 1 :] = (alive & (rollout.responses[:, t] != eos)).unsqueeze(1)
-    return not rollout.mask[:, -1].any()
+def _decode(
+    decoder: Decoder, token: Tensor | None, draws: Tensor, alive: Tensor, eos: int | None, greedy: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Draw tokens [n, B] from draws [n, B]; with them the log-probabilities [n, V, B] they were drawn from.
+
+    `token` is the last one drawn, None for a new decoder. What stands after the end of a response is not meaningful.
+    Rows that have ended are dropped once they are a quarter, unless the decoder goes on in a later call.
+    """
+    n, B = draws.shape
+    tokens, distributions = torch.zeros(n, B, dtype=torch.int64), torch.zeros(n, *decoder.first.shape)
+    rows: Tensor | slice = slice(None)  # those still decoded
+    for t in range(n):
+        left = int(alive.sum())
+        if left == 0:
+            break
+        if token is not None and left < 0.75 * len(alive) and decoder.room == n - t:
+            kept = alive.nonzero().squeeze(1)
+            decoder.keep(kept)
+            rows, token, alive = torch.arange(B)[rows][kept], token[kept], alive[kept]
+        logp = (decoder.first if token is None else decoder.step(token)).log_softmax(0)
+        token = _inverse_cdf(logp.exp(), draws[t, rows])
+        if greedy is not None:
+            token = torch.where(greedy[rows], logp.argmax(0), token)
+        tokens[t, rows], distributions[t, :, rows] = token, logp
+        alive = alive & (token != _end_token(eos))
+    return tokens, distributions
+
+
+def _end_token(eos: int | None) -> int:
+    """The end token, or one that is never drawn."""
+    return -1 if eos is None else eos
 
 
 def _inverse_cdf(p: Tensor, uniform: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ class Scores:
 
     Attributes:
         logp: [B, T] log-probability of each response token, differentiable.
-        distribution: [B, T, V] log-probability of every token at each place, differentiable (not masked).
+        distribution: [V, B, T] log-probability of every token at each place, differentiable (not masked).
         mask: bool [B, T], True where a token carries loss.
     """
 
@@ -33,12 +33,12 @@ class Scores:
     def sum_pi_sq(self) -> Tensor:
         """[B, T] sum over the vocabulary of squared probabilities (1 minus Gini-Simpson); without gradient."""
         with torch.no_grad():
-            squares: Tensor = (2 * self.distribution).exp().sum(-1)
+            squares: Tensor = (2 * self.distribution).exp().sum(0)
             return torch.where(self.mask, squares, 0.0)
 
     def differentiable_entropy(self) -> Tensor:
         """[B, T] the entropy again, with gradient: for entropy bonuses."""
-        entropy: Tensor = -(self.distribution.exp() * self.distribution).sum(-1)
+        entropy: Tensor = -(self.distribution.exp() * self.distribution).sum(0)
         return torch.where(self.mask, entropy, 0.0)
 
 
@@ -63,9 +63,10 @@ def score(policy: Policy, prompts: Tensor, responses: Tensor, mask: Tensor) -> S
     last = prompts[:, -1:].repeat_interleave(B // P, 0)
     inputs = torch.cat([last, responses[:, :-1]], dim=1)
     if P == B:
-        hidden = policy.hidden(torch.cat([prompts[:, :-1], inputs], dim=1))[:, Lp - 1 :]
+        hidden = policy.hidden(torch.cat([prompts[:, :-1], inputs], dim=1), first=Lp - 1)
     else:
         hidden = policy.hidden_after(prompts[:, :-1], inputs)
-    distribution = policy.head(hidden).log_softmax(-1)
-    logp = distribution.gather(-1, responses.unsqueeze(-1)).squeeze(-1)
+    # tokens first: PyTorch's softmax over a short last dimension is not vectorised
+    distribution = policy.head(hidden).permute(2, 0, 1).contiguous().log_softmax(0)
+    logp = distribution.gather(0, responses.unsqueeze(0)).squeeze(0)
     return Scores(torch.where(mask, logp, 0.0), distribution, mask)

@@ -1,6 +1,7 @@
 """The gradient coefficients of every stabilizer: pure tensor maths, torch only."""
 
 from vcpo_bench.methods.batch import Batch
+from vcpo_bench.methods.describe import Curve, Description, coefficient_curve, describe, draw_curve
 from vcpo_bench.methods.errors import (
     BatchError,
     ExpressionError,
@@ -14,11 +15,14 @@ from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.expression import parse_method, parse_methods, split_expressions
 from vcpo_bench.methods.method import Method, RatioMethod, Terms, WeightMethod
 from vcpo_bench.methods.registry import broken_plugins, load_plugin, method_names, part_names
+from vcpo_bench.methods.template import new_method
 from vcpo_bench.methods.update import Update
 
 __all__ = [
     "Batch",
     "BatchError",
+    "Curve",
+    "Description",
     "Evidence",
     "ExpressionError",
     "Method",
@@ -32,8 +36,12 @@ __all__ = [
     "Update",
     "WeightMethod",
     "broken_plugins",
+    "coefficient_curve",
+    "describe",
+    "draw_curve",
     "load_plugin",
     "method_names",
+    "new_method",
     "parse_method",
     "parse_methods",
     "part_names",

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import torch
 
-from vcpo_bench.methods.clip import or_beyond
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -46,5 +46,4 @@ class Aspo(RatioMethod):
             bound = torch.where(ev.token_field("entropy") > self.entropy, self.wide, bound)
         clipped = torch.where(positive, ratio > 1 + bound, (ev.advantage < 0) & (ratio < 1 - bound))
         weight = torch.where(positive, 1 / ratio, ratio).clamp(max=self.cap)
-        clipped = or_beyond(clipped, ev.beyond("current", self.anchor, self.clamp))
-        return Terms(weight=weight.masked_fill(clipped, 0.0), clipped=clipped)
+        return Terms(weight=gate(weight, ~clipped), clipped=clipped)

@@ -6,8 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.clip import or_beyond
+from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
+from vcpo_bench.methods.gates import within
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -41,12 +42,11 @@ class Bapo(RatioMethod):
         negative = ev.advantage < 0
         above = torch.where(ev.advantage > 0, high, torch.where(negative, self.cap, torch.inf)).to(ratio.dtype)
         below = torch.where(negative, low, -torch.inf).to(ratio.dtype)
-        clipped = or_beyond((ratio > above) | (ratio < below), ev.beyond("current", self.anchor, self.clamp))
-        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+        return differentiated(ratio, within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bounds(self, ev: Evidence, ratio: Tensor) -> tuple[Tensor, Tensor]:
         """``[..., 1, 1, 1]`` the searched lower and upper bound."""
-        signal = torch.where(ev.mask, ev.advantage, 0.0)
+        signal = ev.advantage * ev.live
         gain, loss = signal.clamp(min=0), signal.clamp(max=0).abs()
         low = torch.full(signal.shape[:-3], self.low, dtype=ratio.dtype, device=ratio.device)[..., None, None, None]
         high = torch.full_like(low, self.high)

@@ -7,20 +7,23 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import as_number, gate, within
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
 
-def outside(value: Tensor, advantage: Tensor, low: float, high: float) -> Tensor:
-    """Tokens whose gradient PPO's clip removes: above ``high`` for A > 0, below ``low`` for A < 0."""
+def inside(value: Tensor, advantage: Tensor, low: float, high: float) -> Tensor:
+    """0 where PPO's clip removes the gradient, else 1: above ``high`` for A > 0, below ``low`` for A < 0."""
     above = torch.where(advantage > 0, high, torch.inf).to(value.dtype)
     below = torch.where(advantage < 0, low, -torch.inf).to(value.dtype)
-    return (value > above) | (value < below)
+    return within(value, below, above)
 
 
-def or_beyond(clipped: Tensor, beyond: Tensor | None) -> Tensor:
-    """Add the tokens the log-ratio clamp holds constant: a differentiated ratio has no gradient there."""
-    return clipped if beyond is None else clipped | beyond
+def differentiated(ratio: Tensor, keep: Tensor, beyond: Tensor | None) -> Terms:
+    """A ratio with a gradient of its own: silent where it was not kept, and where the clamp holds it constant."""
+    if beyond is not None:
+        keep = keep * as_number(~beyond, keep.dtype)
+    return Terms(weight=gate(ratio, keep), clipped=1 - keep)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +43,12 @@ class Clip(RatioMethod):
     low: float = number(0.2, minimum=0)
     high: float = number(0.2, minimum=0)
 
-    def clipped(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        """``[..., P, G, T]`` bool, tokens the bounds silence."""
-        return outside(ratio, advantage, 1 - self.low, 1 + self.high)
+    def inside(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        """``[..., P, G, T]`` 0 where the bounds silence a token, else 1."""
+        return inside(ratio, advantage, 1 - self.low, 1 + self.high)
 
     def terms(self, ev: Evidence) -> Terms:
         """The ratio with clipped tokens at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        clipped = or_beyond(self.clipped(ratio, ev.advantage), ev.beyond("current", self.anchor, self.clamp))
-        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+        beyond = ev.beyond("current", self.anchor, self.clamp)
+        return differentiated(ratio, self.inside(ratio, ev.advantage), beyond)

@@ -6,9 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.clip import Clip, or_beyond
-from vcpo_bench.methods.covariance import covariance, largest
+from vcpo_bench.methods.clip import Clip, differentiated
+from vcpo_bench.methods.covariance import covariance
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import as_number
 from vcpo_bench.methods.method import Terms
 from vcpo_bench.methods.params import integer, number
 
@@ -17,8 +18,8 @@ from vcpo_bench.methods.params import integer, number
 class ClipCov(Clip):
     """PPO's clip, and a random few unclipped tokens with a covariance in (floor, ceiling) dropped (2505.22617).
 
-    max(1, int(share n)) of the n tokens are drawn from that band. The draw depends on ``seed``, ``now`` and nothing
-    else, so the method is a pure function of its batch.
+    max(1, int(share n)) of the n tokens are drawn from that band, with a generator seeded by ``seed`` and ``now``, so
+    that the method is a pure function of its batch. Which token is drawn depends on the order of the rows.
     """
 
     name: ClassVar[str] = "clip-cov"
@@ -38,18 +39,21 @@ class ClipCov(Clip):
     def terms(self, ev: Evidence) -> Terms:
         """PPO's weight without the drawn tokens."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        clipped = self.clipped(ratio, ev.advantage)
+        keep = self.inside(ratio, ev.advantage)
         cov = covariance(ev)
-        band = (cov > self.floor) & (cov < self.ceiling) & ev.mask & ~clipped
-        count = (self.share * ev.tokens).to(torch.int64).clamp(min=1).minimum(band.sum((-3, -2, -1)))
-        drawn = largest(self._noise(ev), band, count)
-        clipped = or_beyond(clipped | drawn, ev.beyond("current", self.anchor, self.clamp))
-        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+        band = (cov > self.floor) & (cov < self.ceiling) & ev.mask & keep.bool()
+        keep = keep * as_number(~self._draw(ev, band), keep.dtype)
+        return differentiated(ratio, keep, ev.beyond("current", self.anchor, self.clamp))
 
-    def _noise(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]`` uniform numbers, the same for every leading index."""
+    def _draw(self, ev: Evidence, band: Tensor) -> Tensor:
+        """``[..., P, G, T]`` bool, the tokens drawn from the band of each batch."""
         now = ev.batch.now
         step = int(now.max()) if isinstance(now, Tensor) else now
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + step)
-        noise = torch.rand(ev.mask.shape[-3:], generator=generator, dtype=torch.float64)
-        return noise.to(ev.mask.device).expand(ev.mask.shape)
+        drawn = torch.zeros_like(band).reshape(-1, band.shape[-3:].numel())
+        counts = (self.share * ev.tokens).to(torch.int64).clamp(min=1).reshape(-1)
+        for row, (one, count) in enumerate(zip(band.reshape(drawn.shape), counts.tolist(), strict=True)):
+            candidates = one.nonzero().squeeze(-1)
+            generator = torch.Generator().manual_seed(self.seed * 1_000_003 + step)
+            order = torch.randperm(len(candidates), generator=generator).to(candidates.device)
+            drawn[row, candidates[order[:count]]] = True
+        return drawn.reshape(band.shape)

@@ -31,7 +31,9 @@ class Component:
         year: Year of the paper.
         formula: The equation, in plain text, notation of ``docs/methods.md``.
         differences: Where frameworks or papers disagree, one remark each.
-        version: Raised whenever the numbers it produces change.
+        host: For a part that makes a stabilizer of its own: the method it is added to when its name stands first, so
+            that ``opsm`` means ``clip+opsm``.
+        revision: Raised whenever the numbers it produces change.
     """
 
     name: ClassVar[str] = ""
@@ -41,7 +43,8 @@ class Component:
     year: ClassVar[int] = 0
     formula: ClassVar[str] = ""
     differences: ClassVar[tuple[str, ...]] = ()
-    version: ClassVar[int] = 1
+    revision: ClassVar[int] = 1
+    host: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Refuse illegal parameter values.
@@ -55,6 +58,11 @@ class Component:
                 parameter.check(value)
             except ValueError as error:
                 raise ParameterError(f"{self.name}: {name}={value!r} {error}") from None
+
+    @property
+    def version(self) -> int:
+        """Raised whenever the numbers change; a method adds up its parts."""
+        return self.revision
 
     @property
     def needs(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ def covariance(ev: Evidence) -> Tensor:
     count = ev.tokens[..., None, None, None].clamp(min=1)
 
     def centred(value: Tensor) -> Tensor:
-        mean = torch.where(ev.mask, value, 0.0).sum(BATCH_AXES, keepdim=True) / count
+        mean = (value * ev.live).sum(BATCH_AXES, keepdim=True) / count
         return value - mean
 
     return centred(ev.advantage) * centred(ev.token_field("logp"))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
 
@@ -38,7 +39,7 @@ class Ctpo(RatioMethod):
 
     def prefix(self, ev: Evidence) -> Tensor:
         """``[..., P, G, T]`` logarithm of the prefix ratio."""
-        total = ev.raw("current", self.anchor).cumsum(-1)
+        total = ev.log_ratio("current", self.anchor, 20.0).cumsum(-1)
         return total if self.mode == "product" else total / self._position(ev)
 
     @staticmethod
@@ -54,5 +55,5 @@ class Ctpo(RatioMethod):
         above = torch.where(ev.advantage > 0, self.high * growth, torch.where(negative, self.dual * growth, math.inf))
         below = torch.where(negative, -self.low * growth, -math.inf)
         value = logs.clamp(max=self.clamp)
-        clipped = (value > above) | (value < below)
-        return Terms(weight=value.exp().masked_fill(clipped, 0.0), clipped=clipped)
+        clipped = (value > above) | (value < below) | (logs > self.clamp)
+        return Terms(weight=gate(value.exp(), ~clipped), clipped=clipped)

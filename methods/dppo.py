@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.params import choice, flag, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +18,9 @@ class Dppo(RatioMethod):
 
     ``divergence=tv``: off where A > 0 and p - q > high, or A <= 0 and p - q < -low, p and q the probabilities under
     current and anchor. ``divergence=kl``: off where the Bernoulli KL(q || p) exceeds the bound on the same side.
-    A = 0 takes the negative side, as in the authors' code. ``mask`` names the anchor of the divergence when it
-    differs from that of the ratio.
+    ``divergence=ratio`` is PPO's own rule, off where r > 1 + high or r < 1 - low. ``live=on`` differentiates the
+    ratio, which has no gradient where the clamp holds it (SkyRL). A = 0 takes the negative side, as in the authors'
+    code. ``mask`` names the anchor of the divergence when it differs from that of the ratio.
     """
 
     name: ClassVar[str] = "dppo-tv"
@@ -30,7 +32,8 @@ class Dppo(RatioMethod):
         "cap: 20 in verl's docs, 3 in effect there, 10 in the authors' code; SkyRL differentiates r with no cap",
         "prime-rl's former default adds 2 tau log r on all tokens: dppo-tv(cap=inf)+kl(kind=k2)",
     )
-    divergence: str = choice("tv", "kl")
+    divergence: str = choice("tv", "kl", "ratio")
+    live: bool = flag(False)
     low: float = number(0.2, minimum=0)
     high: float = number(0.2, minimum=0)
     cap: float = number(20.0, minimum=0)
@@ -48,11 +51,17 @@ class Dppo(RatioMethod):
         """The capped ratio with the tokens outside the trust region at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp).clamp(max=self.cap)
         clipped = self._moved(ev)
-        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+        beyond = ev.beyond("current", self.anchor, self.clamp) if self.live else None
+        if beyond is not None:
+            clipped = clipped | beyond
+        return Terms(weight=gate(ratio, ~clipped), clipped=clipped)
 
     def _moved(self, ev: Evidence) -> Tensor:
         anchor = self.anchor if self.mask == "same" else self.mask
         logs = {"behavior": "behavior_logp", "proximal": "proximal_logp"}
+        if self.divergence == "ratio":
+            moved = ev.ratio("current", anchor, self.clamp)
+            return torch.where(ev.advantage > 0, moved > 1 + self.high, moved < 1 - self.low)
         p, q = ev.token_field("logp").exp(), ev.token_field(logs[anchor]).exp()
         if self.divergence == "tv":
             return torch.where(ev.advantage > 0, p - q > self.high, p - q < -self.low)

@@ -14,6 +14,6 @@ class DppoKl(Dppo):
     name: ClassVar[str] = "dppo-kl"
     summary: ClassVar[str] = "token ratio capped at 20, off where the Bernoulli KL exceeds 0.05 outwards"
     formula: ClassVar[str] = "c = A min(r, cap), 0 where KL(q||p) > bound on the outward side"
-    divergence: str = choice("kl", "tv")
+    divergence: str = choice("kl", "tv", "ratio")
     low: float = number(0.05, minimum=0)
     high: float = number(0.05, minimum=0)

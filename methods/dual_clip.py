@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from vcpo_bench.methods.clip import Clip
+from vcpo_bench.methods.gates import within
 from vcpo_bench.methods.params import number
 
 
@@ -24,6 +26,10 @@ class DualClip(Clip):
     )
     cap: float = number(3.0, minimum=1)
 
-    def clipped(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+    def inside(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """The bounds of PPO and the ceiling."""
-        return super().clipped(ratio, advantage) | ((advantage < 0) & (ratio > self.cap))
+        above = torch.where(advantage < 0, self.cap, torch.where(advantage > 0, 1 + self.high, torch.inf)).to(
+            ratio.dtype
+        )
+        below = torch.where(advantage < 0, 1 - self.low, -torch.inf).to(ratio.dtype)
+        return within(ratio, below, above)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.batch import Batch
 from vcpo_bench.methods.errors import MissingEvidence, NonFiniteEvidence
+from vcpo_bench.methods.gates import as_number
 
 Policy = Literal["current", "behavior", "proximal", "reference"]
 _FIELDS = {
@@ -56,13 +57,13 @@ class Evidence:
     def full(self) -> bool:
         """True when no token is masked, so that masking can be skipped."""
         if self._full is None:
-            self._full = bool(self.mask.all())
+            self._full = int(self.lengths.sum()) == self.mask.numel()
         return self._full
 
     @property
-    def hidden(self) -> Tensor:
-        """``[..., P, G, T]`` bool, the complement of ``mask``."""
-        return self._once(("hidden",), lambda: ~self.mask)
+    def live(self) -> Tensor:
+        """``[..., P, G, T]`` the mask as zeros and ones in the dtype of ``logp``."""
+        return self._once(("live",), lambda: as_number(self.mask, self.batch.logp.dtype))
 
     @property
     def lengths(self) -> Tensor:
@@ -119,11 +120,11 @@ class Evidence:
         """
 
         def make() -> Tensor:
-            value = self.need(name)
-            value = value if self.full else torch.where(self.mask, value, 0.0)
-            if not math.isfinite(float(value.sum())):
-                self._complain((name,))
-            return value.to(self.batch.logp.dtype)
+            value = self.need(name).to(self.batch.logp.dtype) * self.live
+            if math.isfinite(float(value.sum())):
+                return value
+            self._complain((name,))
+            return torch.where(self.mask, self.need(name), 0.0).to(self.batch.logp.dtype)
 
         return self._once(("field", name), make)
 
@@ -150,12 +151,13 @@ class Evidence:
     def _masked_ratio(self, of: str, to: str) -> tuple[Tensor, float, float]:
         if (of, to) not in self._raw:
             dtype = self.batch.logp.dtype
-            value = (self.need(_FIELDS[of]) - self.need(_FIELDS[to])).to(dtype)
-            if not self.full:
-                value.masked_fill_(self.hidden, 0.0)
+            value = (self.need(_FIELDS[of]) - self.need(_FIELDS[to])).to(dtype).mul_(self.live)
             low, high = (float(bound) for bound in torch.aminmax(value))
             if not (math.isfinite(low) and math.isfinite(high)):
                 self._complain((_FIELDS[of], _FIELDS[to]))
+                value = (self.need(_FIELDS[of]) - self.need(_FIELDS[to])).to(dtype)
+                value = torch.where(self.mask, value, 0.0)
+                low, high = (float(bound) for bound in torch.aminmax(value))
             self._raw[of, to] = (value, low, high)
         return self._raw[of, to]
 

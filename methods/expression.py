@@ -10,7 +10,7 @@ The first item is a method; the others are parts, or weights that multiply. Spac
 """
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vcpo_bench.methods.component import Component, parameters
 from vcpo_bench.methods.errors import ExpressionError, MethodError
@@ -38,15 +38,14 @@ def parse_method(text: str) -> Method:
         ExpressionError: Points at the character, and names the closest matches and the legal values.
     """
     first, *rest = _split(text, _Piece(text, 0), "+")
-    method, paper = _item(text, first, first=True)
-    parts = [_item(text, piece, first=False)[0] for piece in rest]
-    assert isinstance(method, type) is False
-    extras = tuple(parts)
-    if paper:
-        assert isinstance(method, Method)
-        extras = _with_paper(text, method, extras)
+    head, paper = _item(text, first, first=True)
+    extras = tuple(_item(text, piece, first=False)[0] for piece in rest)
+    if not isinstance(head, Method):
+        head, extras = parse_method(head.host), (head, *extras)
     try:
-        return _rebuild(method, extras)
+        if paper:
+            extras = _with_paper(text, head, extras)
+        return replace(head, extras=extras)
     except ExpressionError:
         raise
     except MethodError as error:
@@ -120,7 +119,7 @@ def _item(text: str, piece: _Piece, *, first: bool) -> tuple[Component, bool]:
 
 
 def _unknown(name: str, first: bool, allowed: list[str]) -> str:
-    if first and name in part_names():
+    if first and name in part_names() and name not in method_names():
         return f"{name!r} is a part, not a method; add it to one, for example reinforce+{name}"
     if not first and name in method_names():
         return f"{name!r} is a method of its own and cannot be added with '+'; start the expression with it"
@@ -130,7 +129,7 @@ def _unknown(name: str, first: bool, allowed: list[str]) -> str:
 
 def _weight_names() -> list[str]:
     components = registry().components
-    return [name for name in method_names() if issubclass(components[name], WeightMethod)]
+    return [name for name, kind in components.items() if issubclass(kind, WeightMethod)]
 
 
 def _arguments(text: str, kind: type[Component], inner: _Piece) -> dict[str, object]:
@@ -168,13 +167,6 @@ def _value(text: str, key: str, value: _Piece, parameter: Parameter) -> object:
 def _signature(kind: type[Component]) -> str:
     described = [f"{name} ({parameter.legal})" for name, (_, parameter) in parameters(kind).items()]
     return "; ".join(described) or "no parameters"
-
-
-def _rebuild(method: Component, extras: tuple[Component, ...]) -> Method:
-    """The method with its parts attached."""
-    assert isinstance(method, Method)
-    values = {name: getattr(method, name) for name in parameters(type(method))}
-    return type(method)(**values, extras=extras)
 
 
 def _with_paper(text: str, method: Method, extras: tuple[Component, ...]) -> tuple[Component, ...]:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.clip import or_beyond, outside
+from vcpo_bench.methods.clip import differentiated, inside
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
@@ -17,7 +17,8 @@ class Gepo(RatioMethod):
     """Clip of p_i / E, p and q the length-normalised row probabilities, E the q-weighted mean of q (2508.17850).
 
     E = sum q^2 / sum q over the group. ``variant=plus`` uses the row's own q where the mean k3 of the row is below
-    ``near``; ``variant=expected`` divides by the q-weighted mean of p instead, with its gradient. ``scope=batch`` takes the whole batch as one group, as the authors' trainer does with its micro-batch.
+    ``near``; ``variant=expected`` divides by the q-weighted mean of p instead, with its gradient. ``scope=batch``
+    takes the whole batch as one group, as the authors' trainer does with its micro-batch.
     """
 
     name: ClassVar[str] = "gepo"
@@ -36,8 +37,25 @@ class Gepo(RatioMethod):
         raw = self._row_mean(ev, "current") - self._log_expectation(ev)
         raw = torch.where(ev.lengths > 0, raw, 0.0).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
-        clipped = or_beyond(outside(ratio, ev.advantage, 1 - self.low, 1 + self.high), raw.abs() > self.clamp)
-        return Terms(weight=ratio.expand(clipped.shape).masked_fill(clipped, 0.0), clipped=clipped)
+        keep = inside(ratio.expand_as(ev.advantage), ev.advantage, 1 - self.low, 1 + self.high)
+        terms = differentiated(ratio, keep, raw.abs() > self.clamp)
+        if self.variant != "expected":
+            return terms
+        assert terms.weight is not None
+        return Terms(score=self._through_expectation(ev, terms.weight), weight=terms.weight, clipped=terms.clipped)
+
+    def _through_expectation(self, ev: Evidence, weight: Tensor) -> Tensor:
+        """``[..., P, G, 1]`` own term minus the row's share of what moving E does to every row of the group."""
+        own = torch.where(ev.mask, ev.signal * weight, 0.0).sum(-1) / ev.lengths.clamp(min=1)
+        log_q = torch.where(ev.lengths > 0, self._row_mean(ev, self.anchor), -torch.inf)
+        joint = log_q + self._row_mean(ev, "current")
+        share = torch.exp(joint - torch.logsumexp(joint, self._axes, keepdim=True))
+        share = torch.where(torch.isfinite(share), share, 0.0)
+        return (own - share * own.sum(self._axes, keepdim=True)).unsqueeze(-1)
+
+    @property
+    def _axes(self) -> tuple[int, ...]:
+        return (-1,) if self.scope == "group" else (-2, -1)
 
     def _row_mean(self, ev: Evidence, policy: str) -> Tensor:
         field = {"current": "logp", "behavior": "behavior_logp", "proximal": "proximal_logp"}[policy]
@@ -47,10 +65,11 @@ class Gepo(RatioMethod):
         """``[..., P, G]`` log E, by log-sum-exp."""
         own = self._row_mean(ev, self.anchor)
         log_q = torch.where(ev.lengths > 0, own, -torch.inf)
-        axes = (-1,) if self.scope == "group" else (-2, -1)
-        expected = torch.logsumexp(2 * log_q, axes, keepdim=True) - torch.logsumexp(log_q, axes, keepdim=True)
-        if self.variant == "plain":
-            return expected.expand_as(own)
+        other = log_q if self.variant != "expected" else self._row_mean(ev, "current")
+        total = torch.logsumexp(log_q, self._axes, keepdim=True)
+        expected = (torch.logsumexp(log_q + other, self._axes, keepdim=True) - total).expand_as(own)
+        if self.variant != "plus":
+            return expected
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         k3 = torch.where(ev.mask, torch.exp(-logs) - 1 + logs, 0.0).sum(-1) / ev.lengths.clamp(min=1)
         return torch.where(k3 < self.near, own, expected)

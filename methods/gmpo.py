@@ -6,8 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.clip import or_beyond
+from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import within
+from vcpo_bench.methods.gspo import row_mean
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -38,23 +40,18 @@ class Gmpo(RatioMethod):
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         above = torch.where(ev.advantage > 0, self.high, torch.inf).to(logs.dtype)
         below = torch.where(ev.advantage < 0, -self.low, -torch.inf).to(logs.dtype)
-        clipped = (logs > above) | (logs < below)
-        inside = torch.minimum(torch.maximum(logs, below), above)
-        if not ev.full:
-            inside = torch.where(ev.mask, inside, 0.0)
-        lengths = ev.lengths.clamp(min=1)
-        geometric = (inside.sum(-1) / lengths).exp().unsqueeze(-1)
-        clipped = or_beyond(clipped, ev.beyond("current", self.anchor, self.clamp))
-        weight = (geometric * _row_weight(ev)).expand(clipped.shape).masked_fill(clipped, 0.0)
-        if ev.advantage.shape[-1] == 1:
-            return Terms(weight=weight, clipped=clipped, absorbs=True)
-        mean = torch.where(ev.mask, ev.advantage, 0.0).sum(-1) / lengths
-        return Terms(weight=weight, score=weight * mean.unsqueeze(-1), clipped=clipped, absorbs=True)
+        held = torch.minimum(torch.maximum(logs, below), above)
+        geometric = row_mean(ev, held).exp() * _row_weight(ev)
+        beyond = ev.beyond("current", self.anchor, self.clamp)
+        terms = differentiated(geometric, within(logs, below, above), beyond)
+        terms.absorbs = True
+        if ev.advantage.shape[-1] > 1 and terms.weight is not None:
+            terms.score = terms.weight * row_mean(ev, ev.advantage)
+        return terms
 
 
 def _row_weight(ev: Evidence) -> Tensor:
     """``[..., P, G, 1]`` geometric mean of the added weights over the row."""
     if ev.applied is None:
         return torch.ones_like(ev.lengths).unsqueeze(-1)
-    logs = torch.where(ev.mask, (ev.applied + 1e-10).log(), 0.0)
-    return (logs.sum(-1) / ev.lengths.clamp(min=1)).exp().unsqueeze(-1)
+    return row_mean(ev, (ev.applied + 1e-10).log()).exp()

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
+from torch import Tensor
 
-from vcpo_bench.methods.clip import or_beyond, outside
+from vcpo_bench.methods.clip import differentiated, inside
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.params import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +17,7 @@ class Gspo(RatioMethod):
 
     Every token of an unclipped row gets s times the mean of the row's advantages. The aggregation acts on the
     sequence loss; with seq-mean-token-mean it is the paper's. The logarithm of s is clamped, gradient 0 beyond.
+    ``average=on`` takes the row's mean advantage before clipping (AReaL); it matters for advantages per token only.
     """
 
     name: ClassVar[str] = "gspo"
@@ -31,15 +32,30 @@ class Gspo(RatioMethod):
     paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)"
     low: float = number(3e-4, minimum=0)
     high: float = number(4e-4, minimum=0)
+    average: str = choice("off", "on")
 
     def terms(self, ev: Evidence) -> Terms:
         """The row's ratio on every token."""
         raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
-        clipped = outside(ratio, ev.advantage, 1 - self.low, 1 + self.high)
-        clipped = or_beyond(clipped, raw.abs() > self.clamp)
-        weight = ratio.expand(clipped.shape).masked_fill(clipped, 0.0)
+        advantage, signal = self._advantages(ev)
+        keep = inside(ratio.expand_as(advantage), advantage, 1 - self.low, 1 + self.high)
+        terms = differentiated(ratio, keep, raw.abs() > self.clamp)
         if ev.signal.shape[-1] == 1:
-            return Terms(weight=weight, clipped=clipped)
-        total = torch.where(ev.mask, ev.signal * weight, 0.0).sum(-1) / ev.lengths.clamp(min=1)
-        return Terms(weight=weight, score=total.unsqueeze(-1), clipped=clipped)
+            return terms
+        assert terms.weight is not None
+        total = row_mean(ev, signal * terms.weight)
+        return Terms(weight=terms.weight, score=total, clipped=terms.clipped)
+
+    def _advantages(self, ev: Evidence) -> tuple[Tensor, Tensor]:
+        """The advantage that decides the clip, and the signal it multiplies."""
+        if self.average == "off" or ev.advantage.shape[-1] == 1:
+            return ev.advantage, ev.signal
+        mean = row_mean(ev, ev.advantage)
+        return mean, mean if ev.applied is None else mean * ev.applied
+
+
+def row_mean(ev: Evidence, value: Tensor) -> Tensor:
+    """``[..., P, G, 1]`` mean of a value per token over the tokens in play of the row."""
+    total = (value * ev.live).sum(-1, keepdim=True)
+    return total / ev.lengths.clamp(min=1).unsqueeze(-1)

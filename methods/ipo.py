@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -25,4 +26,4 @@ class Ipo(RatioMethod):
         ratio = ev.ratio("current", self.anchor, self.clamp)
         q = ev.token_field("behavior_logp" if self.anchor == "behavior" else "proximal_logp").exp()
         clipped = (ev.token_field("logp").exp() - q).abs() > self.eps
-        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+        return Terms(weight=gate(ratio, ~clipped), clipped=clipped)

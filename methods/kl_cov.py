@@ -7,6 +7,7 @@ import torch
 
 from vcpo_bench.methods.covariance import covariance, largest
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -33,5 +34,5 @@ class KlCov(RatioMethod):
         chosen = largest(covariance(ev), ev.mask, count)
         penalty = torch.where(chosen, -self.coef * ev.raw("current", self.anchor).sign(), 0.0)
         if beyond is not None:
-            ratio = ratio.masked_fill(beyond, 0.0)
+            ratio = gate(ratio, ~beyond)
         return Terms(weight=ratio, addend=penalty, clipped=beyond)

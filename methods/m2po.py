@@ -7,8 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.clip import or_beyond
+from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
+from vcpo_bench.methods.gates import within
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -17,8 +18,8 @@ from vcpo_bench.methods.params import number
 class M2po(RatioMethod):
     """Clip at 1 - max(1 - e^-tau, low) and 1 + max(e^tau - 1, high), tau solved per batch (M2PO 2510.01161).
 
-    tau is the bound on |log r| at which the mean of min(|log r|, tau)^2 over the tokens with A log r > 0 equals the
-    budget. The paper's final text masks instead of clipping: ``reinforce+m2-mask``.
+    tau is the largest |log r| of the tokens with A log r > 0 at which the mean of min(|log r|, tau)^2 over them stays
+    below the budget. The paper's final text masks instead of clipping: ``reinforce+m2-mask``.
     """
 
     name: ClassVar[str] = "m2po"
@@ -40,8 +41,7 @@ class M2po(RatioMethod):
         low = 1 - (-torch.expm1(-tau)).clamp(min=self.low)
         above = torch.where(ev.advantage > 0, high, math.inf).to(ratio.dtype)
         below = torch.where(ev.advantage < 0, low, -math.inf).to(ratio.dtype)
-        clipped = or_beyond((ratio > above) | (ratio < below), ev.beyond("current", self.anchor, self.clamp))
-        return Terms(weight=ratio.masked_fill(clipped, 0.0), clipped=clipped)
+        return differentiated(ratio, within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bound(self, ev: Evidence) -> Tensor:
         """``[..., 1, 1, 1]`` tau; inf when the budget is not exceeded."""
@@ -51,13 +51,11 @@ class M2po(RatioMethod):
         count = outward.sum(BATCH_AXES, keepdim=True).clamp(min=1)
         flat = squares.flatten(-3).sort(-1).values
         size = flat.shape[-1]
-        order = torch.arange(size, device=flat.device)
-        below = flat.cumsum(-1) - flat
+        rest = size - 1 - torch.arange(size, device=flat.device)
         target = self.budget * count.flatten(-3).to(flat.dtype)
-        tau_sq = (target - below) / (size - order)
-        fits = tau_sq <= flat
-        first = fits.to(torch.int8).argmax(-1, keepdim=True)
-        solved = tau_sq.gather(-1, first).clamp(min=0.0).sqrt()
-        within = flat.sum(-1, keepdim=True) <= target
-        tau = torch.where(within | ~fits.any(-1, keepdim=True), torch.inf, solved)
-        return tau.unsqueeze(-1).unsqueeze(-1)
+        reached = flat * rest + flat.cumsum(-1) >= target
+        first = reached.to(torch.int8).argmax(-1, keepdim=True)
+        last = flat.gather(-1, (first - 1).clamp(min=0)) - 1e-12
+        solved = torch.where(first > 0, last, 0.0).clamp(min=0.0).sqrt()
+        within = flat.sum(-1, keepdim=True) <= target + 1e-12
+        return torch.where(within, torch.inf, solved).unsqueeze(-1).unsqueeze(-1)

@@ -12,6 +12,7 @@ from vcpo_bench.methods.batch import Batch
 from vcpo_bench.methods.component import Component
 from vcpo_bench.methods.errors import MethodError, MissingEvidence
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
+from vcpo_bench.methods.gates import as_number, gate
 from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.aggregation import SeqMeanTokenMean
 from vcpo_bench.methods.parts.base import Admission, Aggregation, Baseline, Mask, Part, Regulariser, Step
@@ -30,7 +31,7 @@ class Terms:
     Attributes:
         weight: ``[..., P, G, 1|T]`` u, with clipped tokens already zero; the score is then signal x weight.
         score: ``[..., P, G, T]`` given instead of being signal x weight.
-        clipped: ``[..., P, G, 1|T]`` bool, tokens whose gradient the surrogate removed.
+        clipped: ``[..., P, G, 1|T]`` bool or zeros and ones, tokens whose gradient the surrogate removed.
         addend: ``[..., P, G, T]`` k, not multiplied by the advantage.
         absorbs: True when the weights added with ``+`` are already inside; they are then not multiplied again.
     """
@@ -155,6 +156,11 @@ class Method(Component):
         return (*self.admissions, *single, *self.weights, *self.masks, *self.regularisers)
 
     @property
+    def version(self) -> int:
+        """Its own revision, plus every later revision of a part in force."""
+        return self.revision + sum(part.revision - 1 for part in self._parts)
+
+    @property
     def needs(self) -> frozenset[str]:
         """Optional batch fields the method and its parts read; ``state`` when one keeps state."""
         return self.own_needs().union(*(part.needs for part in self._parts))
@@ -221,6 +227,10 @@ class Method(Component):
             ev.admit(admission.admit(ev))
         ev.row_log_ratio()
         ev.advantage = self._advantage(ev)
+        for part in self.regularisers:
+            penalty = part.penalty(ev)
+            if penalty is not None:
+                ev.advantage = ev.advantage - penalty
         return ev
 
     def _advantage(self, ev: Evidence) -> Tensor:
@@ -236,10 +246,10 @@ class Method(Component):
         for part in self.weights:
             extra = part.weight(ev)
             ev.applied = extra if ev.applied is None else ev.applied * extra
-        keep, rejected = self._mask(ev, tokens)
+        keep, factor, rejected = self._mask(ev, tokens)
         ev.signal = ev.advantage if ev.applied is None else ev.advantage * ev.applied
         terms = self.terms(ev)
-        coefficients, used = self._assemble(ev, terms, keep)
+        coefficients, used = self._assemble(ev, terms, keep, factor)
         metrics = {
             "share_clipped": _share(ev, terms.clipped, tokens),
             "share_masked": rejected,
@@ -249,61 +259,70 @@ class Method(Component):
         return Update(
             coefficients=coefficients,
             step_scale=scale,
-            entropy_coefficients=self._entropy(ev),
+            entropy_coefficients=self._entropy(ev, factor),
             state=ev.state,
             metrics=metrics,
         )
 
-    def _mask(self, ev: Evidence, tokens: Tensor) -> tuple[Tensor | None, Tensor]:
-        """Reject tokens; returns what to multiply the score with, and the share rejected."""
+    def _mask(self, ev: Evidence, tokens: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+        """Reject tokens; returns what to multiply the score with, N ``[..., P, G, 1]``, and the share rejected."""
         if not self.masks:
-            return None, torch.zeros_like(tokens)
+            return None, self._factor(ev), torch.zeros_like(tokens)
         keeps = [(mask, mask.keep(ev)) for mask in self.masks]
-        both = torch.ones_like(ev.mask)
+        both = ev.mask
         counted: Tensor | None = None
         for mask, keep in keeps:
             both = both & keep
             if mask.rejected == "counted":
                 counted = keep if counted is None else counted & keep
-        kept = (both & ev.mask).sum(BATCH_AXES)
+        kept = both.sum(BATCH_AXES)
         for mask, keep in keeps:
             if mask.rejected == "dropped":
                 ev.drop(keep)
-        return counted, 1 - kept / tokens.clamp(min=1)
+        factor = self._factor(ev)
+        for mask, keep in keeps:
+            if mask.rejected == "apart":
+                ev.drop(keep)
+        return counted, factor, 1 - kept / tokens.clamp(min=1)
 
-    def _assemble(self, ev: Evidence, terms: Terms, keep: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _factor(self, ev: Evidence) -> Tensor:
+        return self.aggregation_part.factor(ev).unsqueeze(-1)
+
+    def _assemble(self, ev: Evidence, terms: Terms, keep: Tensor | None, factor: Tensor) -> tuple[Tensor, Tensor]:
         """C = N (A W u keep + k), zero at masked tokens, and the effective sample size of W u keep."""
-        factor = self.aggregation_part.factor(ev).unsqueeze(-1)
-        weight = terms.weight
         applied, signal = (None, ev.advantage) if terms.absorbs else (ev.applied, ev.signal)
-        if weight is not None and keep is not None:
-            weight = torch.where(keep, weight, 0.0)
-        if weight is not None and applied is not None:
-            used = _used(ev, weight * applied)
+        weight = terms.weight if terms.weight is not None else applied
+        used = torch.full_like(ev.tokens, torch.nan)
+        score = terms.score
+        if weight is not None:
+            weight = _masked(ev, weight, keep)
+            used = _used(ev, weight, applied if terms.weight is not None else None)
+        if score is not None:
+            total = _masked(ev, score, keep) * factor
+        elif terms.weight is not None and weight is not None:
+            total = weight.mul_(signal * factor)
         else:
-            used = _used(ev, weight if weight is not None else applied)
-        if terms.score is not None:
-            score = terms.score if keep is None else torch.where(keep, terms.score, 0.0)
-            total = score * factor
-        elif weight is not None:
-            total = weight * (signal * factor)
-        else:
-            total = signal * factor if keep is None else torch.where(keep, signal * factor, 0.0)
-        addends = [terms.addend, *(part.addend(ev) for part in self.regularisers)]
-        for addend in addends:
+            total = _masked(ev, signal * factor, keep)
+        own = terms.addend
+        if own is not None and applied is not None:
+            own = own * applied
+        for addend in (own, *(part.addend(ev) for part in self.regularisers)):
             if addend is not None:
-                total = total + addend * factor
-        coefficients = total.expand(ev.mask.shape)
-        if not ev.full or total.shape != ev.mask.shape:
-            coefficients = torch.where(ev.mask, coefficients, 0.0)
-        return coefficients, used
+                total = total + _masked(ev, addend, None) * factor
+        return total, used
 
-    def _entropy(self, ev: Evidence) -> Tensor | None:
+    def _entropy(self, ev: Evidence, factor: Tensor) -> Tensor | None:
         bonuses = [value for part in self.regularisers if (value := part.entropy(ev)) is not None]
         if not bonuses:
             return None
-        factor = self.aggregation_part.factor(ev).unsqueeze(-1)
         return torch.where(ev.mask, sum(bonuses[1:], bonuses[0]) * factor, 0.0)
+
+
+def _masked(ev: Evidence, value: Tensor, keep: Tensor | None) -> Tensor:
+    """``[..., P, G, T]`` a new tensor: the value where a token is in play and kept, exactly 0 elsewhere."""
+    if keep is not None:
+        value = gate(value, keep)
+    return gate(value, ev.live)
 
 
 def _share(ev: Evidence, clipped: Tensor | None, tokens: Tensor) -> Tensor:
@@ -313,17 +332,13 @@ def _share(ev: Evidence, clipped: Tensor | None, tokens: Tensor) -> Tensor:
     if clipped.shape[-1] == 1:
         count = (clipped.squeeze(-1) * ev.lengths).sum((-2, -1))
     else:
-        count = (clipped & ev.mask).sum(BATCH_AXES)
+        count = (as_number(clipped, tokens.dtype) * ev.live).sum(BATCH_AXES)
     return count / tokens.clamp(min=1)
 
 
-def _used(ev: Evidence, weight: Tensor | None) -> Tensor:
-    """Leading shape: effective sample size of the row means of the applied weights; NaN without weights."""
-    if weight is None:
-        return torch.full_like(ev.tokens, torch.nan)
-    if weight.shape[-1] == 1:
-        return ess_ratio(weight.squeeze(-1).expand(ev.rows.shape), ev.rows)
-    total = weight if ev.full else torch.where(ev.mask, weight, 0.0)
+def _used(ev: Evidence, weight: Tensor, extra: Tensor | None) -> Tensor:
+    """Leading shape: effective sample size of the row means of the applied weights."""
+    total = weight if extra is None else weight * extra
     return ess_ratio(total.sum(-1) / ev.lengths.clamp(min=1), ev.rows)
 
 

@@ -6,9 +6,11 @@ from typing import ClassVar
 from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import Terms
 from vcpo_bench.methods.params import number
-from vcpo_bench.methods.tis import Tis, log_of
+from vcpo_bench.methods.parts.masks import log_of
+from vcpo_bench.methods.tis import Tis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +27,7 @@ class Mis(Tis):
     def _split(self, ev: Evidence) -> tuple[Tensor, Tensor]:
         log_weight = self.log_weight(ev)
         outside = (log_weight < log_of(self.low)) | (log_weight > log_of(self.cap))
-        return self.normalized(ev, log_weight.exp().masked_fill(outside, 0.0)), outside
+        return self.normalized(ev, gate(log_weight.exp(), ~outside)), outside
 
     def weight(self, ev: Evidence) -> Tensor:
         """Zero outside the band."""

@@ -16,7 +16,7 @@ from vcpo_bench.methods.params import number
 class Psis(WeightMethod):
     """c = A n w~, w~ the smoothed and self-normalised sequence weights of the n rows (PSIS 1507.02646).
 
-    The largest M = ceil(min(0.2 n, 3 sqrt(n / r_eff))) weights become the order statistics of a generalised Pareto
+    The largest M = floor(min(0.2 n, 3 sqrt(n / r_eff))) weights become the order statistics of a generalised Pareto
     distribution fitted to them, and none exceeds the largest raw one. Its shape k-hat above 0.7 says that the
     estimate is not to be trusted.
     """
@@ -47,21 +47,17 @@ def pareto_smooth(log_weight: Tensor, r_eff: float = 1.0) -> tuple[Tensor, float
     """
     count = len(log_weight)
     shifted = log_weight - log_weight.max()
-    tail = math.ceil(min(0.2 * count, 3 * math.sqrt(count / r_eff)))
-    shape = math.inf
-    if tail >= 5:
-        order = shifted.argsort()
-        cutoff = float(shifted[order[-tail - 1]])
-        floor = max(cutoff, math.log(torch.finfo(shifted.dtype).tiny))
-        inside = order[shifted[order] > floor]
-        if len(inside) >= 5 and float(shifted[inside[-1]] - shifted[inside[0]]) > 0:
-            excess = shifted[inside].exp() - math.exp(floor)
-            shape, scale = fit_pareto(excess)
-            if math.isfinite(shape):
-                ranks = (torch.arange(len(inside), dtype=shifted.dtype, device=shifted.device) + 0.5) / len(inside)
-                quantiles = _pareto_quantile(ranks, shape, scale) + math.exp(floor)
-                shifted = shifted.clone()
-                shifted[inside] = quantiles.log().clamp(max=0.0)
+    tail = int(min(0.2 * count, 3 * math.sqrt(count / r_eff)))
+    order = shifted.argsort()
+    largest = order[count - tail :]
+    if tail < 5 or float(shifted[largest[-1]] - shifted[largest[0]]) <= 0:
+        return shifted - shifted.logsumexp(0), math.inf
+    cutoff = shifted[order[count - tail - 1]].exp()
+    shape, scale = fit_pareto(shifted[largest].exp() - cutoff)
+    if math.isfinite(shape) and scale > 0:
+        ranks = (torch.arange(tail, dtype=shifted.dtype, device=shifted.device) + 0.5) / tail
+        shifted = shifted.clone()
+        shifted[largest] = (_pareto_quantile(ranks, shape, scale) + cutoff).log().clamp(max=0.0)
     return shifted - shifted.logsumexp(0), shape
 
 
@@ -74,6 +70,8 @@ def fit_pareto(excess: Tensor) -> tuple[float, float]:
     points = 30 + int(math.sqrt(count))
     grid = torch.arange(1, points + 1, dtype=excess.dtype, device=excess.device)
     quartile = excess[int(count / 4 + 0.5) - 1]
+    if not bool(quartile > excess[0]):
+        return math.inf, 0.0
     theta = (1 - (points / (grid - 0.5)).sqrt()) / (3 * quartile) + 1 / excess[-1]
     shapes = torch.log1p(-theta[:, None] * excess).mean(-1)
     profile = count * ((-theta / shapes).log() - shapes - 1)

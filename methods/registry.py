@@ -130,8 +130,12 @@ def load_plugin(path: str | Path) -> list[str]:
 
 
 def method_names() -> list[str]:
-    """Names of all methods, in alphabetical order."""
-    return [name for name in registry().names() if issubclass(registry().components[name], Method)]
+    """Names of all methods, in alphabetical order: what an expression may start with.
+
+    Parts that make a stabilizer of their own (``opsm`` for ``clip+opsm``) are among them.
+    """
+    known = registry().components
+    return [name for name in registry().names() if issubclass(known[name], Method) or known[name].host]
 
 
 def part_names() -> list[str]:

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.gates import gate
+from vcpo_bench.methods.gspo import row_mean
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
 
@@ -14,7 +17,8 @@ from vcpo_bench.methods.params import choice, number
 class Sapo(RatioMethod):
     """c = A 4 sigma (1 - sigma) r, sigma = sigmoid(tau (r - 1)): a gate that never closes (SAPO 2511.20347).
 
-    ``level=sequence`` puts the length-normalised sequence ratio in place of r, as AReaL offers.
+    ``level=sequence`` puts the length-normalised sequence ratio in place of r and the row's mean advantage in place
+    of A, as AReaL offers.
     """
 
     name: ClassVar[str] = "sapo"
@@ -36,12 +40,15 @@ class Sapo(RatioMethod):
         if self.level == "token":
             ratio = ev.ratio("current", self.anchor, self.clamp)
             beyond = ev.beyond("current", self.anchor, self.clamp)
-        else:
-            raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
-            ratio, beyond = raw.clamp(-self.clamp, self.clamp).exp(), raw.abs() > self.clamp
-        tau = torch.where(ev.advantage > 0, self.tau_pos, self.tau_neg).to(ratio.dtype)
-        gate = torch.sigmoid(tau * (ratio - 1))
-        weight = gate * (1 - gate) * ratio * 4
-        if beyond is not None:
-            weight = weight.masked_fill(beyond, 0.0)
-        return Terms(weight=weight, clipped=beyond)
+            return Terms(weight=self._soft(ratio, ev.advantage, beyond), clipped=beyond)
+        raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
+        mean = row_mean(ev, ev.advantage)
+        weight = self._soft(raw.clamp(-self.clamp, self.clamp).exp(), mean, raw.abs() > self.clamp)
+        applied = torch.ones_like(weight) if ev.applied is None else ev.applied
+        return Terms(weight=weight, score=weight * mean * row_mean(ev, applied))
+
+    def _soft(self, ratio: Tensor, advantage: Tensor, beyond: Tensor | None) -> Tensor:
+        tau = torch.where(advantage > 0, self.tau_pos, self.tau_neg).to(ratio.dtype)
+        soft = torch.sigmoid(tau * (ratio - 1))
+        weight = soft * (1 - soft) * ratio * 4
+        return weight if beyond is None else gate(weight, ~beyond)

@@ -1,6 +1,5 @@
 """Truncated importance sampling of whole sequences."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,12 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
 from vcpo_bench.methods.method import WeightMethod
 from vcpo_bench.methods.params import choice, flag, number
-from vcpo_bench.methods.parts.masks import segment_mean
-
-
-def log_of(bound: float) -> float:
-    """Logarithm of a bound on a weight, -inf for 0."""
-    return math.log(bound) if bound > 0 else -math.inf
+from vcpo_bench.methods.parts.masks import log_of, segment_mean
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,6 @@ class TwoSided(Clip):
     differences: ClassVar[tuple[str, ...]] = ("TRL: off unless delta is set",)
     delta: float = number(4.0, minimum=1)
 
-    def clipped(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+    def inside(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """The bounds of PPO and the ceiling."""
-        return super().clipped(ratio, advantage) | (ratio > self.delta)
+        return super().inside(ratio, advantage).mul_(ratio.clone().le_(self.delta))

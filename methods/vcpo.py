@@ -39,7 +39,7 @@ class Vcpo(RatioMethod):
     cap: float = number(8.0, minimum=0)
     baseline: str = choice("opob", "group")
     ess: str = choice("sqrt", "linear", "off")
-    base: float = number(1.0, minimum=1e-8)
+    base: float | str = number(1.0, minimum=1e-8, words=("measured",))
     variant: str = choice("paper", "released")
 
     def own_baseline(self) -> Baseline:

@@ -20,7 +20,8 @@ class Vespo(RatioMethod):
 
     phi(1) = 1. Rows with A >= 0 use (k_pos, lam_pos), rows with A < 0 (k_neg, lam_neg). Token log-ratios and their
     sum are clamped, and log w is at least log 1e-8, as in the authors' code. Each token is judged by its own
-    advantage, also where the first token of the row is masked (the authors read column 0).
+    advantage, also where the first token of the row is masked (the authors read column 0). Weights added with ``+``
+    multiply w token by token instead of c.
     """
 
     name: ClassVar[str] = "vespo"
@@ -39,12 +40,19 @@ class Vespo(RatioMethod):
     lam_neg: float = number(2.0, minimum=0)
 
     def terms(self, ev: Evidence) -> Terms:
-        """Phi by the sign of the advantage."""
-        tokens = ev.log_ratio("current", self.anchor, self.clamp)
-        row = tokens.sum(-1, keepdim=True).clamp(-self.clamp, self.clamp)
-        log_w = row.clamp(min=_LOG_FLOOR)
+        """The gate, by the sign of the advantage."""
+        total = ev.log_ratio("current", self.anchor, self.clamp).sum(-1, keepdim=True)
+        if ev.applied is not None:
+            total = total + self._log_applied(ev)
+        log_w = total.clamp(-self.clamp, self.clamp).clamp(min=_LOG_FLOOR)
         positive, negative = self._phi(log_w, self.k_pos, self.lam_pos), self._phi(log_w, self.k_neg, self.lam_neg)
-        return Terms(weight=torch.where(ev.advantage >= 0, positive, negative))
+        return Terms(weight=torch.where(ev.advantage >= 0, positive, negative), absorbs=True)
+
+    def _log_applied(self, ev: Evidence) -> Tensor:
+        """``[..., P, G, 1]`` logarithm of the added weights over the row: they enter w, not c."""
+        assert ev.applied is not None
+        logs = ev.applied.clamp(min=1e-8).log().clamp(-self.clamp, self.clamp)
+        return torch.where(ev.mask, logs, 0.0).sum(-1, keepdim=True)
 
     @staticmethod
     def _phi(log_w: Tensor, k: float, lam: float) -> Tensor:

@@ -58,9 +58,13 @@ class Prose:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that is still to be drawn; drawing may find that there is nothing to draw."""
+    """A figure that is still to be drawn; drawing may find that there is nothing to draw.
+
+    ``wide``: in a paper with two columns it needs both.
+    """
 
     draw: DrawPlot
+    wide: bool = False
 
 
 Block = Table | Prose | Picture

@@ -15,12 +15,11 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from vcpo_bench.analysis.results import load
 from vcpo_bench.reports.document import Document, Picture, Prose, Table
 from vcpo_bench.reports.plots.core import Array, Plot, Sheet
 from vcpo_bench.reports.report import build
-from vcpo_bench.reports.sections.cells import cell_pages, spark_svg
-from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.sections.cells import CellPage, cell_pages, spark_svg
+from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.style import drawing, look
 from vcpo_bench.reports.svg import inline, swatch, to_svg
 
@@ -53,13 +52,17 @@ def write_page(results_folder: str | Path | Iterable[str | Path], out_html: str 
         UsageError: no folder holds a cell, or they ran under different versions of the rules.
     """
     target = Path(out_html)
-    target.write_text(render(Study(load(results_folder, include_partial=partial))), encoding="utf-8")
+    target.write_text(render(open_study(results_folder, partial)), encoding="utf-8")
     return target
 
 
-def render(study: Study) -> str:
-    """The page of a study."""
-    document = build(study)
+def render(study: Study, reload_seconds: int = 0) -> str:
+    """The page of a study; with ``reload_seconds`` it loads itself again at that pace."""
+    return render_document(build(study), cell_pages(study), reload_seconds)
+
+
+def render_document(document: Document, cells: list[CellPage], reload_seconds: int = 0) -> str:
+    """A document as a page, with a page per cell at its end if there are any."""
     # Undefined names are errors and every string is escaped; only SVG and data made here are trusted.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.tests |= {"table": _is(Table), "prose": _is(Prose), "figure": _is(Figure)}
@@ -68,7 +71,8 @@ def render(study: Study) -> str:
     return environment.from_string(_resource("page.html.j2")).render(
         document=document,
         sections=_drawn(document),
-        cells=cell_pages(study),
+        cells=cells,
+        reload_seconds=reload_seconds,
         style=Markup(_resource("page.css")),
         script=Markup(script),
         script_hash=digest,

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import typst
 
-from vcpo_bench.analysis.results import load
 from vcpo_bench.reports.document import Block, Picture, Prose, Section, Table
 from vcpo_bench.reports.plots.core import Sheet
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.sections.appendix import all_cells
-from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.style import drawing
 from vcpo_bench.reports.svg import to_svg
 
@@ -40,7 +39,7 @@ def write_pdf(results_folder: str | Path | Iterable[str | Path], out_pdf: str | 
         UsageError: no folder holds a cell, or they ran under different versions of the rules.
     """
     target = Path(out_pdf)
-    target.write_bytes(typeset(Study(load(results_folder, include_partial=partial))))
+    target.write_bytes(typeset(open_study(results_folder, partial)))
     return target
 
 

@@ -12,7 +12,10 @@ from vcpo_bench.reports.plots.failure import at_onset, survival
 from vcpo_bench.reports.plots.heat import ess_map, stability_map
 from vcpo_bench.reports.plots.lags import realised_lag, reward_against_lag
 from vcpo_bench.reports.plots.phases import phases
+from vcpo_bench.reports.plots.profiles import profiles
 from vcpo_bench.reports.plots.trajectories import QUANTITIES, Quantity, trajectories
+from vcpo_bench.reports.sections.compared import compared
+from vcpo_bench.reports.sections.judged import statements
 from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
 from vcpo_bench.reports.sections.scores import scoreboard
 from vcpo_bench.reports.sections.verdict import verdict
@@ -28,19 +31,20 @@ def build(study: Study) -> Document:
     sections = [
         Section("verdict", "Verdict", [*verdict(study, ledger)]),
         Section("scoreboard", "Scoreboard", [scoreboard(study, ledger)]),
+        Section("ranking", "At the best learning rate", _ranking(study, ledger)),
         Section("reward-lag", "Reward against lag", _scenes(study, reward_against_lag)),
         Section("learning-curves", "Learning curves", _curves(study, "reward-steps")),
         Section("ess", "ESS and collapse", [*_scenes(study, ess_map), Picture(partial(at_onset, study))]),
-        Section("ess-curves", "Effective sample size", _curves(study, "ess-steps")),
-        Section("gradients", "Gradient norms", _curves(study, "grad-norm-steps")),
-        Section("weights", "Weight tails", _curves(study, "log-weight-steps")),
-        Section("survival", "Survival", [Picture(partial(survival, study))]),
-        Section("stability", "Stability by lag and learning rate", _scenes(study, stability_map)),
+        Section("ess-curves", "Effective sample size", _weights(study, ledger)),
+        Section("gradients", "Gradient norms", _gradients(study, ledger)),
+        Section("survival", "Survival", [Picture(partial(survival, study), wide=True)]),
+        Section("stability", "Stability by lag and learning rate", _stability(study, ledger)),
         Section(
             "divergence", "Divergence and step size", _curves(study, "kl-steps", "entropy-steps", "step-scale-steps")
         ),
-        Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study))]),
-        Section("time", "Time", [Picture(partial(phases, study))]),
+        Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study), wide=True)]),
+        Section("time", "Time to target and cost", _time(study, ledger)),
+        Section("ablation", "Which part does the work", [*compared(study, ledger, "ablation", "step_controls")]),
         Section("failures", "Failures", [*failures(study)]),
         Section("protocol", "Protocol and environment", [protocol(study), provenance(study)]),
         Section("threats", "Threats to validity", [threats(study)]),
@@ -49,9 +53,34 @@ def build(study: Study) -> Document:
     return Document(title, sections, ledger)
 
 
-def _scenes(study: Study, draw: _Scene) -> list[Block]:
+def _ranking(study: Study, ledger: Ledger) -> list[Block]:
+    return [
+        *compared(study, ledger, "ranking"),
+        Picture(partial(profiles, study)),
+        *compared(study, ledger, "pairs", "choices"),
+    ]
+
+
+def _weights(study: Study, ledger: Ledger) -> list[Block]:
+    text = statements(study, ledger, "weights", study.weights.text)
+    return [text, *_curves(study, "ess-steps", "log-weight-steps")]
+
+
+def _gradients(study: Study, ledger: Ledger) -> list[Block]:
+    return [statements(study, ledger, "gradients", study.gradients.text), *_curves(study, "grad-norm-steps")]
+
+
+def _stability(study: Study, ledger: Ledger) -> list[Block]:
+    return [*_scenes(study, stability_map, wide=True), *compared(study, ledger, "stable_rates", "frontier")]
+
+
+def _time(study: Study, ledger: Ledger) -> list[Block]:
+    return [*compared(study, ledger, "targets"), Picture(partial(phases, study)), *compared(study, ledger, "cost")]
+
+
+def _scenes(study: Study, draw: _Scene, wide: bool = False) -> list[Block]:
     """A picture of each task and regime."""
-    return [Picture(partial(_on_sheet, draw, study, task, regime)) for task, regime in study.scenes()]
+    return [Picture(partial(_on_sheet, draw, study, task, regime), wide) for task, regime in study.scenes()]
 
 
 def _on_sheet(draw: _Scene, study: Study, task: str, regime: str, sheet: Sheet) -> Plot | None:
@@ -65,5 +94,5 @@ def _trajectories(quantity: Quantity, study: Study, sheet: Sheet, task: str, reg
 def _curves(study: Study, *names: str) -> list[Block]:
     blocks: list[Block] = []
     for name in names:
-        blocks += _scenes(study, partial(_trajectories, _QUANTITY[name]))
+        blocks += _scenes(study, partial(_trajectories, _QUANTITY[name]), wide=True)
     return blocks

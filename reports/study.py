@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.collapse_report import analyze_collapse
+from vcpo_bench.analysis.compare import analyze_compare
 from vcpo_bench.analysis.events import events
-from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.findings import Findings
+from vcpo_bench.analysis.gradients import analyze_gradients
+from vcpo_bench.analysis.results import Results, load
 from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard
+from vcpo_bench.analysis.weights import analyze_weights
+from vcpo_bench.errors import UsageError
 
 Series = NDArray[np.float64]
 _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
@@ -47,6 +54,26 @@ class Study:
     def board(self) -> pd.DataFrame:
         """``analysis.scoreboard.scoreboard``: one row per task, method, regime, lag and learning rate."""
         return scoreboard(self.results)
+
+    @cached_property
+    def comparison(self) -> Findings:
+        """``analysis.compare``: which method wins at which lag, at its best learning rate."""
+        return analyze_compare(self.results)
+
+    @cached_property
+    def losses(self) -> Findings:
+        """``analysis.collapse_report``: which runs were lost, when, and how sure that is."""
+        return analyze_collapse(self.results)
+
+    @cached_property
+    def weights(self) -> Findings:
+        """``analysis.weights``: how much of the sample counts, and what KL says about it already."""
+        return analyze_weights(self.results)
+
+    @cached_property
+    def gradients(self) -> Findings:
+        """``analysis.gradients``: norms, contributions and directions of the gradients."""
+        return analyze_gradients(self.results)
 
     @cached_property
     def methods(self) -> list[str]:
@@ -89,6 +116,24 @@ class Study:
     def evals(self) -> dict[str, pd.DataFrame]:
         """Key of a cell to its rows of the evals table, in order of ``step``; cells without rows are absent."""
         return _by_key(self.results.evals)
+
+
+def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False) -> Study:
+    """Read one results folder, or several that are pooled.
+
+    Args:
+        folders: what ``vcpo-bench run`` wrote.
+        partial: also read cells that are still running.
+
+    Raises:
+        UsageError: no folder holds a cell, or their cells ran under different versions of the rules.
+    """
+    results = load(folders, include_partial=partial)
+    versions = sorted({str(version) for version in results.cells["rules_version"].dropna()})
+    if len(versions) > 1:
+        names = " and ".join(versions)
+        raise UsageError(f"cells ran under rules versions {names}, which cannot be compared: report them one by one")
+    return Study(results)
 
 
 def _setting(row: tuple[Any, ...]) -> Setting:

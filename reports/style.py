@@ -61,6 +61,12 @@ SURVIVORS = "runs that survived"
 """Name of the reference line that is drawn beside the methods where failed runs are compared with the others."""
 
 
+LAG_LOOKS: tuple[Look, ...] = tuple(
+    Look(color, DASHES[place % len(DASHES)], MARKERS[place]) for place, color in enumerate((INK, *OKABE_ITO.values()))
+)
+"""Looks of lags, where lines are lags and not methods."""
+
+
 def look(method: str) -> Look:
     """The look of a canonical method expression.
 

@@ -42,6 +42,7 @@ class Use:
         shape: the axes that count rows and positions.
         edge: the place in the autograd graph where the gradient of what it returned arrives.
         behind: the places in the graph where what it read came from; empty if nothing trainable comes before it.
+        output: which of the layer's results this is.
         gradient: what arrived; None until then.
         path: if the gradient is caught further on, the nodes from there back to what the layer returned.
     """
@@ -51,6 +52,7 @@ class Use:
     shape: torch.Size
     edge: GradientEdge
     behind: tuple[Node, ...]
+    output: int = 0
     gradient: Tensor | None = None
     path: tuple[Node, ...] = ()
 
@@ -66,13 +68,10 @@ class Recorder:
         self.uses: list[Use] = []
         self._recording = False
         self._replay: Callable[[Use], None] | None = None
+        self._layers = layers
+        self._replays_seen = False
         self._handles = [
-            handle
-            for layer in layers
-            for handle in (
-                layer.module.register_forward_hook(partial(self._note, layer), with_kwargs=True),
-                layer.module.register_forward_pre_hook(partial(self._note_replay, layer), with_kwargs=True),
-            )
+            layer.module.register_forward_hook(partial(self._note, layer), with_kwargs=True) for layer in layers
         ]
 
     def remove(self) -> None:
@@ -115,19 +114,33 @@ class Recorder:
         self, layer: Layer, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> None:
         if not self._recording:
+            if self._replay is not None and not self._replays_seen:
+                self._expect_replays()
             return
         if not torch.is_grad_enabled():
             raise InexactError(
                 f"layer {layer.name!r} ran without a gradient while recording: call the model outside torch.no_grad(), "
                 "and checkpoint with use_reentrant=False"
             )
-        behind = tuple(node for node in map(_node, pytree.tree_leaves((args, kwargs))) if node is not None)
-        for index, leaf in enumerate(pytree.tree_leaves(output)):
+        behind = tuple(
+            get_gradient_edge(leaf).node
+            for leaf in _leaves((*args, *kwargs.values()))
+            if isinstance(leaf, Tensor) and leaf.requires_grad
+        )
+        for index, leaf in enumerate(_leaves(output)):
             if isinstance(leaf, Tensor) and leaf.requires_grad:
                 inputs = layer.rule.read(args, kwargs, index)
                 shape = layer.rule.shape(inputs, leaf)
                 kept = None if layer.replayed else inputs
-                self.uses.append(Use(layer, kept, shape, get_gradient_edge(leaf), behind))
+                self.uses.append(Use(layer, kept, shape, get_gradient_edge(leaf), behind, index))
+
+    def _expect_replays(self) -> None:
+        """A layer ran during a backward: from the next batch on, inputs that a replay brings again are not kept."""
+        self._replays_seen = True
+        self._handles += [
+            layer.module.register_forward_pre_hook(partial(self._note_replay, layer), with_kwargs=True)
+            for layer in self._layers
+        ]
 
     def _note_replay(self, layer: Layer, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self._replay is None:
@@ -136,13 +149,17 @@ class Recorder:
         layer.replayed = len(uses) == 1  # which replay belongs to which of several uses is unknown: keep their inputs
         for use in uses:
             if use.inputs is None:
-                use.inputs = layer.rule.read(args, kwargs, 0)
+                use.inputs = layer.rule.read(args, kwargs, use.output)
                 self._replay(use)
 
 
-def _node(leaf: Any) -> Node | None:
-    """Where a tensor that needs a gradient came from."""
-    return get_gradient_edge(leaf).node if isinstance(leaf, Tensor) and leaf.requires_grad else None
+def _leaves(tree: Any) -> Sequence[Any]:
+    """Everything in nested tuples, lists and dicts."""
+    if isinstance(tree, Tensor):
+        return (tree,)
+    if isinstance(tree, tuple) and all(isinstance(leaf, Tensor) for leaf in tree):
+        return tree
+    return pytree.tree_leaves(tree)
 
 
 def backward(

@@ -64,6 +64,8 @@ class EmbeddingRule(Rule):
 
 
 def scatter(keys: Tensor, values: Tensor, count: int) -> Tensor:
-    """Sum values [..., d] with equal keys [...] in 0..count-1: [count, d]."""
+    """Sum values [..., d] with equal keys [...] in 0..count-1: [count, d]; always in the same order."""
+    if values.device.type == "cpu":
+        return values.new_zeros(count, values.shape[-1]).index_add_(0, keys.flatten(), values.flatten(0, -2))
     sums: Tensor = torch.ops.aten.embedding_dense_backward(values, keys, count, -1, False)
     return sums

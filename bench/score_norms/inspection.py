@@ -12,7 +12,7 @@ from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
 from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.fallback import FallbackRule
 from vcpo_bench.bench.score_norms.linear import LinearRule
-from vcpo_bench.bench.score_norms.normalization import GainRule, layer_norm, rms_norm_rule
+from vcpo_bench.bench.score_norms.normalization import GainRule, gain_rule, layer_norm
 from vcpo_bench.bench.score_norms.rules import Rule
 
 WHOLE = (nn.MultiheadAttention, nn.RNNBase)  # they use the weights of layers inside them without calling those
@@ -104,7 +104,7 @@ def rule_for(module: nn.Module) -> Rule | None:
         )
     if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # of transformers, used by GPT-2
         return LinearRule(trainable(module.weight), trainable(module.bias), transposed=True)
-    return rms_norm_rule(module)
+    return gain_rule(module)
 
 
 def trainable(parameter: Tensor | nn.Module | None) -> nn.Parameter | None:

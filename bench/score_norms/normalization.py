@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from vcpo_bench.bench.score_norms.rules import Rule, working
 
@@ -28,7 +29,7 @@ class GainRule(Rule):
     def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
         """See `Rule.per_row`."""
         b = working(b)
-        gradients = [(self.normalise(working(a)) * b).sum(1)] if self.has_gain else []
+        gradients = [(self.normalise(a) * b).sum(1)] if self.has_gain else []
         return [*gradients, b.sum(1)] if self.has_bias else gradients
 
     def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
@@ -38,41 +39,50 @@ class GainRule(Rule):
 
 def layer_norm(layer: nn.LayerNorm) -> Callable[[Tensor], Tensor]:
     """A LayerNorm over the last axis without its gain and bias."""
-    return lambda a: F.layer_norm(a, layer.normalized_shape, eps=layer.eps)
-
-
-def rms_norm_rule(layer: nn.Module) -> GainRule | None:
-    """The rule of a root-mean-square norm of any library, recognised by what it does rather than by its name.
-
-    torch's, Llama's, Qwen's and T5's multiply with the weight, Gemma's with one plus the weight: the gradient is the
-    same.
-
-    Args:
-        layer: owns one vector `weight` and stores its epsilon as `eps` or `variance_epsilon`.
-
-    Returns:
-        The rule, or None if the layer does something else to a random input.
-    """
-    weight = getattr(layer, "weight", None)
-    if not isinstance(weight, nn.Parameter) or weight.ndim != 1 or len(list(layer.parameters())) != 1:
-        return None
-    eps = getattr(layer, "variance_epsilon", getattr(layer, "eps", None))
 
     def normalise(a: Tensor) -> Tensor:
-        floor = torch.finfo(a.dtype).eps if eps is None else eps
-        return a * torch.rsqrt(a.square().mean(-1, keepdim=True) + floor)
+        a = working(a)
+        one, zero = torch.ones_like(a[0, 0]), torch.zeros_like(a[0, 0])  # on a CPU it is faster with them than without
+        return F.layer_norm(a, layer.normalized_shape, one, zero, layer.eps)
 
+    return normalise
+
+
+def gain_rule(layer: nn.Module) -> GainRule | None:
+    """The rule of any layer that multiplies with its one vector: the root-mean-square norms of all libraries.
+
+    It is recognised by what it does to random numbers rather than by its name: its result must be (weight + constant)
+    times something that does not depend on the weight. Llama's, Qwen's and T5's norms have the constant 0, Gemma's 1.
+    That something, including its rounding, is then what the layer returns with another weight.
+
+    Args:
+        layer: any.
+
+    Returns:
+        The rule, or None if the layer does something else.
+    """
+    found = list(layer.named_parameters())
+    if len(found) != 1 or found[0][1].ndim != 1:
+        return None
+    name, weight = found[0]
+
+    def run(value: Tensor, x: Tensor) -> Tensor:
+        result: Tensor = functional_call(layer, {name: value}, (x,))
+        return result
+
+    generator = torch.Generator().manual_seed(0)
+    x, first, second = (torch.randn(3, len(weight), generator=generator).to(weight) for _ in range(3))
+    zero, one = torch.zeros_like(weight), torch.ones_like(weight)
     with torch.no_grad():
-        generator = torch.Generator().manual_seed(0)
-        probe = torch.randn(2, 3, len(weight), generator=generator).mul_(0.01).to(weight)
         try:
-            found = layer(probe)
-        except (RuntimeError, TypeError, ValueError):  # it takes other arguments, so it is something else
+            offset, unit = run(zero, x), run(one, x)
+            linear = [(run(value, x), offset + value * (unit - offset)) for value in (*first, *second)]
+        except (RuntimeError, TypeError, ValueError, AttributeError):  # it takes or returns something else
             return None
-        expected = normalise(working(probe))
-        tolerance = 1e-2 if weight.dtype in (torch.bfloat16, torch.float16) else 1e-4
-        gains = (working(weight), 1 + working(weight))
-        is_known = isinstance(found, Tensor) and any(
-            torch.allclose(working(found), gain * expected, rtol=tolerance, atol=tolerance) for gain in gains
-        )
-    return GainRule(weight, None, normalise) if is_known else None
+        tolerance = 100 * max(torch.finfo(weight.dtype).eps, torch.finfo(torch.float32).eps)
+        if not all(torch.allclose(got, wanted, rtol=tolerance, atol=tolerance) for got, wanted in linear):
+            return None
+        constant = 0.0 if not offset.any() else 1.0
+        if constant and not torch.allclose(unit, 2 * offset, rtol=tolerance, atol=tolerance):
+            return None
+    return GainRule(weight, None, lambda a: run(torch.full_like(weight, 1 - constant), a))

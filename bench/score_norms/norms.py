@@ -126,7 +126,7 @@ class ScoreNorms:
         """
         return {
             parameter: gradient.to(parameter.dtype)
-            for contribution in self.contributions()
+            for contribution in reversed(self.contributions())  # what came last is still in the cache
             for parameter, gradient in contribution.weighted(weights).items()
         }
 

@@ -39,6 +39,8 @@ class Layout:
             InexactError: the axes cannot be told apart.
         """
         kind = self.kind(shape)
+        if kind == "rows" and len(shape) == 2:
+            return x
         if not kind:
             raise InexactError(
                 f"a layer saw positions of shape {list(shape)} for {self.count} trajectories: the first axis must be "

@@ -107,7 +107,7 @@ def contribution_of(sides: Sequence[Side]) -> Contribution:
     Args:
         sides: at least one.
     """
-    joined = join_uses(sides)
+    joined = join_uses(sides) if len(sides) > 1 else sides
     if len(joined) == 1:
         return Contribution(*joined[0])
     embeddings = [side for side in joined if isinstance(side[0], EmbeddingRule)]

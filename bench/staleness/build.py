@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vcpo_bench.bench.staleness.clock import ServiceTimes
 from vcpo_bench.bench.staleness.expression import Regime
 from vcpo_bench.bench.staleness.fifo import Fifo
 from vcpo_bench.bench.staleness.gate import AsyncSchedule
@@ -51,3 +52,15 @@ def check_method(canonical: str, needs: frozenset[str], schedule: StalenessSched
             f"{canonical}: needs a proximal policy, but with one update per batch it equals the current one and the "
             "ratio would always be 1; use anchor=behavior, or --regime minibatch with a lag above 0"
         )
+
+
+def service_times(regime: Regime) -> ServiceTimes:
+    """The service times of an ``async`` regime; under the virtual clock, what is not given takes one unit."""
+    least = 1.0 if regime["clock"] == "virtual" else 0.0
+    return ServiceTimes(
+        sampler=regime["sampler"] or least,
+        learner=regime["learner"] or least,
+        straggler=regime["straggler"],
+        slowdown=regime["slowdown"],
+        spread=regime["spread"],
+    )

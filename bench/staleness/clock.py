@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from vcpo_bench.bench.staleness.gate import AsyncSchedule
@@ -21,21 +23,25 @@ class ServiceTimes:
         learner: Time of an update.
         straggler: Probability that a group is a straggler, drawn from a seeded stream.
         slowdown: What a straggler's time is multiplied with.
+        spread: Standard deviation of the logarithm of a group's time; the mean stays.
     """
 
     sampler: float
     learner: float
     straggler: float = 0.0
     slowdown: float = 10.0
+    spread: float = 0.0
 
     def group(self, schedule: AsyncSchedule, ticket: int, length: int) -> float:
         """Time of one group whose longest response has ``length`` tokens."""
-        shape = schedule.shape
-        factor = 1.0
-        if self.straggler:
-            batch, group = divmod(ticket, shape.prompts)
-            unlucky = uniforms(shape.seed, "straggler", batch, group + 1, 1)[group, 0] < self.straggler
-            factor = self.slowdown if unlucky else 1.0
+        shape, factor = schedule.shape, 1.0
+        batch, group = divmod(ticket, shape.prompts)
+        if self.straggler and uniforms(shape.seed, "straggler", batch, group + 1, 1)[group, 0] < self.straggler:
+            factor = self.slowdown
+        if self.spread:
+            draw = uniforms(shape.seed, "service", batch, group + 1, 1)[group, 0]
+            normal = NormalDist().inv_cdf(max(draw, 2.0**-54))
+            factor *= math.exp(self.spread * normal - self.spread**2 / 2)
         return self.sampler * factor * length / shape.tokens
 
 
@@ -53,6 +59,7 @@ class ClockStep:
         aborted: Tickets dropped in flight.
         delivered: Tickets that came into the queue before the update began.
         times: Time in flight and in the queue of every ticket consumed.
+        versions: Version of the weights that sampled it.
         busy: Share of the sampler's slots that worked, from the end of the last update to the end of this.
     """
 
@@ -61,6 +68,7 @@ class ClockStep:
     aborted: list[int]
     delivered: list[int]
     times: dict[int, tuple[float, float]]
+    versions: dict[int, int]
     busy: float
 
 
@@ -84,7 +92,7 @@ class VirtualClock:
         self.now = self.busy = self.waited = 0.0
         self.pending: deque[int] = deque()
         self.due: dict[int, tuple[float, float, int]] = {}  # running ticket -> end, start, version
-        self.finished: dict[int, tuple[float, float]] = {}  # ticket in the queue -> end, start
+        self.finished: dict[int, tuple[float, float, int]] = {}  # ticket in the queue -> end, start, version
         self._delivered: list[int] = []
 
     def take(self, update: int) -> ClockStep:
@@ -100,16 +108,16 @@ class VirtualClock:
             self._complete_next(update)
         self.waited += self.now - began
         delivered, self._delivered = self._delivered, []
-        times = {}
+        times, versions = {}, {}
         for ticket in [self.schedule.ticket(take.batch, group) for take in takes for group in take.groups or ()]:
-            end, start = self.finished.pop(ticket)
+            end, start, versions[ticket] = self.finished.pop(ticket)
             times[ticket] = (end - start, self.now - end)
         until = self.now + self.learner
         while self.due and self._next() <= until:
             self._complete_next(update)
         self._advance(until)
         worked = (self.busy - busy) / (self.slots * (self.now - began))
-        return ClockStep(takes, evicted, aborted, delivered, times, worked)
+        return ClockStep(takes, evicted, aborted, delivered, times, versions, worked)
 
     def _start(self, update: int) -> None:
         G = self.schedule.shape.responses
@@ -136,7 +144,7 @@ class VirtualClock:
         for ticket in sorted(ticket for ticket, (end, _, _) in self.due.items() if end <= self.now):
             end, start, version = self.due.pop(ticket)
             self.schedule.accept(ticket, version)
-            self.finished[ticket] = (end, start)
+            self.finished[ticket] = (end, start, version)
             self._delivered.append(ticket)
         self._start(update)
 
@@ -155,4 +163,4 @@ class VirtualClock:
         self.now, self.busy, self.waited = map(float, state["numbers"])
         self.pending, self._delivered = deque(state["pending"]), list(state["delivered"])
         self.due = {t: (end, start, version) for t, end, start, version in state["due"]}
-        self.finished = {t: (end, start) for t, end, start in state["finished"]}
+        self.finished = {t: (end, start, version) for t, end, start, version in state["finished"]}

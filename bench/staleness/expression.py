@@ -100,6 +100,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "learner": _real(0.0),
         "straggler": _real(0.0, below=1.0),
         "slowdown": _real(10.0, minimum=1.0),
+        "spread": _real(0.0),
         "slots": _whole(0, 0),
     },
     "replay": {"fraction": _real(0.5, below=1.0)},

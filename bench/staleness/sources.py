@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.learner import Learner
-from vcpo_bench.bench.staleness.build import build_schedule, check_method
+from vcpo_bench.bench.staleness.build import build_schedule, check_method, service_times
 from vcpo_bench.bench.staleness.child import Setup
-from vcpo_bench.bench.staleness.clock import ServiceTimes
 from vcpo_bench.bench.staleness.engine import Engine
 from vcpo_bench.bench.staleness.expression import Regime, parse_regime
 from vcpo_bench.bench.staleness.gate import AsyncSchedule
@@ -42,14 +41,3 @@ def _source(config: CellConfig, task: Task, learner: Learner, regime: Regime, sc
         return VirtualSource(schedule, sampler, regime["slots"] or config.prompts, service_times(regime))
     generator = Generator(config, task, engine, regime.name != "inflight" or regime["cache"] == "keep")
     return PlannedSource(schedule, generator, learner.logp if "proximal_logp" in learner.method.needs else None)
-
-
-def service_times(regime: Regime) -> ServiceTimes:
-    """The service times of an ``async`` regime; under the virtual clock, what is not given takes one unit."""
-    least = 1.0 if regime["clock"] == "virtual" else 0.0
-    return ServiceTimes(
-        sampler=regime["sampler"] or least,
-        learner=regime["learner"] or least,
-        straggler=regime["straggler"],
-        slowdown=regime["slowdown"],
-    )

@@ -48,6 +48,7 @@ class SeqMeanTokenMean(Aggregation):
     """N = 1 / (L_i n): mean over the tokens of a row, then over rows (GRPO 2402.03300, equation 3).
 
     ``empty=counted`` counts valid rows without tokens in n, as TRL and slime do; verl and ROLL leave them out.
+    ``over=tokens`` divides the sum of row means by the number of tokens instead (prime-rl of 2025, sequence ratio).
     """
 
     name: ClassVar[str] = "seq-mean-token-mean"
@@ -56,10 +57,12 @@ class SeqMeanTokenMean(Aggregation):
     year: ClassVar[int] = 2024
     formula: ClassVar[str] = "N = 1 / (n L_i)"
     empty: str = choice("skipped", "counted")
+    over: str = choice("rows", "tokens")
 
     def factor(self, ev: Evidence) -> Tensor:
         """``[..., P, G]``."""
-        return _masked(ev, 1 / (ev.lengths.clamp(min=1) * _row_count(ev, self.empty)))
+        count = _row_count(ev, self.empty) if self.over == "rows" else _spread(ev.tokens.clamp(min=1))
+        return _masked(ev, 1 / (ev.lengths.clamp(min=1) * count))
 
 
 @dataclass(frozen=True, kw_only=True)

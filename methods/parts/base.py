@@ -42,11 +42,12 @@ class Mask(Part):
     """Rejects tokens or rows.
 
     ``rejected=counted`` leaves them in the denominators of the aggregation (their gradient is 0),
-    ``rejected=dropped`` treats them as if they had never been there.
+    ``rejected=dropped`` treats them as if they had never been there, and ``rejected=apart`` leaves them out of the
+    row statistics of the surrogate but counts them in the denominators (AReaL).
     """
 
     slot: ClassVar[str] = "mask"
-    rejected: str = choice("counted", "dropped")
+    rejected: str = choice("counted", "dropped", "apart")
 
     def keep(self, ev: Evidence) -> Tensor:
         """``[..., P, G, T]`` or ``[..., P, G, 1]`` bool, True where the token stays."""
@@ -61,6 +62,10 @@ class Regulariser(Part):
 
     def addend(self, ev: Evidence) -> Tensor | None:
         """``[..., P, G, T]`` k in c = N (A u keep + k), or None."""
+        return None
+
+    def penalty(self, ev: Evidence) -> Tensor | None:
+        """``[..., P, G, T]`` what to take from the advantage before anything multiplies it, or None."""
         return None
 
     def entropy(self, ev: Evidence) -> Tensor | None:

@@ -52,10 +52,13 @@ class ReinforcePlusPlus(Baseline):
     formula: ClassVar[str] = "A = (R - mean) / sqrt(var + 1e-8), over all tokens of the batch"
     differences: ClassVar[tuple[str, ...]] = ("whitening of equal rewards leaves dust of 2e-6 in verl, 0 here",)
     group: bool = flag(False)
+    singleton: str = choice("zero", "raw")
 
     def advantage(self, ev: Evidence) -> Tensor:
         """``[..., P, G]``."""
-        value = ev.reward - group_mean(ev, ev.reward) if self.group else ev.reward
+        value = ev.reward
+        if self.group:
+            value = singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)
         length = ev.lengths.to(value.dtype)
         count = length.sum(ROW_AXES, keepdim=True)
         mean = (value * length).sum(ROW_AXES, keepdim=True) / count.clamp(min=1)
@@ -137,7 +140,7 @@ class Otb(Baseline):
         importance = torch.where(ev.mask, torch.where(ev.mask, norm, 0.0).cumsum(-1), 0.0)
         reward = ev.reward.to(importance.dtype).unsqueeze(-1)
         total = importance.sum(-2, keepdim=True)
-        mean = (importance * reward).sum(-2, keepdim=True) / total.clamp(min=1e-8)
+        mean = (importance * reward).sum(-2, keepdim=True) / (total + 1e-8)
         shared = ev.mask.sum(-2, keepdim=True) > 1
-        baseline = torch.where(shared & (total > 0), mean, 0.0)
+        baseline = torch.where(shared, mean, 0.0)
         return torch.where(ev.mask, reward - baseline, 0.0)

@@ -20,7 +20,9 @@ class Kl(Regulariser):
     sign l. ``k1+`` and ``k3+`` keep the value and take the gradient of k2, as verl's suffix does: spelled
     ``kind=k2`` here, since only the gradient acts. ``clamp`` bounds l inside the estimate and ``limit`` the
     estimate itself; beyond either the gradient is 0. ``weight=proximal`` or ``behavior`` multiplies the estimate
-    by that ratio inside the graph (unbiased KL, DeepSeek-V3.2); ``held-...`` multiplies by the detached ratio.
+    by that ratio inside the graph (unbiased KL, DeepSeek-V3.2), ``current`` by a one that has a gradient (NeMo-RL),
+    ``held-...`` by the detached ratio. ``kind=forward`` is -l, the KL from the anchor's samples. ``into=advantage``
+    takes the value, detached, from each token's advantage instead of adding to the loss (KL in the reward).
     """
 
     name: ClassVar[str] = "kl"
@@ -31,17 +33,18 @@ class Kl(Regulariser):
     differences: ClassVar[tuple[str, ...]] = (
         "verl clamps l to +-20 and the value of k3 to +-10 (limit=10); slime clamps only low_var_kl's value",
     )
-    kind: str = choice("k3", "k2", "k1", "abs")
+    kind: str = choice("k3", "k2", "k1", "abs", "forward")
     beta: float = number(0.01, minimum=0)
     anchor: str = choice("behavior", "proximal", "reference")
     clamp: float = number(20.0, minimum=0)
     limit: float = number(math.inf, minimum=0)
-    weight: str = choice("none", "proximal", "behavior", "held-proximal", "held-behavior")
+    weight: str = choice("none", "proximal", "behavior", "current", "held-proximal", "held-behavior")
+    into: str = choice("loss", "advantage")
 
     @property
     def needs(self) -> frozenset[str]:
         """The anchor's and the weight's log-probabilities."""
-        policies = {self.anchor, self.weight.removeprefix("held-")} - {"behavior", "none"}
+        policies = {self.anchor, self.weight.removeprefix("held-")} - {"behavior", "current", "none"}
         return frozenset(f"{policy}_logp" for policy in policies)
 
     @property
@@ -49,20 +52,36 @@ class Kl(Regulariser):
         """What the penalty pulls towards."""
         return {"kl": self.anchor}
 
-    def addend(self, ev: Evidence) -> Tensor:
+    def addend(self, ev: Evidence) -> Tensor | None:
         """``[..., P, G, T]``."""
+        if self.into == "advantage":
+            return None
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         value, slope = self._estimate(logs)
         beyond = ev.beyond("current", self.anchor, self.clamp)
         if beyond is not None:
             slope = slope.masked_fill(beyond, 0.0)
+        if self.weight != "none":
+            value, slope = self._weighted(ev, value, slope)
         if math.isfinite(self.limit):
             slope = torch.where(value.abs() > self.limit, 0.0, slope)
-            value = value.clamp(-self.limit, self.limit)
-        if self.weight != "none":
-            ratio = ev.ratio("current", self.weight.removeprefix("held-"), 20.0)
-            slope = ratio * slope if self.weight.startswith("held-") else ratio * (slope + value)
         return slope * -self.beta
+
+    def penalty(self, ev: Evidence) -> Tensor | None:
+        """``[..., P, G, T]`` what is taken from the advantage, for ``into=advantage``."""
+        if self.into == "loss":
+            return None
+        return self.beta * self._estimate(ev.log_ratio("current", self.anchor, self.clamp))[0]
+
+    def _weighted(self, ev: Evidence, value: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+        """The estimate times a ratio: its gradient included, except where the clamp or ``held-`` holds it."""
+        policy = self.weight.removeprefix("held-")
+        ratio = torch.ones_like(value) if policy == "current" else ev.ratio("current", policy, 20.0)
+        if self.weight.startswith("held-"):
+            return ratio * value, ratio * slope
+        beyond = ev.beyond("current", self.anchor, self.clamp)
+        own = value if beyond is None else value.masked_fill(beyond, 0.0)
+        return ratio * value, ratio * (slope + own)
 
     def _estimate(self, logs: Tensor) -> tuple[Tensor, Tensor]:
         """Value and derivative in the log-probability."""
@@ -72,6 +91,8 @@ class Kl(Regulariser):
             return logs * logs / 2, logs
         if self.kind == "abs":
             return logs.abs(), logs.sign()
+        if self.kind == "forward":
+            return -logs, -torch.ones_like(logs)
         inverse = torch.exp(-logs)
         return inverse - 1 + logs, 1 - inverse
 

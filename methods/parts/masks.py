@@ -12,16 +12,21 @@ from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.base import Mask
 
 
-def _log(bound: float) -> float:
+def log_of(bound: float) -> float:
+    """Logarithm of a bound on a ratio, -inf for 0."""
     return math.log(bound) if bound > 0 else -math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
 class RatioMask(Mask):
-    """A mask that looks at one ratio; ``of`` and ``anchor`` name its numerator and denominator."""
+    """A mask that looks at one ratio; ``of`` and ``anchor`` name its numerator and denominator.
+
+    Logarithms are clamped to ``+-clamp``, those of products and means as a whole.
+    """
 
     anchor: str = choice("behavior", "proximal")
     of: str = choice("current", "proximal")
+    clamp: float = number(20.0, minimum=0)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -65,7 +70,8 @@ class Band(RatioMask):
             value = ev.row_mean_log_ratio(self.of, self.anchor).unsqueeze(-1)
         else:
             value = segment_mean(ev.raw(self.of, self.anchor), ev.mask)
-        return (value >= _log(self.low)) & (value <= _log(self.high))
+        value = value.clamp(-self.clamp, self.clamp)
+        return (value >= log_of(self.low)) & (value <= log_of(self.high))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +93,7 @@ class Veto(RatioMask):
     def keep(self, ev: Evidence) -> Tensor:
         """``[..., P, G, 1]``."""
         value = ev.raw(self.of, self.anchor)
-        outside = ((value < _log(self.low)) | (value > _log(self.high))) & ev.mask
+        outside = ((value < log_of(self.low)) | (value > log_of(self.high))) & ev.mask
         return ~outside.any(-1, keepdim=True)
 
 
@@ -127,13 +133,39 @@ class Divergence(RatioMask):
         return (value >= self.low) & (value <= self.high)
 
     def _estimate(self, ev: Evidence) -> Tensor:
-        logs = ev.log_ratio(self.of, self.anchor, 20.0)
+        logs = ev.log_ratio(self.of, self.anchor, self.clamp)
         logs = -logs if self.inverse == "on" else logs
         if self.kind == "k1":
             return -logs
         if self.kind == "k2":
             return logs * logs / 2
         return logs.exp() - (1 + logs) if self.kind == "k3" else logs.exp()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityBand(Band):
+    """Keep what has low <= p - q <= high: tokens by the change of their probability, rows by its mean or sum."""
+
+    name: ClassVar[str] = "probability-band"
+    summary: ClassVar[str] = "rows whose mean change of probability is outside -0.2..0.2 rejected"
+    reference: ClassVar[str] = "ROLL train-infer filters"
+    formula: ClassVar[str] = "keep where low <= p - q <= high"
+    differences: ClassVar[tuple[str, ...]] = ()
+    low: float = number(-0.2)
+    high: float = number(0.2)
+
+    def keep(self, ev: Evidence) -> Tensor:
+        """``[..., P, G, 1|T]``."""
+        fields = {"current": "logp", "behavior": "behavior_logp", "proximal": "proximal_logp"}
+        change = ev.token_field(fields[self.of]).exp() - ev.token_field(fields[self.anchor]).exp()
+        change = torch.where(ev.mask, change, 0.0)
+        if self.level == "segment":
+            change = segment_mean(change, ev.mask)
+        elif self.level != "token":
+            change = change.sum(-1, keepdim=True)
+            if self.level == "geometric":
+                change = change / ev.lengths.clamp(min=1).unsqueeze(-1)
+        return (change >= self.low) & (change <= self.high)
 
 
 def segment_mean(value: Tensor, mask: Tensor) -> Tensor:

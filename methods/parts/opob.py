@@ -9,7 +9,8 @@ from torch import Tensor
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.params import choice, flag, number
 from vcpo_bench.methods.parts.base import Baseline
-from vcpo_bench.methods.parts.baselines import group_mean, group_std, over_std
+from vcpo_bench.methods.parts.baselines import group_std, over_std
+from vcpo_bench.methods.parts.masks import log_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,9 @@ class Opob(Baseline):
     b = sum W R / sum W over the group, W = w^2 ||grad log pi(y|x)||^2, in log space with the largest W taken out.
     ``weight=truncated`` uses min(w, cap), the weight the estimator applies; ``weight=released`` is the published
     code, in which the weight enters twice: W = min(w, cap)^2 w^2 ||.||^2. ``length=on`` divides the norm by L_i,
-    the gradient that a mean over tokens really applies. ``others=on`` leaves the row's own term out.
+    the gradient that a mean over tokens really applies. ``others=on`` leaves the row's own term out, ``scope=batch``
+    fits one b to all rows, ``robust`` takes the weighted median, or the mean of rewards clipped to their weighted 5 %
+    and 95 % quantiles, instead of the mean. ``std=off`` does not divide by the standard deviation.
     """
 
     name: ClassVar[str] = "opob"
@@ -30,10 +33,13 @@ class Opob(Baseline):
     differences: ClassVar[tuple[str, ...]] = (
         "released code: the norm is measured on a gradient that already carries the truncated weight (weight=released)",
     )
-    weight: str = choice("raw", "truncated", "released")
+    weight: str = choice("raw", "truncated", "released", "one")
     cap: float = number(8.0, minimum=0)
     length: bool = flag(False)
     others: bool = flag(False)
+    scope: str = choice("group", "batch")
+    robust: str = choice("mean", "median", "winsorized")
+    std: bool = flag(True)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -47,28 +53,41 @@ class Opob(Baseline):
 
     def advantage(self, ev: Evidence) -> Tensor:
         """``[..., P, G]``."""
-        baseline = self.baseline(ev, self._log_importance(ev))
-        return over_std(torch.where(ev.rows, ev.reward - baseline, 0.0), group_std(ev), 0.0)
+        centred = torch.where(ev.rows, ev.reward - self.baseline(ev), 0.0)
+        return over_std(centred, group_std(ev), 0.0) if self.std else centred
+
+    def baseline(self, ev: Evidence) -> Tensor:
+        """``[..., P, G]`` or broadcastable: b; the mean reward where every importance is zero."""
+        logs, reward = self._log_importance(ev), ev.reward
+        if self.scope == "batch":
+            logs, reward = logs.flatten(-2).unsqueeze(-2), reward.flatten(-2).unsqueeze(-2)
+        rows = torch.isfinite(logs) if self.scope == "batch" else ev.rows
+        plain = torch.where(rows, reward, 0.0).sum(-1) / rows.sum(-1).clamp(min=1)
+        if self.robust == "median":
+            return _weighted_quantile(logs, reward, 0.5).unsqueeze(-1)
+        if self.robust == "winsorized":
+            low, high = (_weighted_quantile(logs, reward, level).unsqueeze(-1) for level in (0.05, 0.95))
+            reward = reward.clamp(low, high)
+        if not self.others:
+            return _weighted_mean(logs, reward, plain).unsqueeze(-1)
+        own = torch.eye(logs.shape[-1], dtype=torch.bool, device=logs.device)
+        pairs = logs.unsqueeze(-2).masked_fill(own, -torch.inf)
+        return _weighted_mean(pairs, reward.unsqueeze(-2), plain.unsqueeze(-1).expand_as(reward))
 
     def _log_importance(self, ev: Evidence) -> Tensor:
         """``[..., P, G]`` log W; -inf for rows that do not count."""
         log_weight = ev.row_log_ratio()
-        truncated = log_weight.clamp(max=torch.tensor(self.cap).log().item())
-        power = {"raw": 2 * log_weight, "truncated": 2 * truncated, "released": 2 * (truncated + log_weight)}
+        truncated = log_weight.clamp(max=log_of(self.cap))
+        power = {
+            "raw": 2 * log_weight,
+            "truncated": 2 * truncated,
+            "released": 2 * (truncated + log_weight),
+            "one": torch.zeros_like(log_weight),
+        }
         norms = ev.row_field("score_norm_sq").to(log_weight.dtype)
         if self.length:
             norms = norms / ev.lengths.clamp(min=1) ** 2
         return torch.where(ev.rows, power[self.weight] + norms.log(), -torch.inf)
-
-    def baseline(self, ev: Evidence, log_importance: Tensor) -> Tensor:
-        """``[..., P, G]`` or ``[..., P, 1]``; the group mean where every importance is zero."""
-        reward, fallback = ev.reward, group_mean(ev, ev.reward)
-        if not self.others:
-            return _weighted_mean(log_importance, reward, fallback.squeeze(-1)).unsqueeze(-1)
-        G = log_importance.shape[-1]
-        own = torch.eye(G, dtype=torch.bool, device=log_importance.device)
-        pairs = log_importance.unsqueeze(-2).masked_fill(own, -torch.inf)
-        return _weighted_mean(pairs, reward.unsqueeze(-2), fallback.expand_as(reward))
 
 
 def _weighted_mean(log_importance: Tensor, value: Tensor, fallback: Tensor) -> Tensor:
@@ -77,3 +96,13 @@ def _weighted_mean(log_importance: Tensor, value: Tensor, fallback: Tensor) -> T
     weight = torch.exp(log_importance - torch.where(torch.isfinite(top), top, 0.0))
     total = weight.sum(-1)
     return torch.where(total > 0, (weight * value).sum(-1) / total.clamp(min=0.5), fallback)
+
+
+def _weighted_quantile(log_importance: Tensor, value: Tensor, level: float) -> Tensor:
+    """Smallest value whose cumulative share of the weights exp(log_importance) reaches ``level``, last axis."""
+    order = torch.where(torch.isfinite(log_importance), value, torch.inf).argsort(-1)
+    top = log_importance.amax(-1, keepdim=True)
+    weight = torch.exp(log_importance - torch.where(torch.isfinite(top), top, 0.0)).gather(-1, order)
+    share = weight.cumsum(-1) / weight.sum(-1, keepdim=True).clamp(min=torch.finfo(weight.dtype).tiny)
+    place = (share < level).sum(-1, keepdim=True).clamp(max=value.shape[-1] - 1)
+    return value.gather(-1, order).gather(-1, place).squeeze(-1)

@@ -22,4 +22,4 @@ def approximate_proximal(ev: Evidence, kind: str) -> Tensor:
     share = torch.where(gap > 0, (gap - 1) / gap.clamp(min=1), 0.0).clamp(0.0, 1.0)
     if kind == "loglinear":
         return behavior + share * (current - behavior)
-    return ((1 - share) * behavior.exp() + share * current.exp()).clamp(min=torch.finfo(current.dtype).tiny).log()
+    return ((1 - share) * behavior.exp() + share * current.exp() + 1e-10).log()

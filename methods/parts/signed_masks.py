@@ -45,13 +45,28 @@ class Vaco(RatioMask):
     formula: ClassVar[str] = "reject where mean_t |r-1| > delta and sign(log r) A > 0"
     host: ClassVar[str] = "reinforce"
     delta: float = number(0.05, minimum=0)
-    clamp: float = number(10.0, minimum=0)
 
     def keep(self, ev: Evidence) -> Tensor:
         """``[..., P, G, T]``."""
         logs = ev.log_ratio(self.of, self.anchor, self.clamp)
         moved = torch.where(ev.mask, torch.expm1(logs).abs(), 0.0).sum(-1) / ev.lengths.clamp(min=1)
         return ~((moved.unsqueeze(-1) > self.delta) & (logs.sign() * ev.advantage > 0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositiveOnly(Mask):
+    """Learn only from tokens with a positive advantage (RAFT; PipelineRL's ``relu_log_p_weights``)."""
+
+    name: ClassVar[str] = "positive-only"
+    summary: ClassVar[str] = "tokens with a negative advantage rejected"
+    reference: ClassVar[str] = "RAFT 2304.06767; PipelineRL 2509.19128"
+    year: ClassVar[int] = 2023
+    formula: ClassVar[str] = "keep where A >= 0"
+    host: ClassVar[str] = "token-tis"
+
+    def keep(self, ev: Evidence) -> Tensor:
+        """``[..., P, G, 1|T]``."""
+        return ev.advantage >= 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +83,7 @@ class Stapo(Mask):
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "reject where A>0 and pi<probability and H<entropy"
     host: ClassVar[str] = "clip-higher"
-    rejected: str = choice("dropped", "counted")
+    rejected: str = choice("dropped", "counted", "apart")
     probability: float = number(0.002, minimum=0, maximum=1)
     entropy: float = number(0.5, minimum=0)
 

@@ -1,5 +1,6 @@
 """Step rules that read the weights of the batch."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.base import Step
 from vcpo_bench.methods.parts.ess import ess_ratio_of_logs
+from vcpo_bench.methods.parts.masks import log_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,9 @@ class EssStep(Step):
 
     scale = max(floor, min(1, rho / base)^p), p = 1/2 (``rule=sqrt``) or 1 (``rule=linear``).
     ``space=raw`` is the released code: weights are exponentiated as they are, 1e-8 is added to the sum of squares,
-    and a statistic that is not a number leaves the step at its full size.
+    and a statistic that is not a number leaves the step at its full size. ``cap`` truncates the weights first.
+    ``base=measured`` takes as base a running mean (weight 0.1) of the ratio over the batches whose every row has
+    lag 0, 1 until the first of them: below 1 when sampler and trainer disagree at equal weights.
     """
 
     name: ClassVar[str] = "ess"
@@ -40,9 +44,10 @@ class EssStep(Step):
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "scale = min(1, rho/base)^p; rho = (sum w)^2 / (B sum w^2), w = prod_t pi/mu"
     rule: str = choice("sqrt", "linear")
-    base: float = number(1.0, minimum=1e-8)
+    base: float | str = number(1.0, minimum=1e-8, words=("measured",))
     floor: float = number(0.0, minimum=0, maximum=1)
     space: str = choice("log", "raw")
+    cap: float = number(math.inf, minimum=0)
 
     @property
     def anchors(self) -> dict[str, str]:
@@ -51,12 +56,26 @@ class EssStep(Step):
 
     def scale(self, ev: Evidence) -> Tensor:
         """Leading shape, in [floor, 1]."""
-        if self.space == "raw":
-            ratio = _released_ratio(ev.row_log_ratio(), ev.rows)
-        else:
-            ratio = ess_ratio_of_logs(ev.row_log_ratio(), ev.rows)
-        share = (ratio / self.base).clamp(max=1.0)
+        logs = ev.row_log_ratio().clamp(max=log_of(self.cap))
+        ratio = _released_ratio(logs, ev.rows) if self.space == "raw" else ess_ratio_of_logs(logs, ev.rows)
+        share = (ratio / self._base(ev, ratio)).clamp(max=1.0)
         return (share.sqrt() if self.rule == "sqrt" else share).clamp(min=self.floor)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The measured base is state."""
+        return frozenset({"state"}) if self.base == "measured" else frozenset()
+
+    def _base(self, ev: Evidence, ratio: Tensor) -> Tensor | float:
+        if not isinstance(self.base, str):
+            return self.base
+        rows = ev.rows & (ev.lengths > 0)
+        fresh = (torch.where(rows, ev.batch.lag(), 0).amax((-2, -1)) == 0) & rows.any(-1).any(-1)
+        before = ev.batch.state.get("ess.base")
+        known = torch.zeros_like(ratio) if before is None else before.to(ratio.dtype)
+        measured = torch.where(fresh, torch.where(known > 0, 0.9 * known + 0.1 * ratio, ratio), known)
+        ev.state["ess.base"] = measured
+        return torch.where(measured > 0, measured, 1.0)
 
 
 def _released_ratio(log_weight: Tensor, rows: Tensor) -> Tensor:

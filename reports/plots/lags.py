@@ -49,7 +49,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
         if len(rates) > 1:
             panel_axes.set_title(f"lr {rate(lr)}")
         if index % columns_for(sheet, len(rates)) == 0:
-            panel_axes.set_ylabel("final held-out reward")
+            panel_axes.set_ylabel("final reward")
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "What does lag cost each method?"

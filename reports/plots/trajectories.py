@@ -73,7 +73,7 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
     # With a column per lag the panels form a table; empty places in it are kept.
     full = [Setting(task, regime, lr, lag) for lr in rates for lag in lags]
     panels = settings if len(lags) > columns else full
-    lines = [line for index, setting in enumerate(panels) for line in _lines(study, quantity, setting, index)]
+    lines = [line for index, setting in enumerate(panels) for line in lines_of(study, quantity, setting, index)]
     if not lines:
         return None
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
@@ -86,7 +86,7 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
             panel.set_ylabel(quantity.label)
         if index + columns >= len(panels):
             panel.set_xlabel("update")
-    _scale(axes, lines, quantity)
+    set_scale(axes[0], lines, quantity)
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     band = "Line: mean over seeds; band: smallest to largest seed."
@@ -106,9 +106,12 @@ def _panel_title(setting: Setting, rates: int) -> str:
     return f"lag {setting.lag}, lr {rate(setting.lr)}" if rates > 1 else f"lag {setting.lag}"
 
 
-def _lines(study: Study, quantity: Quantity, setting: Setting, panel: int) -> list[Line]:
+def lines_of(
+    study: Study, quantity: Quantity, setting: Setting, panel: int, methods: list[str] | None = None
+) -> list[Line]:
+    """Mean over seeds and their range, of each method (or of some) that recorded the quantity in a setting."""
     lines = []
-    for method in study.methods:
+    for method in study.methods if methods is None else methods:
         keys = study.runs(setting, method)["key"]
         runs = [rows for rows in (getattr(study, quantity.table).get(key) for key in keys) if rows is not None]
         runs = [rows for rows in runs if np.isfinite(rows[quantity.column].to_numpy(np.float64)).any()]
@@ -141,10 +144,11 @@ def _stack(runs: list[tuple[Array, Array]], quantity: Quantity) -> tuple[Array, 
     return centers, np.stack([binned(steps, series, edges) for steps, series in runs])
 
 
-def _scale(axes: list[Axes], lines: list[Line], quantity: Quantity) -> None:
-    if quantity.log and any((line.y > 0).any() for line in lines):
-        axes[0].set_yscale("log")
-        values = np.concatenate([line.y[line.y > 0] for line in lines])
-        label_log_axis(axes[0], float(values.max() / values.min()))
-    elif quantity.table == "evals":
-        axes[0].set_ylim(bottom=min(0.0, min(float(line.y.min()) for line in lines)))
+def set_scale(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
+    """The y axis of a quantity: logarithmic with plain numbers, or from 0 for rewards."""
+    positive = np.concatenate([line.y[line.y > 0] for line in lines] or [np.ones(0)])
+    if quantity.log and positive.size:
+        axes.set_yscale("log")
+        label_log_axis(axes, float(positive.max() / positive.min()))
+    elif quantity.table == "evals" and lines:
+        axes.set_ylim(bottom=min(0.0, min(float(line.y.min()) for line in lines)))

@@ -115,9 +115,8 @@ def threats(study: Study) -> Prose:
     return Prose(found, bullets=True)
 
 
-def _order(value: object) -> tuple[int, float, str]:
-    number = isinstance(value, int | float)
-    return (0, float(value), "") if isinstance(value, int | float) and number else (1, 0.0, str(value))
+def _order(value: object) -> tuple[float, str]:
+    return (float(value), "") if isinstance(value, int | float) else (0.0, str(value))
 
 
 def _text(value: object) -> str:

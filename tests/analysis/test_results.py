@@ -132,6 +132,12 @@ def test_two_versions_of_one_method_are_said(tmp_path, make_results):
     assert any("vcpo" in note for note in load(tmp_path).notes)
 
 
+def test_settings_that_no_table_keeps_apart_are_said(tmp_path, make_results):
+    for steps in (20, 30):
+        make_results(tmp_path, methods=("tis",), seeds=(0,), steps=steps, controls=False)
+    assert load(tmp_path).notes == ["cells differ in steps (20, 30), which no table keeps apart"]
+
+
 def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):
     first = make_results(tmp_path / "a", methods=("vcpo",), lags=(1,), seeds=(0,), steps=20)
     second = make_results(tmp_path / "b", methods=("vcpo", "tis"), lags=(1,), seeds=(0,), steps=20)
@@ -139,6 +145,20 @@ def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):
     assert results.cells["key"].is_unique
     assert len(results.cells) == 4
     assert sum("more than one folder" in problem for problem in results.problems) == 3
+
+
+def test_trajectories_come_cell_by_cell_and_damage_is_named(tmp_path, make_results):
+    make_results(tmp_path, lags=(1,), seeds=(0,), steps=20, controls=False, record="full")
+    results = load(tmp_path)
+    parts = dict(results.samples_by_cell())
+    assert set(parts) == set(results.cells["key"])
+    assert sum(map(len, parts.values())) == len(results.samples)
+    victim = cell_folders(tmp_path)[0] / records.SAMPLES_FILE
+    victim.write_bytes(b"nonsense")
+    damaged = load(tmp_path)
+    assert len(list(damaged.samples_by_cell())) == len(list(damaged.samples_by_cell())) == 1
+    assert len(damaged.problems) == 1
+    assert str(victim) in damaged.problems[0]
 
 
 def test_select_keeps_tables_and_cells_together(tmp_path, make_results):

@@ -59,6 +59,12 @@ def test_the_exponent_is_recovered(exponent):
     assert row["high"] - row["low"] < 0.6
 
 
+def test_a_coarse_grid_only_bounds_the_exponent():
+    row = frontier(cells(lambda method, lag: 2e-4 / lag**0.4, rates=(1e-4, 3e-4), lags=(1, 16))).iloc[0]
+    assert row["low"] < 0.4 < row["high"]
+    assert row["high"] - row["low"] > 1  # any exponent that fails both rates at lag 16 and one at lag 1 fits
+
+
 def test_one_exponent_for_all_with_an_intercept_each():
     table = frontier(cells(lambda method, lag: {"a": 1e-3, "b": 4e-3}[method] / lag, methods=("a", "b"), noise=0.5))
     together = table.set_index("method").loc["(all)"]

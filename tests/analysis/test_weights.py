@@ -3,14 +3,7 @@ import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.results import load
-from vcpo_bench.analysis.weight_samples import (
-    ess_by_lag,
-    lag_bucket,
-    prepared_samples,
-    tail_findings,
-    tail_table,
-    weights_per_update,
-)
+from vcpo_bench.analysis.weight_samples import lag_bucket, prepared, sample_tables, tail_findings, tails
 from vcpo_bench.analysis.weights import analyze_weights, ess_table, kl_explains, kl_table
 
 
@@ -63,7 +56,7 @@ def test_lag_buckets():
 
 
 def test_ess_by_lag_separates_the_fill_from_the_steady_state(full):
-    table = ess_by_lag(full)
+    table = sample_tables(full)["by_lag"]
     vcpo = table[(table["method"] == "vcpo") & (table["staleness"] == 16)]
     assert vcpo["bucket"].tolist() == [0, 4, 8, 16]  # updates 0, 5, 10 and 15, then the full lag
     assert vcpo["trajectories"].sum() == 2 * 12 * 128
@@ -71,8 +64,8 @@ def test_ess_by_lag_separates_the_fill_from_the_steady_state(full):
 
 
 def test_advantage_is_the_common_one(full):
-    samples = prepared_samples(full)
-    group = samples.groupby(["key", "step", "batch", "prompt"])
+    samples = prepared(next(full.samples_by_cell())[1])
+    group = samples.groupby(["step", "batch", "prompt"])
     assert group["advantage"].mean().abs().max() < 1e-12
     mixed = group["reward"].std() > 0
     assert group["advantage"].std(ddof=0)[mixed].to_numpy() == pytest.approx(1)
@@ -80,9 +73,9 @@ def test_advantage_is_the_common_one(full):
 
 
 def test_per_update_statistics_against_plain_loops(full):
-    table = weights_per_update(full)
+    table = sample_tables(full)["per_update"]
     row = table.iloc[-1]
-    part = prepared_samples(full).query("key == @row.key and step == @row.step")
+    part = prepared(dict(full.samples_by_cell())[row["key"]]).query("step == @row.step")
     w = np.exp(part["log_weight"].to_numpy())
     contribution = w * part["advantage"].abs().to_numpy() * np.sqrt(part["score_norm_sq"].to_numpy())
     assert row["kish"] == pytest.approx(w.sum() ** 2 / (128 * (w**2).sum()))
@@ -100,13 +93,14 @@ def test_without_score_norms_only_the_weights_are_judged(tmp_path, make_results)
         tmp_path, lags=(4,), seeds=(0,), steps=40, record="diagnostics", controls=False, sample_every=5
     )
     results = load(folder)
-    assert weights_per_update(results)["gradient_ess"].isna().all()
-    assert weights_per_update(results)["token_tis_1"].isna().all()
-    assert tail_table(results)["quantity"].unique().tolist() == ["weight"]
+    tables = sample_tables(results)
+    assert tables["per_update"]["gradient_ess"].isna().all()
+    assert tables["per_update"]["token_tis_1"].isna().all()
+    assert tables["tails"]["quantity"].unique().tolist() == ["weight"]
 
 
 def test_tail_windows_pool_the_trailing_updates(full):
-    table = tail_table(full, windows=2, replications=20)
+    table = tails(prepared(next(full.samples_by_cell())[1]), windows=2, replications=20)
     assert set(table["quantity"]) == {"weight", "weight x |A| x norm"}
     assert table["n"].eq(4 * 128).all()  # 20 updates of which every fifth is recorded
     known = table.dropna(subset="k")

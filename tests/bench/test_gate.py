@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -138,32 +139,8 @@ def test_whatever_happens_lag_is_bounded_and_every_ticket_accounted_for(seed: in
             assert consumed == set(range(update * 4))
 
 
-def lags(subject: VirtualClock, updates: int) -> list[dict[int, int]]:
-    found = []
-    for update in range(updates):
-        subject.schedule.evict(update)
-        versions = {}
-        select = subject.schedule.select
-
-        def spy(now: int, select=select, versions=versions):
-            ready = dict(subject.schedule.ready)
-            takes = select(now)
-            versions.update(
-                {
-                    subject.schedule.ticket(t.batch, t.groups[0]): ready[subject.schedule.ticket(t.batch, t.groups[0])]
-                    for t in takes
-                }
-            )
-            return takes
-
-        subject.schedule.select = spy
-        subject.take(update)
-        subject.schedule.select = select
-        counts: dict[int, int] = {}
-        for version in versions.values():
-            counts[update - version] = counts.get(update - version, 0) + 1
-        found.append(counts)
-    return found
+def lags(subject: VirtualClock, updates: int) -> list[Counter[int]]:
+    return [Counter(u - version for version in subject.take(u).versions.values()) for u in range(updates)]
 
 
 def test_a_fast_sampler_gives_exactly_k_and_a_slow_one_lag_below_two() -> None:

@@ -3,8 +3,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.decoding import Decoder
 from vcpo_bench.bench.policy import Policy, PolicyConfig
-from vcpo_bench.bench.sampling import sample
+from vcpo_bench.bench.sampling import Rollout, extend, sample
 from vcpo_bench.bench.scoring import score
 from vcpo_bench.bench.streams import uniforms
 
@@ -31,14 +32,15 @@ def test_recorded_log_probabilities_are_the_scored_ones(policy: Policy, eos: int
     rollout = sample(policy, PROMPTS, draws(32), eos)
     scores = score(policy, PROMPTS, rollout.responses, rollout.mask)
     assert (scores.logp - rollout.logp).abs().max() < 1e-5
+    assert (scores.entropy - rollout.entropy).abs().max() < 1e-5
 
 
 def test_tokens_invert_the_cumulative_distribution(policy: Policy) -> None:
     u = draws(32)
     rollout = sample(policy, PROMPTS, u)
     p = score(policy, PROMPTS, rollout.responses, rollout.mask).distribution.double().exp()
-    upper = p.cumsum(-1).gather(-1, rollout.responses.unsqueeze(-1)).squeeze(-1)
-    lower = upper - p.gather(-1, rollout.responses.unsqueeze(-1)).squeeze(-1)
+    upper = p.cumsum(0).gather(0, rollout.responses.unsqueeze(0)).squeeze(0)
+    lower = upper - p.gather(0, rollout.responses.unsqueeze(0)).squeeze(0)
     assert (lower - 1e-5 <= u).all()
     assert (u <= upper + 1e-5).all()
 
@@ -73,7 +75,9 @@ def test_after_the_end_comes_padding(policy: Policy) -> None:
     expected = torch.arange(12) <= first_end.unsqueeze(1)
     assert torch.equal(ended.mask, expected)  # the end token itself carries loss
     assert torch.equal(ended.responses, torch.where(expected, free.responses, EOS))
-    assert torch.equal(ended.logp, torch.where(expected, free.logp, 0.0))
+    # rows that have ended are dropped from the batch, which may change the rounding of the others
+    torch.testing.assert_close(ended.logp, torch.where(expected, free.logp, 0.0), rtol=0, atol=1e-5)
+    torch.testing.assert_close(ended.entropy, torch.where(expected, free.entropy, 0.0), rtol=0, atol=1e-5)
     assert 0 < (~expected).sum() < expected.numel()
 
 
@@ -91,7 +95,7 @@ def test_greedy_rows_take_the_most_likely_token(policy: Policy) -> None:
     greedy = torch.arange(16) % 2 == 0
     rollout = sample(policy, PROMPTS, draws(16), greedy=greedy)
     scores = score(policy, PROMPTS, rollout.responses, rollout.mask)
-    assert torch.equal(rollout.responses[greedy], scores.distribution.argmax(-1)[greedy])
+    assert torch.equal(rollout.responses[greedy], scores.distribution.argmax(0)[greedy])
     sampled = sample(policy, PROMPTS, draws(16))
     assert torch.equal(rollout.responses[~greedy], sampled.responses[~greedy])
     assert (scores.logp - rollout.logp).abs().max() < 1e-5
@@ -112,6 +116,36 @@ def test_same_input_same_bits_and_nothing_global(policy: Policy) -> None:
     assert torch.equal(before, torch.get_rng_state())
     assert not one.logp.is_inference()
     assert not one.logp.requires_grad
+
+
+@pytest.mark.parametrize("eos", [None, EOS])
+@pytest.mark.parametrize("cached", [True, False], ids=["cache kept", "prompts read again"])
+@pytest.mark.parametrize("cuts", [(1, 2, 7), (4,), (11,)])
+def test_drawing_in_pieces_equals_drawing_at_once(
+    policy: Policy, eos: int | None, cached: bool, cuts: tuple[int, ...]
+) -> None:
+    u = draws(64)
+    whole, pieces = sample(policy, PROMPTS, u, eos), Rollout.empty(64, 12, eos)
+    decoder = Decoder(policy, PROMPTS, 64, 12)
+    for start, stop in zip((0, *cuts), (*cuts, 12), strict=True):
+        if cached:
+            decoder.reload()
+        else:
+            seen = torch.cat([PROMPTS.repeat_interleave(16, 0), pieces.responses[:, :start]], 1)
+            decoder = Decoder(policy, seen, 64, 12 - start)
+        extend(pieces, decoder, PROMPTS, u, range(start, stop), eos)
+    assert torch.equal(pieces.responses, whole.responses)
+    assert torch.equal(pieces.mask, whole.mask)
+    torch.testing.assert_close(pieces.logp, whole.logp, rtol=0, atol=1e-5)
+    torch.testing.assert_close(pieces.entropy, whole.entropy, rtol=0, atol=1e-5)
+
+
+def test_a_batch_that_has_ended_is_left_alone(policy: Policy) -> None:
+    rollout = Rollout.empty(4, 12, EOS)
+    rollout.mask[:, 3:] = False
+    extend(rollout, Decoder(policy, PROMPTS, 4, 12), PROMPTS, draws(4), range(3, 12), EOS)
+    assert (rollout.responses == EOS).all()
+    assert not rollout.mask[:, 3:].any()
 
 
 def test_current_weights_are_used_after_an_update(policy: Policy) -> None:

@@ -12,6 +12,11 @@ from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
 B, T, V, D = 5, 6, 9, 8
 
 
+@pytest.fixture(autouse=True)
+def same_numbers() -> None:
+    torch.manual_seed(0)
+
+
 class Net(nn.Module):
     """Embedding, something in the middle, head."""
 

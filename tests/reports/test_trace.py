@@ -1,0 +1,71 @@
+"""Every number of a report leads back to rows, and the simple ones can be computed again from them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vcpo_bench.errors import UsageError
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.trace import rows_behind, trace
+
+
+def test_every_id_of_the_page_resolves_to_rows(study: Study, page: str) -> None:
+    ledger = build(study).ledger
+    shown = set(re.findall(r'data-id="([^"]*)"', page))
+    assert len(shown) > 100
+    assert shown <= set(ledger.numbers)
+    for number in ledger.numbers.values():
+        rows = rows_behind(study, number)
+        assert set(rows["key"]) <= set(number.keys)
+        if number.text not in ("-", "\u2013"):
+            assert len(rows), number
+
+
+def test_every_number_of_the_scoreboard_follows_from_its_rows(study: Study) -> None:
+    ledger = build(study).ledger
+    recomputed = {
+        "final_reward": lambda rows: rows.groupby("key")["sampled_reward"].last().mean(),
+        "best_reward": lambda rows: rows.groupby("key")["sampled_reward"].max().mean(),
+        "median_ess": lambda rows: rows.groupby("key")["ess_ratio"].median().median(),
+    }
+    checked = 0
+    for number in ledger.numbers.values():
+        if number.what in recomputed and np.isfinite(number.value):
+            assert recomputed[number.what](rows_behind(study, number)) == pytest.approx(number.value, rel=1e-12)
+            checked += 1
+    assert checked == 3 * len(study.board)
+
+
+def test_trace_prints_what_how_and_rows(folder: Path, study: Study) -> None:
+    number = next(one for one in build(study).ledger.numbers.values() if one.what == "final_reward")
+    found = trace(folder, number.id)
+    assert found.number == number
+    assert found.text.startswith(
+        f"{number.id}: {number.text}\n  final_reward of chain, fifo, lr 1e-4, lag 0, reinforce"
+    )
+    assert found.rows["key"].iloc[0] in found.text
+
+
+def test_an_unknown_id_gets_close_ones(folder: Path, study: Study) -> None:
+    known = next(iter(build(study).ledger.numbers))
+    with pytest.raises(UsageError, match=f"no number .*; close are .*{known[:-1]}"):
+        trace(folder, known[:-1] + ("0" if known[-1] != "0" else "1"))
+
+
+def test_ids_do_not_depend_on_values_and_never_collide() -> None:
+    first, second = Ledger(), Ledger()
+    assert (
+        first.add("x", ("a",), 1.0, "how", ["k"], columns=()).id
+        == second.add("x", ("a",), 2.0, "", ["k"], columns=()).id
+    )
+    assert first.add("x", ("b",), 1.0, "how", ["k"], columns=()).id != next(iter(second.numbers))
+    first.add("n", ("a",), float("nan"), "how", ["k"], columns=())
+    first.add("n", ("a",), float("nan"), "how", ["k"], columns=())
+    with pytest.raises(ValueError, match="two numbers of one report"):
+        first.add("x", ("a",), 3.0, "how", ["k"], columns=())
