@@ -191,11 +191,12 @@ def plan_command(
     staleness: Annotated[int, typer.Option(min=0, help="Largest lag in optimizer updates.")] = 16,
     steps: Annotated[int, typer.Option(min=1, help="Updates to draw.")] = 40,
     seed: Annotated[int, typer.Option(min=0, help="Seed of random lags and shuffles.")] = 0,
+    simulate: Annotated[bool, typer.Option("--simulate", help="Speed of async under its service times.")] = False,
 ) -> None:
     """Draw which update consumes which version of the weights, and print the largest and mean lag and the period."""
-    from vcpo_bench.bench.staleness.plan import describe
+    from vcpo_bench.bench.staleness.simulation import describe, describe_speed
 
-    typer.echo(describe(regime, staleness, steps, seed))
+    typer.echo((describe_speed if simulate else describe)(regime, staleness, steps, seed))
 
 
 @app.command()
