@@ -8,7 +8,6 @@ from torch import Tensor
 
 from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
-from vcpo_bench.methods.gates import within
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -42,7 +41,7 @@ class Bapo(RatioMethod):
         negative = ev.advantage < 0
         above = torch.where(ev.advantage > 0, high, torch.where(negative, self.cap, torch.inf)).to(ratio.dtype)
         below = torch.where(negative, low, -torch.inf).to(ratio.dtype)
-        return differentiated(ratio, within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bounds(self, ev: Evidence, ratio: Tensor) -> tuple[Tensor, Tensor]:
         """``[..., 1, 1, 1]`` the searched lower and upper bound."""

@@ -39,7 +39,7 @@ class ClipCov(Clip):
     def terms(self, ev: Evidence) -> Terms:
         """PPO's weight without the drawn tokens."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        keep = self.inside(ratio, ev.advantage)
+        keep = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
         cov = covariance(ev)
         band = (cov > self.floor) & (cov < self.ceiling) & ev.mask & keep.bool()
         keep = keep * as_number(~self._draw(ev, band), keep.dtype)

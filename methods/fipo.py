@@ -52,7 +52,7 @@ class Fipo(Clip):
         """PPO's weight times the influence."""
         terms = super().terms(ev)
         assert terms.weight is not None
-        return Terms(weight=terms.weight * self.influence(ev), clipped=terms.clipped)
+        return Terms(weight=terms.weight * self.influence(ev), kept=terms.kept)
 
 
 def discounted_suffix_sum(value: Tensor, gamma: float) -> Tensor:

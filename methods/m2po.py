@@ -9,7 +9,6 @@ from torch import Tensor
 
 from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
-from vcpo_bench.methods.gates import within
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.vespo import judged_by
@@ -44,7 +43,7 @@ class M2po(RatioMethod):
         low = 1 - (-torch.expm1(-tau)).clamp(min=self.low)
         above = torch.where(ev.advantage > 0, high, math.inf).to(ratio.dtype)
         below = torch.where(ev.advantage < 0, low, -math.inf).to(ratio.dtype)
-        return differentiated(ratio, within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bound(self, ev: Evidence) -> Tensor:
         """``[..., 1, 1, 1]`` tau; inf when the budget is not exceeded."""

@@ -33,6 +33,8 @@ class Terms:
         score: ``[..., P, G, T]`` given instead of being signal x weight.
         clipped: ``[..., P, G, 1|T]`` bool or zeros and ones, tokens whose gradient the surrogate removed.
         addend: ``[..., P, G, T]`` k, not multiplied by the advantage.
+        kept: ``[..., P, G, T]`` zeros and ones, 1 where a token is in play and not clipped: given instead of
+            ``clipped`` by a surrogate whose weight is already multiplied by it.
         absorbs: True when the weights added with ``+`` are already inside; they are then not multiplied again.
     """
 
@@ -40,6 +42,7 @@ class Terms:
     score: Tensor | None = None
     clipped: Tensor | None = None
     addend: Tensor | None = None
+    kept: Tensor | None = None
     absorbs: bool = False
 
 
@@ -219,7 +222,10 @@ class Method(Component):
             NonFiniteEvidence: When a token in play or a valid row has a value that is not a number.
         """
         with torch.no_grad():
-            return self._update(self._evidence(batch))
+            ev = self._evidence(batch)
+            update = self._update(ev)
+            ev.release()
+            return update
 
     def _evidence(self, batch: Batch) -> Evidence:
         missing = sorted(name for name in self.needs - {"state"} if getattr(batch, name) is None)
@@ -254,7 +260,7 @@ class Method(Component):
         terms = self.terms(ev)
         coefficients, used = self._assemble(ev, terms, keep, factor)
         metrics = {
-            "share_clipped": _share(ev, terms.clipped, tokens),
+            "share_clipped": _share(ev, terms, tokens),
             "share_masked": rejected,
             "ess_ratio": ess,
             "ess_ratio_used": used,
@@ -298,7 +304,8 @@ class Method(Component):
         used = torch.full_like(ev.tokens, torch.nan)
         score = terms.score
         if weight is not None:
-            weight = _masked(ev, weight, keep)
+            if terms.kept is None or keep is not None:
+                weight = _masked(ev, weight, keep)
             used = _used(ev, weight, applied if terms.weight is not None else None)
         if score is not None:
             total = _masked(ev, score, keep) * factor
@@ -328,8 +335,11 @@ def _masked(ev: Evidence, value: Tensor, keep: Tensor | None) -> Tensor:
     return gate(value, ev.live)
 
 
-def _share(ev: Evidence, clipped: Tensor | None, tokens: Tensor) -> Tensor:
+def _share(ev: Evidence, terms: Terms, tokens: Tensor) -> Tensor:
     """Leading shape: share of the tokens in play that were clipped."""
+    clipped = terms.clipped
+    if terms.kept is not None:
+        return (ev.tokens - terms.kept.sum(BATCH_AXES)) / tokens.clamp(min=1)
     if clipped is None:
         return torch.zeros_like(tokens)
     if clipped.shape[-1] == 1:
