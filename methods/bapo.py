@@ -41,7 +41,7 @@ class Bapo(RatioMethod):
         negative = ev.advantage < 0
         above = torch.where(ev.advantage > 0, high, torch.where(negative, self.cap, torch.inf)).to(ratio.dtype)
         below = torch.where(negative, low, -torch.inf).to(ratio.dtype)
-        return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ev, ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bounds(self, ev: Evidence, ratio: Tensor) -> tuple[Tensor, Tensor]:
         """``[..., 1, 1, 1]`` the searched lower and upper bound."""

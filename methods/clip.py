@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import as_number, gate
+from vcpo_bench.methods.gates import as_number
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -18,17 +18,18 @@ def bounds(advantage: Tensor, low: float, high: float, dtype: torch.dtype) -> tu
     return below, torch.where(advantage > 0, high, torch.inf).to(dtype)
 
 
-def differentiated(ratio: Tensor, keep: Tensor, beyond: Tensor | None) -> Terms:
+def differentiated(ev: Evidence, ratio: Tensor, keep: Tensor, beyond: Tensor | None) -> Terms:
     """A ratio with a gradient of its own: silent where it was not kept, and where the clamp holds it constant.
 
     Args:
+        ev: The evidence.
         ratio: ``[..., P, G, 1|T]``.
         keep: ``[..., P, G, T]`` zeros and ones from :meth:`Evidence.within`; changed in place.
         beyond: ``[..., P, G, 1|T]`` bool, or None.
     """
     if beyond is not None:
         keep.mul_(as_number(~beyond, keep.dtype))
-    return Terms(weight=gate(ratio, keep), kept=keep)
+    return Terms(weight=ev.gated(ratio, keep), kept=keep)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,4 +57,4 @@ class Clip(RatioMethod):
         """The ratio with clipped tokens at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         keep = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
-        return differentiated(ratio, keep, ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ev, ratio, keep, ev.beyond("current", self.anchor, self.clamp))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.batch import Batch
 from vcpo_bench.methods.errors import MissingEvidence, NonFiniteEvidence
-from vcpo_bench.methods.gates import within
+from vcpo_bench.methods.gates import as_number, gate, within
 from vcpo_bench.methods.scratch import borrow, give_back
 
 Policy = Literal["current", "behavior", "proximal", "reference"]
@@ -109,6 +109,22 @@ class Evidence:
             return within(value, low, high) * self.live
         keep = torch.maximum(value, low, out=self.buffer())
         return torch.minimum(keep, high, out=keep).eq_(value).mul_(self.live)
+
+    def gate(self, value: Tensor, keep: Tensor | None = None) -> Tensor:
+        """The value where a token is in play and ``keep`` (bool, or zeros and ones) says so, else exactly 0."""
+        if keep is None:
+            return self.gated(value, self.live)
+        both = torch.mul(self.live, as_number(keep, self.live.dtype), out=self.buffer())
+        return self.gated(value, both)
+
+    def gated(self, value: Tensor, keep: Tensor) -> Tensor:
+        """``value`` times ``keep[..., P, G, T]`` (zeros and ones), exactly 0 also where the value is infinite."""
+        if value.dtype != keep.dtype:
+            return gate(value, keep)
+        product = torch.mul(value, keep, out=self.buffer())
+        if math.isfinite(float(product.sum())):
+            return product
+        return torch.where(keep.bool(), value, 0.0)
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
         if key not in self._cache:

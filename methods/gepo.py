@@ -38,7 +38,7 @@ class Gepo(RatioMethod):
         raw = torch.where(ev.lengths > 0, raw, 0.0).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
         keep = ev.within(ratio, *bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
-        terms = differentiated(ratio, keep, raw.abs() > self.clamp)
+        terms = differentiated(ev, ratio, keep, raw.abs() > self.clamp)
         if self.variant != "expected":
             return terms
         assert terms.weight is not None

@@ -42,7 +42,7 @@ class Gmpo(RatioMethod):
         held = torch.minimum(torch.maximum(logs, below), above)
         geometric = row_mean(ev, held).exp() * _row_weight(ev)
         beyond = ev.beyond("current", self.anchor, self.clamp)
-        terms = differentiated(geometric, ev.within(logs, below, above), beyond)
+        terms = differentiated(ev, geometric, ev.within(logs, below, above), beyond)
         terms.absorbs = True
         if ev.advantage.shape[-1] > 1 and terms.weight is not None:
             terms.score = terms.weight * row_mean(ev, ev.advantage)

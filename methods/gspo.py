@@ -40,7 +40,7 @@ class Gspo(RatioMethod):
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
         advantage, signal = self._advantages(ev)
         keep = ev.within(ratio, *bounds(advantage, 1 - self.low, 1 + self.high, ratio.dtype))
-        terms = differentiated(ratio, keep, raw.abs() > self.clamp)
+        terms = differentiated(ev, ratio, keep, raw.abs() > self.clamp)
         if ev.signal.shape[-1] == 1:
             return terms
         assert terms.weight is not None

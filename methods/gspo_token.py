@@ -26,4 +26,4 @@ class GspoToken(Gspo):
         raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
         keep = ev.within(ratio, *bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
-        return differentiated(ratio, keep, raw.abs() > self.clamp)
+        return differentiated(ev, ratio, keep, raw.abs() > self.clamp)

@@ -43,7 +43,7 @@ class M2po(RatioMethod):
         low = 1 - (-torch.expm1(-tau)).clamp(min=self.low)
         above = torch.where(ev.advantage > 0, high, math.inf).to(ratio.dtype)
         below = torch.where(ev.advantage < 0, low, -math.inf).to(ratio.dtype)
-        return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ev, ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bound(self, ev: Evidence) -> Tensor:
         """``[..., 1, 1, 1]`` tau; inf when the budget is not exceeded."""

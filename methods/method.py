@@ -12,7 +12,7 @@ from vcpo_bench.methods.batch import Batch
 from vcpo_bench.methods.component import Component
 from vcpo_bench.methods.errors import MethodError, MissingEvidence
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
-from vcpo_bench.methods.gates import as_number, gate
+from vcpo_bench.methods.gates import as_number
 from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.aggregation import SeqMeanTokenMean
 from vcpo_bench.methods.parts.base import Admission, Aggregation, Baseline, Mask, Part, Regulariser, Step
@@ -310,9 +310,9 @@ class Method(Component):
         if score is not None:
             total = _masked(ev, score, keep) * factor
         elif terms.weight is not None and weight is not None:
-            total = weight.mul_(signal * factor)
+            total = weight * (signal * factor)
         else:
-            total = _masked(ev, signal * factor, keep)
+            total = _masked(ev, signal * factor, keep) + 0.0
         own = terms.addend
         if own is not None and applied is not None:
             own = own * applied
@@ -329,10 +329,8 @@ class Method(Component):
 
 
 def _masked(ev: Evidence, value: Tensor, keep: Tensor | None) -> Tensor:
-    """``[..., P, G, T]`` a new tensor: the value where a token is in play and kept, exactly 0 elsewhere."""
-    if keep is not None:
-        value = gate(value, keep)
-    return gate(value, ev.live)
+    """``[..., P, G, T]`` in a buffer: the value where a token is in play and kept, exactly 0 elsewhere."""
+    return ev.gate(value, keep)
 
 
 def _share(ev: Evidence, terms: Terms, tokens: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ class MinPro(RatioMethod):
         """The prefix-minimum ratio with clipped tokens at zero."""
         ratio = self._prefix_minimum(ev)
         keep = ev.within(ratio, *bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
-        return differentiated(ratio, keep, ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ev, ratio, keep, ev.beyond("current", self.anchor, self.clamp))
 
     def _prefix_minimum(self, ev: Evidence) -> Tensor:
         logs = ev.log_ratio("current", self.anchor, self.clamp)

@@ -10,6 +10,7 @@ from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.baselines import group_mean, group_std, over_std
+from vcpo_bench.methods.parts.masks import log_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +40,9 @@ class Vtrace(RatioMethod):
         later = ev.mask.flip(-1).cumsum(-1).flip(-1)
         last = ev.mask & (later == 1)
         delta = torch.where(last, ratio.clamp(max=self.rho) * (reward - value), 0.0)
-        carry = torch.where(ev.mask, ratio.clamp(max=self.trace), 1.0)
-        gain = torch.zeros_like(delta[..., 0])
-        gains: list[Tensor] = []
-        for t in range(ratio.shape[-1] - 1, -1, -1):
-            gain = delta[..., t] + torch.where(last[..., t], 0.0, carry[..., t] * gain)
-            gains.append(gain)
-        drift = torch.stack(gains[::-1], -1)
+        logs = ev.log_ratio("current", self.anchor, self.clamp).clamp(max=log_of(self.trace))
+        carried = torch.where(ev.mask & ~last, logs, 0.0).flip(-1).cumsum(-1).flip(-1).exp()
+        drift = torch.where(later > 0, carried * delta.sum(-1, keepdim=True), 0.0)
         following = torch.nn.functional.pad(drift[..., 1:], (0, 1))
         return value + drift, torch.where(last, reward - value, following)
 
