@@ -38,8 +38,9 @@ parameter says `anchor=proximal`.
 The first item is a method. What follows `+` is a part, or a weight that multiplies the advantage: `clip+ess`,
 `vespo+opob`, `gspo(low=3e-4)+ess(base=0.55)`, `clip(anchor=proximal)+token-tis(of=proximal)`. A baseline,
 aggregation or step rule replaces the method's own; masks, regularisers, weights and admissions add up. `NAME:paper`
-adds the paper's own advantage and aggregation to the comparison default (group mean over population standard deviation, mean over the tokens
-of a row, then over rows). The order of parts does not matter, and an expression has one canonical spelling.
+adds the paper's own advantage and aggregation to the comparison default (group mean over population standard deviation,
+mean over the tokens of a row, then over rows). The order of parts does not matter, and an expression has one canonical
+spelling.
 
 ## A method of your own
 
