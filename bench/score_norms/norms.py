@@ -157,7 +157,7 @@ class ScoreNorms:
             return Packed([segments] if isinstance(segments, Tensor) else list(segments))
         B = logp.shape[0]
         lengths = {use.shape[1:].numel() for use in uses if len(use.shape) > 1 and use.shape[0] == B}
-        return Layout(B, lengths | {logp[0].numel()})
+        return Layout(B, lengths | {logp.shape[1:].numel()})
 
     def _check_once(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> None:
         """Audit the first batch whose layers are read in this way."""

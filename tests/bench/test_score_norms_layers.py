@@ -281,3 +281,24 @@ def test_freezing_after_inspection_is_refused() -> None:
     model.middle.requires_grad_(False)
     with pytest.raises(InexactError, match="make a new ScoreNorms"), norms.record():
         pass
+
+
+def test_compiled_and_sharded_models_are_refused() -> None:
+    model = Net(nn.Linear(D, D))
+    with pytest.raises(InexactError, match="is compiled"):
+        ScoreNorms(torch.compile(model, backend="eager"))
+    model.middle.compile(backend="eager")
+    with pytest.raises(InexactError, match="'middle' is compiled"):
+        ScoreNorms(model)
+    sharded = nn.Linear(D, D)
+    sharded.weight.placements = ()  # as a DTensor has
+    with pytest.raises(InexactError, match="'weight' is sharded"):
+        ScoreNorms(sharded)
+
+
+def test_an_empty_batch_has_no_norms() -> None:
+    model = Net(nn.Linear(D, D))
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = log_softmax_of(model, some_tokens()[:0])
+    assert norms.squared_norms(logp).shape == (0,)
