@@ -191,7 +191,7 @@ class ScoreNorms:
                     sides.append((use.layer.rule, *use.layer.rule.arrange(use.inputs, use.gradient, use.shape, layout)))
                     use.inputs = use.gradient = None
             if sides:
-                contribution = contribution_of(sides)
+                contribution = contribution_of(sides, keep=not retain_graph)
                 self._layers[site] = contribution.squared()
                 if not retain_graph:
                     self._kept[site] = contribution
