@@ -2,9 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vcpo_bench.analysis.intervals import stratified_t
 from vcpo_bench.analysis.results import load
 from vcpo_bench.analysis.scores import score, score_column
-from vcpo_bench.analysis.tuning import halves, tune
+from vcpo_bench.analysis.tuning import halves, tune, widening
 
 
 def cells(scores, rates=(1e-4, 3e-4), seeds=range(6), methods=("a", "b")):
@@ -87,6 +88,17 @@ def test_tuning_on_noise_has_no_optimism():
         for _ in range(150)
     ]
     assert abs(np.mean(found)) < 0.1  # picking the best of four on the same seeds would give about +0.4
+
+
+def test_intervals_of_tuned_runs_cover_in_the_worst_case():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(150):
+        runs = tune(cells(lambda *_: rng.normal(), rates=(1, 2), methods=("a",))).runs
+        _, low, high, _ = stratified_t([runs["score"]], widen=widening(runs))
+        covered += low <= 0 <= high
+    assert covered >= 138  # 92%; without widening it is about 90%
+    assert widening(tune(cells(lambda *_: 0.5, rates=(1,))).runs) == 1
 
 
 def test_a_method_with_fewer_rates_is_left_out_and_one_with_more_gets_no_more():
