@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from vcpo_bench.errors import VcpoBenchError
+from vcpo_bench.errors import UsageError, VcpoBenchError
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.grid import PlannedCell
@@ -155,6 +155,8 @@ def run(
     cells = grid.plan_grid(spec)
     for warning in grid.lag_warnings(spec):
         typer.echo(f"warning: {warning}", err=True)
+    if skipped := grid.skipped_methods(spec):
+        typer.echo(f"left out, because the regime cannot serve them: {', '.join(skipped)}", err=True)
     workers = run_grid.worker_count(jobs)
     if dry_run:
         _show_plan(cells, workers, out)
@@ -191,20 +193,42 @@ def plan_command(
     staleness: Annotated[int, typer.Option(min=0, help="Largest lag in optimizer updates.")] = 16,
     steps: Annotated[int, typer.Option(min=1, help="Updates to draw.")] = 40,
     seed: Annotated[int, typer.Option(min=0, help="Seed of random lags and shuffles.")] = 0,
+    simulate: Annotated[bool, typer.Option("--simulate", help="Speed of async under its service times.")] = False,
 ) -> None:
     """Draw which update consumes which version of the weights, and print the largest and mean lag and the period."""
-    from vcpo_bench.bench.staleness.plan import describe
+    from vcpo_bench.bench.staleness.simulation import describe, describe_speed
 
-    typer.echo(describe(regime, staleness, steps, seed))
+    typer.echo((describe_speed if simulate else describe)(regime, staleness, steps, seed))
 
 
 @app.command()
 def show(
-    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
+    what: Annotated[str, typer.Argument(help="Results folder; or the word method.")] = str(DEFAULT_OUT),
+    name: Annotated[str, typer.Argument(help="After method: its name.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Show the scoreboard of a results folder and write its scoreboard.csv."""
-    _show(folder, as_json)
+    """Show the scoreboard of a results folder (and write its scoreboard.csv), or a method: show method vespo."""
+    if what == "method":
+        from vcpo_bench.bench.listing import method_page
+
+        typer.echo("\n".join(method_page(name)))
+    else:
+        _show(Path(what), as_json)
+
+
+@app.command()
+def new(
+    what: Annotated[str, typer.Argument(help="method.")],
+    name: Annotated[str, typer.Argument(help="Its name in expressions, such as my-method.")],
+    folder: Annotated[Path, typer.Option(help="Where to write.")] = Path(),
+) -> None:
+    """Write a working method of your own and its test: new method NAME."""
+    from vcpo_bench.methods.template import new_method
+
+    if what != "method":
+        raise UsageError(f"new {what}: only 'new method NAME' exists")
+    for path in new_method(name, folder):
+        typer.echo(path)
 
 
 def _show(folder: Path, as_json: bool) -> None:
@@ -253,16 +277,62 @@ def report(
     folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
     html: Annotated[Path | None, typer.Option(help="Page to write; default: report.html in the folder.")] = None,
     pdf: Annotated[Path | None, typer.Option(help="Also typeset a PDF to this file.")] = None,
+    figures: Annotated[str, typer.Option(help="Also write paper figures: icml, neurips or acl.")] = "",
     partial: Annotated[bool, typer.Option(help="Also show cells that are still running.")] = False,
+    watch: Annotated[bool, typer.Option(help="Write the page again until no cell is running.")] = False,
 ) -> None:
-    """Write the results as one offline HTML page, and as a PDF."""
-    from vcpo_bench.reports.page import write_page
-    from vcpo_bench.reports.pdf import write_pdf
+    """Write the results as one offline HTML page, as a PDF, and as figures for a paper."""
+    from vcpo_bench.reports import page, paper
+    from vcpo_bench.reports import pdf as typeset
+    from vcpo_bench.reports import watch as watching
 
     sources = folders or [DEFAULT_OUT]
-    typer.echo(write_page(sources, html or sources[0] / "report.html", partial))
+    target = html or sources[0] / "report.html"
+    if watch:
+        watching.watch(sources, target, on_write=typer.echo)
+    else:
+        typer.echo(page.write_page(sources, target, partial))
     if pdf:
-        typer.echo(write_pdf(sources, pdf, partial))
+        typer.echo(typeset.write_pdf(sources, pdf, partial))
+    if figures:
+        for path in paper.write_figures(sources, target.parent / figures, figures):
+            typer.echo(path)
+
+
+@app.command()
+def diff(
+    first: Annotated[Path, typer.Argument(help="Results folder A.")],
+    second: Annotated[Path, typer.Argument(help="Results folder B.")],
+    html: Annotated[Path | None, typer.Option(help="Write it as a page instead.")] = None,
+) -> None:
+    """What changed between two results folders, and which conclusions flip."""
+    from vcpo_bench.reports import diff as comparing
+
+    typer.echo(comparing.write_diff(first, second, html) if html else comparing.diff(first, second).text)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="Results folder.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    form: Annotated[str, typer.Option("--as", help="csv, parquet or latex.")] = "csv",
+) -> None:
+    """Export the results as tables."""
+    from vcpo_bench.reports import export as exporting
+
+    for path in exporting.export(folder, out, form):
+        typer.echo(path)
+
+
+@app.command()
+def trace(
+    number: Annotated[str, typer.Argument(help="Id of a number in a report.")],
+    folders: Annotated[list[Path] | None, typer.Argument(help="The results the report was made from.")] = None,
+) -> None:
+    """Show the rows behind a number of a report."""
+    from vcpo_bench.reports.trace import trace as find
+
+    typer.echo(find(folders or [DEFAULT_OUT], number).text)
 
 
 @app.command()
@@ -299,10 +369,10 @@ def warmup(
 
 @app.command()
 def ls(
-    what: Annotated[str, typer.Argument(help="methods, tasks, regimes, presets or runs.")],
+    what: Annotated[str, typer.Argument(help="methods, parts, tasks, regimes, presets or runs.")],
     results: Annotated[Path, typer.Option(help="Where runs are.")] = Path("results"),
 ) -> None:
-    """List methods, tasks, regimes, presets or runs."""
+    """List methods, parts, tasks, regimes, presets or runs."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -19,6 +19,7 @@ GRID_FILE = "grid.json"
 STEPS_FILE = "steps.parquet"
 EVALS_FILE = "evals.parquet"
 LAGS_FILE = "lags.parquet"
+EVENTS_FILE = "events.parquet"
 SAMPLES_FILE = "samples.parquet"
 
 Status = Literal["completed", "nan", "stopped_by", "error"]
@@ -103,6 +104,15 @@ STEPS: tuple[Column, ...] = (
     Column("seconds_score", "float", "s", "basic", "forward passes of the learner"),
     Column("seconds_update", "float", "s", "basic", "coefficients, backward passes and optimizer"),
     Column("seconds_record", "float", "s", "basic", "metrics and recording"),
+    Column("seconds_wait", "float", "s", "basic", "async: the learner waited for its batch"),
+    Column(
+        "seconds_in_flight", "float", "s", "basic", "async: mean time from start to delivery of the consumed groups"
+    ),
+    Column("seconds_in_queue", "float", "s", "basic", "async: mean time from delivery to this update"),
+    Column("queued", "int", "groups", "basic", "async: delivered and not consumed when this update begins"),
+    Column("in_flight", "int", "groups", "basic", "async: started or about to, and not delivered"),
+    Column("dropped", "int", "groups", "basic", "async: given up as too old since the update before"),
+    Column("sampler_busy", "float", "0..1", "basic", "async: share of the sampler's slots that worked since then"),
     Column(
         "token_ess_ratio", "float", "1/n..1", "diagnostics", "Kish ESS of the token ratios over the tokens consumed"
     ),
@@ -136,7 +146,28 @@ SAMPLES: tuple[Column, ...] = (
     Column("kl_k3", "float", "nats/token", "diagnostics", "mean of e^l - 1 - l over its tokens"),
     Column("version_oldest", "int", "updates", "diagnostics", "version that sampled its oldest token"),
     Column("version_newest", "int", "updates", "diagnostics", "version that sampled its newest token"),
+    Column("seconds_in_flight", "float", "s", "diagnostics", "async: time from its start to its delivery"),
+    Column("seconds_in_queue", "float", "s", "diagnostics", "async: time from its delivery to the update"),
     Column("coefficient_sum", "float", "1", "diagnostics", "sum of the method's coefficients over its tokens"),
     Column("score_norm_sq", "float", "l2^2", "full", "||grad log pi(y|x)||^2"),
     Column("log_ratios", "str", "nats", "full", "per-token log-ratios as a JSON list"),
 )
+
+EVENTS: tuple[Column, ...] = (
+    Column("step", "int", "updates", "basic", "update that was due"),
+    Column(
+        "event",
+        "str",
+        "name",
+        "basic",
+        "dropped_in_queue, dropped_in_flight, duplicate, late, nonfinite, sampler_died, sampler_hung, "
+        "sampler_did_not_start",
+    ),
+    Column("batch", "int", "index", "basic", "batch of the group it concerns"),
+    Column("group", "int", "index", "basic", "the group within its batch"),
+    Column("lag", "int", "updates", "basic", "the update minus the version the group was sampled by"),
+    Column("length", "float", "tokens", "basic", "mean length of its responses"),
+    Column("reward", "float", "reward", "basic", "mean reward of its responses"),
+    Column("detail", "str", "text", "basic", "what else there is to say"),
+)
+"""Only where the regime is ``async``. Times of a virtual clock are in its units."""

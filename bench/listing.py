@@ -29,6 +29,7 @@ def listing(what: str, results: Path, presets: Path) -> Listing:
     """
     kinds: dict[str, Callable[[], Listing]] = {
         "methods": methods,
+        "parts": parts,
         "tasks": tasks,
         "regimes": regimes,
         "presets": lambda: configurations(presets),
@@ -42,16 +43,51 @@ def listing(what: str, results: Path, presets: Path) -> Listing:
 
 
 def methods() -> Listing:
-    """Every registered method, and plug-ins that failed to load with their error."""
-    from vcpo_bench.methods import broken_plugins, method_names, parse_method
+    """Every registered method with its defaults, and plug-ins that failed to load with their error."""
+    from vcpo_bench.methods import broken_plugins, method_names
 
-    rows = []
-    for name in method_names():
-        method = parse_method(name)
-        anchors = ", ".join(sorted(set(method.anchors.values()))) or "-"
-        rows.append((name, method.summary, method.reference, str(method.year or ""), anchors))
-    rows += [(plugin.name, f"BROKEN: {plugin.error}", plugin.origin, "", "") for plugin in broken_plugins()]
-    return Listing(("method", "what it does", "paper", "year", "ratios to"), rows)
+    rows = [_component(name) for name in method_names()]
+    rows += [(plugin.name, "-", f"BROKEN: {plugin.error}", plugin.origin, "", "") for plugin in broken_plugins()]
+    return Listing(_COMPONENT_COLUMNS, rows)
+
+
+def parts() -> Listing:
+    """Every part that can be added to a method with ``+``."""
+    from vcpo_bench.methods import part_names
+
+    return Listing(_COMPONENT_COLUMNS, [_component(name) for name in part_names()])
+
+
+_COMPONENT_COLUMNS = ("name", "acts on", "what it does", "paper", "defaults", "ratios to")
+
+
+def _component(name: str) -> tuple[str, ...]:
+    from vcpo_bench.methods.describe import describe
+
+    facts = describe(name)
+    paper = f"{facts.reference} ({facts.year})" if facts.year else facts.reference
+    defaults = ", ".join(f"{parameter.name}={parameter.default}" for parameter in facts.parameters) or "-"
+    anchors = ", ".join(sorted(set(facts.anchors.values()))) or "-"
+    return (name, facts.acts_on, facts.summary, paper, defaults, anchors)
+
+
+def method_page(name: str) -> list[str]:
+    """What ``vcpo-bench show method NAME`` prints: formula, parameters, disagreements, coefficient against ratio."""
+    from vcpo_bench.methods.describe import coefficient_curve, describe, draw_curve
+
+    facts = describe(name)
+    lines = [f"{name}: {facts.summary}", f"  paper      {facts.reference}", f"  formula    {facts.formula}"]
+    lines += [f"  parameter  {p.name}={p.default}  ({p.legal})" for p in facts.parameters]
+    lines += [f"  ratio      {what}: current / {anchor}" for what, anchor in facts.anchors.items()]
+    lines += [f"  needs      {', '.join(facts.needs)}"] if facts.needs else []
+    lines += (
+        [f"  paper's own advantage and aggregation: {name}:paper = {facts.paper_parts}"] if facts.paper_parts else []
+    )
+    lines += [f"  differs    {remark}" for remark in facts.differences]
+    if facts.expression:
+        title = "  coefficient of a lone token against its ratio (+: A > 0, -: A < 0, shown as its size)"
+        lines += ["", title, *draw_curve(coefficient_curve(facts.expression))]
+    return lines
 
 
 def tasks() -> Listing:

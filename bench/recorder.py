@@ -18,6 +18,8 @@ from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.records import (
     EVALS,
     EVALS_FILE,
+    EVENTS,
+    EVENTS_FILE,
     LAGS,
     LAGS_FILE,
     SAMPLES,
@@ -36,15 +38,18 @@ class Recorder:
 
     Args:
         level: How much is recorded.
+        events: Keep the events of an asynchronous run as well.
     """
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, level: Level, events: bool = False) -> None:
         self.level = level
         self.tables = {
             STEPS_FILE: RecordTable(STEPS, level),
             EVALS_FILE: RecordTable(EVALS, level),
             LAGS_FILE: RecordTable(LAGS, level),
         }
+        if events:
+            self.tables[EVENTS_FILE] = RecordTable(EVENTS, level)
         if includes(level, "diagnostics"):
             self.tables[SAMPLES_FILE] = RecordTable(SAMPLES, level)
 
@@ -87,6 +92,8 @@ class Recorder:
                 self._samples(step, batch, done, log_ratio)
         for lag, (trajectories, tokens) in lags.items():
             self.tables[LAGS_FILE].append({"step": step, "lag": lag, "trajectories": trajectories, "tokens": tokens})
+        for event in fed.events:
+            self.tables[EVENTS_FILE].append(event)
         row["seconds_record"] = perf_counter() - began
         self.tables[STEPS_FILE].append(row)
         return weights["ess_ratio"]
@@ -142,6 +149,7 @@ def _sample_rows(step: int, batch: Trajectories, done: LearnerStep, log_ratio: F
     norms = done.score_norm_sq.flatten().tolist() if done.score_norm_sq is not None else [None] * len(reward)
     responses = batch.mask.shape[1]
     origin = batch.origins().tolist()
+    seconds = batch.seconds.flatten(0, 1).tolist() if batch.seconds is not None else [(None, None)] * len(reward)
     rows: list[Row] = []
     for i in range(len(reward)):
         row: dict[str, Any] = {
@@ -156,6 +164,8 @@ def _sample_rows(step: int, batch: Trajectories, done: LearnerStep, log_ratio: F
             "version_oldest": int(version[i][mask[i]].min()),
             "version_newest": int(version[i][mask[i]].max()),
             "coefficient_sum": coefficients[i],
+            "seconds_in_flight": seconds[i][0],
+            "seconds_in_queue": seconds[i][1],
         }
         if full:
             row["score_norm_sq"] = norms[i]

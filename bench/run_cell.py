@@ -7,6 +7,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,8 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit)
         emit("started", cell.key, cell.config.label, cell.config.steps)
         try:
             trainer = _resume(cell, store, emit)
-            _train(trainer, cell, store, keep_every, emit)
+            with closing(trainer):
+                _train(trainer, cell, store, keep_every, emit)
             status, error = trainer.status, None
             recorder, steps_done = trainer.recorder, trainer.step
         except Exception:  # a failed cell is a row with its error; the others go on

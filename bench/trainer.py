@@ -14,10 +14,9 @@ from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.evaluation import evaluate
 from vcpo_bench.bench.learner import Learner
 from vcpo_bench.bench.recorder import Recorder
-from vcpo_bench.bench.staleness import CellShape, build_schedule, check_method, parse_regime
-from vcpo_bench.bench.staleness.engine import Engine
-from vcpo_bench.bench.staleness.generation import Generator
-from vcpo_bench.bench.staleness.source import PlannedSource, Source, under
+from vcpo_bench.bench.staleness import parse_regime
+from vcpo_bench.bench.staleness.source import under
+from vcpo_bench.bench.staleness.sources import build_source
 from vcpo_bench.bench.tables import includes
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.bench.warmup import load_warm_start
@@ -46,25 +45,13 @@ class Trainer:
         self.config = config
         self.task = get_task(config.task)
         self.policy = load_warm_start(self.task, start)
-        watch_gradient = includes(config.record, "diagnostics")
-        self.learner = Learner(self.policy, method or parse_method(config.method), config.lr, watch_gradient)
-        self.recorder = Recorder(config.record)
+        watch_gradient, measure_norms = (includes(config.record, level) for level in ("diagnostics", "full"))
+        chosen = method or parse_method(config.method)
+        self.learner = Learner(self.policy, chosen, config.lr, watch_gradient, measure_norms)
+        self.recorder = Recorder(config.record, events=parse_regime(config.regime).name == "async")
         self.step = 0
         self.skipped = 0
-        self.source, self.updates = self._source()
-
-    def _source(self) -> tuple[Source, int]:
-        """What feeds the learner, and how many updates there will be."""
-        config = self.config
-        regime = parse_regime(config.regime)
-        shape = CellShape(config.seed, config.prompts, config.responses, self.task.max_response)
-        schedule = build_schedule(regime, config.staleness, shape)
-        method = self.learner.method
-        check_method(method.canonical, method.needs, schedule)
-        engine = Engine(self.policy, regime["publish_every"], regime["engine_noise"], config.seed)
-        generator = Generator(config, self.task, engine, regime.name != "inflight" or regime["cache"] == "keep")
-        proximal = self.learner.logp if "proximal_logp" in method.needs else None
-        return PlannedSource(schedule, generator, proximal), schedule.updates(config.steps)
+        self.source, self.updates = build_source(config, self.task, self.learner)
 
     @property
     def status(self) -> str:
@@ -116,6 +103,10 @@ class Trainer:
         self.learner.previous_gradient = tensors.get("previous_gradient")
         self.source.load(self.step, under(tensors, "source/"), scalars["source"])
         self.recorder.read(folder)
+
+    def close(self) -> None:
+        """Let go of what feeds the learner: a sampler process, where there is one."""
+        self.source.close()
 
     def _optimizer_tensors(self) -> dict[str, Tensor]:
         state = self.learner.optimizer.state_dict()["state"]

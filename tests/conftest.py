@@ -77,6 +77,10 @@ def step_columns(shape: str, lag: int, lr: float, steps: int, rng: np.random.Gen
         "version_mean": (np.arange(steps) - realised).astype(float),
         "filling": np.arange(steps) < lag,
         "length_mean": np.full(steps, float(LENGTH)),
+        "queued": np.zeros(steps, dtype=int),
+        "in_flight": np.zeros(steps, dtype=int),
+        "dropped": np.zeros(steps, dtype=int),
+        "sampler_busy": np.full(steps, np.nan),
         "nonfinite": np.array([""] * steps, dtype=object),
         "token_ess_ratio": ess ** (1 / LENGTH),
         "grad_cosine": np.clip(rng.normal(0.2, 0.2, steps), -1, 1),
@@ -86,6 +90,8 @@ def step_columns(shape: str, lag: int, lr: float, steps: int, rng: np.random.Gen
         columns[f"log_weight_q{quantile}"] = normal * spread - spread**2 / 2
     for phase, seconds in (("sample", 0.03), ("score", 0.01), ("update", 0.04), ("record", 0.001)):
         columns[f"seconds_{phase}"] = seconds * (1 + 0.1 * rng.random(steps))
+    for phase in ("wait", "in_flight", "in_queue"):
+        columns[f"seconds_{phase}"] = np.full(steps, np.nan)
     return columns
 
 
@@ -123,6 +129,8 @@ def sample_columns(shape: str, lag: int, steps: int, every: int, rng: np.random.
         "version_oldest": version,
         "version_newest": version,
         "coefficient_sum": np.exp(np.minimum(log_weight, np.log(8))) * (reward - reward.mean()),
+        "seconds_in_flight": np.full(at.size, np.nan),
+        "seconds_in_queue": np.full(at.size, np.nan),
         "score_norm_sq": np.exp(rng.normal(2, 0.5, at.size)),
         "log_ratios": np.array([json.dumps([round(x / LENGTH, 6)] * LENGTH) for x in log_weight], dtype=object),
     }

@@ -171,3 +171,71 @@ def test_show_of_nothing_is_a_clear_error(tmp_path: Path) -> None:
     result = call("show", str(tmp_path))
     assert result.exit_code == 2
     assert "Traceback" not in result.output
+
+
+def test_a_method_is_described_with_its_curve() -> None:
+    shown = call("show", "method", "vespo").output
+    assert "k_pos=2" in shown
+    assert "2602.10693" in shown
+    assert shown.count("|") > 10
+    missing = call("show", "method", "vspo")
+    assert missing.exit_code == 2
+    assert "vespo" in missing.stderr
+
+
+def test_a_method_of_ones_own_is_written_tested_and_run(tmp_path: Path) -> None:
+    assert call("new", "method", "my-method", "--folder", str(tmp_path / "mine")).exit_code == 0
+    again = call("new", "method", "my-method", "--folder", str(tmp_path / "mine"))
+    assert again.exit_code == 2
+    plugin = tmp_path / "mine" / "my_method.py"
+    assert len(plugin.read_text().splitlines()) <= 30
+    arguments = [*RUN, "--no-controls", "--plugin", str(plugin), "--out", str(tmp_path / "out")]
+    arguments[arguments.index("clip")] = "my-method(cap=3)"
+    done = call(*arguments)
+    assert done.exit_code == 0, done.output
+    assert "my-method(cap=3)" in done.output
+
+
+def test_a_broken_plugin_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import nothing_like_this\n")
+    result = call("run", "--plugin", str(tmp_path / "broken.py"))
+    assert result.exit_code == 2
+    assert "nothing_like_this" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["weights", "gradients", "collapse", "compare"])
+def test_analyses(finished: Path, tmp_path: Path, kind: str) -> None:
+    result = call("analyze", kind, str(finished), "--out", str(tmp_path / "tables"))
+    assert result.exit_code == 0, result.output
+    assert list((tmp_path / "tables").glob("*.csv"))
+
+
+def test_report_diff_export_and_trace(finished: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert call("report", str(finished), "--html", str(page)).exit_code == 0
+    assert page.read_text().startswith("<!")
+    same = call("diff", str(finished), str(finished))
+    assert same.exit_code == 0
+    assert "Conclusions" in same.output
+    assert call("export", str(finished), "--out", str(tmp_path / "csv")).exit_code == 0
+    assert (tmp_path / "csv" / "steps.csv").exists()
+    assert call("trace", "nothing", str(finished)).exit_code == 2
+
+
+def test_a_failing_cell_is_a_row_the_rest_goes_on_and_the_exit_code_is_1(tmp_path: Path) -> None:
+    assert call("new", "method", "bad-one", "--folder", str(tmp_path)).exit_code == 0
+    plugin = tmp_path / "bad_one.py"
+    text = plugin.read_text()
+    plugin.write_text(text[: text.index("        return Terms")] + "        raise RuntimeError('wires crossed')\n")
+    arguments = [*RUN, "--no-controls", "--plugin", str(plugin), "--out", str(tmp_path / "out")]
+    arguments[arguments.index("clip")] = "bad-one,clip"
+    done = call(*arguments)
+    assert done.exit_code == 1, done.output
+    cells = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("cells/*/cell.json")]
+    assert {(c["config"]["method"], c["status"], c["reason"]) for c in cells} == {
+        ("bad-one", "error", "RuntimeError: wires crossed"),
+        ("clip", "completed", ""),
+    }
+    again = call(*arguments)  # a failed cell is tried again
+    assert again.exit_code == 1, again.output

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from vcpo_bench.bench.staleness.clock import ServiceTimes
 from vcpo_bench.bench.staleness.expression import Regime
 from vcpo_bench.bench.staleness.fifo import Fifo
+from vcpo_bench.bench.staleness.gate import AsyncSchedule
 from vcpo_bench.bench.staleness.inflight import Inflight
 from vcpo_bench.bench.staleness.lottery import Lottery, lag_probabilities
 from vcpo_bench.bench.staleness.minibatch import Minibatch
@@ -19,6 +21,8 @@ def build_schedule(regime: Regime, staleness: int, shape: CellShape) -> Stalenes
         UsageError: The options do not fit the lag or the sizes.
     """
     publish: int = regime["publish_every"]
+    if regime.name == "async":
+        return AsyncSchedule(staleness, shape, publish, drop=regime["overflow"] == "drop")
     if staleness == 0 or regime.name == "fifo":
         return Fifo(staleness, shape, publish, hold=staleness > 0 and regime["fill"] == "hold")
     if regime.name == "minibatch":
@@ -48,3 +52,15 @@ def check_method(canonical: str, needs: frozenset[str], schedule: StalenessSched
             f"{canonical}: needs a proximal policy, but with one update per batch it equals the current one and the "
             "ratio would always be 1; use anchor=behavior, or --regime minibatch with a lag above 0"
         )
+
+
+def service_times(regime: Regime) -> ServiceTimes:
+    """The service times of an ``async`` regime; under the virtual clock, what is not given takes one unit."""
+    least = 1.0 if regime["clock"] == "virtual" else 0.0
+    return ServiceTimes(
+        sampler=regime["sampler"] or least,
+        learner=regime["learner"] or least,
+        straggler=regime["straggler"],
+        slowdown=regime["slowdown"],
+        spread=regime["spread"],
+    )

@@ -41,11 +41,12 @@ class Engine:
             for ours, theirs in zip(self.policy.parameters(), self._source.parameters(), strict=True):
                 ours.copy_(rounded(theirs, self._rounding))
 
-    def report(self, logp: Tensor, mask: Tensor, batch: int) -> Tensor:
-        """``[B, T]`` log-probabilities of a whole batch as the engine reports them."""
+    def report(self, logp: Tensor, mask: Tensor, batch: int, first: int = 0) -> Tensor:
+        """``[B, T]`` log-probabilities of trajectories ``first``.. of a batch as the engine reports them."""
         if not self._sigma:
             return logp
-        draws = torch.from_numpy(uniforms(self._seed, "engine noise", batch, *logp.shape))
+        rows, T = logp.shape
+        draws = torch.from_numpy(uniforms(self._seed, "engine noise", batch, first + rows, T))[first:]
         normal = torch.special.ndtri(draws.clamp_min(2.0**-54)).to(logp.dtype)
         return torch.where(mask, logp + self._sigma * normal, logp)
 

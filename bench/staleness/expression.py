@@ -93,6 +93,16 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "unit": _word("batch", "trajectory"),
         "trace": Option((), "a file of lags, or [0 3 3 1]", _read_trace),
     },
+    "async": {
+        "overflow": _word("wait", "drop"),
+        "clock": _word("wall", "virtual"),
+        "sampler": _real(0.0),
+        "learner": _real(0.0),
+        "straggler": _real(0.0, below=1.0),
+        "slowdown": _real(10.0, minimum=1.0),
+        "spread": _real(0.0),
+        "slots": _whole(0, 0),
+    },
     "replay": {"fraction": _real(0.5, below=1.0)},
 }
 """Options of each regime beside the common ones; a value without a name is that of the first."""
@@ -103,6 +113,7 @@ SUMMARIES = {
     "minibatch": "0..k in turn: one rollout cut into k + 1 updates",
     "inflight": "k at the first token, less at later ones: weights change within a response",
     "random": "drawn from a law on 0..k, per batch or per trajectory",
+    "async": "at most k: a sampler and a learner at the same time, or the same under a virtual clock",
     "replay": "0, and 1..k for the share that is re-used",
     "(all)": "options of every regime: weights published rarely; sampler and learner that disagree",
 }

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.bench.staleness.build import build_schedule
-from vcpo_bench.bench.staleness.expression import parse_regime
-from vcpo_bench.bench.staleness.schedule import CellShape, Order, StalenessSchedule
+from vcpo_bench.bench.staleness.schedule import Order, StalenessSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +107,6 @@ def _period(lags: list[Counter[int]]) -> int:
         if lags[shift:] == lags[:-shift]:
             return shift
     return 0
-
-
-def describe(regime: str, staleness: int, steps: int, seed: int, tokens: int = 12) -> str:
-    """What ``vcpo-bench plan`` shows: the drawing and one line of numbers, for the default sizes of a cell.
-
-    Raises:
-        UsageError: The regime cannot be read or does not fit the lag.
-    """
-    schedule = build_schedule(parse_regime(regime), staleness, CellShape(seed, 16, 8, tokens))
-    planned = list(plan(schedule, schedule.updates(steps)))
-    found = summary(planned)
-    period = f"{found['period']} updates" if found["period"] else "none"
-    return f"{draw(planned)}\nlag max {found['max']}, mean {found['mean']:.3g}, period {period}"
 
 
 def draw(planned: list[PlannedUpdate]) -> str:

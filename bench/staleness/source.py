@@ -27,6 +27,7 @@ class Feed:
         filling: Whether the pipeline is still filling.
         seconds_sample: Time sampling took in this process.
         facts: Further columns of ``records.STEPS`` that only this source knows.
+        events: Rows of ``records.EVENTS`` since the last update.
     """
 
     batch: Trajectories
@@ -34,6 +35,7 @@ class Feed:
     filling: bool
     seconds_sample: float
     facts: dict[str, Any] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Source(Protocol):

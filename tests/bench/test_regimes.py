@@ -19,6 +19,7 @@ from vcpo_bench.bench.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
 
+VIRTUAL = "async(clock=virtual,sampler=1.5,straggler=0.1,slots=2"
 REGIMES = [
     "fifo(engine_noise=0.1,publish_every=2)",
     "minibatch",
@@ -76,8 +77,11 @@ def test_lag_zero_is_the_same_run_in_every_regime(task: str) -> None:
     reference = run(trainer("fifo", 0, task=task, steps=4))
     for name in regime_names():
         other = run(trainer(name, 0, task=task, steps=4))
+        other.close()
         assert same_weights(reference, other), name
-        assert repr(steps(reference)) == repr(steps(other)), name
+        known = {column for column, values in steps(reference).items() if values[0] is not None}
+        for column in known:
+            assert repr(steps(reference)[column]) == repr(steps(other)[column]), (name, column)
 
 
 @pytest.mark.parametrize("regime", REGIMES)
@@ -93,7 +97,7 @@ def test_realised_histogram_is_the_planned_one(regime: str) -> None:
     assert [sum(t for s, _, _, t in rows if s == u) for u in range(subject.updates)] == lengths
 
 
-@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("regime", [*REGIMES, f"{VIRTUAL})", f"{VIRTUAL},overflow=drop,engine_noise=0.1)"])
 def test_taken_up_with_a_full_queue_it_is_the_same_run(tmp_path: Path, regime: str) -> None:
     at = 5
     through, first = run(trainer(regime, record="full")), run(trainer(regime, record="full"), at)

@@ -9,8 +9,9 @@ import pytest
 
 from vcpo_bench.bench.staleness import CellShape, build_schedule, check_method, parse_regime, regime_names
 from vcpo_bench.bench.staleness.lottery import lag_probabilities
-from vcpo_bench.bench.staleness.plan import describe, draw, plan, summary
+from vcpo_bench.bench.staleness.plan import draw, plan, summary
 from vcpo_bench.bench.staleness.schedule import StalenessSchedule
+from vcpo_bench.bench.staleness.simulation import describe
 from vcpo_bench.errors import UsageError
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "plans.json").read_text())

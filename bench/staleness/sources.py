@@ -1,0 +1,43 @@
+"""From a cell to what feeds its learner."""
+
+from __future__ import annotations
+
+from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.learner import Learner
+from vcpo_bench.bench.staleness.build import build_schedule, check_method, service_times
+from vcpo_bench.bench.staleness.child import Setup
+from vcpo_bench.bench.staleness.engine import Engine
+from vcpo_bench.bench.staleness.expression import Regime, parse_regime
+from vcpo_bench.bench.staleness.gate import AsyncSchedule
+from vcpo_bench.bench.staleness.generation import Generator
+from vcpo_bench.bench.staleness.groups import GroupSampler
+from vcpo_bench.bench.staleness.schedule import CellShape, StalenessSchedule
+from vcpo_bench.bench.staleness.source import PlannedSource, Source
+from vcpo_bench.bench.staleness.virtual import VirtualSource
+from vcpo_bench.bench.staleness.wall import WallSource
+from vcpo_bench.bench.tasks import Task
+
+
+def build_source(config: CellConfig, task: Task, learner: Learner) -> tuple[Source, int]:
+    """What feeds the learner of a cell, and how many updates there will be.
+
+    Raises:
+        UsageError: The regime's options do not fit the cell, or the method cannot run in it.
+    """
+    regime = parse_regime(config.regime)
+    shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
+    schedule = build_schedule(regime, config.staleness, shape)
+    check_method(learner.method.canonical, learner.method.needs, schedule)
+    return _source(config, task, learner, regime, schedule), schedule.updates(config.steps)
+
+
+def _source(config: CellConfig, task: Task, learner: Learner, regime: Regime, schedule: StalenessSchedule) -> Source:
+    if isinstance(schedule, AsyncSchedule) and regime["clock"] == "wall":
+        setup = Setup(config, regime["engine_noise"], regime["slots"] or config.prompts, service_times(regime))
+        return WallSource(schedule, learner.policy, setup)
+    engine = Engine(learner.policy, regime["publish_every"], regime["engine_noise"], config.seed)
+    if isinstance(schedule, AsyncSchedule):
+        sampler = GroupSampler(config, task, engine)
+        return VirtualSource(schedule, sampler, regime["slots"] or config.prompts, service_times(regime))
+    generator = Generator(config, task, engine, regime.name != "inflight" or regime["cache"] == "keep")
+    return PlannedSource(schedule, generator, learner.logp if "proximal_logp" in learner.method.needs else None)
