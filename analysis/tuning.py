@@ -35,8 +35,8 @@ class Tuned:
             choose from).
         choices: one row per task, method, regime, lag and tested half: ``chosen_lr``, ``tuning_seeds``,
             ``tuning_score``.
-        budget: learning rates every method could choose from, per task, regime and lag (``rates``, ``trials`` per
-            method).
+        budget: per task, regime and lag the ``rates`` every method could choose from, ``trials`` per method, and the
+            methods ``left_out`` because they were not run at all of them.
         notes: what limits the conclusion.
     """
 
