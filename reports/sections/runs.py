@@ -10,7 +10,7 @@ from vcpo_bench import records
 from vcpo_bench.reports.document import Entry, Prose, Sentence, Table, sentence
 from vcpo_bench.reports.sections.cells import why
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.words import count, duration, listing, rate
+from vcpo_bench.reports.words import by_size, count, duration, listing, rate
 
 _NOT_SETTINGS = ("key", "method", "staleness", "seed", "lr", "task", "regime")
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version", "control", "partial")
@@ -54,7 +54,7 @@ def protocol(study: Study) -> Table:
     shown += sorted(name for name in cells.columns if name not in _HIDDEN)
     rows = []
     for name in shown:
-        values = [_text(value) for value in sorted(cells[name].dropna().unique(), key=_order)]
+        values = [_text(value) for value in sorted(cells[name].dropna().unique(), key=by_size)]
         if values:
             rows.append([Entry(name), Entry(", ".join(values[:24]) + (", ..." if len(values) > 24 else ""))])
     rows.append([Entry("rules version"), Entry(", ".join(sorted({str(v) for v in cells["rules_version"].dropna()})))])
@@ -114,10 +114,6 @@ def threats(study: Study) -> Prose:
     version = f"this program's rules are version {records.RULES_VERSION}"
     found.append(sentence(f"Results are comparable within one version of the rules; {version}."))
     return Prose(found, bullets=True)
-
-
-def _order(value: object) -> tuple[float, str]:
-    return (float(value), "") if isinstance(value, int | float) else (0.0, str(value))
 
 
 def _text(value: object) -> str:
