@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from vcpo_bench.analysis.results import load
-from vcpo_bench.reports.plots.core import Plot, Sheet
+from vcpo_bench.reports.plots.core import Plot, Sheet, figure_name
 from vcpo_bench.reports.plots.failure import at_onset, survival
 from vcpo_bench.reports.plots.heat import ess_map, stability_map
 from vcpo_bench.reports.plots.lags import realised_lag, reward_against_lag
 from vcpo_bench.reports.plots.phases import phases
 from vcpo_bench.reports.plots.profiles import profiles
+from vcpo_bench.reports.plots.tails import pareto_k
 from vcpo_bench.reports.plots.trajectories import QUANTITIES, trajectories
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.style import SURVIVORS, drawing, look
@@ -40,6 +41,12 @@ def test_learning_curves_are_means_over_seeds_with_their_range(study: Study) -> 
     np.testing.assert_allclose(line.y, mine.mean())
     assert line.low is not None
     np.testing.assert_allclose(line.low, mine.min())
+
+
+def test_figures_are_named_for_files_and_anchors() -> None:
+    assert figure_name("ess-steps", "chain", "fifo") == "ess-steps-chain"
+    assert figure_name("ess-steps", "walk-eos", "in flight") == "ess-steps-walk-eos-in-flight"
+    assert figure_name("ess-map", "../chain(n=12)<b>", "fifo") == "ess-map-..-chain-n-12-b"
 
 
 def test_lines_look_like_their_method(study: Study) -> None:
@@ -124,6 +131,19 @@ def test_profiles_and_phases(study: Study) -> None:
     assert {line.name for line in bars.lines} == {"sampling", "scoring", "learning", "recording"}
     medians = 1e3 * study.results.steps["seconds_sample"].median()
     assert bars.lines[0].y == pytest.approx(medians, rel=0.1)
+
+
+def test_tails_are_drawn_where_trajectories_were_recorded(
+    study: Study, make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    with drawing():
+        assert pareto_k(study, SHEET) is None, "recorded at level basic"
+    root = make_results(
+        tmp_path / "r", methods=("vcpo",), lags=(4,), seeds=(0, 1), steps=40, controls=False, record="full"
+    )
+    plot = drawn(pareto_k, Study(load(root)), SHEET)
+    assert plot.panels == ["lag 4"]
+    assert np.abs(plot.lines[0].y).max() < 1.0, "log-normal weights of small spread have a light tail"
 
 
 def test_nothing_recorded_nothing_drawn(make_results: Callable[..., Path], tmp_path: Path) -> None:
