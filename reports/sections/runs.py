@@ -42,9 +42,16 @@ def failures(study: Study) -> list[Table | Prose]:
         )
         blocks.append(Table("failures", caption, headings, rows, numeric=frozenset({2, 3, 4, 6})))
     if study.results.problems:
-        lines = [sentence(problem, tone="bad") for problem in dict.fromkeys(study.results.problems)]
+        lines = [sentence(_local(study, problem), tone="bad") for problem in dict.fromkeys(study.results.problems)]
         blocks.append(Prose(lines, bullets=True))
     return blocks or [Prose([sentence("Every cell completed and every file could be read.")])]
+
+
+def _local(study: Study, problem: str) -> str:
+    """The sentence with paths from the results folder on: a report says nothing about where it was made."""
+    for folder in study.results.folders:
+        problem = problem.replace(str(folder), folder.resolve().name)
+    return problem
 
 
 def protocol(study: Study) -> Table:
