@@ -71,6 +71,12 @@ def test_a_coarse_grid_only_bounds_the_exponent():
     assert row["high"] == np.inf  # any exponent that fails both rates at lag 16 and one at lag 1 fits
 
 
+def test_a_limit_that_rises_is_unbounded_below():
+    row = frontier(cells(lambda method, lag: 2e-4 * lag, rates=(1e-4, 3e-4), lags=(1, 16))).iloc[0]
+    assert row["low"] == -np.inf
+    assert row["high"] < 0.2
+
+
 def test_one_exponent_for_all_with_an_intercept_each():
     table = frontier(cells(lambda method, lag: {"a": 1e-3, "b": 4e-3}[method] / lag, methods=("a", "b"), noise=0.5))
     together = table.set_index("method").loc["(all)"]
