@@ -155,6 +155,8 @@ def run(
     cells = grid.plan_grid(spec)
     for warning in grid.lag_warnings(spec):
         typer.echo(f"warning: {warning}", err=True)
+    if skipped := grid.skipped_methods(spec):
+        typer.echo(f"left out, because the regime cannot serve them: {', '.join(skipped)}", err=True)
     workers = run_grid.worker_count(jobs)
     if dry_run:
         _show_plan(cells, workers, out)

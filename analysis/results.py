@@ -50,6 +50,8 @@ class Results:
         problems: damaged or missing files, one sentence each. It grows while tables are read: they are read when
             asked.
         notes: what a reader must know before comparing, such as a mix of rules versions.
+
+    In the tables below, values that are not finite (an overflowed norm or weight) are missing: NaN.
     """
 
     folders: list[Path]
@@ -229,12 +231,14 @@ def _read_table(path: Path, optional: bool) -> pa.Table | None:
 
 
 def _concatenate(keys: list[str], tables: list[pa.Table], columns: tuple[records.Column, ...]) -> pd.DataFrame:
-    """All cells below one another; a column that no cell recorded is present and empty."""
+    """All cells below one another; a column that no cell recorded is present and empty, infinite values are missing."""
     if tables:
         frame: pd.DataFrame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
         lengths = [table.num_rows for table in tables]
         frame.insert(0, "key", np.repeat(np.array(keys, dtype=object), lengths))
         absent = {c.name: "" if c.kind == "str" else np.nan for c in columns if c.name not in frame}
+        floats = frame.select_dtypes("float").columns
+        frame[floats] = frame[floats].where(np.isfinite(frame[floats]))
         return frame.assign(**absent)
     empty = {c.name: pd.Series(dtype=_NUMPY_KIND[c.kind]) for c in columns}
     return pd.DataFrame({"key": pd.Series(dtype="object"), **empty})

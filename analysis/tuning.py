@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from vcpo_bench.analysis.findings import rate
+
 CONTEXT = ["task", "regime", "staleness"]
 
 
@@ -50,14 +52,16 @@ def tune(table: pd.DataFrame, column: str = "score") -> Tuned:
     runs, choices, budgets, notes = [], [], [], []
     for context, cells in table.groupby(CONTEXT, sort=False):
         place = dict(zip(CONTEXT, context, strict=True))
-        rates = _common_rates(cells)
+        rates, left_out = _budget(cells)
         seeds = halves(cells["seed"])
-        budgets.append(place | {"rates": rates, "trials": len(rates) * max(1, len(seeds) // 2)})
-        if len(rates) < cells["lr"].nunique():
-            notes.append(
-                f"{_name(place)}: only {len(rates)} of {cells['lr'].nunique()} rates were run by every method."
-            )
-        cells = cells[cells["lr"].isin(rates)].assign(fold=cells["seed"].map(seeds))
+        budgets.append(place | {"rates": rates, "trials": len(rates) * max(1, len(seeds) // 2), "left_out": left_out})
+        if left_out:
+            names, needed = ", ".join(left_out), ", ".join(map(rate, rates))
+            notes.append(f"{_name(place)}: {names} did not run at all of {needed} and has no best rate.")
+        cells = cells[cells["lr"].isin(rates) & ~cells["method"].isin(left_out)]
+        if cells.groupby("method")["seed"].nunique().nunique() > 1:
+            notes.append(f"{_name(place)}: methods ran with different numbers of seeds, so budgets are not equal.")
+        cells = cells.assign(fold=cells["seed"].map(seeds))
         for method, own in cells.groupby("method", sort=False):
             for tested in (0, 1):
                 choice = _choose(own[own["fold"] != tested], rates, column)
@@ -77,10 +81,12 @@ def tune(table: pd.DataFrame, column: str = "score") -> Tuned:
     )
 
 
-def _common_rates(cells: pd.DataFrame) -> list[float]:
-    """Rates that every method of this task and lag was run at."""
-    per_method = cells.groupby("method")["lr"].agg(set)
-    return sorted(set.intersection(*per_method))
+def _budget(cells: pd.DataFrame) -> tuple[list[float], list[str]]:
+    """The set of rates that most methods were run at (the larger of equals), and the methods that lack one of them."""
+    per_method = cells.groupby("method")["lr"].agg(frozenset)
+    counts = per_method.value_counts()
+    rates = max(counts.index, key=lambda rates: (counts[rates], len(rates), sorted(rates)))
+    return sorted(rates), [str(name) for name, own in per_method.items() if not rates <= own]
 
 
 def _choose(cells: pd.DataFrame, rates: list[float], column: str) -> dict[str, object]:

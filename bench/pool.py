@@ -129,9 +129,11 @@ def _work(pipe: Connection) -> None:
 
     import torch
 
+    from vcpo_bench.bench.allocator import keep_freed_memory
     from vcpo_bench.bench.run_cell import run_cell
     from vcpo_bench.methods import load_plugin
 
+    keep_freed_memory()
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     send: Any = pipe.send

@@ -12,11 +12,11 @@ class Aipo(Tis):
     """c = A min(r, cap) with the ratio to the behavior policy taken live at every minibatch (LlamaRL 2505.24034)."""
 
     name: ClassVar[str] = "aipo"
-    summary: ClassVar[str] = "detached live token ratio, capped at 5"
+    summary: ClassVar[str] = "detached live token ratio, capped at 10"
     reference: ClassVar[str] = "LlamaRL 2505.24034"
     formula: ClassVar[str] = "c = A min(r, cap), r = theta/mu"
     differences: ClassVar[tuple[str, ...]] = (
-        "the paper names 2 to 10 for the cap; torchforge clips to 0.1..10 (low=0.1, cap=10)",
+        "the paper names 2 to 10 for the cap (10 here); torchforge clips to 0.1..10 (low=0.1)",
     )
     level: str = choice("token", "sequence", "geometric", "segment")
-    cap: float = number(5.0, minimum=0)
+    cap: float = number(10.0, minimum=0)

@@ -11,7 +11,8 @@ from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
 from vcpo_bench.methods.gates import within
 from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.vespo import judged_by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,8 @@ class M2po(RatioMethod):
     """Clip at 1 - max(1 - e^-tau, low) and 1 + max(e^tau - 1, high), tau solved per batch (M2PO 2510.01161).
 
     tau is the largest |log r| of the tokens with A log r > 0 at which the mean of min(|log r|, tau)^2 over them stays
-    below the budget. The paper's final text masks instead of clipping: ``reinforce+m2-mask``.
+    below the budget. ``sign=first`` takes the sign of A from column 0, as the authors' code does. The paper's final
+    text masks instead of clipping: ``reinforce+m2-mask``.
     """
 
     name: ClassVar[str] = "m2po"
@@ -32,6 +34,7 @@ class M2po(RatioMethod):
     budget: float = number(0.04, minimum=0)
     low: float = number(0.3, minimum=0)
     high: float = number(0.5, minimum=0)
+    sign: str = choice("own", "first")
 
     def terms(self, ev: Evidence) -> Terms:
         """The clipped ratio."""
@@ -46,7 +49,7 @@ class M2po(RatioMethod):
     def bound(self, ev: Evidence) -> Tensor:
         """``[..., 1, 1, 1]`` tau; inf when the budget is not exceeded."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
-        outward = ev.mask & (ev.advantage * logs > 0)
+        outward = ev.mask & (judged_by(ev, self.sign) * logs > 0)
         squares = torch.where(outward, logs * logs, 0.0)
         count = outward.sum(BATCH_AXES, keepdim=True).clamp(min=1)
         flat = squares.flatten(-3).sort(-1).values

@@ -49,7 +49,8 @@ class Method(Component):
 
     A subclass is a frozen dataclass whose fields are its parameters; it gives :meth:`terms` and, where it has
     parts of its own, overrides ``own_*``. Parts given with ``+`` come as ``extras``: one of a single-valued slot
-    replaces the method's own, masks, regularisers, weights and admissions are added.
+    replaces the method's own, masks, regularisers, weights and admissions are added. Their order does not matter:
+    they are kept in alphabetical order, without those the method has anyway.
 
     Class attributes:
         paper_parts: Parts, as an expression, that ``NAME:paper`` adds: the paper's own advantage and aggregation.
@@ -112,13 +113,17 @@ class Method(Component):
             if not isinstance(part, (Part, WeightMethod)):
                 raise MethodError(f"{part.name} cannot be added with +: it is a method of its own, not a part")
 
+        own = {self.own_baseline(), self.own_aggregation(), self.own_step()}
+        added = sorted((part for part in self.extras if part not in own), key=lambda part: part.text())
+        object.__setattr__(self, "extras", tuple(added))
+
     def _added(self, kind: type[Any]) -> tuple[Any, ...]:
         return tuple(part for part in self.extras if isinstance(part, kind))
 
     @cached_property
     def admissions(self) -> tuple[Admission, ...]:
-        """Admissions in force."""
-        return (*self.own_admissions(), *self._added(Admission))
+        """Admissions in force: those of single rows before those of groups."""
+        return tuple(sorted((*self.own_admissions(), *self._added(Admission)), key=lambda part: part.whole_groups))
 
     @cached_property
     def baseline_part(self) -> Baseline:
@@ -176,9 +181,7 @@ class Method(Component):
     @cached_property
     def canonical(self) -> str:
         """The one spelling of this method: expressions with the same meaning have the same."""
-        own = {self.own_baseline(), self.own_aggregation(), self.own_step()}
-        added = sorted(part.text() for part in self.extras if part not in own)
-        return "+".join([self.text(), *added])
+        return "+".join([self.text(), *(part.text() for part in self.extras)])
 
     @property
     def needs_series(self) -> str | None:

@@ -16,20 +16,20 @@ class Rec(RatioMethod):
     """c = A u keep with the gradient through log pi only (REC, 2509.24203).
 
     keep: ``one-side`` is PPO's clip, ``two-side`` keeps the band whatever the sign, ``ring`` keeps the band and
-    the tokens far outside it on the side where the gradient pulls back, ``none`` keeps all. u: ``ratio``,
-    ``one``, ``truncated`` (the ratio clipped to the outer band) or ``advantage`` (exp(A / temperature)).
+    the tokens far outside it on the side where the gradient pulls back, ``none`` keeps all. u: ``one``,
+    ``ratio``, ``truncated`` (the ratio clipped to the outer band) or ``advantage`` (exp(A / temperature)).
     ``level=sequence`` takes mask and ratio from the geometric mean of the row.
     """
 
     name: ClassVar[str] = "rec"
-    summary: ClassVar[str] = "REINFORCE with a PPO-style mask and detached token ratio"
+    summary: ClassVar[str] = "REINFORCE with PPO's one-sided mask and no weight"
     reference: ClassVar[str] = "REC 2509.24203"
     year: ClassVar[int] = 2025
-    formula: ClassVar[str] = "c = A u keep; u in {r, 1, clip(r, 1-low2, 1+high2), exp(A/temperature)}"
+    formula: ClassVar[str] = "c = A u keep; u in {1, r, clip(r, 1-low2, 1+high2), exp(A/temperature)}"
     differences: ClassVar[tuple[str, ...]] = ("Trinity-RFT: outer bounds 0.6 / 2.0, aggregation token-mean",)
     paper_parts: ClassVar[str] = "group-mean+token-mean"
     mask: str = choice("one-side", "two-side", "ring", "none")
-    use: str = choice("ratio", "one", "truncated", "advantage")
+    use: str = choice("one", "ratio", "truncated", "advantage")
     level: str = choice("token", "sequence")
     low: float = number(0.2, minimum=0)
     high: float = number(0.2, minimum=0)

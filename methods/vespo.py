@@ -9,7 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.params import choice, number
 
 _LOG_FLOOR = math.log(1e-8)
 
@@ -20,8 +20,8 @@ class Vespo(RatioMethod):
 
     phi(1) = 1. Rows with A >= 0 use (k_pos, lam_pos), rows with A < 0 (k_neg, lam_neg). Token log-ratios and their
     sum are clamped, and log w is at least log 1e-8, as in the authors' code. Each token is judged by its own
-    advantage, also where the first token of the row is masked (the authors read column 0). Weights added with ``+``
-    multiply w token by token instead of c.
+    advantage; ``sign=first`` is the authors' code, which reads column 0 even where that token is masked. Weights
+    added with ``+`` multiply w token by token instead of c.
     """
 
     name: ClassVar[str] = "vespo"
@@ -38,6 +38,7 @@ class Vespo(RatioMethod):
     lam_pos: float = number(3.0, minimum=0)
     k_neg: float = number(3.0, minimum=0)
     lam_neg: float = number(2.0, minimum=0)
+    sign: str = choice("own", "first")
 
     def terms(self, ev: Evidence) -> Terms:
         """The gate, by the sign of the advantage."""
@@ -46,7 +47,7 @@ class Vespo(RatioMethod):
             total = total + self._log_applied(ev)
         log_w = total.clamp(-self.clamp, self.clamp).clamp(min=_LOG_FLOOR)
         positive, negative = self._phi(log_w, self.k_pos, self.lam_pos), self._phi(log_w, self.k_neg, self.lam_neg)
-        return Terms(weight=torch.where(ev.advantage >= 0, positive, negative), absorbs=True)
+        return Terms(weight=torch.where(judged_by(ev, self.sign) >= 0, positive, negative), absorbs=True)
 
     def _log_applied(self, ev: Evidence) -> Tensor:
         """``[..., P, G, 1]`` logarithm of the added weights over the row: they enter w, not c."""
@@ -57,3 +58,8 @@ class Vespo(RatioMethod):
     @staticmethod
     def _phi(log_w: Tensor, k: float, lam: float) -> Tensor:
         return torch.exp(lam + k * log_w - lam * log_w.exp())
+
+
+def judged_by(ev: Evidence, sign: str) -> Tensor:
+    """``[..., P, G, 1|T]`` the advantage whose sign counts: each token's own, or that of column 0, 0 where masked."""
+    return ev.advantage if sign == "own" else (ev.advantage * ev.live)[..., :1]

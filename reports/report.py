@@ -18,7 +18,7 @@ from vcpo_bench.reports.sections.compared import compared
 from vcpo_bench.reports.sections.judged import statements
 from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
 from vcpo_bench.reports.sections.scores import scoreboard
-from vcpo_bench.reports.sections.verdict import verdict
+from vcpo_bench.reports.sections.verdict import said_about, verdict
 from vcpo_bench.reports.study import Study
 
 _QUANTITY = {quantity.name: quantity for quantity in QUANTITIES}
@@ -37,7 +37,7 @@ def build(study: Study) -> Document:
         Section("ess", "ESS and collapse", [*_scenes(study, ess_map), Picture(partial(at_onset, study))]),
         Section("ess-curves", "Effective sample size", _weights(study, ledger)),
         Section("gradients", "Gradient norms", _gradients(study, ledger)),
-        Section("survival", "Survival", [Picture(partial(survival, study), wide=True)]),
+        Section("survival", "Survival", _survival(study, ledger)),
         Section("stability", "Stability by lag and learning rate", _stability(study, ledger)),
         Section(
             "divergence", "Divergence and step size", _curves(study, "kl-steps", "entropy-steps", "step-scale-steps")
@@ -54,11 +54,12 @@ def build(study: Study) -> Document:
 
 
 def _ranking(study: Study, ledger: Ledger) -> list[Block]:
-    return [
-        *compared(study, ledger, "ranking"),
-        Picture(partial(profiles, study)),
-        *compared(study, ledger, "pairs", "choices"),
-    ]
+    first, then = compared(study, ledger, "ranking"), compared(study, ledger, "pairs", "choices")
+    return [*said_about(study, ledger, "ranking"), *first, Picture(partial(profiles, study)), *then]
+
+
+def _survival(study: Study, ledger: Ledger) -> list[Block]:
+    return [*said_about(study, ledger, "survival"), Picture(partial(survival, study), wide=True)]
 
 
 def _weights(study: Study, ledger: Ledger) -> list[Block]:
@@ -71,11 +72,13 @@ def _gradients(study: Study, ledger: Ledger) -> list[Block]:
 
 
 def _stability(study: Study, ledger: Ledger) -> list[Block]:
-    return [*_scenes(study, stability_map, wide=True), *compared(study, ledger, "stable_rates", "frontier")]
+    text = said_about(study, ledger, "stability")
+    return [*text, *_scenes(study, stability_map, wide=True), *compared(study, ledger, "stable_rates", "frontier")]
 
 
 def _time(study: Study, ledger: Ledger) -> list[Block]:
-    return [*compared(study, ledger, "targets"), Picture(partial(phases, study)), *compared(study, ledger, "cost")]
+    first, then = compared(study, ledger, "targets"), compared(study, ledger, "cost")
+    return [*said_about(study, ledger, "time"), *first, Picture(partial(phases, study)), *then]
 
 
 def _scenes(study: Study, draw: _Scene, wide: bool = False) -> list[Block]:

@@ -54,6 +54,7 @@ class MaxLag(Admission):
     summary: ClassVar[str] = "rows older than 8 updates left out"
     reference: ClassVar[str] = "prime-rl max_off_policy_steps; TRL, SkyRL, NeMo-RL, Tinker"
     year: ClassVar[int] = 2025
+    whole_groups: ClassVar[bool] = False
     formula: ClassVar[str] = "admit rows with now - oldest version <= limit"
     differences: ClassVar[tuple[str, ...]] = ("limit: 8 prime-rl and open-instruct, 4 TRL and SkyRL, 1 NeMo-RL",)
     limit: float = number(8, minimum=0)

@@ -17,9 +17,13 @@ class Part(Component):
 
 @dataclass(frozen=True, kw_only=True)
 class Admission(Part):
-    """Leaves rows out before baselines are computed; they count nowhere."""
+    """Leaves rows out before baselines are computed; they count nowhere.
+
+    ``whole_groups=False`` marks those that judge rows one by one; they act first.
+    """
 
     slot: ClassVar[str] = "admission"
+    whole_groups: ClassVar[bool] = True
 
     def admit(self, ev: Evidence) -> Tensor:
         """``[..., P, G]`` bool, the rows to keep."""

@@ -89,7 +89,7 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
     set_scale(axes[0], lines, quantity)
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
-    band = "Line: mean over seeds; band: smallest to largest seed."
+    band = "Line: mean over seeds (of those still running); band: smallest to largest seed."
     caption = f"{quantity.title} Task {task}, regime {regime}; {_source(quantity)}. {band}"
     labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in panels]
     name = f"{quantity.name}-{task}" + ("" if regime == "fifo" else f"-{regime}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,11 +14,23 @@ from vcpo_bench.reports.study import Series, Study, bin_edges, binned
 from vcpo_bench.reports.words import duration, number, rate
 
 WIDTH, HEIGHT, BINS = 150, 44, 40
+
+
+class _Curve(NamedTuple):
+    """What a small curve shows; without a range it is scaled to its own values."""
+
+    label: str
+    table: str
+    column: str
+    log: bool
+    range: tuple[float, float] | None
+
+
 _CURVES = (
-    ("reward", "evals", "sampled_reward", False),
-    ("ESS ratio", "steps", "ess_ratio", True),
-    ("gradient norm", "steps", "grad_norm", True),
-    ("KL", "steps", "kl_mu_theta_k3", True),
+    _Curve("reward", "evals", "sampled_reward", False, (0.0, 1.0)),
+    _Curve("ESS ratio", "steps", "ess_ratio", True, (0.005, 1.0)),
+    _Curve("gradient norm", "steps", "grad_norm", True, None),
+    _Curve("KL", "steps", "kl_mu_theta_k3", True, None),
 )
 
 
@@ -50,9 +64,8 @@ def cell_pages(study: Study) -> list[CellPage]:
 
 def _page(study: Study, cell: pd.Series) -> CellPage:
     title = f"{cell['task']}, lag {cell['staleness']}, lr {rate(cell['lr'])}, {cell['method']}, seed {cell['seed']}"
-    onset = cell["collapse_onset"]
-    collapsed = bool(pd.notna(onset))
-    status = f"collapsed at update {onset:.0f}" if collapsed else str(cell["status"])
+    onset = cell["onset"]
+    status = f"{cell['event']}, onset at update {onset:.0f}" if pd.notna(onset) else str(cell["event"])
     facts = [
         ("key", str(cell["key"])),
         ("ended as", f"{cell['status']} after {cell['steps_done']} updates"),
@@ -60,38 +73,47 @@ def _page(study: Study, cell: pd.Series) -> CellPage:
     ]
     if pd.notna(cell["seconds"]):
         facts.append(("time", duration(float(cell["seconds"]))))
-    if cell["reason"] or cell["error"]:
-        facts.append(("reason", str(cell["reason"] or cell["error"])))
-    sparks = [one for entry in _CURVES if (one := _spark(study, str(cell["key"]), onset, *entry)) is not None]
-    return CellPage(str(cell["key"]), title, status, collapsed or cell["status"] != "completed", facts, sparks)
+    reason = why(cell)
+    if reason:
+        facts.append(("reason", reason))
+    sparks = [one for curve in _CURVES if (one := _spark(study, str(cell["key"]), onset, curve)) is not None]
+    bad = bool(cell["failed"]) or cell["status"] == "error"
+    return CellPage(str(cell["key"]), title, status, bad, facts, sparks)
 
 
-def _spark(study: Study, key: str, onset: float, label: str, table: str, column: str, log: bool) -> Spark | None:
-    rows: pd.DataFrame | None = getattr(study, table).get(key)
+def why(cell: pd.Series) -> str:
+    """Why a cell ended early, or an empty string; missing values of a table are NaN, not None."""
+    return next((text for text in (cell["reason"], cell["error"]) if isinstance(text, str) and text), "")
+
+
+def _spark(study: Study, key: str, onset: float, curve: _Curve) -> Spark | None:
+    rows: pd.DataFrame | None = getattr(study, curve.table).get(key)
     if rows is None:
         return None
-    steps, values = rows["step"].to_numpy(np.float64), rows[column].to_numpy(np.float64)
+    steps, values = rows["step"].to_numpy(np.float64), rows[curve.column].to_numpy(np.float64)
     if not np.isfinite(values).any():
         return None
     last = float(steps.max())
     if steps.size > BINS:
         edges = bin_edges(int(last), BINS)
-        steps, values = (edges[:-1] + edges[1:]) / 2, binned(steps, values, edges)
+        steps, values = np.minimum((edges[:-1] + edges[1:]) / 2, last), binned(steps, values, edges)
     finite = values[np.isfinite(values)]
-    path = _path(steps / max(last, 1.0), values, log)
+    path = _path(steps / max(last, 1.0), values, curve)
     mark = None if pd.isna(onset) else round(WIDTH * float(onset) / max(last, 1.0), 1)
-    return Spark(label, f"{number(float(finite.min()))} to {number(float(finite.max()))}", path, mark)
+    return Spark(curve.label, f"{number(float(finite.min()))} to {number(float(finite.max()))}", path, mark)
 
 
-def _path(x: Series, y: Series, log: bool) -> str:
+def _path(x: Series, y: Series, curve: _Curve) -> str:
     """SVG path data of a curve within WIDTH x HEIGHT; a gap where a value is missing, or not positive on a log axis."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        level = np.log10(y) if log else y
+        level = np.log10(y) if curve.log else y
     known = np.isfinite(level)
     if not known.any():
         return ""
-    low, high = (level[known].min(), level[known].max()) if log else (min(level[known].min(), 0.0), level[known].max())
-    scaled = (level - low) / (high - low if high > low else 1.0)
+    low, high = curve.range or (float(y[known].min()), float(y[known].max()))
+    if curve.log:
+        low, high = math.log10(low), math.log10(high)
+    scaled = np.clip((level - low) / (high - low if high > low else 1.0), 0.0, 1.0)
     parts = []
     pen_down = False
     for place, value, drawn in zip(x, scaled, known, strict=True):

@@ -8,6 +8,7 @@ import pandas as pd
 
 from vcpo_bench import records
 from vcpo_bench.reports.document import Entry, Prose, Sentence, Table, sentence
+from vcpo_bench.reports.sections.cells import why
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.words import count, duration, listing, rate
 
@@ -31,7 +32,7 @@ def failures(study: Study) -> list[Table | Prose]:
                 Entry(str(cell["seed"]), sort=float(cell["seed"])),
                 Entry(str(cell["status"]), tone="bad" if cell["status"] == "error" else ""),
                 Entry(str(cell["steps_done"] if pd.notna(cell["steps_done"]) else "")),
-                Entry(str(cell["reason"] or cell["error"] or "")),
+                Entry(why(cell)),
             ]
             for _, cell in cells.iterrows()
         ]

@@ -11,11 +11,35 @@ from vcpo_bench.reports.words import count, listing, rate
 
 def verdict(study: Study, ledger: Ledger) -> list[Prose]:
     """What was run; who wins where, each sentence with its interval; what was lost."""
+    kept = [one for one in study.comparison.text if not _belongs_elsewhere(one)]
+    lost = [one for one in study.losses.text if not _belongs_elsewhere(one)]
     return [
         Prose([_extent(study), *_preliminary(study)]),
-        statements(study, ledger, "compare", study.comparison.text),
-        statements(study, ledger, "collapse", study.losses.text),
+        statements(study, ledger, "compare", kept),
+        statements(study, ledger, "collapse", lost),
     ]
+
+
+def said_about(study: Study, ledger: Ledger, topic: str) -> list[Prose]:
+    """The sentences of the comparison and of the losses that belong to a later section, if there are any."""
+    mark = TOPICS[topic]
+    compared = [one for one in study.comparison.text if any(word in one for word in mark)]
+    lost = [one for one in study.losses.text if any(word in one for word in mark)]
+    blocks = [statements(study, ledger, "compare", compared), statements(study, ledger, "collapse", lost)]
+    return [block for block in blocks if block.sentences]
+
+
+TOPICS = {
+    "ranking": ("Rates chosen at",),
+    "stability": ("stable rate",),
+    "time": ("is first at", "An update of"),
+    "survival": ("urvival", "versions of the rule"),
+}
+"""Words by which a sentence is known to belong to a later section; what has none of them is part of the verdict."""
+
+
+def _belongs_elsewhere(text: str) -> bool:
+    return any(word in text for words in TOPICS.values() for word in words)
 
 
 def _preliminary(study: Study) -> list[Sentence]:

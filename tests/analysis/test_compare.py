@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.commands import ANALYSES, run
@@ -118,3 +119,14 @@ def test_few_seeds_are_said(tmp_path, make_results):
     assert any("Only 3 seeds" in sentence for sentence in findings.text)
     assert any("nothing was tuned" in sentence for sentence in findings.text)
     assert np.isfinite(findings.tables["ranking"]["iqm"]).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
+def test_columns_of_nonsense_are_missing_values_not_tracebacks(tmp_path, make_results, value):
+    folder = make_results(tmp_path, lags=(16,), seeds=(0, 1), steps=40, record="full")
+    for number, path in enumerate(sorted((folder / "cells").glob("*/[!l]*.parquet"))):
+        table = pd.read_parquet(path)
+        floats = list(table.select_dtypes("float"))
+        table.loc[number % 3 :, floats[number % len(floats)]] = value
+        table.head(0 if number % 7 == 0 else None).to_parquet(path, index=False)
+    assert all(run(kind, folder).text for kind in ANALYSES)

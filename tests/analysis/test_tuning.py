@@ -89,12 +89,19 @@ def test_tuning_on_noise_has_no_optimism():
     assert abs(np.mean(found)) < 0.1  # picking the best of four on the same seeds would give about +0.4
 
 
-def test_budgets_are_made_equal():
-    table = cells(lambda method, lr, seed: lr)
-    missing = table[(table["method"] == "a") | (table["lr"] == 1e-4)]
-    tuned = tune(missing)
-    assert tuned.runs["lr"].eq(1e-4).all()
-    assert any("only 1 of 2 rates" in note for note in tuned.notes)
+def test_a_method_with_fewer_rates_is_left_out_and_one_with_more_gets_no_more():
+    table = cells(lambda method, lr, seed: lr, rates=(1e-4, 3e-4, 1e-3), methods=("a", "b", "rich", "poor"))
+    asked = {"a": (1e-4, 3e-4), "b": (1e-4, 3e-4), "rich": (1e-4, 3e-4, 1e-3), "poor": (1e-4,)}
+    tuned = tune(table[[row.lr in asked[row.method] for row in table.itertuples()]])
+    assert tuned.runs.groupby("method")["lr"].unique().map(list).to_dict() == {"a": [3e-4], "b": [3e-4], "rich": [3e-4]}
+    assert tuned.budget["left_out"].item() == ["poor"]
+    assert "poor did not run at all of 1e-4, 3e-4" in tuned.notes[0]
+
+
+def test_unequal_seeds_are_said():
+    table = cells(lambda *_: 0.5)
+    tuned = tune(table[(table["method"] == "a") | (table["seed"] < 4)])
+    assert any("different numbers of seeds" in note for note in tuned.notes)
 
 
 def test_one_rate_or_one_seed_is_said():

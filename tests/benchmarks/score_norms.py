@@ -4,11 +4,12 @@
     python tests/benchmarks/score_norms.py --model policy --threads 1
 
 Prints the tables of docs/benchmarks/score_norms.md. All ways are timed in turns in one process and compared by their
-fastest turn; memory is the peak of a process of its own above what it held before its first step. opacus is left out
-where it is not installed.
+fastest turn: by processor time on one thread, which other programs disturb less, by the clock on more. Memory is the
+peak of a process of its own above what it held before its first step. opacus is left out where it is not installed.
 """
 
 import argparse
+import copy
 import ctypes
 import importlib.util
 import json
@@ -17,7 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import torch
 import torch.nn.functional as F
@@ -27,7 +28,8 @@ from vcpo_bench.bench.policy import Policy, PolicyConfig
 from vcpo_bench.bench.score_norms import GradientSums, ScoreNorms
 from vcpo_bench.bench.scoring import score
 
-REPEATS = {"policy": 40, "llama": 3}
+REPEATS = {"policy": 25, "llama": 2}
+SLOW = ("micro-batches of one", "torch.func vmap(grad)", "opacus")
 
 
 class PolicyTask(nn.Module):
@@ -99,6 +101,7 @@ def ways(name: str) -> dict[str, Callable[[], object]]:
     batch, rewards, ratios = task.batch(), torch.rand(task.rows), torch.rand(task.rows)
     parameters = list(task.parameters())
     optimizer = torch.optim.AdamW(parameters, lr=1e-6, fused=True)
+    untouched = copy.deepcopy(task)  # opacus' hooks would slow the other ways down
     norms = ScoreNorms(task)
 
     def coefficients(squared: Tensor) -> Tensor:
@@ -182,23 +185,23 @@ def ways(name: str) -> dict[str, Callable[[], object]]:
     if name == "policy":
         found["plain step, each prompt once per group"] = lambda: plain(batch[0][::8], batch[1])
     if importlib.util.find_spec("opacus"):
-        found["opacus"] = with_opacus(task, batch, apply)
+        found["opacus"] = with_opacus(untouched, batch, apply)
     return found
 
 
 def with_opacus(
     task: nn.Module, batch: tuple[Tensor, ...], apply: Callable[[list[Tensor]], None]
 ) -> Callable[[], None]:
-    """Per-sample gradients by opacus; its hooks are put on for each step, as they slow the others down."""
+    """Per-sample gradients by opacus."""
     from opacus import GradSampleModule  # heavy, and not always there
 
+    wrapped = GradSampleModule(task, loss_reduction="sum", strict=False)
+
     def run() -> None:
-        wrapped = GradSampleModule(task, loss_reduction="sum", strict=False)
         wrapped(*batch).sum().backward()
-        samples = [parameter.grad_sample for parameter in task.parameters()]
-        for parameter in task.parameters():
-            parameter.grad_sample = None
-        wrapped.to_standard_module()
+        samples = [parameter.grad_sample for parameter in wrapped.parameters()]
+        for parameter in wrapped.parameters():
+            parameter.grad_sample = parameter.grad = None
         apply(samples)
 
     return run
@@ -234,24 +237,23 @@ def keep_freed_memory() -> None:
 def table(name: str, threads: int) -> None:
     """Print one table."""
     torch.set_num_threads(threads)
+    clock = process_time if threads == 1 else perf_counter
     steps = ways(name)
     times: dict[str, list[float]] = {way: [] for way in steps}
     for turn in range(REPEATS[name] + 1):
         for way, step in steps.items():
-            if turn <= 5 or way not in ("micro-batches of one", "torch.func vmap(grad)", "opacus"):
-                begin = perf_counter()
+            if turn <= 3 or way not in SLOW:
+                begin = clock()
                 step()
-                times[way].append(perf_counter() - begin)
+                times[way].append(clock() - begin)
     size = sum(parameter.numel() for parameter in TASKS[name]().parameters())
     print(f"\n{name}: {size / 1e6:.2f} M parameters, {TASKS[name].rows} trajectories, {threads} thread(s)\n")
     print("| one update | ms | time | MiB | memory |\n|---|---:|---:|---:|---:|")
-    base = (min(times["plain step"][1:]), memory(name, "plain step", threads))
-    for way, taken in times.items():
-        held = memory(name, way, threads)
-        fastest = min(taken[1:])
-        print(
-            f"| {way} | {fastest * 1e3:.1f} | {fastest / base[0]:.2f} | {held:.0f} | {held / base[1]:.2f} |", flush=True
-        )
+    fastest = {way: min(taken[1:]) for way, taken in times.items()}
+    held = {way: memory(name, way, threads) for way in steps}
+    for way in steps:
+        ratios = fastest[way] / fastest["plain step"], held[way] / held["plain step"]
+        print(f"| {way} | {fastest[way] * 1e3:.1f} | {ratios[0]:.2f} | {held[way]:.0f} | {ratios[1]:.2f} |", flush=True)
 
 
 def main() -> None:
@@ -263,12 +265,12 @@ def main() -> None:
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")  # opacus on hooks of modules whose inputs need no gradient
+    if not options.default_allocator:
+        keep_freed_memory()
     if options.peak_of:
         torch.set_num_threads(options.threads[0])
         print(peak(options.model[0], options.peak_of))
         return
-    if not options.default_allocator:
-        keep_freed_memory()
     for name in options.model or TASKS:
         for threads in options.threads or (1, 2):
             table(name, threads)

@@ -7,6 +7,7 @@
 
 import json
 import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -253,6 +254,21 @@ def spoiled(entry: dict[str, Any], case: dict[str, torch.Tensor]) -> bool:
     return any(bool((~torch.isfinite(case[name]) & (case["mask"] > 0)).any()) for name in token_fields)
 
 
+def leaky(entry: dict[str, Any], case: dict[str, torch.Tensor]) -> bool:
+    """True when a field the entry uses is not finite, wherever that is."""
+    return any(bool((~torch.isfinite(case[name])).any()) for name in entry["uses"] if name in case)
+
+
+def padding_changes_nothing(spec: dict[str, Any], batch: Batch) -> None:
+    """Our answer is that of the same batch with harmless numbers on the padding."""
+    method = parse_method(spec["expression"])
+    fields = ("logp", "behavior_logp", "proximal_logp", "reference_logp")
+    tidy = {name: torch.where(batch.mask, getattr(batch, name), -1.0) for name in fields}
+    ours, theirs = method(batch), method(replace(batch, **tidy))
+    assert torch.equal(ours.coefficients, theirs.coefficients)
+    assert torch.equal(ours.step_scale, theirs.step_scale)
+
+
 def run(place: Path, key: str, case: str) -> None:
     data, spec = folder(place), MAPPING[key]
     entry = data.entries[key]
@@ -266,6 +282,9 @@ def run(place: Path, key: str, case: str) -> None:
     if spoiled(entry, inputs) and "nonfinite=" not in spec.get("expression", ""):
         with pytest.raises(NonFiniteEvidence):
             check(data, entry, case, spec, batch)
+        return
+    if "leaks" in spec and leaky(entry, inputs):
+        padding_changes_nothing(spec, batch)
         return
     check(data, entry, case, spec, batch)
 

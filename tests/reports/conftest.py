@@ -24,7 +24,7 @@ def shape(method: str, lag: int, seed: int) -> str:
 @pytest.fixture(scope="session")
 def folder(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("study") / "small"
-    return make_results(root, methods=("vcpo", "clip"), lags=(1, 16), steps=120, shapes=shape, lrs=(1e-4, 3e-4))
+    return make_results(root, methods=("vcpo", "clip"), lags=(1, 16), steps=120, shapes=shape)
 
 
 @pytest.fixture(scope="session")

@@ -24,8 +24,8 @@ from vcpo_bench.reports.tex import booktabs, escape, macros
 @pytest.fixture(scope="module")
 def small(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("paper") / "r"
-    methods = ("vcpo", "vcpo(ess=off)")
-    return make_results(root, methods=methods, lags=(16,), seeds=(0, 1), steps=60, shapes={"reinforce": "collapsed"})
+    methods, shapes = ("vcpo", "vcpo(ess=off)"), {"vcpo(ess=off)": "collapsed"}
+    return make_results(root, methods=methods, lags=(16,), seeds=(0, 1), steps=60, shapes=shapes, controls=False)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The PDF: every section and number of the report, embedded fonts, the same bytes every time."""
+"""The PDF: whole, embedded fonts, vectors; and the same bytes of PDF and page in another process."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.page import render
 from vcpo_bench.reports.pdf import typeset, write_pdf
 from vcpo_bench.reports.study import Study
 
@@ -20,7 +21,9 @@ from vcpo_bench.reports.study import Study
 @pytest.fixture(scope="module")
 def tiny(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("pdf") / "tiny"
-    return make_results(root, methods=("vcpo",), lags=(16,), seeds=(0, 1), steps=60, shapes={"reinforce": "collapsed"})
+    return make_results(
+        root, methods=("vcpo",), lags=(16,), seeds=(0, 1), steps=60, shapes={"vcpo": "collapsed"}, controls=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +60,13 @@ def test_figures_are_vectors(pdf: bytes) -> None:
 
 
 def test_same_results_same_bytes_in_another_process(tiny: Path, pdf: bytes, tmp_path: Path) -> None:
-    code = "import sys; from vcpo_bench.reports.pdf import write_pdf; write_pdf(sys.argv[1], sys.argv[2])"
-    subprocess.run([sys.executable, "-c", code, str(tiny), str(tmp_path / "r.pdf")], check=True)
+    code = (
+        "import sys; from vcpo_bench.reports import page, pdf;"
+        "pdf.write_pdf(sys.argv[1], sys.argv[2] + '.pdf'); page.write_page(sys.argv[1], sys.argv[2] + '.html')"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tiny), str(tmp_path / "r")], check=True)
     assert (tmp_path / "r.pdf").read_bytes() == pdf
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == render(Study(load(tiny)))
 
 
 def test_markup_in_strings_is_printed_not_read(tiny: Path, make_results: Callable[..., Path], tmp_path: Path) -> None:

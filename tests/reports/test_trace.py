@@ -47,7 +47,7 @@ def test_trace_prints_what_how_and_rows(folder: Path, study: Study) -> None:
     found = trace(folder, number.id)
     assert found.number == number
     assert found.text.startswith(
-        f"{number.id}: {number.text}\n  final_reward of chain, fifo, lr 1e-4, lag 0, reinforce"
+        f"{number.id}: {number.text}\n  final_reward of chain, fifo, lr 3e-4, lag 0, reinforce"
     )
     assert found.rows["key"].iloc[0] in found.text
 

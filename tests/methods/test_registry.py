@@ -1,0 +1,130 @@
+"""Methods are found, not listed; third parties can add theirs and cannot break ours."""
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import vcpo_bench.methods.registry as registry_module
+from vcpo_bench.methods import (
+    PluginError,
+    broken_plugins,
+    describe,
+    load_plugin,
+    method_names,
+    new_method,
+    parse_method,
+    part_names,
+)
+
+HALF = '''
+from dataclasses import dataclass
+from typing import ClassVar
+from vcpo_bench.methods import Evidence, RatioMethod, Terms
+
+@dataclass(frozen=True, kw_only=True)
+class Half(RatioMethod):
+    """c = A / 2."""
+    name: ClassVar[str] = "half"
+    def terms(self, ev: Evidence) -> Terms:
+        return Terms(weight=ev.ratio() * 0 + 0.5)
+'''
+
+
+@pytest.fixture(autouse=True)
+def _fresh_registry() -> object:
+    yield
+    registry_module.registry.cache_clear()
+
+
+def test_every_file_with_a_method_is_found() -> None:
+    folder = Path(registry_module.__file__).parent
+    named = {path.stem for path in folder.glob("*.py") if 'name: ClassVar[str] = "' in path.read_text()}
+    assert len(named) >= 35
+    for stem in named - {"component", "template"}:
+        assert any(describe(name).origin.endswith(f".{stem}") for name in method_names()), stem
+
+
+def test_names_are_unique_and_words() -> None:
+    names = {*method_names(), *part_names()}
+    assert all(name == name.lower() and " " not in name and "_" not in name for name in names)
+
+
+def test_every_component_says_what_it_is() -> None:
+    for name in {*method_names(), *part_names()}:
+        facts = describe(name)
+        assert facts.summary, name
+        assert facts.formula, name
+        assert facts.reference or facts.acts_on == "step", name
+
+
+def test_a_plugin_file_joins_the_grammar(tmp_path: Path) -> None:
+    file = tmp_path / "half.py"
+    file.write_text(HALF)
+    assert load_plugin(file) == ["half"]
+    assert parse_method("half+ess").canonical == "half+ess"
+    assert "half" in method_names()
+    assert describe("half").origin == str(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("x = 1", "no subclass"),
+        (HALF.replace('"half"', '"clip"'), "'clip'"),
+        ("def broken(:", "SyntaxError"),
+    ],
+)
+def test_a_broken_plugin_file_is_one_line(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "plug.py"
+    file.write_text(text)
+    with pytest.raises(PluginError, match=message) as caught:
+        load_plugin(file)
+    assert "\n" not in str(caught.value)
+    assert parse_method("clip").name == "clip"
+
+
+def test_a_missing_plugin_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="does not exist"):
+        load_plugin(tmp_path / "nothing.py")
+
+
+def test_entry_points_add_methods_and_broken_ones_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "their_half.py").write_text(HALF)
+    (tmp_path / "their_crash.py").write_text("raise RuntimeError('no such luck')")
+    monkeypatch.syspath_prepend(tmp_path)
+    group = registry_module.ENTRY_POINT_GROUP
+    points = [
+        EntryPoint("half", "their_half:Half", group),
+        EntryPoint("crash", "their_crash", group),
+        EntryPoint("absent", "nobody_wrote_this", group),
+        EntryPoint("odd", "their_half:dataclass", group),
+    ]
+    monkeypatch.setattr(registry_module, "entry_points", lambda group: points)
+    registry_module.registry.cache_clear()
+    assert "half" in method_names()
+    assert "clip" in method_names()
+    errors = {broken.name: broken.error for broken in broken_plugins()}
+    assert "no such luck" in errors["crash"]
+    assert "nobody_wrote_this" in errors["absent"]
+    assert "no subclass" in errors["odd"]
+
+
+def test_the_template_passes_its_own_test(tmp_path: Path) -> None:
+    files = new_method("my-method", tmp_path / "mine")
+    assert [file.name for file in files] == ["my_method.py", "test_my_method.py"]
+    assert len(files[0].read_text().splitlines()) <= 30
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(files[1])]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_template_refuses_bad_names_and_existing_files(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="lower-case words"):
+        new_method("My Method", tmp_path)
+    new_method("mine", tmp_path)
+    with pytest.raises(PluginError, match="exists"):
+        new_method("mine", tmp_path)
