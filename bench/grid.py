@@ -12,7 +12,7 @@ from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.staleness import CellShape, Regime, build_schedule, check_method, parse_regime
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.errors import UsageError
-from vcpo_bench.methods import parse_method
+from vcpo_bench.methods import method_names, parse_method
 from vcpo_bench.records import Level
 
 CONTROL_METHOD = "reinforce"
@@ -23,7 +23,7 @@ class GridSpec:
     """What was asked for; every list is an axis.
 
     Attributes:
-        methods: Method expressions.
+        methods: Method expressions; ``all`` stands for every registered method that every regime can serve.
         staleness: Lags k in optimizer updates.
         seeds: Seeds.
         tasks: Task expressions.
@@ -70,7 +70,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
         vcpo_bench.methods.ExpressionError: A method expression cannot be read.
     """
     _check(spec)
-    methods = list(dict.fromkeys(parse_method(text).canonical for text in spec.methods))
+    methods = list(dict.fromkeys(parse_method(text).canonical for text in _named(spec)))
     tasks = list(dict.fromkeys(get_task(text).canonical for text in spec.tasks))
     lags = list(dict.fromkeys(spec.staleness))
     wanted = [(m, k, False) for m in methods for k in lags]
@@ -85,6 +85,31 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
             known = planned.get(cell.key)
             planned[cell.key] = cell if known is None or known.control else known
     return sorted(planned.values(), key=lambda cell: -cell.cost)
+
+
+def _named(spec: GridSpec) -> Iterator[str]:
+    """The method expressions, with ``all`` written out."""
+    for text in spec.methods:
+        if text == "all":
+            yield from (name for name in method_names() if not _unserved(name, spec))
+        else:
+            yield text
+
+
+def _unserved(name: str, spec: GridSpec) -> bool:
+    """Whether some cell of the grid cannot run this method."""
+    try:
+        for regime, lag, task in itertools.product(spec.regimes, spec.staleness, spec.tasks):
+            for _ in _plan_cell(spec, name, lag, False, parse_regime(regime), task, 3e-4, 0):
+                pass
+    except UsageError:
+        return True
+    return False
+
+
+def skipped_methods(spec: GridSpec) -> list[str]:
+    """The registered methods that ``all`` leaves out because a regime of the grid cannot serve them."""
+    return [name for name in method_names() if _unserved(name, spec)] if "all" in spec.methods else []
 
 
 def _plan_cell(

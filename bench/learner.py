@@ -27,7 +27,7 @@ class LearnerStep:
     Attributes:
         logp: ``[P, G, T]`` log-probabilities under theta_t.
         entropy: ``[P, G, T]`` entropy of theta_t at every token, in nats.
-        score_norm_sq: ``[P, G]`` squared score norms, where the method asked for them.
+        score_norm_sq: ``[P, G]`` squared score norms, where the method or the record asked for them.
         update: The method's answer; None when its evidence was not finite.
         nonfinite: What was not finite (a field of the evidence, or ``gradient``): the step was skipped. Else empty.
         grad_norm: l2 norm before clipping.
@@ -61,11 +61,19 @@ class Learner:
         method: Maps the evidence of a step to coefficients.
         lr: Learning rate of AdamW (0.9, 0.999, no weight decay) before the method's step scale.
         watch_gradient: Measure what needs the whole gradient of this step and the last.
+        measure_norms: Measure score norms also for a method that does not need them, in a pass of their own, so that
+            recording more never changes the training.
         micro_batches: Passes a batch is cut into, along prompts; the update does not depend on it.
     """
 
     def __init__(
-        self, policy: Policy, method: Method, lr: float, watch_gradient: bool = False, micro_batches: int = 1
+        self,
+        policy: Policy,
+        method: Method,
+        lr: float,
+        watch_gradient: bool = False,
+        measure_norms: bool = False,
+        micro_batches: int = 1,
     ) -> None:
         self.policy, self.method, self.lr, self.micro_batches = policy, method, lr, micro_batches
         self.optimizer = torch.optim.AdamW(policy.parameters(), lr=lr, weight_decay=0.0, fused=True)
@@ -74,11 +82,13 @@ class Learner:
         self.previous_gradient: Tensor | None = None
         self.reference = copy.deepcopy(policy).requires_grad_(False) if "reference_logp" in method.needs else None
         self._norms = ScoreNorms(policy) if "score_norm_sq" in method.needs else None
+        self._probe = ScoreNorms(policy) if measure_norms and self._norms is None else None
 
     def update(self, batch: Trajectories, now: int) -> LearnerStep:
         """One optimizer step on ``batch`` at update number ``now``; none if something was not finite."""
         began = perf_counter()
         self.optimizer.zero_grad(set_to_none=True)
+        measured = self._measure(batch) if self._probe else None
         parts = batch.split(self.micro_batches)
         scored = [self._score(part, keep_graph=len(parts) == 1) for part in parts]
         evidence = self._evidence(batch, now, [s for s, _ in scored], [n for _, n in scored if n is not None])
@@ -99,7 +109,7 @@ class Learner:
         return LearnerStep(
             logp=evidence.logp,
             entropy=torch.cat([s.entropy for s, _ in scored]).view_as(evidence.logp),
-            score_norm_sq=evidence.score_norm_sq,
+            score_norm_sq=evidence.score_norm_sq if measured is None else measured,
             update=update,
             nonfinite=nonfinite,
             grad_norm=norms[0],
@@ -110,6 +120,15 @@ class Learner:
             seconds_score=middle - began,
             seconds_update=perf_counter() - middle,
         )
+
+    def _measure(self, batch: Trajectories) -> Tensor:
+        """``[P, G]`` squared score norms, for the record only."""
+        assert self._probe is not None
+        with self._probe.record():
+            scores = score(self.policy, batch.flat_prompts(), batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+        squared = self._probe.squared_norms(scores.logp, scores.mask)
+        self._probe.release()
+        return squared.view(batch.reward.shape)
 
     def logp(self, batch: Trajectories) -> Tensor:
         """``[P, G, T]`` log-probabilities of a batch under the current policy, without gradient."""

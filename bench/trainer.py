@@ -45,8 +45,9 @@ class Trainer:
         self.config = config
         self.task = get_task(config.task)
         self.policy = load_warm_start(self.task, start)
-        watch_gradient = includes(config.record, "diagnostics")
-        self.learner = Learner(self.policy, method or parse_method(config.method), config.lr, watch_gradient)
+        watch_gradient, measure_norms = (includes(config.record, level) for level in ("diagnostics", "full"))
+        chosen = method or parse_method(config.method)
+        self.learner = Learner(self.policy, chosen, config.lr, watch_gradient, measure_norms)
         self.recorder = Recorder(config.record, events=parse_regime(config.regime).name == "async")
         self.step = 0
         self.skipped = 0

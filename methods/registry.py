@@ -48,7 +48,7 @@ class Registry:
             PluginError: When its name is taken by another class or its slot does not exist.
         """
         known = self.components.get(kind.name)
-        if known is not None and known is not kind:
+        if known is not None and known is not kind and self.origins[kind.name] != origin:  # the same file: reloaded
             raise PluginError(
                 f"{origin} defines {kind.name!r}, which {self.origins[kind.name]} already does; rename it"
             )

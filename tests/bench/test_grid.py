@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from vcpo_bench.bench.grid import GridSpec, lag_warnings, plan_grid
+from vcpo_bench.bench.grid import GridSpec, lag_warnings, plan_grid, skipped_methods
 from vcpo_bench.bench.run_cell import run_cell
 from vcpo_bench.bench.run_grid import waves
 from vcpo_bench.bench.store import ResultsFolder
@@ -17,6 +17,7 @@ from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.bench.trainer import Trainer
 from vcpo_bench.bench.warmup import WarmStart, new_policy, save_warm_start
 from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import method_names, parse_method
 
 TINY = {"tasks": ("walk-eos",), "steps": 4, "prompts": 2, "responses": 4}
 
@@ -40,6 +41,16 @@ def test_controls_asked_for_by_name_are_no_controls_and_each_cell_comes_once() -
 def test_no_controls() -> None:
     spec = GridSpec(methods=("clip",), staleness=(4,), seeds=(0,), controls=False)
     assert counted(spec) == {("clip", 4, False): 1}
+
+
+def test_all_is_every_method_the_regime_can_serve() -> None:
+    spec = GridSpec(methods=("all",), staleness=(16,), seeds=(0,), controls=False)
+    names = {cell.config.method for cell in plan_grid(spec)}
+    assert names >= {"vcpo", "vespo", "clip", "gspo", "reinforce"}
+    missing = [name for name in method_names() if parse_method(name).canonical not in names]
+    assert skipped_methods(spec) == missing
+    assert "decoupled" in skipped_methods(spec)
+    assert skipped_methods(replace(spec, methods=("clip",))) == []
 
 
 def test_every_list_is_an_axis_and_spellings_of_one_method_are_one() -> None:

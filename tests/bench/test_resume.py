@@ -66,3 +66,20 @@ def test_methods_see_the_same_prompts_and_the_same_noise() -> None:
         ours, theirs = (t.source.generator.run([Order(index)], 0, [t.config.prompts])[0] for t in (first, second))
         assert torch.equal(ours.prompts, theirs.prompts)
         assert torch.equal(ours.responses, theirs.responses)
+
+
+@pytest.mark.parametrize("method", ["clip", "vcpo"])
+def test_recording_more_changes_nothing_about_the_training(method: str) -> None:
+    runs = {}
+    for record in ("basic", "diagnostics", "full"):
+        trainer = Trainer(config(method, record=record))
+        while not trainer.status:
+            trainer.advance()
+        runs[record] = numbers(trainer)
+    for record in ("diagnostics", "full"):
+        shared = {name: runs[record][name] for name in runs["basic"]}
+        assert same(shared, runs["basic"])
+    norms = runs["full"]["samples.parquet/score_norm_sq"]
+    assert len(norms) == 7 * 8
+    assert min(norms) > 0
+    assert "samples.parquet/score_norm_sq" not in runs["diagnostics"]
