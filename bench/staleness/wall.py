@@ -57,6 +57,7 @@ class WallSource:
         self.child: Child | None = None
         self._weights: SharedWeights | None = None
         self._restarts, self._nonfinite = 0, dict[int, int]()
+        self._handed: float | None = None  # when the batch before was handed over
         self._then = (0.0, 0.0)  # time and the sampler's busy time at the last update
 
     def feed(self, update: int) -> Feed:
@@ -66,8 +67,7 @@ class WallSource:
             SamplerFailed: The sampler dies, hangs or delivers no numbers again and again.
         """
         weights = self._open()
-        if update and self.setup.times.learner:
-            time.sleep(self.setup.times.learner)
+        self._linger()
         if update % self.schedule.publish_every == 0 or self.child is None:
             weights.publish(self.policy, update)
         began = time.monotonic()
@@ -81,8 +81,14 @@ class WallSource:
         self._listen(update, 0.0)
         self._admit(update)  # the sampler goes on while this process learns
         facts = self.ledger.facts(batch, now - began) | {"sampler_busy": self._busy(weights)}
+        self._handed = time.monotonic()
         events = self.ledger.hand_over()
         return Feed(batch, self.ledger.newest, self.schedule.filling(update), 0.0, facts, events)
+
+    def _linger(self) -> None:
+        """Make the update before take at least the time that is to be emulated."""
+        if self._handed is not None:
+            time.sleep(max(0.0, self._handed + self.setup.times.learner - time.monotonic()))
 
     def _open(self) -> SharedWeights:
         if self._weights is None:

@@ -1,0 +1,137 @@
+"""Wall-clock truth of asynchronous training: measured against split synchronous training and against the simulator.
+
+Run it alone on a machine: ``python tests/benchmarks/async_speed.py``. Times of sampler and learner are emulated: each
+takes at least so long, most of it waiting, so that they do not compete for cores. What they take beyond is fitted on
+two runs, and the simulator predicts six others. ``--real`` adds the case without emulation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+
+from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.staleness import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.staleness.build import service_times
+from vcpo_bench.bench.staleness.clock import ServiceTimes
+from vcpo_bench.bench.staleness.gate import AsyncSchedule
+from vcpo_bench.bench.staleness.simulation import Speed, simulate
+from vcpo_bench.bench.trainer import Trainer
+
+UPDATES = 40
+FIT = (("sampler=0.3,learner=0.3", 0), ("sampler=0.3,learner=0.3", 4))
+SETTINGS = (
+    ("sampler=0.6,learner=0.2", 1),
+    ("sampler=0.2,learner=0.6", 1),
+    ("sampler=0.2,learner=0.6", 8),
+    ("sampler=0.4,learner=0.4", 2),
+    ("sampler=0.3,learner=0.3,straggler=0.05", 4),
+    ("sampler=0.3,learner=0.3,straggler=0.05,overflow=drop", 4),
+)
+GAINS = (
+    ("constant", "sampler=0.4,learner=0.4"),
+    ("spread 0.5", "sampler=0.4,learner=0.4,spread=0.5"),
+    ("5% stragglers, 10x", "sampler=0.4,learner=0.4,straggler=0.05"),
+    ("5% stragglers, 10x, dropped", "sampler=0.4,learner=0.4,straggler=0.05,overflow=drop"),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a real run came to after the fill: speeds, lag, shares of time at work, and what was not emulated.
+
+    Attributes:
+        sampling: Seconds a group took beyond its emulated time.
+        learning: Seconds an update took beyond its emulated time.
+    """
+
+    updates_per_second: float
+    samples_per_second: float
+    mean_lag: float
+    sampler_busy: float
+    learner_busy: float
+    sampling: float
+    learning: float
+
+
+def measure(options: str, k: int) -> Measured:
+    """Train a cell with a sampler process and read its tables."""
+    regime = parse_regime(f"async({options})")
+    config = CellConfig(
+        method="clip", staleness=k, seed=0, task="chain", regime=regime.canonical, steps=UPDATES + k, eval_every=10**6
+    )
+    trainer, ends = Trainer(config), []
+    try:
+        while not trainer.status:
+            trainer.advance()
+            ends.append(time.perf_counter())
+    finally:
+        trainer.close()
+    columns = trainer.recorder.tables["steps.parquet"].columns
+    rows = range(k + 2, UPDATES + k)  # the first update waits for the process to start
+    seconds = ends[rows[-1]] - ends[rows[0] - 1]
+    waiting = sum(columns["seconds_wait"][i] for i in rows)
+    return Measured(
+        updates_per_second=len(rows) / seconds,
+        samples_per_second=len(rows) / seconds * config.prompts * config.responses,
+        mean_lag=sum(columns["lag_mean"][i] for i in rows) / len(rows),
+        sampler_busy=sum(columns["sampler_busy"][i] for i in rows) / len(rows),
+        learner_busy=1 - waiting / seconds,
+        sampling=median(columns["seconds_in_flight"][i] for i in rows) - regime["sampler"],
+        learning=max(0.0, (seconds - waiting) / len(rows) - regime["learner"]),
+    )
+
+
+def predict(options: str, k: int, sampling: float, learning: float) -> Speed:
+    """The simulator's answer, with the fitted times of computing added to the emulated ones."""
+    regime = parse_regime(f"async({options})")
+    given = service_times(regime)
+    times = ServiceTimes(
+        given.sampler + sampling, given.learner + learning, given.straggler, given.slowdown, given.spread
+    )
+    schedule = build_schedule(regime, k, CellShape(0, 16, 8, 12))
+    assert isinstance(schedule, AsyncSchedule)
+    return simulate(schedule, times, 16, UPDATES + k)
+
+
+def main() -> None:
+    """Measure and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--real", action="store_true", help="also without emulated times")
+    real = parser.parse_args().real
+    torch.set_num_threads(1)
+    fits = [measure(*setting) for setting in FIT]
+    sampling, learning = (sum(getattr(fit, name) for fit in fits) / 2 for name in ("sampling", "learning"))
+    print(f"fitted: {sampling * 1e3:.0f} ms of sampling and {learning * 1e3:.0f} ms of learning on top\n")
+    print("| async(...) | k | updates/s | predicted | error | mean lag | predicted | error |")
+    print("|---|---|---|---|---|---|---|---|")
+    for options, k in SETTINGS:
+        found, said = measure(options, k), predict(options, k, sampling, learning)
+        speed = said.updates_per_second / found.updates_per_second - 1
+        lag = said.mean_lag / found.mean_lag - 1
+        print(
+            f"| {options} | {k} | {found.updates_per_second:.2f} | {said.updates_per_second:.2f} | {speed:+.0%} "
+            f"| {found.mean_lag:.2f} | {said.mean_lag:.2f} | {lag:+.0%} |",
+            flush=True,
+        )
+    print("\n| times | k | updates/s | samples/s | of synchronous | mean lag | sampler busy | learner busy |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, options in (*GAINS, *([("real", "sampler=0")] if real else [])):
+        base = 0.0
+        for k in (0, 1, 4):
+            found = measure(options, k)
+            base = base or found.updates_per_second
+            print(
+                f"| {name} | {k} | {found.updates_per_second:.2f} | {found.samples_per_second:.0f} "
+                f"| {found.updates_per_second / base:.2f} | {found.mean_lag:.2f} | {found.sampler_busy:.0%} "
+                f"| {found.learner_busy:.0%} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
