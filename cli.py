@@ -254,7 +254,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Results folder.")] = Path("results/demo"),
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """See a collapse in under two minutes: tis, vcpo and vespo at lag 16, one seed, as curves in the terminal."""
+    """See a collapse in under two minutes: tis, vcpo and vespo at lag 16 and rate 1e-3, as curves in the terminal."""
     from rich.console import Console
 
     from vcpo_bench.analysis.results import load
@@ -262,7 +262,8 @@ def demo(
     from vcpo_bench.reports.live import make_view
     from vcpo_bench.reports.terminal import curves
 
-    spec = grid.GridSpec(methods=("tis", "vcpo", "vespo"), staleness=(16,), seeds=(0,), steps=200, controls=False)
+    demonstrated = ("tis", "vcpo", "vespo")
+    spec = grid.GridSpec(demonstrated, staleness=(16,), seeds=(0,), lrs=(1e-3,), steps=200, controls=False)
     view = make_view(quiet, Console())
     try:
         run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)

@@ -17,13 +17,13 @@ from vcpo_bench.analysis.aggregate import (
 )
 from vcpo_bench.analysis.compare_words import compare_sentences
 from vcpo_bench.analysis.findings import Findings
-from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.analysis.intervals import stratified_t
 from vcpo_bench.analysis.pairs import all_pairs
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.scores import score, score_column
 from vcpo_bench.analysis.stability import frontier, stable_rates
 from vcpo_bench.analysis.targets import target_table, target_times
-from vcpo_bench.analysis.tuning import tune
+from vcpo_bench.analysis.tuning import tune, widening
 
 PROFILE_LEVELS = np.round(np.linspace(-1.0, 1.5, 51), 2)
 
@@ -67,7 +67,8 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
 
     Returns:
         Columns ``place``, ``method``, ``seeds`` (fewest in a task), ``runs``, ``failed``, then ``iqm``, ``mean``,
-        ``median``, ``optimality_gap``, each with ``_low`` and ``_high``.
+        ``median``, ``optimality_gap``, each with ``_low`` and ``_high``, widened for tuned runs
+        (:data:`tuning.CROSS_FIT`).
     """
     rows = []
     for name, part in runs.groupby([*place, "method"], sort=False):
@@ -76,7 +77,8 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
         row |= {"seeds": min((len(one) for one in strata), default=0), "runs": len(part)}
         row["failed"] = int(part["failed"].sum())
         for statistic, estimate in aggregates(strata, replications).items():
-            row |= {statistic: estimate.value, f"{statistic}_low": estimate.low, f"{statistic}_high": estimate.high}
+            low, high = (estimate.value + widening(part) * (end - estimate.value) for end in estimate[1:])
+            row |= {statistic: estimate.value, f"{statistic}_low": low, f"{statistic}_high": high}
         rows.append(row)
     names = ["iqm", "mean", "median", "optimality_gap"]
     columns = [*place, "method", "seeds", "runs", "failed"]
@@ -89,9 +91,9 @@ def task_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:
     """Mean score per task, lag and method with its Student-t interval over seeds, and failures."""
     rows = []
     for name, part in runs.groupby(["task", "staleness", "method"]):
-        low, high = t_interval(part[column])
+        mean, low, high, _ = stratified_t([part[column]], widen=widening(part))
         row = dict(zip(("task", "staleness", "method"), name, strict=True)) | {"seeds": int(part[column].count())}
-        row |= {"mean": part[column].mean(), "low": low, "high": high}
+        row |= {"mean": mean, "low": low, "high": high}
         rows.append(row | {"reward": part["score"].mean(), "failed": int(part["failed"].sum())})
     columns = ["task", "staleness", "method", "seeds", "mean", "low", "high", "reward", "failed"]
     return pd.DataFrame(rows, columns=columns)
@@ -100,6 +102,7 @@ def task_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:
 def improvement_table(runs: pd.DataFrame, column: str, replications: int = REPLICATIONS) -> pd.DataFrame:
     """Probability that a run of the first method beats a run of the second, per lag, averaged over tasks.
 
+    The bootstrap takes runs for independent; those of tuned methods are so only in the two halves.
     Columns ``staleness``, ``first``, ``second``, ``probability``, ``low``, ``high``.
     """
     rows = []

@@ -42,13 +42,16 @@ def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
     return (float(low), float(high))
 
 
-def stratified_t(strata: Sequence[ArrayLike], level: float = 0.95) -> tuple[float, float, float, float]:
+def stratified_t(
+    strata: Sequence[ArrayLike], level: float = 0.95, widen: float = 1.0
+) -> tuple[float, float, float, float]:
     """Mean of the strata's means with a Student-t interval from the spread within strata, and its two-sided p
     against 0.
 
     Args:
         strata: one array of (paired) differences per stratum; empty ones are left out.
         level: of the interval.
+        widen: factor for the standard error, where values are known not to be independent.
 
     Returns:
         Estimate, low, high, p; the last three are NaN where a stratum has a single value.
@@ -60,7 +63,7 @@ def stratified_t(strata: Sequence[ArrayLike], level: float = 0.95) -> tuple[floa
     degrees = sum(values.size - 1 for values in kept)
     if min(values.size for values in kept) < 2:
         return (mean, float("nan"), float("nan"), float("nan"))
-    error = np.sqrt(sum(values.var(ddof=1) / values.size for values in kept)) / len(kept)
+    error = widen * np.sqrt(sum(values.var(ddof=1) / values.size for values in kept)) / len(kept)
     if error == 0:
         return (mean, mean, mean, 1.0 if mean == 0 else 0.0)
     half = float(stats.t.ppf(0.5 + level / 2, degrees) * error)

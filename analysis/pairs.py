@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.intervals import holm, sign_flip, stratified_t
+from vcpo_bench.analysis.tuning import widening
 
 PLACE = ("task", "regime", "staleness", "seed")
 """What two runs at their best rates must share to be a pair; at a fixed rate also ``lr``."""
@@ -20,10 +21,11 @@ class Contrast(NamedTuple):
 
     Attributes:
         estimate: mean over strata of the mean over pairs.
-        low: 95% Student-t interval from the spread within strata, lower end.
+        low: 95% Student-t interval from the spread within strata, lower end; for tuned runs widened as
+            :data:`vcpo_bench.analysis.tuning.CROSS_FIT` says, and p with it.
         high: upper end.
         p: two-sided p of the same t test.
-        p_exact: two-sided sign-flip p over all pairs, free of distributional assumptions.
+        p_exact: two-sided sign-flip p over all pairs: no assumption about distributions, but independent pairs.
         pairs: how many seeds times places it rests on.
     """
 
@@ -51,7 +53,7 @@ def contrast(runs: pd.DataFrame, weights: Mapping[str, float], column: str, plac
     values = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False).dropna()
     strata = [name for name in place if name != "seed"]
     groups = [one.to_numpy() for _, one in values.groupby(level=strata)]
-    return Contrast(*stratified_t(groups), sign_flip(values.to_numpy()), len(values))
+    return Contrast(*stratified_t(groups, widen=widening(wanted)), sign_flip(values.to_numpy()), len(values))
 
 
 def all_pairs(runs: pd.DataFrame, column: str, place: Sequence[str] = PLACE) -> pd.DataFrame:

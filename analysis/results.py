@@ -20,6 +20,7 @@ from vcpo_bench.errors import DamagedResultError, UsageError
 PARTIAL = "partial"
 """``status`` of a cell that is running or was interrupted."""
 
+_IDENTITY = {"task", "method", "regime", "staleness", "lr", "seed", "steps"}
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version")
 _COLUMNS: dict[str, tuple[records.Column, ...]] = {
     records.STEPS_FILE: records.STEPS,
@@ -177,7 +178,7 @@ def _read_cell(path: Path, partial: bool, controls: dict[str, bool]) -> dict[str
     cell_file = next((one for one in candidates if one.exists()), candidates[-1])
     cell = _read_json(cell_file)
     config = cell.get("config")
-    if not isinstance(config, dict) or not {"task", "method", "staleness", "seed"} <= config.keys():
+    if not isinstance(config, dict) or not _IDENTITY.issubset(config):
         raise DamagedResultError(f"{cell_file} has no usable 'config'; delete the cell's folder and run the grid again")
     if not partial and cell.get("status") not in ("completed", "nan", "stopped_by", "error"):
         raise DamagedResultError(f"{cell_file} has no valid 'status'; delete the cell's folder and run the grid again")

@@ -16,8 +16,8 @@ TOLERATED = 1 / 3
 
 _EXPONENTS = np.linspace(-1.0, 3.0, 81)
 _HALF_DEVIANCE = 1.92
-_RIDGE = 0.02
-_NEWTON_STEPS = 30
+_RIDGE, _INTERCEPT_RIDGE = 0.02, 1e-5
+_NEWTON_STEPS, _LONGEST_STEP = 60, 3.0
 
 
 def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
@@ -102,16 +102,18 @@ def _design(cells: pd.DataFrame) -> Array:
 def _profile(design: Array, outcome: Array) -> tuple[Array, Array]:
     """Slope and penalised log-likelihood of a ridge logistic regression (Newton's method) for each design [A, N, D]."""
     beta = np.zeros((design.shape[0], design.shape[2], 1))
-    ridge = _RIDGE * np.eye(design.shape[2])
+    ridge = np.full((design.shape[2], 1), _INTERCEPT_RIDGE)
+    ridge[-1] = _RIDGE
     transposed = design.transpose(0, 2, 1)
     for _ in range(_NEWTON_STEPS):
         p = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
-        gradient = transposed @ (outcome[:, None] - p) - _RIDGE * beta
-        hessian = transposed @ (p * (1 - p) * design) + ridge
-        beta += np.clip(np.linalg.solve(hessian, gradient), -3, 3)
+        gradient = transposed @ (outcome[:, None] - p) - ridge * beta
+        hessian = transposed @ (p * (1 - p) * design) + np.diag(ridge[:, 0])
+        step = np.linalg.solve(hessian, gradient)
+        beta += step * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-9))
     score = (design @ beta)[:, :, 0]
     likelihood = (outcome * score - np.logaddexp(0.0, score)).sum(axis=1)
-    return beta[:, -1, 0], likelihood - _RIDGE / 2 * (beta[:, :, 0] ** 2).sum(axis=1)
+    return beta[:, -1, 0], likelihood - (ridge * beta**2).sum(axis=(1, 2)) / 2
 
 
 def _reading(stable: float, following: float) -> str:

@@ -7,6 +7,7 @@ score, at a rate that was chosen without it. All methods choose among the same r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -16,6 +17,13 @@ from vcpo_bench.analysis.findings import rate
 
 CONTEXT = ["task", "regime", "staleness"]
 
+CROSS_FIT = math.sqrt(1.36)
+"""By how much intervals of means of tuned runs are widened.
+
+The two halves choose each other's rate, so their means are positively correlated: where all rates are equally good,
+by 0.32 with two rates and 0.36 with three or more; where one rate is clearly best, by 0. The worst case is assumed.
+"""
+
 
 @dataclass(frozen=True)
 class Tuned:
@@ -23,11 +31,12 @@ class Tuned:
 
     Attributes:
         runs: one row per task, method, regime, lag and seed: the cell at the rate chosen without this seed, all its
-            columns, plus ``fold`` (which half the seed belongs to).
+            columns, plus ``fold`` (which half the seed belongs to) and ``rates`` (how many rates there were to
+            choose from).
         choices: one row per task, method, regime, lag and tested half: ``chosen_lr``, ``tuning_seeds``,
             ``tuning_score``.
-        budget: learning rates every method could choose from, per task, regime and lag (``rates``, ``trials`` per
-            method).
+        budget: per task, regime and lag the ``rates`` every method could choose from, ``trials`` per method, and the
+            methods ``left_out`` because they were not run at all of them.
         notes: what limits the conclusion.
     """
 
@@ -61,7 +70,7 @@ def tune(table: pd.DataFrame, column: str = "score") -> Tuned:
         cells = cells[cells["lr"].isin(rates) & ~cells["method"].isin(left_out)]
         if cells.groupby("method")["seed"].nunique().nunique() > 1:
             notes.append(f"{_name(place)}: methods ran with different numbers of seeds, so budgets are not equal.")
-        cells = cells.assign(fold=cells["seed"].map(seeds))
+        cells = cells.assign(fold=cells["seed"].map(seeds), rates=len(rates))
         for method, own in cells.groupby("method", sort=False):
             for tested in (0, 1):
                 choice = _choose(own[own["fold"] != tested], rates, column)
@@ -75,10 +84,15 @@ def tune(table: pd.DataFrame, column: str = "score") -> Tuned:
         )
     if table["seed"].nunique() < 2:
         notes.append("One seed cannot tune and test: no method is shown at a best rate.")
-    empty = pd.DataFrame(columns=[*table.columns, "fold"])
+    empty = pd.DataFrame(columns=[*table.columns, "fold", "rates"])
     return Tuned(
         pd.concat(runs, ignore_index=True) if runs else empty, pd.DataFrame(choices), pd.DataFrame(budgets), notes
     )
+
+
+def widening(runs: pd.DataFrame) -> float:
+    """Factor for intervals of means of these runs: :data:`CROSS_FIT` if rates were chosen among several, else 1."""
+    return CROSS_FIT if "rates" in runs and (runs["rates"] > 1).any() else 1.0
 
 
 def _budget(cells: pd.DataFrame) -> tuple[list[float], list[str]]:

@@ -1,12 +1,14 @@
 """Asymmetric importance sampling policy optimization."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from torch import Tensor
 
+from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -40,10 +42,13 @@ class Aspo(RatioMethod):
     def terms(self, ev: Evidence) -> Terms:
         """The flipped ratio, clipped and capped."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        positive = ev.advantage > 0
-        bound = torch.full_like(ratio, self.eps)
+        logs = ev.log_ratio("current", self.anchor, self.clamp)
+        positive, negative = ev.advantage > 0, ev.advantage < 0
+        bound: Tensor | float = self.eps
         if not isinstance(self.entropy, str):
-            bound = torch.where(ev.token_field("entropy") > self.entropy, self.wide, bound)
-        clipped = torch.where(positive, ratio > 1 + bound, (ev.advantage < 0) & (ratio < 1 - bound))
-        weight = torch.where(positive, 1 / ratio, ratio).clamp(max=self.cap)
-        return Terms(weight=gate(weight, ~clipped), clipped=clipped)
+            bound = torch.where(ev.token_field("entropy") > self.entropy, self.wide, self.eps)
+        above = torch.where(positive, 1 + bound, torch.inf).to(ratio.dtype)
+        below = torch.where(negative, 1 - bound, -torch.inf).to(ratio.dtype)
+        flipped = logs * torch.where(positive, -1.0, 1.0).to(logs.dtype)
+        weight = flipped.clamp_(max=math.log(self.cap)).exp_()
+        return differentiated(ev, weight, ev.within(ratio, below, above), None)

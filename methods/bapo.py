@@ -1,5 +1,6 @@
 """Balanced policy optimization with adaptive clipping."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,7 +9,6 @@ from torch import Tensor
 
 from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
-from vcpo_bench.methods.gates import within
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -42,26 +42,48 @@ class Bapo(RatioMethod):
         negative = ev.advantage < 0
         above = torch.where(ev.advantage > 0, high, torch.where(negative, self.cap, torch.inf)).to(ratio.dtype)
         below = torch.where(negative, low, -torch.inf).to(ratio.dtype)
-        return differentiated(ratio, within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ev, ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bounds(self, ev: Evidence, ratio: Tensor) -> tuple[Tensor, Tensor]:
         """``[..., 1, 1, 1]`` the searched lower and upper bound."""
         signal = ev.advantage * ev.live
-        gain, loss = signal.clamp(min=0), signal.clamp(max=0).abs()
-        low = torch.full(signal.shape[:-3], self.low, dtype=ratio.dtype, device=ratio.device)[..., None, None, None]
-        high = torch.full_like(low, self.high)
-        positive = (gain * ratio.minimum(high)).sum(BATCH_AXES, keepdim=True)
-        negative = (loss * ratio.maximum(low)).sum(BATCH_AXES, keepdim=True)
-        tolerance = 1e-9
-        while bool((going := (negative > 0) & (positive < self.target * negative)).any()):
-            raise_low = going & (low < self.low_max - tolerance)
-            raise_high = going & ~raise_low & (high < self.high_max - tolerance)
-            if not bool((raise_low | raise_high).any()):
-                break
-            low = torch.where(raise_low, low + self.step, low)
-            high = torch.where(raise_high, high + self.step, high)
-            if bool(raise_high.any()):
-                positive = (gain * ratio.minimum(high)).sum(BATCH_AXES, keepdim=True)
-            if bool(raise_low.any()):
-                negative = (loss * ratio.maximum(low)).sum(BATCH_AXES, keepdim=True)
-        return low, high
+        gain, loss = signal.clamp(min=0), signal.clamp(max=0).neg_()
+        lows, highs = _grid(self.low, self.low_max, self.step), _grid(self.high, self.high_max, self.step)
+
+        def negative(low: float) -> Tensor:
+            return (loss * ratio.clamp(min=low)).sum(BATCH_AXES)
+
+        def positive(high: float) -> Tensor:
+            return (gain * ratio.clamp(max=high)).sum(BATCH_AXES)
+
+        start = positive(highs[0])
+        low, last, settled = _first(lows, negative, lambda worst: (start >= self.target * worst) | (worst <= 0))
+        high = torch.full_like(low, highs[0])
+        if not bool(settled.all()):
+            raised, _, _ = _first(highs, positive, lambda best: best >= self.target * last)
+            high = torch.where(settled, high, raised)
+        return low[..., None, None, None], high[..., None, None, None]
+
+
+def _grid(start: float, stop: float, step: float) -> list[float]:
+    """From ``start`` in steps until ``stop`` is reached or passed."""
+    values = [start]
+    while values[-1] < stop - 1e-9:
+        values.append(values[-1] + step)
+    return values
+
+
+def _first(
+    candidates: list[float], contribution: Callable[[float], Tensor], enough: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The first candidate whose contribution is enough, else the last; its contribution; and whether it was enough."""
+    value = contribution(candidates[0])
+    settled = enough(value)
+    chosen = torch.full_like(value, candidates[0])
+    for candidate in candidates[1:]:
+        if bool(settled.all()):
+            break
+        value = torch.where(settled, value, contribution(candidate))
+        chosen = torch.where(settled, chosen, candidate)
+        settled = settled | enough(value)
+    return chosen, value, settled

@@ -7,23 +7,29 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import as_number, gate, within
+from vcpo_bench.methods.gates import as_number
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
 
-def inside(value: Tensor, advantage: Tensor, low: float, high: float) -> Tensor:
-    """0 where PPO's clip removes the gradient, else 1: above ``high`` for A > 0, below ``low`` for A < 0."""
-    above = torch.where(advantage > 0, high, torch.inf).to(value.dtype)
-    below = torch.where(advantage < 0, low, -torch.inf).to(value.dtype)
-    return within(value, below, above)
+def bounds(advantage: Tensor, low: float, high: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Where PPO's clip removes the gradient: below the first for A < 0, above the second for A > 0."""
+    below = torch.where(advantage < 0, low, -torch.inf).to(dtype)
+    return below, torch.where(advantage > 0, high, torch.inf).to(dtype)
 
 
-def differentiated(ratio: Tensor, keep: Tensor, beyond: Tensor | None) -> Terms:
-    """A ratio with a gradient of its own: silent where it was not kept, and where the clamp holds it constant."""
+def differentiated(ev: Evidence, ratio: Tensor, keep: Tensor, beyond: Tensor | None) -> Terms:
+    """A ratio with a gradient of its own: silent where it was not kept, and where the clamp holds it constant.
+
+    Args:
+        ev: The evidence.
+        ratio: ``[..., P, G, 1|T]``.
+        keep: ``[..., P, G, T]`` zeros and ones from :meth:`Evidence.within`; changed in place.
+        beyond: ``[..., P, G, 1|T]`` bool, or None.
+    """
     if beyond is not None:
-        keep = keep * as_number(~beyond, keep.dtype)
-    return Terms(weight=gate(ratio, keep), clipped=1 - keep)
+        keep.mul_(as_number(~beyond, keep.dtype))
+    return Terms(weight=ev.gated(ratio, keep), kept=keep)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +49,12 @@ class Clip(RatioMethod):
     low: float = number(0.2, minimum=0)
     high: float = number(0.2, minimum=0)
 
-    def inside(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        """``[..., P, G, T]`` 0 where the bounds silence a token, else 1."""
-        return inside(ratio, advantage, 1 - self.low, 1 + self.high)
+    def limits(self, advantage: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Smallest and largest ratio with a gradient, of the shape of the advantage."""
+        return bounds(advantage, 1 - self.low, 1 + self.high, dtype)
 
     def terms(self, ev: Evidence) -> Terms:
         """The ratio with clipped tokens at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        beyond = ev.beyond("current", self.anchor, self.clamp)
-        return differentiated(ratio, self.inside(ratio, ev.advantage), beyond)
+        keep = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
+        return differentiated(ev, ratio, keep, ev.beyond("current", self.anchor, self.clamp))

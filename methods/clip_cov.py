@@ -39,11 +39,11 @@ class ClipCov(Clip):
     def terms(self, ev: Evidence) -> Terms:
         """PPO's weight without the drawn tokens."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        keep = self.inside(ratio, ev.advantage)
+        keep = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
         cov = covariance(ev)
         band = (cov > self.floor) & (cov < self.ceiling) & ev.mask & keep.bool()
         keep = keep * as_number(~self._draw(ev, band), keep.dtype)
-        return differentiated(ratio, keep, ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ev, ratio, keep, ev.beyond("current", self.anchor, self.clamp))
 
     def _draw(self, ev: Evidence, band: Tensor) -> Tensor:
         """``[..., P, G, T]`` bool, the tokens drawn from the band of each batch."""

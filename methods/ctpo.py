@@ -7,8 +7,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
 
@@ -52,8 +52,8 @@ class Ctpo(RatioMethod):
         logs = self.prefix(ev)
         growth = self._position(ev) ** self.power
         negative = ev.advantage < 0
-        above = torch.where(ev.advantage > 0, self.high * growth, torch.where(negative, self.dual * growth, math.inf))
-        below = torch.where(negative, -self.low * growth, -math.inf)
-        value = logs.clamp(max=self.clamp)
-        clipped = (value > above) | (value < below) | (logs > self.clamp)
-        return Terms(weight=gate(value.exp(), ~clipped), clipped=clipped)
+        outward = torch.where(ev.advantage > 0, self.high, torch.where(negative, self.dual, math.inf)).to(logs.dtype)
+        inward = torch.where(negative, -self.low, -math.inf).to(logs.dtype)
+        above = (outward * growth).clamp_(max=self.clamp)
+        keep = ev.within(logs, inward * growth, above)
+        return differentiated(ev, logs.clamp(max=self.clamp).exp_(), keep, None)

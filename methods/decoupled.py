@@ -49,7 +49,7 @@ class Decoupled(Clip):
             ev.set_proximal(approximate_proximal(ev, self.proximal))
         terms = super().terms(ev)
         assert terms.weight is not None
-        return Terms(weight=terms.weight * self._rho(ev), clipped=terms.clipped)
+        return Terms(weight=terms.weight * self._rho(ev), kept=terms.kept)
 
     def _rho(self, ev: Evidence) -> Tensor:
         return ev.ratio("proximal", "behavior", self.clamp).clamp(max=self.cap)

@@ -1,13 +1,14 @@
 """DPPO: trust region by divergence of the token's probability instead of its ratio."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, flag, number
 
@@ -49,24 +50,37 @@ class Dppo(RatioMethod):
 
     def terms(self, ev: Evidence) -> Terms:
         """The capped ratio with the tokens outside the trust region at zero."""
-        ratio = ev.ratio("current", self.anchor, self.clamp).clamp(max=self.cap)
-        clipped = self._moved(ev)
+        ratio = ev.ratio("current", self.anchor, self.clamp)
+        keep = ev.within(self._measure(ev), *bounds_of(ev.advantage, self._floor, self._ceiling, ratio.dtype))
         beyond = ev.beyond("current", self.anchor, self.clamp) if self.live else None
-        if beyond is not None:
-            clipped = clipped | beyond
-        return Terms(weight=gate(ratio, ~clipped), clipped=clipped)
+        capped = ratio if math.isinf(self.cap) else torch.clamp(ratio, max=self.cap, out=ev.buffer())
+        return differentiated(ev, capped, keep, beyond)
 
-    def _moved(self, ev: Evidence) -> Tensor:
+    @property
+    def _floor(self) -> float:
+        return 1 - self.low if self.divergence == "ratio" else -self.low
+
+    @property
+    def _ceiling(self) -> float:
+        return 1 + self.high if self.divergence == "ratio" else self.high
+
+    def _measure(self, ev: Evidence) -> Tensor:
+        """``[..., P, G, T]`` how far the token has moved, positive upwards (the ratio itself for ``ratio``)."""
         anchor = self.anchor if self.mask == "same" else self.mask
-        logs = {"behavior": "behavior_logp", "proximal": "proximal_logp"}
         if self.divergence == "ratio":
-            moved = ev.ratio("current", anchor, self.clamp)
-            return torch.where(ev.advantage > 0, moved > 1 + self.high, moved < 1 - self.low)
+            return ev.ratio("current", anchor, self.clamp)
+        logs = {"behavior": "behavior_logp", "proximal": "proximal_logp"}
         p, q = ev.token_field("logp").exp(), ev.token_field(logs[anchor]).exp()
         if self.divergence == "tv":
-            return torch.where(ev.advantage > 0, p - q > self.high, p - q < -self.low)
+            return p.sub_(q)
         kl = bernoulli_kl(q, p)
-        return torch.where(ev.advantage > 0, (p > q) & (kl > self.high), (p < q) & (kl > self.low))
+        return kl.mul_(p.sub_(q).sign_())
+
+
+def bounds_of(advantage: Tensor, low: float, high: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """As in PPO, but A = 0 is on the negative side."""
+    positive = advantage > 0
+    return torch.where(positive, -torch.inf, low).to(dtype), torch.where(positive, high, torch.inf).to(dtype)
 
 
 def bernoulli_kl(q: Tensor, p: Tensor) -> Tensor:

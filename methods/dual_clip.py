@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.clip import Clip
-from vcpo_bench.methods.gates import within
 from vcpo_bench.methods.params import number
 
 
@@ -26,10 +25,7 @@ class DualClip(Clip):
     )
     cap: float = number(3.0, minimum=1)
 
-    def inside(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+    def limits(self, advantage: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The bounds of PPO and the ceiling."""
-        above = torch.where(advantage < 0, self.cap, torch.where(advantage > 0, 1 + self.high, torch.inf)).to(
-            ratio.dtype
-        )
-        below = torch.where(advantage < 0, 1 - self.low, -torch.inf).to(ratio.dtype)
-        return within(ratio, below, above)
+        below, above = super().limits(advantage, dtype)
+        return below, torch.where(advantage < 0, self.cap, above)

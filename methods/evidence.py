@@ -10,7 +10,8 @@ from torch import Tensor
 
 from vcpo_bench.methods.batch import Batch
 from vcpo_bench.methods.errors import MissingEvidence, NonFiniteEvidence
-from vcpo_bench.methods.gates import as_number
+from vcpo_bench.methods.gates import as_number, gate, within
+from vcpo_bench.methods.scratch import borrow, give_back
 
 Policy = Literal["current", "behavior", "proximal", "reference"]
 _FIELDS = {
@@ -40,7 +41,7 @@ class Evidence:
     def __init__(self, batch: Batch, nonfinite: str = "raise") -> None:
         self.batch = batch
         self.rows = batch.valid
-        self.mask = batch.mask & batch.valid.unsqueeze(-1)
+        self.mask = batch.mask if bool(batch.valid.all()) else batch.mask & batch.valid.unsqueeze(-1)
         self.state: dict[str, Tensor] = {}
         self.advantage: Tensor = batch.reward.new_zeros(())
         self.signal: Tensor = self.advantage
@@ -48,6 +49,7 @@ class Evidence:
         self._raw: dict[tuple[str, str], tuple[Tensor, float, float]] = {}
         self._cache: dict[tuple[object, ...], Tensor] = {}
         self._full: bool | None = None
+        self._borrowed: list[Tensor] = []
         if nonfinite == "drop":
             self._drop_spoiled()
 
@@ -63,7 +65,7 @@ class Evidence:
     @property
     def live(self) -> Tensor:
         """``[..., P, G, T]`` the mask as zeros and ones in the dtype of ``logp``."""
-        return self._once(("live",), lambda: as_number(self.mask, self.batch.logp.dtype))
+        return self._once(("live",), lambda: self.buffer().copy_(self.mask.view(torch.int8)))
 
     @property
     def lengths(self) -> Tensor:
@@ -86,6 +88,43 @@ class Evidence:
         self._raw.clear()
         self._cache.clear()
         self._full = None
+
+    def buffer(self) -> Tensor:
+        """``[..., P, G, T]`` uninitialised, in the dtype of ``logp``; it is reused once the update is returned."""
+        tensor, flat = borrow(self.mask.shape, self.batch.logp.dtype, self.batch.logp.device)
+        if flat is not None:
+            self._borrowed.append(flat)
+        return tensor
+
+    def release(self) -> None:
+        """Give the buffers back; tensors of this evidence must not be used afterwards."""
+        give_back(self._borrowed)
+        self._borrowed = []
+        self._raw.clear()
+        self._cache.clear()
+
+    def within(self, value: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """1 where a token is in play and low <= value <= high, else 0; ``[..., P, G, T]``."""
+        if value.shape != self.mask.shape:
+            return within(value, low, high) * self.live
+        keep = torch.maximum(value, low, out=self.buffer())
+        return torch.minimum(keep, high, out=keep).eq_(value).mul_(self.live)
+
+    def gate(self, value: Tensor, keep: Tensor | None = None) -> Tensor:
+        """The value where a token is in play and ``keep`` (bool, or zeros and ones) says so, else exactly 0."""
+        if keep is None:
+            return self.gated(value, self.live)
+        both = torch.mul(self.live, as_number(keep, self.live.dtype), out=self.buffer())
+        return self.gated(value, both)
+
+    def gated(self, value: Tensor, keep: Tensor) -> Tensor:
+        """``value`` times ``keep[..., P, G, T]`` (zeros and ones), exactly 0 also where the value is infinite."""
+        if value.dtype != keep.dtype:
+            return gate(value, keep)
+        product = torch.mul(value, keep, out=self.buffer())
+        if math.isfinite(float(product.sum())):
+            return product
+        return torch.where(keep.bool(), value, 0.0)
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
         if key not in self._cache:
@@ -150,16 +189,20 @@ class Evidence:
 
     def _masked_ratio(self, of: str, to: str) -> tuple[Tensor, float, float]:
         if (of, to) not in self._raw:
-            dtype = self.batch.logp.dtype
-            value = (self.need(_FIELDS[of]) - self.need(_FIELDS[to])).to(dtype).mul_(self.live)
+            value = self._difference(of, to).mul_(self.live)
             low, high = (float(bound) for bound in torch.aminmax(value))
             if not (math.isfinite(low) and math.isfinite(high)):
                 self._complain((_FIELDS[of], _FIELDS[to]))
-                value = (self.need(_FIELDS[of]) - self.need(_FIELDS[to])).to(dtype)
-                value = torch.where(self.mask, value, 0.0)
+                value = torch.where(self.mask, self._difference(of, to), 0.0)
                 low, high = (float(bound) for bound in torch.aminmax(value))
             self._raw[of, to] = (value, low, high)
         return self._raw[of, to]
+
+    def _difference(self, of: str, to: str) -> Tensor:
+        first, second, dtype = self.need(_FIELDS[of]), self.need(_FIELDS[to]), self.batch.logp.dtype
+        if first.dtype == second.dtype == dtype:
+            return torch.sub(first, second, out=self.buffer())
+        return (first - second).to(dtype)
 
     def raw(self, of: str = "current", to: str = "behavior") -> Tensor:
         """``[..., P, G, T]`` log pi_of - log pi_to, not clamped, zero at masked tokens.
@@ -178,7 +221,8 @@ class Evidence:
 
     def ratio(self, of: str = "current", to: str = "behavior", clamp: float = math.inf) -> Tensor:
         """``[..., P, G, T]`` exp of :meth:`log_ratio`; one at masked tokens."""
-        return self._once(("ratio", of, to, clamp), lambda: self.log_ratio(of, to, clamp).exp())
+        key = ("ratio", of, to, clamp)
+        return self._once(key, lambda: torch.exp(self.log_ratio(of, to, clamp), out=self.buffer()))
 
     def beyond(self, of: str = "current", to: str = "behavior", clamp: float = math.inf) -> Tensor | None:
         """``[..., P, G, T]`` bool, tokens whose log-ratio the clamp changed, or None when there is none."""

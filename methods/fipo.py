@@ -35,24 +35,26 @@ class Fipo(Clip):
     def influence(self, ev: Evidence) -> Tensor:
         """``[..., P, G, T]`` the weight."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        weight = self.future(ev).exp()
+        weight = self.future(ev).clamp(-self.clamp, self.clamp).exp_()
         if math.isfinite(self.range):
             weight = weight.clamp(1.0 if self.high_only else 1 - self.range, 1 + self.range)
+        if float(ratio.max()) <= self.safe:
+            return weight
         risky = (ev.advantage < 0) & (ratio > self.safe)
         return torch.where(risky, weight.clamp(0.8, 1.0), weight)
 
     def future(self, ev: Evidence) -> Tensor:
         """``[..., P, G, T]`` discounted sum of the log-ratios from each token on, those beyond ``ignore`` left out."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
-        if math.isfinite(self.ignore):
-            logs = torch.where(logs <= math.log(self.ignore), logs, 0.0) if self.ignore > 0 else logs
+        if self.ignore > 0 and float(logs.max()) > math.log(self.ignore):
+            logs = torch.where(logs <= math.log(self.ignore), logs, 0.0)
         return discounted_suffix_sum(logs, 2 ** (-1 / self.half_life))
 
     def terms(self, ev: Evidence) -> Terms:
         """PPO's weight times the influence."""
         terms = super().terms(ev)
         assert terms.weight is not None
-        return Terms(weight=terms.weight * self.influence(ev), clipped=terms.clipped)
+        return Terms(weight=terms.weight * self.influence(ev), kept=terms.kept)
 
 
 def discounted_suffix_sum(value: Tensor, gamma: float) -> Tensor:

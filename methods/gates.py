@@ -11,9 +11,9 @@ def as_number(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return mask.view(torch.int8).to(dtype) if mask.dtype == torch.bool else mask.to(dtype)
 
 
-def within(value: Tensor, low: Tensor | float, high: Tensor | float) -> Tensor:
+def within(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """1 where low <= value <= high, else 0, in the dtype of ``value``."""
-    return value.clone().ge_(low).mul_(value.clone().le_(high))
+    return torch.minimum(torch.maximum(value, low), high).eq_(value)
 
 
 def gate(value: Tensor, keep: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.clip import differentiated, inside
+from vcpo_bench.methods.clip import bounds, differentiated
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
@@ -37,12 +37,12 @@ class Gepo(RatioMethod):
         raw = self._row_mean(ev, "current") - self._log_expectation(ev)
         raw = torch.where(ev.lengths > 0, raw, 0.0).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
-        keep = inside(ratio.expand_as(ev.advantage), ev.advantage, 1 - self.low, 1 + self.high)
-        terms = differentiated(ratio, keep, raw.abs() > self.clamp)
+        keep = ev.within(ratio, *bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        terms = differentiated(ev, ratio, keep, raw.abs() > self.clamp)
         if self.variant != "expected":
             return terms
         assert terms.weight is not None
-        return Terms(score=self._through_expectation(ev, terms.weight), weight=terms.weight, clipped=terms.clipped)
+        return Terms(score=self._through_expectation(ev, terms.weight), weight=terms.weight, kept=terms.kept)
 
     def _through_expectation(self, ev: Evidence, weight: Tensor) -> Tensor:
         """``[..., P, G, 1]`` own term minus the row's share of what moving E does to every row of the group."""

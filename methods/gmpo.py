@@ -8,7 +8,6 @@ from torch import Tensor
 
 from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import within
 from vcpo_bench.methods.gspo import row_mean
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
@@ -43,7 +42,7 @@ class Gmpo(RatioMethod):
         held = torch.minimum(torch.maximum(logs, below), above)
         geometric = row_mean(ev, held).exp() * _row_weight(ev)
         beyond = ev.beyond("current", self.anchor, self.clamp)
-        terms = differentiated(geometric, within(logs, below, above), beyond)
+        terms = differentiated(ev, geometric, ev.within(logs, below, above), beyond)
         terms.absorbs = True
         if ev.advantage.shape[-1] > 1 and terms.weight is not None:
             terms.score = terms.weight * row_mean(ev, ev.advantage)

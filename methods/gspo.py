@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.clip import differentiated, inside
+from vcpo_bench.methods.clip import bounds, differentiated
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
@@ -39,13 +39,13 @@ class Gspo(RatioMethod):
         raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
         advantage, signal = self._advantages(ev)
-        keep = inside(ratio.expand_as(advantage), advantage, 1 - self.low, 1 + self.high)
-        terms = differentiated(ratio, keep, raw.abs() > self.clamp)
+        keep = ev.within(ratio, *bounds(advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        terms = differentiated(ev, ratio, keep, raw.abs() > self.clamp)
         if ev.signal.shape[-1] == 1:
             return terms
         assert terms.weight is not None
         total = row_mean(ev, signal * terms.weight)
-        return Terms(weight=terms.weight, score=total, clipped=terms.clipped)
+        return Terms(weight=terms.weight, score=total, kept=terms.kept)
 
     def _advantages(self, ev: Evidence) -> tuple[Tensor, Tensor]:
         """The advantage that decides the clip, and the signal it multiplies."""

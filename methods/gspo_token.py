@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.clip import differentiated, inside
+from vcpo_bench.methods.clip import bounds, differentiated
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.gspo import Gspo
 from vcpo_bench.methods.method import Terms
@@ -25,5 +25,5 @@ class GspoToken(Gspo):
         """The row's ratio on every token, each with its own clip."""
         raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
-        keep = inside(ratio.expand_as(ev.advantage), ev.advantage, 1 - self.low, 1 + self.high)
-        return differentiated(ratio, keep, raw.abs() > self.clamp)
+        keep = ev.within(ratio, *bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        return differentiated(ev, ratio, keep, raw.abs() > self.clamp)

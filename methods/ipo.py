@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vcpo_bench.methods.clip import differentiated
 from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import gate
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
 
@@ -25,5 +25,6 @@ class Ipo(RatioMethod):
         """The ratio with moved tokens at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         q = ev.token_field("behavior_logp" if self.anchor == "behavior" else "proximal_logp").exp()
-        clipped = (ev.token_field("logp").exp() - q).abs() > self.eps
-        return Terms(weight=gate(ratio, ~clipped), clipped=clipped)
+        moved = ev.token_field("logp").exp().sub_(q)
+        keep = ev.within(moved, moved.new_tensor(-self.eps), moved.new_tensor(self.eps))
+        return differentiated(ev, ratio, keep, None)

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.clip import differentiated
-from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
-from vcpo_bench.methods.gates import within
+from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.parts.selection import first_crossing
 from vcpo_bench.methods.vespo import judged_by
 
 
@@ -44,21 +44,26 @@ class M2po(RatioMethod):
         low = 1 - (-torch.expm1(-tau)).clamp(min=self.low)
         above = torch.where(ev.advantage > 0, high, math.inf).to(ratio.dtype)
         below = torch.where(ev.advantage < 0, low, -math.inf).to(ratio.dtype)
-        return differentiated(ratio, within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ev, ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bound(self, ev: Evidence) -> Tensor:
         """``[..., 1, 1, 1]`` tau; inf when the budget is not exceeded."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         outward = ev.mask & (judged_by(ev, self.sign) * logs > 0)
-        squares = torch.where(outward, logs * logs, 0.0)
-        count = outward.sum(BATCH_AXES, keepdim=True).clamp(min=1)
-        flat = squares.flatten(-3).sort(-1).values
-        size = flat.shape[-1]
-        rest = size - 1 - torch.arange(size, device=flat.device)
-        target = self.budget * count.flatten(-3).to(flat.dtype)
-        reached = flat * rest + flat.cumsum(-1) >= target
-        first = reached.to(torch.int8).argmax(-1, keepdim=True)
-        last = flat.gather(-1, (first - 1).clamp(min=0)) - 1e-12
-        solved = torch.where(first > 0, last, 0.0).clamp(min=0.0).sqrt()
-        within = flat.sum(-1, keepdim=True) <= target + 1e-12
-        return torch.where(within, torch.inf, solved).unsqueeze(-1).unsqueeze(-1)
+        size = logs.shape[-3:].numel()
+        pairs = zip((logs * logs).reshape(-1, size), outward.reshape(-1, size), strict=True)
+        taus = [self._solve(one[mask]) for one, mask in pairs]
+        return torch.stack(taus).reshape(*logs.shape[:-3], 1, 1, 1)
+
+    def _solve(self, squares: Tensor) -> Tensor:
+        """Scalar tau of one batch from the squared outward log-ratios ``[n]``."""
+        count = len(squares)
+        target = self.budget * count
+        if count == 0 or float(squares.sum()) <= target + 1e-12:
+            return squares.new_full((), math.inf)
+
+        def reached(value: Tensor, number: Tensor, total: Tensor) -> Tensor:
+            return value * (count - number) + total >= target
+
+        ordered, place = first_crossing(squares, reached)
+        return (ordered[place - 1] - 1e-12).clamp(min=0.0).sqrt() if place > 0 else squares.new_zeros(())

@@ -12,7 +12,7 @@ from vcpo_bench.methods.batch import Batch
 from vcpo_bench.methods.component import Component
 from vcpo_bench.methods.errors import MethodError, MissingEvidence
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
-from vcpo_bench.methods.gates import as_number, gate
+from vcpo_bench.methods.gates import as_number
 from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.aggregation import SeqMeanTokenMean
 from vcpo_bench.methods.parts.base import Admission, Aggregation, Baseline, Mask, Part, Regulariser, Step
@@ -33,6 +33,8 @@ class Terms:
         score: ``[..., P, G, T]`` given instead of being signal x weight.
         clipped: ``[..., P, G, 1|T]`` bool or zeros and ones, tokens whose gradient the surrogate removed.
         addend: ``[..., P, G, T]`` k, not multiplied by the advantage.
+        kept: ``[..., P, G, T]`` zeros and ones, 1 where a token is in play and not clipped: given instead of
+            ``clipped`` by a surrogate whose weight is already multiplied by it.
         absorbs: True when the weights added with ``+`` are already inside; they are then not multiplied again.
     """
 
@@ -40,6 +42,7 @@ class Terms:
     score: Tensor | None = None
     clipped: Tensor | None = None
     addend: Tensor | None = None
+    kept: Tensor | None = None
     absorbs: bool = False
 
 
@@ -219,7 +222,10 @@ class Method(Component):
             NonFiniteEvidence: When a token in play or a valid row has a value that is not a number.
         """
         with torch.no_grad():
-            return self._update(self._evidence(batch))
+            ev = self._evidence(batch)
+            update = self._update(ev)
+            ev.release()
+            return update
 
     def _evidence(self, batch: Batch) -> Evidence:
         missing = sorted(name for name in self.needs - {"state"} if getattr(batch, name) is None)
@@ -254,7 +260,7 @@ class Method(Component):
         terms = self.terms(ev)
         coefficients, used = self._assemble(ev, terms, keep, factor)
         metrics = {
-            "share_clipped": _share(ev, terms.clipped, tokens),
+            "share_clipped": _share(ev, terms, tokens),
             "share_masked": rejected,
             "ess_ratio": ess,
             "ess_ratio_used": used,
@@ -298,14 +304,15 @@ class Method(Component):
         used = torch.full_like(ev.tokens, torch.nan)
         score = terms.score
         if weight is not None:
-            weight = _masked(ev, weight, keep)
+            if terms.kept is None or keep is not None:
+                weight = _masked(ev, weight, keep)
             used = _used(ev, weight, applied if terms.weight is not None else None)
         if score is not None:
             total = _masked(ev, score, keep) * factor
         elif terms.weight is not None and weight is not None:
-            total = weight.mul_(signal * factor)
+            total = weight * (signal * factor)
         else:
-            total = _masked(ev, signal * factor, keep)
+            total = _masked(ev, signal * factor, keep) + 0.0
         own = terms.addend
         if own is not None and applied is not None:
             own = own * applied
@@ -322,14 +329,15 @@ class Method(Component):
 
 
 def _masked(ev: Evidence, value: Tensor, keep: Tensor | None) -> Tensor:
-    """``[..., P, G, T]`` a new tensor: the value where a token is in play and kept, exactly 0 elsewhere."""
-    if keep is not None:
-        value = gate(value, keep)
-    return gate(value, ev.live)
+    """``[..., P, G, T]`` in a buffer: the value where a token is in play and kept, exactly 0 elsewhere."""
+    return ev.gate(value, keep)
 
 
-def _share(ev: Evidence, clipped: Tensor | None, tokens: Tensor) -> Tensor:
+def _share(ev: Evidence, terms: Terms, tokens: Tensor) -> Tensor:
     """Leading shape: share of the tokens in play that were clipped."""
+    clipped = terms.clipped
+    if terms.kept is not None:
+        return (ev.tokens - terms.kept.sum(BATCH_AXES)) / tokens.clamp(min=1)
     if clipped is None:
         return torch.zeros_like(tokens)
     if clipped.shape[-1] == 1:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.clip import differentiated, inside
+from vcpo_bench.methods.clip import bounds, differentiated
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import number
@@ -30,8 +30,8 @@ class MinPro(RatioMethod):
     def terms(self, ev: Evidence) -> Terms:
         """The prefix-minimum ratio with clipped tokens at zero."""
         ratio = self._prefix_minimum(ev)
-        keep = inside(ratio, ev.advantage, 1 - self.low, 1 + self.high)
-        return differentiated(ratio, keep, ev.beyond("current", self.anchor, self.clamp))
+        keep = ev.within(ratio, *bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        return differentiated(ev, ratio, keep, ev.beyond("current", self.anchor, self.clamp))
 
     def _prefix_minimum(self, ev: Evidence) -> Tensor:
         logs = ev.log_ratio("current", self.anchor, self.clamp)

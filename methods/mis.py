@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import gate
+from vcpo_bench.methods.gates import gate, within
 from vcpo_bench.methods.method import Terms
 from vcpo_bench.methods.params import number
 from vcpo_bench.methods.parts.masks import log_of
@@ -26,8 +27,13 @@ class Mis(Tis):
 
     def _split(self, ev: Evidence) -> tuple[Tensor, Tensor]:
         log_weight = self.log_weight(ev)
-        outside = (log_weight < log_of(self.low)) | (log_weight > log_of(self.cap))
-        return self.normalized(ev, gate(log_weight.exp(), ~outside)), outside
+        low, high = log_weight.new_tensor(log_of(self.low)), log_weight.new_tensor(log_of(self.cap))
+        if log_weight.shape != ev.mask.shape:
+            inside = within(log_weight, low, high)
+            return self.normalized(ev, gate(log_weight.exp(), inside)), 1 - inside
+        inside = ev.within(log_weight, low, high)
+        weight = torch.exp(log_weight, out=ev.buffer())
+        return self.normalized(ev, ev.gated(weight, inside)), 1 - inside
 
     def weight(self, ev: Evidence) -> Tensor:
         """Zero outside the band."""

@@ -45,16 +45,17 @@ class P3o(RatioMethod):
             other = self._ess(ev, "proximal")
             distance = self._to_mixture(ev, 1 - ess, 1 - other)
             ess = torch.minimum(ess, other)
-        far = distance.abs() > 10.0
-        pull = torch.where(far, 0.0, 1 - torch.exp(-distance.clamp(-10.0, 10.0)))
-        pull = torch.where(far, 1.0, pull)
-        return Terms(weight=ratio.minimum(ess), addend=-(1 - ess) * pull)
+        pull = 1 - torch.exp(-distance.clamp(-10.0, 10.0))
+        low, high = torch.aminmax(distance)
+        if float(low) < -10.0 or float(high) > 10.0:  # the authors clamp the exponent: only the linear term is left
+            pull = torch.where(distance.abs() > 10.0, 1.0, pull)
+        return Terms(weight=torch.minimum(ratio, ess, out=ev.buffer()), addend=pull.mul_(ess - 1))
 
     def _ess(self, ev: Evidence, anchor: str) -> Tensor:
         """``[..., 1, 1, 1]`` ESS over tokens / number of tokens."""
-        logs = torch.where(ev.mask, ev.log_ratio("current", anchor, self.clamp), -torch.inf)
-        top = logs.amax(BATCH_AXES, keepdim=True)
-        weight = torch.exp(logs - torch.where(torch.isfinite(top), top, 0.0))
+        logs = ev.log_ratio("current", anchor, self.clamp)
+        top = logs.amax(BATCH_AXES, keepdim=True)  # masked tokens count as 0: at worst the shift is larger than needed
+        weight = torch.sub(logs, top, out=ev.buffer()).exp_().mul_(ev.live)
         total, squares = weight.sum(BATCH_AXES, keepdim=True), (weight * weight).sum(BATCH_AXES, keepdim=True)
         count = ev.tokens[..., None, None, None]
         return total * total / (count * squares).clamp(min=torch.finfo(total.dtype).tiny)

@@ -49,7 +49,10 @@ class Tis(WeightMethod):
 
     def weight(self, ev: Evidence) -> Tensor:
         """Truncated in log space, so that no cap meets an infinity."""
-        return self.normalized(ev, self.log_weight(ev).clamp(log_of(self.low), log_of(self.cap)).exp())
+        logs = self.log_weight(ev)
+        out = ev.buffer() if logs.shape == ev.mask.shape else torch.empty_like(logs)
+        weight = torch.clamp(logs, log_of(self.low), log_of(self.cap), out=out).exp_()
+        return self.normalized(ev, weight)
 
     def normalized(self, ev: Evidence, weight: Tensor) -> Tensor:
         """Divided by its mean over tokens or rows in play, unless that is (nearly) zero."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from vcpo_bench.methods.clip import Clip
@@ -21,6 +22,7 @@ class TwoSided(Clip):
     differences: ClassVar[tuple[str, ...]] = ("TRL: off unless delta is set",)
     delta: float = number(4.0, minimum=1)
 
-    def inside(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+    def limits(self, advantage: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The bounds of PPO and the ceiling."""
-        return super().inside(ratio, advantage).mul_(ratio.clone().le_(self.delta))
+        below, above = super().limits(advantage, dtype)
+        return below, above.clamp(max=self.delta)

@@ -10,6 +10,7 @@ from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.method import RatioMethod, Terms
 from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.baselines import group_mean, group_std, over_std
+from vcpo_bench.methods.parts.masks import log_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,19 +36,15 @@ class Vtrace(RatioMethod):
         """``[..., P, G, T]`` V-trace values and the advantage before the ratio min(pg, r) multiplies it."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         value = group_mean(ev, ev.reward).to(ratio.dtype).unsqueeze(-1)
-        reward = ev.reward.to(ratio.dtype).unsqueeze(-1)
-        later = ev.mask.flip(-1).cumsum(-1).flip(-1)
-        last = ev.mask & (later == 1)
-        delta = torch.where(last, ratio.clamp(max=self.rho) * (reward - value), 0.0)
-        carry = torch.where(ev.mask, ratio.clamp(max=self.trace), 1.0)
-        gain = torch.zeros_like(delta[..., 0])
-        gains: list[Tensor] = []
-        for t in range(ratio.shape[-1] - 1, -1, -1):
-            gain = delta[..., t] + torch.where(last[..., t], 0.0, carry[..., t] * gain)
-            gains.append(gain)
-        drift = torch.stack(gains[::-1], -1)
-        following = torch.nn.functional.pad(drift[..., 1:], (0, 1))
-        return value + drift, torch.where(last, reward - value, following)
+        surplus = ev.reward.to(ratio.dtype).unsqueeze(-1) - value
+        place = torch.arange(ratio.shape[-1], device=ratio.device)
+        last = (ev.live * (place + 1)).argmax(-1, keepdim=True)
+        delta = ratio.gather(-1, last).clamp(max=self.rho) * surplus
+        logs = ev.log_ratio("current", self.anchor, self.clamp).clamp(max=max(log_of(self.trace), -80.0)) * ev.live
+        suffix = logs.flip(-1).cumsum(-1).flip(-1) - logs.gather(-1, last)
+        drift = suffix.exp_() * delta * (place <= last)
+        advantage = torch.nn.functional.pad(drift[..., 1:], (0, 1)).scatter_(-1, last, surplus)
+        return value + drift, advantage
 
     def terms(self, ev: Evidence) -> Terms:
         """Its own advantage times the truncated ratio."""

@@ -13,7 +13,7 @@ from vcpo_bench.reports.document import Document, Entry, Prose, Section, Table, 
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.page import render_document
 from vcpo_bench.reports.study import Study, open_study
-from vcpo_bench.reports.words import MISSING, count, fixed, interval, rate
+from vcpo_bench.reports.words import MISSING, by_size, count, fixed, interval, rate
 
 _OUTCOME = ("key", "status", "reason", "error", "steps_done", "seconds", "control", "partial", "path", "provenance")
 _PLACE = ["task", "regime", "lr", "staleness", "method", "control"]
@@ -92,7 +92,7 @@ def _changes(a: Results, b: Results) -> Table:
 def _values(results: Results) -> Iterator[tuple[str, list[str]]]:
     for column in results.cells.columns:
         if column not in _OUTCOME:
-            yield str(column), [_text(value) for value in sorted(results.cells[column].dropna().unique(), key=_order)]
+            yield str(column), [_text(value) for value in sorted(results.cells[column].dropna().unique(), key=by_size)]
     facts: dict[str, set[str]] = {}
     for source in results.cells["provenance"]:
         for name, value in source.items():
@@ -161,10 +161,6 @@ def _score(row: Mapping[Hashable, float], side: str) -> Entry:
     low, high = row[f"final_reward_low_{side}"], row[f"final_reward_high_{side}"]
     value = row[f"final_reward_{side}"]
     return Entry(f"{fixed(value)} {interval(low, high)}".strip(), sort=value)
-
-
-def _order(value: object) -> tuple[float, str]:
-    return (float(value), "") if isinstance(value, int | float) else (0.0, str(value))
 
 
 def _text(value: object) -> str:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from vcpo_bench.errors import UsageError
-from vcpo_bench.reports.document import Table
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
-from vcpo_bench.reports.tex import booktabs, macros
+from vcpo_bench.reports.tex import write_tables
 
 FORMS = ("csv", "parquet", "latex")
 
@@ -40,7 +39,7 @@ def export(results_folder: str | Path | Iterable[str | Path], out_dir: str | Pat
     folder = Path(out_dir)
     folder.mkdir(parents=True, exist_ok=True)
     if form == "latex":
-        return _latex(study, folder)
+        return write_tables(build(study), folder)
     written = []
     for name, table in tables(study).items():
         path = folder / f"{name}.{form}"
@@ -66,16 +65,3 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
     """Columns of dicts or lists as text, which every format can hold."""
     nested = [name for name in table if table[name].map(lambda value: isinstance(value, dict | list | tuple)).any()]
     return table.assign(**{str(name): table[name].map(str) for name in nested})
-
-
-def _latex(study: Study, folder: Path) -> list[Path]:
-    document = build(study)
-    written = []
-    for section in document.sections:
-        for block in section.blocks:
-            if isinstance(block, Table):
-                written.append(folder / f"table-{block.name}.tex")
-                written[-1].write_text(booktabs(block), encoding="utf-8")
-    written.append(folder / "macros.tex")
-    written[-1].write_text(macros(document.ledger), encoding="utf-8")
-    return written

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 
 from vcpo_bench.errors import UsageError
-from vcpo_bench.reports.document import DrawPlot, Picture, Table
+from vcpo_bench.reports.document import Document, DrawPlot, Picture
 from vcpo_bench.reports.plots.core import Plot, Sheet
 from vcpo_bench.reports.plots.published import PUBLISHED
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.style import drawing
 from vcpo_bench.reports.svg import to_svg
-from vcpo_bench.reports.tex import booktabs, macros, to_pgf
+from vcpo_bench.reports.tex import to_pgf, write_tables
 
 
 @dataclass(frozen=True)
@@ -71,22 +71,17 @@ def write_figures(results_folder: str | Path | Iterable[str | Path], out_dir: st
     folder.mkdir(parents=True, exist_ok=True)
     document = build(study)
     written: list[Path] = []
-    for draw, sheet in _pictures(study, venue):
+    for draw, sheet in _pictures(study, document, venue):
         with drawing(FONT_SIZE):
             plot = draw(sheet)
             if plot is not None:
                 written += write_plot(plot, folder)
-    for section in document.sections:
-        for block in section.blocks:
-            if isinstance(block, Table):
-                written.append(_text(folder / f"table-{block.name}.tex", booktabs(block)))
-    written.append(_text(folder / "macros.tex", macros(document.ledger)))
-    return written
+    return written + write_tables(document, folder)
 
 
-def _pictures(study: Study, venue: str) -> Iterator[tuple[DrawPlot, Sheet]]:
+def _pictures(study: Study, document: Document, venue: str) -> Iterator[tuple[DrawPlot, Sheet]]:
     column, text = sheets(venue)
-    for section in build(study).sections:
+    for section in document.sections:
         for block in section.blocks:
             if isinstance(block, Picture):
                 yield block.draw, text if block.wide else column

@@ -13,6 +13,7 @@ from vcpo_bench.reports.plots.heat import ess_map, stability_map
 from vcpo_bench.reports.plots.lags import realised_lag, reward_against_lag
 from vcpo_bench.reports.plots.phases import phases
 from vcpo_bench.reports.plots.profiles import profiles
+from vcpo_bench.reports.plots.tails import pareto_k
 from vcpo_bench.reports.plots.trajectories import QUANTITIES, Quantity, trajectories
 from vcpo_bench.reports.sections.compared import compared
 from vcpo_bench.reports.sections.judged import statements
@@ -64,7 +65,7 @@ def _survival(study: Study, ledger: Ledger) -> list[Block]:
 
 def _weights(study: Study, ledger: Ledger) -> list[Block]:
     text = statements(study, ledger, "weights", study.weights.text)
-    return [text, *_curves(study, "ess-steps", "log-weight-steps")]
+    return [text, *_curves(study, "ess-steps", "log-weight-steps"), Picture(partial(pareto_k, study), wide=True)]
 
 
 def _gradients(study: Study, ledger: Ledger) -> list[Block]:

@@ -12,9 +12,9 @@ from vcpo_bench.reports.plots.core import Plot
 from vcpo_bench.reports.style import GRID, INK, Look
 
 _TWO_DIGITS = re.compile(r"(\d\.\d\d)\d+")
-_ONE_DIGIT = re.compile(r"(\d\.\d)\d+")
 _COORDINATES = re.compile(r'( (?:d|x|y)=")([^"]*)"')
 _TRANSLATION = re.compile(r"translate\([^)]*\)")
+_POINT_OR_END = re.compile(r"([ML])\s*(\S+)\s+(\S+)\s*|z\s*")
 _STRAIGHT = re.compile(r"[MLz0-9.\-\s]*")
 
 
@@ -30,13 +30,26 @@ def to_svg(plot: Plot) -> str:
 
 
 def _shorter(data: str) -> str:
-    """Path data without digits below what a screen or printer resolves, and without repeated commands."""
-    straight = _STRAIGHT.fullmatch(data) is not None
-    data = (_ONE_DIGIT if straight and len(data) > 200 else _TWO_DIGITS).sub(r"\1", data)
-    if straight:
-        # After M and L, further pairs of numbers are lines without saying so.
-        data = re.sub(r"\s*\nL ", " ", data)
-    return re.sub(r"\s*\n\s*", " ", data).strip()
+    """Path data without digits below what a screen or printer resolves; long curves in steps instead of positions."""
+    if len(data) > 200 and _STRAIGHT.fullmatch(data):
+        return _POINT_OR_END.sub(_Steps(), data).replace("\n", "").replace(" -", "-").strip()
+    return re.sub(r"\s*\n\s*", " ", _TWO_DIGITS.sub(r"\1", data)).strip()
+
+
+class _Steps:
+    """Turns the points of a path into steps of tenths of a point; rounding does not add up along the way."""
+
+    def __init__(self) -> None:
+        self._last = (0, 0)
+
+    def __call__(self, match: re.Match[str]) -> str:
+        if match.group(1) is None:
+            return "z"
+        command, point = match.group(1), (round(10 * float(match.group(2))), round(10 * float(match.group(3))))
+        step = (point[0] - self._last[0], point[1] - self._last[1])
+        self._last = point
+        x, y = point if command == "M" else step
+        return f"{'M' if command == 'M' else 'l'}{x / 10:g} {y / 10:g}"
 
 
 def inline(svg: str, prefix: str, label: str) -> str:

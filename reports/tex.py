@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 from matplotlib.backends.backend_mixed import MixedModeRenderer
@@ -10,7 +11,7 @@ from matplotlib.backends.backend_pgf import RendererPgf
 from matplotlib.figure import Figure
 from matplotlib.textpath import TextToPath
 
-from vcpo_bench.reports.document import Table
+from vcpo_bench.reports.document import Document, Table
 from vcpo_bench.reports.numbers import Ledger
 
 _SPECIAL = {
@@ -64,6 +65,16 @@ def booktabs(table: Table) -> str:
 
 def _entry(text: str, tone: str) -> str:
     return rf"\textbf{{{escape(text)}}}" if tone == "bad" and text else escape(text)
+
+
+def write_tables(document: Document, folder: Path) -> list[Path]:
+    """Write ``table-NAME.tex`` for every table of a report, and ``macros.tex``; returns the files."""
+    found = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
+    texts = {f"table-{table.name}.tex": booktabs(table) for table in found}
+    texts["macros.tex"] = macros(document.ledger)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in texts]
 
 
 def macros(ledger: Ledger) -> str:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 MISSING = "\u2013"
 """What stands where there is no number."""
 
 MINUS = "\u2212"
+
+
+def by_size(value: object) -> tuple[float, str]:
+    """Sort key: numbers by size (numpy's too), then everything else by its text."""
+    return (float(value), "") if isinstance(value, Real) else (math.inf, str(value))
 
 
 def rate(value: object) -> str:

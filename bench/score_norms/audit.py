@@ -56,7 +56,7 @@ def _edges(root: Node, stop: set[Node]) -> set[tuple[Node, Node]]:
     return found
 
 
-def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> None:
+def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> bool:
     """Refuse layers whose rows are not the trajectories, by a backward from every second one, and from the others.
 
     Both are needed: under a causal mask only the later trajectories of a packed row could see the earlier ones.
@@ -66,6 +66,9 @@ def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tenso
         logp: differentiable.
         weights: see `capture.backward`.
         layout: how rows are found.
+
+    Returns:
+        `first_suffice` for later backwards, see `capture.backward`.
 
     Raises:
         InexactError: a gradient arrived in the rows of other trajectories.
@@ -82,5 +85,8 @@ def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tenso
         use.gradient = None
 
     trajectories = layout.trajectories(logp)
+    suffice = True
     for parity in (0, 1):
-        backward(uses, logp, torch.where(trajectories % 2 == parity, weights, 0.0), check, retain_graph=True)
+        half = torch.where(trajectories % 2 == parity, weights, 0.0)
+        suffice &= backward(uses, logp, half, check, retain_graph=True)
+    return suffice

@@ -163,17 +163,30 @@ def _leaves(tree: Any) -> Sequence[Any]:
 
 
 def backward(
-    uses: Sequence[Use], logp: Tensor, weights: Tensor, arrived: Callable[[Use], None], retain_graph: bool
-) -> None:
+    uses: Sequence[Use],
+    logp: Tensor,
+    weights: Tensor,
+    arrived: Callable[[Use], None],
+    retain_graph: bool,
+    first_suffice: bool = False,
+) -> bool:
     """Send `weights` back from `logp`; no parameter gradient is computed.
+
+    What lies behind other layers is on a path to the first ones, those that nothing trainable comes before: asking for
+    the gradients of these brings all of them past the hooks, and holds none longer than `arrived` does. Uses that are
+    missed, as when the model is given differentiable inputs, are asked for themselves.
 
     Args:
         uses: of the forward that made `logp`.
         logp: differentiable.
         weights: what each element of `logp` is multiplied with before summing; the shape of `logp`.
         arrived: called with every use that a gradient reached, as soon as it did, in no particular order.
-        retain_graph: keep the graph for another backward; gradients of outputs are then not kept any longer than
-            `arrived` keeps them.
+        retain_graph: keep the graph for another backward.
+        first_suffice: what an earlier backward of the same model returned; False is always right, and takes more memory
+            where the graph is not retained.
+
+    Returns:
+        Whether asking for the first layers brought all gradients.
     """
     waiting = set(uses)
 
@@ -194,12 +207,16 @@ def backward(
 
     handles = [use.edge.node.register_prehook(partial(catch, use)) for use in uses]
     try:
-        # what is behind other layers lies on a path to the first ones: asking for those brings all gradients
-        first = [use for use in uses if not use.behind]
-        ask(first if retain_graph and first else uses, retain_graph)
+        first = [use for use in uses if not use.behind] if retain_graph or first_suffice else []
+        ask(first or uses, retain_graph)
         missed = [use for use in uses if use in waiting]
         if retain_graph and missed:
             ask(missed, retain_graph)
+        elif missed and first_suffice:
+            raise InexactError(
+                f"layer {missed[0].layer.name!r} is used in another way than before: make a new ScoreNorms"
+            )
     finally:
         for handle in handles:
             handle.remove()
+    return not missed

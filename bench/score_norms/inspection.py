@@ -24,8 +24,16 @@ def layers_of(model: nn.Module) -> list[Layer]:
     A layer without a rule is recomputed per trajectory; a warning says so once for every type.
 
     Raises:
-        InexactError: a layer is of a kind for which exactness is impossible.
+        InexactError: a layer is of a kind for which exactness is impossible, compiled or sharded.
     """
+    for name, module in model.named_modules():
+        if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
+            raise InexactError(
+                f"{name or 'the model'!r} is compiled, which hides its layers: take norms before compiling"
+            )
+    for name, parameter in model.named_parameters():
+        if hasattr(parameter, "placements"):  # a DTensor
+            raise InexactError(f"parameter {name!r} is sharded: only whole parameters have exact norms here")
     layers, unknown = [], set()
     for module, name in {module: name for name, module in _owners(model, "")}.items():
         rule = rule_for(module)

@@ -41,7 +41,7 @@ class ScoreNorms:
         self._sites = sites_of([*layers, *self._loose])
         self._recorder = Recorder(layers)
         self._trainable = self._trainable_parameters()
-        self._checked: set[tuple[str, ...]] = set()
+        self._checked: dict[tuple[tuple[str, str], ...], bool] = {}
         self._kept: dict[str, Contribution] = {}
         self._layers: dict[str, Tensor] = {}
 
@@ -90,8 +90,8 @@ class ScoreNorms:
         weights = torch.ones_like(logp) if mask is None else mask.to(logp.dtype)
         layout = self._layout(uses, logp, segments)
         uses = with_broadcasts(uses, self._loose, logp, layout)
-        self._check_once(uses, logp, weights, layout)
-        self._collect(uses, logp, weights, layout, retain_graph)
+        first_suffice = self._check_once(uses, logp, weights, layout)
+        self._collect(uses, logp, weights, layout, retain_graph, first_suffice)
         self._recorder.uses = []
         return torch.stack(list(self._layers.values())).sum(0)
 
@@ -157,17 +157,25 @@ class ScoreNorms:
             return Packed([segments] if isinstance(segments, Tensor) else list(segments))
         B = logp.shape[0]
         lengths = {use.shape[1:].numel() for use in uses if len(use.shape) > 1 and use.shape[0] == B}
-        return Layout(B, lengths | {logp[0].numel()})
+        return Layout(B, lengths | {logp.shape[1:].numel()})
 
-    def _check_once(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> None:
-        """Audit the first batch whose layers are read in this way."""
-        kinds = tuple("broadcast" if use.path else layout.kind(use.shape) for use in uses)
+    def _check_once(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> bool:
+        """Audit the first batch whose layers are read in this way; `first_suffice` of `capture.backward`."""
+        kinds = tuple((use.layer.name, "broadcast" if use.path else layout.kind(use.shape)) for use in uses)
         if kinds not in self._checked:
             check_every_use_is_seen(self._model, uses, logp)
-            check_rows_are_independent(uses, logp, weights, layout)
-            self._checked.add(kinds)
+            self._checked[kinds] = check_rows_are_independent(uses, logp, weights, layout)
+        return self._checked[kinds]
 
-    def _collect(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout, retain_graph: bool) -> None:
+    def _collect(
+        self,
+        uses: Sequence[Use],
+        logp: Tensor,
+        weights: Tensor,
+        layout: Layout,
+        retain_graph: bool,
+        first_suffice: bool,
+    ) -> None:
         """Send the gradients back; settle each group of layers as soon as all its uses have both sides."""
         members: dict[str, list[Use]] = defaultdict(list)
         for use in uses:
@@ -177,11 +185,13 @@ class ScoreNorms:
         def settle(site: str) -> None:
             sides = []
             for use in members.pop(site):
+                if use.inputs is None:
+                    raise InexactError(f"layer {use.layer.name!r} is not checkpointed any more: make a new ScoreNorms")
                 if use.gradient is not None:
                     sides.append((use.layer.rule, *use.layer.rule.arrange(use.inputs, use.gradient, use.shape, layout)))
                     use.inputs = use.gradient = None
             if sides:
-                contribution = contribution_of(sides)
+                contribution = contribution_of(sides, keep=not retain_graph)
                 self._layers[site] = contribution.squared()
                 if not retain_graph:
                     self._kept[site] = contribution
@@ -194,6 +204,6 @@ class ScoreNorms:
                     settle(site)
 
         with self._recorder.replaying(complete) as arrived:
-            backward(uses, logp, weights, arrived, retain_graph)
+            backward(uses, logp, weights, arrived, retain_graph, first_suffice)
         for site in list(members):
             settle(site)

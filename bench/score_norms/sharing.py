@@ -21,11 +21,12 @@ class Contribution:
         rule: the layer's rule.
         a: what it read, [B, T, ...].
         b: the gradients that reached what it returned, [B, T, ...].
+        keep: whether more than the squared norm will be asked for.
     """
 
-    def __init__(self, rule: Rule, a: Any, b: Tensor) -> None:
+    def __init__(self, rule: Rule, a: Any, b: Tensor, keep: bool = True) -> None:
         self.rule = rule
-        self._gradients = rule.remembered(a, b)
+        self._gradients = rule.remembered(a, b) if keep else None
         self._pair = (a, b) if self._gradients is None else None
 
     def squared(self) -> Tensor:
@@ -84,10 +85,11 @@ class Tied(Shared):
     Args:
         embedding: the rule, ids [B, U] and gradients [B, U, d] of the embedding.
         head: the rule, inputs [B, T, d] and gradients [B, T, V] of the head.
+        keep: see `Contribution`.
     """
 
-    def __init__(self, embedding: Side, head: Side) -> None:
-        super().__init__([Contribution(*embedding), Contribution(*head)])
+    def __init__(self, embedding: Side, head: Side, keep: bool = True) -> None:
+        super().__init__([Contribution(*embedding, keep), Contribution(*head, keep)])
         self.embedding, self.head = embedding, head
 
     def squared(self) -> Tensor:
@@ -101,20 +103,21 @@ class Tied(Shared):
         return self.parts[0].squared() + self.parts[1].squared() + 2 * cross
 
 
-def contribution_of(sides: Sequence[Side]) -> Contribution:
+def contribution_of(sides: Sequence[Side], keep: bool) -> Contribution:
     """The contribution of all uses of one layer, or of all layers that share parameters.
 
     Args:
         sides: at least one.
+        keep: see `Contribution`.
     """
     joined = join_uses(sides) if len(sides) > 1 else sides
     if len(joined) == 1:
-        return Contribution(*joined[0])
+        return Contribution(*joined[0], keep)
     embeddings = [side for side in joined if isinstance(side[0], EmbeddingRule)]
     heads = [side for side in joined if isinstance(side[0], LinearRule) and side[0].is_plain]
     if len(joined) == 2 and embeddings and heads:
-        return Tied(embeddings[0], heads[0])
-    return Shared([Contribution(*side) for side in joined])
+        return Tied(embeddings[0], heads[0], keep)
+    return Shared([Contribution(*side, keep) for side in joined])
 
 
 def join_uses(sides: Sequence[Side]) -> list[Side]:

@@ -9,6 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.evidence import Evidence
 from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.masks import RatioMask
+from vcpo_bench.methods.parts.selection import first_crossing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +50,17 @@ def budget_bound(value: Tensor, inside: Tensor, budget: float, at_least: int) ->
         budget: Largest mean.
         at_least: Keep this many of the smallest whatever their mean.
     """
-    flat = torch.where(inside, value, torch.inf).flatten(-3).sort(-1).values
-    finite = torch.isfinite(flat)
-    order = torch.arange(1, flat.shape[-1] + 1, device=flat.device)
-    mean = torch.where(finite, flat, 0.0).cumsum(-1) / order
-    kept = ((mean <= budget) & finite).sum(-1, keepdim=True).clamp(min=at_least)
-    last = flat.gather(-1, (kept - 1).clamp(min=0))
-    return torch.where(kept > 0, last, -torch.inf).unsqueeze(-1).unsqueeze(-1)
+
+    def exceeded(_: Tensor, number: Tensor, total: Tensor) -> Tensor:
+        return total > budget * number
+
+    leading = value.shape[:-3]
+    bounds = []
+    for one, mask in zip(
+        value.reshape(-1, value.shape[-3:].numel()), inside.reshape(-1, value.shape[-3:].numel()), strict=True
+    ):
+        chosen = one[mask]
+        ordered, place = first_crossing(chosen, exceeded)
+        place = max(place, min(at_least, len(ordered)))
+        bounds.append(ordered[place - 1] if place > 0 else value.new_full((), -torch.inf))
+    return torch.stack(bounds).reshape(*leading, 1, 1, 1)

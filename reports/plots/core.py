@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -96,6 +97,12 @@ def panel_grid(
         if index + columns >= panels:
             flat[index].tick_params(labelbottom=True)
     return figure, flat[:panels]
+
+
+def figure_name(what: str, task: str, regime: str) -> str:
+    """Name of a figure of a task and regime, fit for a file and an anchor: ``reward-steps-chain``."""
+    words = (what, task) if regime == "fifo" else (what, task, regime)
+    return "-".join(re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-") for word in words)
 
 
 def columns_for(sheet: Sheet, natural: int) -> int:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
-from vcpo_bench.reports.plots.core import Array, Line, Plot, Sheet, columns_for, panel_grid
+from vcpo_bench.reports.plots.core import Array, Line, Plot, Sheet, columns_for, figure_name, panel_grid
 from vcpo_bench.reports.study import Study, bin_edges, binned
 from vcpo_bench.reports.style import INK
 from vcpo_bench.reports.words import rate
@@ -49,7 +49,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     centers = (edges[:-1] + edges[1:]) / 2
     names = [f"lag {c.staleness}, {c.method}, lr {rate(c.lr)}, seed {c.seed}" for c in cells.itertuples()]
     lines = [Line(0, name, np.floor(centers), values) for name, values in zip(names, image, strict=True)]
-    name = f"ess-map-{task}" + ("" if regime == "fifo" else f"-{regime}")
+    name = figure_name("ess-map", task, regime)
     return Plot(name, title, caption, figure, [], lines, "update", "ess_ratio", [task], rows=True)
 
 
@@ -112,5 +112,5 @@ def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | 
         f"{title} Task {task}, regime {regime}: failed of all runs (collapse, collapse with rebound, nan) by lag and "
         "learning rate. Dark: none failed; light: all failed; empty: not run."
     )
-    name = f"stability-{task}" + ("" if regime == "fifo" else f"-{regime}")
+    name = figure_name("stability", task, regime)
     return Plot(name, title, caption, figure, [], lines, "lag", "failed_share", methods, places=True)

@@ -7,7 +7,16 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.analysis.intervals import t_interval
-from vcpo_bench.reports.plots.core import Line, Plot, Sheet, add_legend, columns_for, legend_columns, panel_grid
+from vcpo_bench.reports.plots.core import (
+    Line,
+    Plot,
+    Sheet,
+    add_legend,
+    columns_for,
+    figure_name,
+    legend_columns,
+    panel_grid,
+)
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.style import INK, look
 from vcpo_bench.reports.words import rate
@@ -58,7 +67,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
         "Student-t interval. Lags stand at equal distances."
     )
     labels = [f"lr {rate(lr)}" for lr in rates]
-    name = f"reward-lag-{task}" + ("" if regime == "fifo" else f"-{regime}")
+    name = figure_name("reward-lag", task, regime)
     return Plot(name, title, caption, figure, methods, lines, "lag", "final_reward", labels, places=True)
 
 

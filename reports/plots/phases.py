@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from vcpo_bench.reports.plots.core import Line, Plot, Sheet, panel_grid
@@ -26,7 +28,7 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     if medians.empty:
         return None
     methods = [name for name in study.methods if name in medians.index]
-    low = Sheet(sheet.width, 0.9 + 0.22 * len(methods), sheet.font_size, sheet.legend)
+    low = replace(sheet, panel_height=(0.4 + 0.11 * len(methods)) * sheet.panel_height)
     figure, (axes,) = panel_grid(low, 1, 1)
     places = np.arange(len(methods), dtype=np.float64)
     left = np.zeros(len(methods))

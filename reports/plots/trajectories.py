@@ -16,6 +16,7 @@ from vcpo_bench.reports.plots.core import (
     add_legend,
     columns_for,
     draw_line,
+    figure_name,
     label_log_axis,
     legend_columns,
     panel_grid,
@@ -92,7 +93,7 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
     band = "Line: mean over seeds (of those still running); band: smallest to largest seed."
     caption = f"{quantity.title} Task {task}, regime {regime}; {_source(quantity)}. {band}"
     labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in panels]
-    name = f"{quantity.name}-{task}" + ("" if regime == "fifo" else f"-{regime}")
+    name = figure_name(quantity.name, task, regime)
     return Plot(name, quantity.title, caption, figure, methods, lines, "update", quantity.column, labels)
 
 

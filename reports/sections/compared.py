@@ -109,12 +109,19 @@ _SHOWN = {
 }
 
 
+_IN_ORDER = ("stable_rates", "choices", "targets")
+"""Tables sorted by their first columns; the others keep the order of ``analysis``, best first."""
+
+
 def compared(study: Study, ledger: Ledger, *names: str) -> list[Table]:
     """The named tables of the comparison that are not empty."""
     tables = []
     for name in names:
         columns, caption = _SHOWN[name]
-        table = judged_table(study, ledger, name, study.comparison.tables[name], caption, columns)
+        frame = study.comparison.tables[name]
+        if name in _IN_ORDER:
+            frame = frame.sort_values([column for column, shown in columns.items() if shown.kind == "name"][:3])
+        table = judged_table(study, ledger, name, frame, caption, columns)
         if table is not None:
             tables.append(table)
     return tables

@@ -10,7 +10,7 @@ from vcpo_bench import records
 from vcpo_bench.reports.document import Entry, Prose, Sentence, Table, sentence
 from vcpo_bench.reports.sections.cells import why
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.words import count, duration, listing, rate
+from vcpo_bench.reports.words import by_size, count, duration, listing, rate
 
 _NOT_SETTINGS = ("key", "method", "staleness", "seed", "lr", "task", "regime")
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version", "control", "partial")
@@ -42,9 +42,16 @@ def failures(study: Study) -> list[Table | Prose]:
         )
         blocks.append(Table("failures", caption, headings, rows, numeric=frozenset({2, 3, 4, 6})))
     if study.results.problems:
-        lines = [sentence(problem, tone="bad") for problem in dict.fromkeys(study.results.problems)]
+        lines = [sentence(_local(study, problem), tone="bad") for problem in dict.fromkeys(study.results.problems)]
         blocks.append(Prose(lines, bullets=True))
     return blocks or [Prose([sentence("Every cell completed and every file could be read.")])]
+
+
+def _local(study: Study, problem: str) -> str:
+    """The sentence with paths from the results folder on: a report says nothing about where it was made."""
+    for folder in study.results.folders:
+        problem = problem.replace(str(folder), folder.resolve().name)
+    return problem
 
 
 def protocol(study: Study) -> Table:
@@ -54,7 +61,7 @@ def protocol(study: Study) -> Table:
     shown += sorted(name for name in cells.columns if name not in _HIDDEN)
     rows = []
     for name in shown:
-        values = [_text(value) for value in sorted(cells[name].dropna().unique(), key=_order)]
+        values = [_text(value) for value in sorted(cells[name].dropna().unique(), key=by_size)]
         if values:
             rows.append([Entry(name), Entry(", ".join(values[:24]) + (", ..." if len(values) > 24 else ""))])
     rows.append([Entry("rules version"), Entry(", ".join(sorted({str(v) for v in cells["rules_version"].dropna()})))])
@@ -114,10 +121,6 @@ def threats(study: Study) -> Prose:
     version = f"this program's rules are version {records.RULES_VERSION}"
     found.append(sentence(f"Results are comparable within one version of the rules; {version}."))
     return Prose(found, bullets=True)
-
-
-def _order(value: object) -> tuple[float, str]:
-    return (float(value), "") if isinstance(value, int | float) else (0.0, str(value))
 
 
 def _text(value: object) -> str:

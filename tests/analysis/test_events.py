@@ -61,6 +61,13 @@ def test_the_slow_slide_begins_where_half_is_lost():
 
 def test_falls_are_counted():
     assert judge(STEPS, CURVES["falls twice, ends up"][0]).falls == 2
+    assert judge(STEPS, after(200, 0.0, until=230)).falls == 1  # exactly as long as patience asks
+
+
+def test_lowest_is_counted_after_the_onset_and_against_the_best_before():
+    reward = np.where(STEPS < 200, np.linspace(0.05, 0.85, 41), 0.1)
+    reward[-4:] = 0.9
+    assert judge(STEPS, reward).lowest == pytest.approx(0.1 / reward[:20].max())
 
 
 def test_a_fall_too_young_to_call_is_unresolved():

@@ -64,6 +64,7 @@ def test_sign_flip_is_exact_and_bounded():
 def test_holm_ignores_the_unknown():
     assert holm([0.01, np.nan, 0.04]).tolist() == pytest.approx([0.02, np.nan, 0.04], nan_ok=True)
     assert holm([]).size == 0
+    assert holm([0.01, 0.02, 0.02]).tolist() == pytest.approx([0.03, 0.04, 0.04])  # never below a smaller p's
     assert holm([0.9, 0.8]).max() == 1
 
 

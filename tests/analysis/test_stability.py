@@ -44,6 +44,12 @@ def test_a_minority_of_failures_is_tolerated():
     assert stable_rates(table)["stable_rate"].item() == 3e-4
 
 
+def test_a_third_is_too_many():
+    table = cells(lambda method, lag: 1.0, lags=(16,), seeds=9)
+    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 3), "failed"] = True
+    assert stable_rates(table)["stable_rate"].item() == 3e-4
+
+
 def test_runs_the_rule_does_not_apply_to_say_nothing():
     table = cells(lambda method, lag: 1.0, lags=(16,)).assign(event="not applicable")
     assert stable_rates(table).empty
@@ -62,7 +68,13 @@ def test_the_exponent_is_recovered(exponent):
 def test_a_coarse_grid_only_bounds_the_exponent():
     row = frontier(cells(lambda method, lag: 2e-4 / lag**0.4, rates=(1e-4, 3e-4), lags=(1, 16))).iloc[0]
     assert row["low"] < 0.4 < row["high"]
-    assert row["high"] - row["low"] > 1  # any exponent that fails both rates at lag 16 and one at lag 1 fits
+    assert row["high"] == np.inf  # any exponent that fails both rates at lag 16 and one at lag 1 fits
+
+
+def test_a_limit_that_rises_is_unbounded_below():
+    row = frontier(cells(lambda method, lag: 2e-4 * lag, rates=(1e-4, 3e-4), lags=(1, 16))).iloc[0]
+    assert row["low"] == -np.inf
+    assert row["high"] < 0.2
 
 
 def test_one_exponent_for_all_with_an_intercept_each():

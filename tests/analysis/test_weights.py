@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vcpo_bench.analysis.ess import expected_ess
 from vcpo_bench.analysis.results import load
 from vcpo_bench.analysis.weight_samples import lag_bucket, prepared, sample_tables, tail_findings, tails
 from vcpo_bench.analysis.weights import analyze_weights, ess_table, kl_explains, kl_table
@@ -39,6 +40,10 @@ def test_kl_times_length_explains_ess_that_is_made_of_it(tmp_path, make_results)
     assert value > 0.9
     assert low <= value <= high
     table = kl_table(results).set_index(["method", "staleness"])
+    steps = results.steps[results.steps["key"].str.contains("-tis-fifo64-") & (results.steps["step"] > 0)]
+    variance = 2 * steps["length_mean"] * steps["kl_mu_theta_k3"]
+    assert table.loc[("tis", 64), "predicted"] == pytest.approx(np.exp(-variance).median())
+    assert table.loc[("tis", 64), "predicted_batch"] == pytest.approx(np.median(expected_ess(variance, 128)))
     assert table.loc[("tis", 64), "rank_correlation"] > 0.7
     assert table["explained"].dropna().between(0, 1).all()
 
@@ -74,10 +79,11 @@ def test_advantage_is_the_common_one(full):
 
 def test_per_update_statistics_against_plain_loops(full):
     table = sample_tables(full)["per_update"]
-    row = table.iloc[-1]
+    row = table[(table["method"] == "tis") & (table["staleness"] == 16) & (table["step"] == 20)].iloc[0]
     part = prepared(dict(full.samples_by_cell())[row["key"]]).query("step == @row.step")
     w = np.exp(part["log_weight"].to_numpy())
     contribution = w * part["advantage"].abs().to_numpy() * np.sqrt(part["score_norm_sq"].to_numpy())
+    assert w.max() > 8
     assert row["kish"] == pytest.approx(w.sum() ** 2 / (128 * (w**2).sum()))
     assert row["gradient_ess"] == pytest.approx(contribution.sum() ** 2 / (128 * (contribution**2).sum()))
     assert row["tis_1"] == pytest.approx(np.mean([abs(min(one, 8) - 1) for one in w]))

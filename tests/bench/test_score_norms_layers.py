@@ -217,6 +217,36 @@ def test_checkpointed_layers() -> None:
     squared = norms.squared_norms(logp, retain_graph=True)
     torch.testing.assert_close(squared, slow_norms(model, log_softmax_of(model, tokens).sum(1)), rtol=1e-10, atol=0)
     logp.sum().backward()  # the graph is still there, and replays once more
+    with norms.record():
+        logp = model.head(model.middle[1].inner(model.middle[0].inner(model.tokens(tokens)))).log_softmax(-1)[..., 0]
+    with pytest.raises(InexactError, match="not checkpointed any more"):
+        norms.squared_norms(logp)
+
+
+def test_inputs_that_need_gradients_themselves() -> None:
+    model = Net(nn.Sequential(nn.Linear(D, D), nn.Tanh(), nn.Linear(D, D))).double()
+    soft = (0.1 * torch.randn(B, 2, D, dtype=torch.float64)).requires_grad_()
+
+    def compute() -> Tensor:  # no layer comes first: the soft prompt does
+        return model.head(model.middle(2 * soft)).log_softmax(-1)[..., 0]
+
+    check(model, compute)
+    check(model, lambda: compute() + log_softmax_of(model, some_tokens(2)))
+
+
+def test_a_model_that_changes_its_way_is_noticed() -> None:
+    model, tokens = Net(nn.Linear(D, D)), some_tokens()
+    norms = ScoreNorms(model)
+    for detached in (False, True):
+        with norms.record():
+            x = model.tokens(tokens)
+            shift = (x.detach() if detached else x).requires_grad_()
+            logp = model.head(model.middle(shift)).log_softmax(-1)[..., 0] + (0 if detached else 0 * x.sum(-1))
+        if detached:
+            with pytest.raises(InexactError, match="used in another way than before"):
+                norms.squared_norms(logp)
+        else:
+            norms.squared_norms(logp)
 
 
 @pytest.mark.filterwarnings("ignore:None of the inputs")
@@ -281,3 +311,24 @@ def test_freezing_after_inspection_is_refused() -> None:
     model.middle.requires_grad_(False)
     with pytest.raises(InexactError, match="make a new ScoreNorms"), norms.record():
         pass
+
+
+def test_compiled_and_sharded_models_are_refused() -> None:
+    model = Net(nn.Linear(D, D))
+    with pytest.raises(InexactError, match="is compiled"):
+        ScoreNorms(torch.compile(model, backend="eager"))
+    model.middle.compile(backend="eager")
+    with pytest.raises(InexactError, match="'middle' is compiled"):
+        ScoreNorms(model)
+    sharded = nn.Linear(D, D)
+    sharded.weight.placements = ()  # as a DTensor has
+    with pytest.raises(InexactError, match="'weight' is sharded"):
+        ScoreNorms(sharded)
+
+
+def test_an_empty_batch_has_no_norms() -> None:
+    model = Net(nn.Linear(D, D))
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = log_softmax_of(model, some_tokens()[:0])
+    assert norms.squared_norms(logp).shape == (0,)

@@ -24,12 +24,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vcpo_bench.bench.allocator import keep_freed_memory
 from vcpo_bench.bench.policy import Policy, PolicyConfig
 from vcpo_bench.bench.score_norms import GradientSums, ScoreNorms
 from vcpo_bench.bench.scoring import score
 
 REPEATS = {"policy": 25, "llama": 2}
-SLOW = ("micro-batches of one", "torch.func vmap(grad)", "opacus")
+SLOW = {"micro-batches of one": 1, "torch.func vmap(grad)": 1, "opacus": 1}  # timed in so many turns only
 
 
 class PolicyTask(nn.Module):
@@ -208,30 +209,25 @@ def with_opacus(
 
 
 def memory(name: str, way: str, threads: int) -> float:
-    """Peak memory of three steps above what was held before, in MiB; in a process of its own."""
+    """Peak memory of an update above what was held before the first, in MiB; in a process of its own."""
     command = [sys.executable, __file__, "--model", name, "--threads", str(threads), "--peak-of", way]
     return float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
 
 def peak(name: str, way: str) -> float:
-    """What the peak of this process grows by in three steps, MiB."""
+    """What this process holds at most during its second update above what it held before the first, MiB."""
 
     def status(key: str) -> int:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(key))
 
     step = ways(name)[way]
-    Path("/proc/self/clear_refs").write_text("5")
     before = status("VmRSS")
-    for _ in range(3):
-        step()
+    step()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    step()
     return (status("VmHWM") - before) / 1024
-
-
-def keep_freed_memory() -> None:
-    """Tell glibc to keep freed memory rather than hand it back and fault it in again in every step."""
-    for option in (-1, -3):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
-        ctypes.CDLL(None).mallopt(option, 1 << 30)
 
 
 def table(name: str, threads: int) -> None:
@@ -242,7 +238,7 @@ def table(name: str, threads: int) -> None:
     times: dict[str, list[float]] = {way: [] for way in steps}
     for turn in range(REPEATS[name] + 1):
         for way, step in steps.items():
-            if turn <= 3 or way not in SLOW:
+            if turn <= SLOW.get(way, turn):
                 begin = clock()
                 step()
                 times[way].append(clock() - begin)
@@ -250,8 +246,9 @@ def table(name: str, threads: int) -> None:
     print(f"\n{name}: {size / 1e6:.2f} M parameters, {TASKS[name].rows} trajectories, {threads} thread(s)\n")
     print("| one update | ms | time | MiB | memory |\n|---|---:|---:|---:|---:|")
     fastest = {way: min(taken[1:]) for way, taken in times.items()}
-    held = {way: memory(name, way, threads) for way in steps}
-    for way in steps:
+    del steps
+    held = {way: memory(name, way, threads) for way in times}
+    for way in times:
         ratios = fastest[way] / fastest["plain step"], held[way] / held["plain step"]
         print(f"| {way} | {fastest[way] * 1e3:.1f} | {ratios[0]:.2f} | {held[way]:.0f} | {ratios[1]:.2f} |", flush=True)
 
@@ -265,12 +262,12 @@ def main() -> None:
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")  # opacus on hooks of modules whose inputs need no gradient
-    if not options.default_allocator:
-        keep_freed_memory()
     if options.peak_of:
         torch.set_num_threads(options.threads[0])
         print(peak(options.model[0], options.peak_of))
         return
+    if not options.default_allocator:
+        keep_freed_memory()
     for name in options.model or TASKS:
         for threads in options.threads or (1, 2):
             table(name, threads)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -122,7 +123,7 @@ def test_heat_map_reads_the_row_under_the_pointer(opened: Callable[..., Any]) ->
     figure.scroll_into_view_if_needed()
     box = figure.locator(".drawing svg").bounding_box()
     tab.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.05 * box["height"])
-    assert figure.locator(".readout").inner_text().startswith("lag 0, reinforce, lr 1e-4, seed 2, update 5")
+    assert re.match(r"lag 0, reinforce, lr 1e-4, seed \d, update 5\d: 0\.9", figure.locator(".readout").inner_text())
 
 
 def test_figures_offer_their_data_and_drawing(opened: Callable[..., Any]) -> None:

@@ -144,6 +144,17 @@ def test_only_failures_and_running_cells(make_results: Callable[..., Path], tmp_
         write_page(tmp_path, tmp_path / "x.html")
 
 
+def test_damaged_files_are_named_without_the_path_to_them(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    root = make_results(
+        tmp_path / "secret" / "r", methods=("vcpo", "tis"), lags=(1,), seeds=(0,), steps=30, controls=False
+    )
+    (next((root / "cells").glob("*tis*")) / "cell.json").write_text("{broken")
+    text = render(Study(load(root)))
+    assert "cell.json cannot be read" in text
+    assert "secret" not in text
+    assert "r/cells/" in text
+
+
 def test_strings_full_of_html_stay_strings(make_results: Callable[..., Path], tmp_path: Path) -> None:
     nasty = "<b onclick='x'>&amp;\"`${1}</b>$\\frac{$"
     root = make_results(tmp_path / "n", methods=("vcpo",), lags=(16,), seeds=(0, 1), steps=60, controls=False)

@@ -1,0 +1,47 @@
+"""The PDF as images: every page holds something, nothing is cut off at its edges, and its text can be read back."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright", reason="needs .ci/integrations browser, whose environment also has this")
+image = pytest.importorskip("PIL.Image")
+if shutil.which("pdftoppm") is None:
+    pytest.skip("needs poppler-utils", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def pdf(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from vcpo_bench.reports.pdf import write_pdf
+
+    root = tmp_path_factory.mktemp("pages")
+    make_results(root / "study", methods=("vcpo", "tis"), lags=(1, 16), seeds=(0, 1, 2), steps=80)
+    return write_pdf(root / "study", root / "report.pdf")
+
+
+def test_every_page_holds_something_within_its_margins(pdf: Path, tmp_path: Path) -> None:
+    subprocess.run(["pdftoppm", "-r", "50", "-gray", "-png", str(pdf), str(tmp_path / "page")], check=True)
+    pages = sorted(tmp_path.glob("page-*.png"))
+    assert len(pages) >= 4
+    for page in pages:
+        ink = np.asarray(image.open(page).convert("L")) < 200
+        assert ink.mean() > 0.003, f"{page.name} is empty"
+        edge = 30  # 1.5 cm at 50 dots per inch
+        assert not ink[:, :edge].any(), f"{page.name} runs over its left margin"
+        assert not ink[:, -edge:].any(), f"{page.name} runs over its right margin"
+
+
+def test_text_fonts_and_headings(pdf: Path) -> None:
+    text = subprocess.run(["pdftotext", str(pdf), "-"], check=True, capture_output=True, text=True).stdout
+    for heading in ("Verdict", "Scoreboard", "Learning curves", "Threats to validity", "Appendix: all cells"):
+        assert heading in text
+    assert "vcpo-bench report: study" in text
+    fonts = subprocess.run(["pdffonts", str(pdf)], check=True, capture_output=True, text=True).stdout.splitlines()[2:]
+    assert fonts
+    assert all(line.split()[-5:-2] == ["yes", "yes", "yes"] for line in fonts), "embedded, subset, with unicode"

@@ -1,0 +1,63 @@
+"""What people read: curves, drawings, and a document that is current."""
+
+import importlib.util
+import math
+from pathlib import Path
+
+import pytest
+
+from vcpo_bench.methods import Curve, ParameterError, coefficient_curve, describe, draw_curve, method_names
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_document_is_current() -> None:
+    spec = importlib.util.spec_from_file_location("make_methods", DOCS / "make_methods.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    written = (DOCS / "methods.md").read_text()
+    assert written == generator.render(), "run: python docs/make_methods.py"
+
+
+def test_clip_has_its_corners_where_the_paper_has_them() -> None:
+    curve = coefficient_curve("clip(high=0.28,low=0.2)", points=601, span=1.0)
+    for log_ratio, up, down in zip(curve.log_ratio, curve.positive, curve.negative, strict=True):
+        ratio = math.exp(log_ratio)
+        assert up == pytest.approx(ratio if ratio <= 1.28 else 0.0)
+        assert down == pytest.approx(-ratio if ratio >= 0.8 else 0.0)
+
+
+def test_vespo_peaks_where_its_formula_does() -> None:
+    curve = coefficient_curve("vespo", points=601, span=1.0)
+    best = max(range(601), key=curve.positive.__getitem__)
+    assert math.exp(curve.log_ratio[best]) == pytest.approx(2 / 3, rel=0.01)  # w^2 e^(3(1-w)) peaks at k/lam
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_method_has_a_finite_curve(name: str) -> None:
+    curve = coefficient_curve(name, points=13)
+    assert all(map(math.isfinite, [*curve.positive, *curve.negative]))
+
+
+def test_a_drawing_shows_both_signs() -> None:
+    lines = draw_curve(Curve([-1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [-1.0, -1.0, 0.0]), width=3, height=3)
+    assert lines[0].endswith("|-*+")
+    assert lines[2].startswith("   0.00 |+")
+    assert all(len(line) < 100 for line in lines)
+
+
+def test_an_unknown_name_offers_close_ones() -> None:
+    with pytest.raises(ParameterError, match=r"did you mean .*vespo"):
+        describe("vepso")
+
+
+def test_parameters_are_described_as_they_are_written() -> None:
+    facts = describe("vcpo")
+    shown = {each.name: (each.default, each.legal) for each in facts.parameters}
+    assert shown["ess"] == ("sqrt", "sqrt | linear | off")
+    assert shown["cap"][0] == "8"
+    assert facts.needs == ("score_norm_sq",)
+    assert facts.expression == "vcpo"
+    assert describe("opsm").expression == "clip+opsm"
