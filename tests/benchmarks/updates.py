@@ -52,7 +52,11 @@ def rounds(trainers: dict[str, Trainer], count: int) -> dict[str, list[float]]:
 
 
 def arithmetic(one: Trainer) -> float:
-    """Floating-point operations of one update's matrix products: 2 per weight and position forward, 4 backward."""
+    """Floating-point operations of one update's products with weight matrices.
+
+    2 per weight and position to sample, 2 to score, 4 backward, counted as if every layer saw every position, but a prompt
+    once per group.
+    """
     weights = sum(p.numel() for name, p in one.policy.named_parameters() if p.ndim == 2 and "positions" not in name)
     weights -= one.policy.tokens.weight.numel()
     P, G = one.config.prompts, one.config.responses
@@ -63,13 +67,12 @@ def arithmetic(one: Trainer) -> float:
 def table(title: str, trainers: dict[str, Trainer], count: int, rate: float) -> None:
     times = rounds(trainers, count)
     base = statistics.median(next(iter(times.values())))
-    print(
-        f"\n{title}\n\n| | median ms | fastest ms | ratio | sampling | scoring | learning | recording | of matmul rate |"
-    )
+    columns = ("", "median ms", "fastest ms", "ratio", "sampling", "scoring", "learning", "recording", "of matmul rate")
+    print(f"\n{title}\n\n| {' | '.join(columns)} |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, values in times.items():
-        columns = trainers[name].recorder.tables["steps.parquet"].columns
-        phases = [statistics.median(columns[phase]) for phase in PHASES]
+        recorded = trainers[name].recorder.tables["steps.parquet"].columns
+        phases = [statistics.median(recorded[phase]) for phase in PHASES]
         shares = " | ".join(f"{100 * phase / sum(phases):.0f}%" for phase in phases)
         middle, fastest = statistics.median(values), min(values)
         achieved = arithmetic(trainers[name]) / (fastest / 1e3) / rate
