@@ -7,6 +7,7 @@ learner's process does: the pipe is closed then.
 from __future__ import annotations
 
 import heapq
+import os
 import signal
 import sys
 import time
@@ -116,7 +117,7 @@ def main() -> None:
     try:
         Server(pipe, int(sys.argv[2])).serve()
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        return  # the learner is gone
+        os._exit(0)  # the learner is gone: nobody waits for anything to be tidied up
 
 
 if __name__ == "__main__":

@@ -95,14 +95,16 @@ def test_lag_grows_to_k_and_a_full_queue_is_taken_up_without_losing_anything(mak
 
 
 def test_stragglers_are_dropped_and_nothing_is_trained_twice(make) -> None:
-    trainer = make("async(overflow=drop,sampler=0.02,straggler=0.2,slowdown=50,slots=9)", steps=30)
+    trainer = make("async(overflow=drop,sampler=0.2,straggler=0.2,slowdown=50,slots=9)", steps=30)
     began = time.monotonic()
     consumed = run(trainer, 30)
     schedule = source(trainer).schedule
     assert len(set(consumed)) == len(consumed) == 90
-    assert sum(schedule.dropped.values()) == sum(events(trainer).values()) > 0
+    dropped = {name: count for name, count in events(trainer).items() if name.startswith("dropped")}
+    assert schedule.dropped.total() == sum(dropped.values()) > 0
+    assert set(events(trainer)) <= {"dropped_in_queue", "dropped_in_flight", "late"}
     assert schedule.conserved()
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 120  # a straggler alone takes 10 s, and there are dozens
     lags = trainer.recorder.tables["steps.parquet"].columns["lag_max"]
     assert max(lags) <= 3
 
@@ -187,7 +189,7 @@ def test_the_sampler_ends_with_its_learner() -> None:
     learner.kill()
     learner.wait()
     learner.stdout.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while _alive(sampler) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not _alive(sampler)

@@ -1,11 +1,13 @@
 """Speed on paper, against what can be worked out by hand."""
 
 import pytest
+from typer.testing import CliRunner
 
 from vcpo_bench.bench.staleness import CellShape
 from vcpo_bench.bench.staleness.clock import ServiceTimes
 from vcpo_bench.bench.staleness.gate import AsyncSchedule
 from vcpo_bench.bench.staleness.simulation import describe, describe_speed, simulate, synchronous
+from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 
 SHAPE = CellShape(seed=0, prompts=8, responses=2, tokens=12)
@@ -69,3 +71,14 @@ def test_what_plan_shows_of_async() -> None:
     ):
         with pytest.raises(UsageError):
             wrong()
+
+
+def test_the_command() -> None:
+    drawn = CliRunner().invoke(app, ["plan", "--regime", "minibatch", "--staleness", "3", "--steps", "9"])
+    assert drawn.exit_code == 0
+    assert drawn.output.splitlines()[-1] == "lag max 3, mean 1.5, period 4 updates"
+    fast = CliRunner().invoke(app, ["plan", "--simulate", "--regime", "async(sampler=1,learner=1)", "--steps", "50"])
+    assert "2.00 times" in fast.output
+    wrong = CliRunner().invoke(app, ["plan", "--regime", "minibach"])
+    assert wrong.exit_code == 2
+    assert "did you mean minibatch" in wrong.output
