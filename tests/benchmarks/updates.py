@@ -54,7 +54,7 @@ def rounds(trainers: dict[str, Trainer], count: int) -> dict[str, list[float]]:
 def arithmetic(one: Trainer) -> float:
     """Floating-point operations of one update's products with weight matrices.
 
-    2 per weight and position to sample, 2 to score, 4 backward, counted as if every layer saw every position, but a prompt
+    2 per weight and position to sample, 2 to score, 4 backward: as if every layer saw every position, but a prompt only
     once per group.
     """
     weights = sum(p.numel() for name, p in one.policy.named_parameters() if p.ndim == 2 and "positions" not in name)
