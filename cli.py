@@ -29,6 +29,11 @@ class _OneLineErrors(TyperGroup):
                 raise
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(2) from None
+        except OSError as error:
+            if error.filename is None:
+                raise
+            typer.echo(f"error: {error.filename}: {error.strerror}; name another file or folder", err=True)
+            raise typer.Exit(2) from None
 
 
 def _is_method_error(error: ValueError) -> bool:
@@ -266,11 +271,13 @@ def demo(
     spec = grid.GridSpec(demonstrated, staleness=(16,), seeds=(0,), lrs=(1e-3,), steps=200, controls=False)
     view = make_view(quiet, Console())
     try:
-        run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
+        failed = run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
     finally:
         view.close()
     typer.echo(curves(load(out)))
     _show(out, as_json=False)
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command()

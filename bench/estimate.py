@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import torch
@@ -52,8 +53,8 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
 
 def _time(config: CellConfig, start: Path | None) -> tuple[float, float, float]:
     """Seconds of sampling, of the rest of an update, and of an evaluation: the fastest seen."""
-    trainer = Trainer(config, start=start)
-    for _ in range(TIMED_UPDATES):
-        trainer.advance()
-    steps, evals = trainer.recorder.timings()
+    with closing(Trainer(config, start=start)) as trainer:
+        for _ in range(TIMED_UPDATES):
+            trainer.advance()
+        steps, evals = trainer.recorder.timings()
     return steps[0], steps[1], evals

@@ -11,6 +11,7 @@ from pathlib import Path
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.staleness import CellShape, Regime, build_schedule, check_method, parse_regime
 from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.warmup import read_warm_start
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 from vcpo_bench.records import Level
@@ -70,6 +71,8 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
         vcpo_bench.methods.ExpressionError: A method expression cannot be read.
     """
     _check(spec)
+    for text in spec.tasks if spec.start else ():
+        read_warm_start(get_task(text), spec.start)
     methods = list(dict.fromkeys(parse_method(text).canonical for text in _named(spec)))
     tasks = list(dict.fromkeys(get_task(text).canonical for text in spec.tasks))
     lags = list(dict.fromkeys(spec.staleness))

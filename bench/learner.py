@@ -100,7 +100,7 @@ class Learner:
             self._backward(parts, scored[0][0], update)
             watched = self._watch()
             norms = self._step(scale)
-            nonfinite = "" if math.isfinite(norms[1]) else "gradient"
+            nonfinite = "" if math.isfinite(norms[1]) else "gradient" if math.isfinite(scale) else "step_scale"
             self.method_state = dict(update.state)
         except NonFiniteEvidence as problem:
             nonfinite = problem.field
@@ -204,6 +204,8 @@ class Learner:
         if not self.watch_gradient:
             return math.nan, math.nan
         gradient = _flat_gradient(self.policy)
+        if not bool(torch.isfinite(gradient).all()):
+            return math.nan, math.nan  # the step will see it too and be skipped; the last good gradient is kept
         previous, self.previous_gradient = self.previous_gradient, gradient
         head = float(_flat_gradient(self.policy.head).norm())
         if previous is None:

@@ -129,7 +129,10 @@ def runs(results: Path) -> Listing:
     rows = []
     for grid in sorted(results.glob(f"**/{GRID_FILE}")):
         folder = grid.parent
-        rows.append((str(folder), *_states(folder)))
+        try:
+            rows.append((str(folder), *_states(folder)))
+        except ValueError as error:
+            rows.append((str(folder), "damaged", f"a file cannot be read: {error}", ""))
     return Listing(("run", "asked for", "ended", "running or interrupted"), rows)
 
 

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -84,14 +85,15 @@ def _spawn() -> _Worker:
 def _assign(worker: _Worker, progress: _Progress) -> None:
     worker.job = progress.pending.popleft() if progress.pending else None
     if worker.job:
-        worker.pipe.send(worker.job)
+        with suppress(OSError):  # it died just now: its sentinel says so, and the job is given to another
+            worker.pipe.send(worker.job)
 
 
 def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bool:
     """Take one event; False when the worker is dead and has said everything it had to say."""
     try:
         event, *details = worker.pipe.recv()
-    except (EOFError, ConnectionResetError):
+    except (EOFError, OSError):
         worker.process.join()
         return False
     getattr(observer, event)(*details)

@@ -110,6 +110,12 @@ class Recorder:
             }
         )
 
+    def seconds(self) -> float:
+        """Work recorded so far, in seconds, also that of sessions before an interruption."""
+        steps, evals = self.tables[STEPS_FILE].columns, self.tables[EVALS_FILE].columns
+        phases = [values for name, values in steps.items() if name.startswith("seconds_")]
+        return float(sum(value for values in (*phases, evals["seconds"]) for value in values if value is not None))
+
     def timings(self) -> tuple[tuple[float, float], float]:
         """Fastest seconds so far: (sampling, the rest of an update), and of an evaluation."""
         steps = self.tables[STEPS_FILE].columns

@@ -47,6 +47,10 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit)
     store = CellStore(cells_folder, cell.key)
     began = time.perf_counter()
     with store.open():
+        if (ended := store.ended()) is not None:
+            store.clear()
+            emit("ended", cell.key, ended, 0.0, "")
+            return ended
         emit("started", cell.key, cell.config.label, cell.config.steps)
         try:
             trainer = _resume(cell, store, emit)
@@ -60,7 +64,7 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit)
         seconds = time.perf_counter() - began
         with store.finish() as folder:
             recorder.write(folder)
-            write_json(folder / CELL_FILE, _facts(cell, status, error, steps_done, seconds))
+            write_json(folder / CELL_FILE, _facts(cell, status, error, steps_done, recorder.seconds()))
     emit("ended", cell.key, status, seconds, _reason(status, error))
     return status
 
@@ -72,7 +76,8 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit) -> Trainer:
         return trainer
     try:
         trainer.load(checkpoint)
-    except (OSError, ValueError, KeyError, SafetensorError) as problem:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as problem:
+        trainer.close()
         aside = store.set_checkpoint_aside(checkpoint)
         emit("message", f"{cell.config.label}: damaged checkpoint set aside as {aside.name} ({problem}); starting over")
         return _trainer(cell, store)

@@ -10,7 +10,7 @@ from pathlib import Path
 from vcpo_bench.bench.grid import PlannedCell
 from vcpo_bench.bench.observe import GridObserver
 from vcpo_bench.bench.pool import CellJob, run_jobs
-from vcpo_bench.bench.store import ResultsFolder
+from vcpo_bench.bench.store import CellStore, ResultsFolder
 from vcpo_bench.errors import DamagedResultError, UsageError
 
 
@@ -58,6 +58,8 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
     with folder.locked(options.wait):
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
         missing = [cell for cell in cells if _missing(folder, cell, observer)]
+        for cell in set(cells) - set(missing):
+            CellStore(folder.cells, cell.key).clear()  # what a kill between the last two steps of finishing left
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
         failed = 0
         for wave in waves(missing):

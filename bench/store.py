@@ -12,14 +12,16 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from vcpo_bench.errors import DamagedResultError, UsageError
-from vcpo_bench.records import CELL_FILE, CELLS, EVALS_FILE, GRID_FILE, LAGS_FILE, PARTIAL_SUFFIX, STEPS_FILE
+from vcpo_bench.records import CELL_FILE, CELLS, EVALS_FILE, GRID_FILE, LAGS_FILE, PARTIAL_SUFFIX, STEPS_FILE, Status
 
 LOCK_FILE = ".lock"
 CHECKPOINT = "checkpoint-"
-REQUIRED = (CELL_FILE, STEPS_FILE, EVALS_FILE, LAGS_FILE)
 
 
 class ResultsFolder:
@@ -84,11 +86,22 @@ class ResultsFolder:
     def update_grid(self, cells: Mapping[str, Mapping[str, Any]]) -> None:
         """Merge what was asked for into ``grid.json``; a cell asked for by name stops being a mere control."""
         path = self.path / GRID_FILE
-        known: dict[str, Any] = read_json(path).get("cells", {}) if path.exists() else {}
+        known = self._known_cells(path)
         for key, entry in cells.items():
             control = bool(entry["control"]) and bool(known.get(key, {}).get("control", True))
             known[key] = {**entry, "control": control}
         write_json(path, {"cells": known})
+
+    @staticmethod
+    def _known_cells(path: Path) -> dict[str, Any]:
+        """The cells of ``grid.json``; a file that cannot be read is set aside, since every grid writes it anew."""
+        try:
+            return dict(read_json(path)["cells"])
+        except FileNotFoundError:
+            return {}
+        except (KeyError, TypeError, ValueError):
+            path.replace(path.with_name(f"damaged-{GRID_FILE}"))
+            return {}
 
 
 class CellStore:
@@ -106,10 +119,38 @@ class CellStore:
     @contextmanager
     def open(self) -> Iterator[None]:
         """Hold the partial folder; a worker that outlived its killed parent is waited for."""
-        self.partial.mkdir(exist_ok=True)
-        with (self.partial / LOCK_FILE).open("w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        handle = self._locked()
+        with handle:
+            self._put_back()
             yield
+
+    def _locked(self) -> TextIO:
+        """The locked lock file of the partial folder as it is now, not of one that was removed while waiting."""
+        while True:
+            self.partial.mkdir(exist_ok=True)
+            path = self.partial / LOCK_FILE
+            handle = path.open("w")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if path.exists() and os.fstat(handle.fileno()).st_ino == path.stat().st_ino:
+                return handle
+            handle.close()
+
+    def _put_back(self) -> None:
+        """Undo the half of ``finish`` that a kill left: kept checkpoints return to where training looks for them."""
+        moved, kept = self.partial / "final" / "checkpoints", self.partial / "checkpoints"
+        if moved.is_dir() and not kept.exists():
+            moved.rename(kept)
+
+    def ended(self) -> str | None:
+        """Status of the cell if it ended well while this process waited for it."""
+        if not self.final.is_dir() or damage(self.final) is not None:
+            return None
+        status = str(read_json(self.final / CELL_FILE)["status"])
+        return None if status == "error" else status
+
+    def clear(self) -> None:
+        """Remove the partial folder of a cell that has ended."""
+        shutil.rmtree(self.partial, ignore_errors=True)
 
     def latest_checkpoint(self) -> Path | None:
         """The newest complete checkpoint, or None."""
@@ -151,8 +192,6 @@ class CellStore:
     def finish(self) -> Iterator[Path]:
         """Write the final files into the yielded folder; the cell counts as ended when the block ends."""
         draft, kept = self.partial / "final", self.partial / "checkpoints"
-        if (draft / "checkpoints").is_dir():  # killed while finishing: what was kept goes back first
-            (draft / "checkpoints").rename(kept)
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         yield draft
@@ -174,18 +213,18 @@ def ended_keys(path: Path) -> set[str]:
 
 
 def damage(folder: Path) -> str | None:
-    """What is wrong with an ended cell's folder, in one phrase; None when its files can be read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for name in REQUIRED:
-        path = folder / name
+    """What is wrong with an ended cell's folder, in one phrase; None when all its files can be read."""
+    tables = {path.name for path in folder.glob("*.parquet")} | {STEPS_FILE, EVALS_FILE, LAGS_FILE}
+    for name in (CELL_FILE, *sorted(tables)):
         try:
-            if name.endswith(".json"):
-                if "status" not in read_json(path):
-                    return f"{name} has no status"
-            else:
-                pq.read_metadata(path)
+            if name != CELL_FILE:
+                pq.read_table(folder / name)
+                continue
+            facts = read_json(folder / name)
+            if facts.get("status") not in get_args(Status):
+                return f"{name} has no legal status"
+            if facts.get("key") != folder.name or not isinstance(facts.get("config"), dict):
+                return f"{name} does not say what was run"
         except FileNotFoundError:
             return f"{name} is missing"
         except (OSError, ValueError, pa.ArrowException) as error:

@@ -170,3 +170,19 @@ def test_lag_zero_has_weights_of_one() -> None:
     assert max(abs(v) for v in steps["log_weight_max"]) < 1e-4
     assert min(steps["ess_ratio"]) > 1 - 1e-6
     assert steps["lag_max"] == [0, 0, 0]
+
+
+def test_a_gradient_that_is_not_finite_is_recorded_also_by_methods_that_act_on_it() -> None:
+    for method in ("reinforce", "reinforce+gac"):
+        trainer = small(method)
+        trainer.advance()
+        kept = trainer.learner.previous_gradient
+        before = copy.deepcopy(trainer.policy.state_dict())
+        hook = trainer.policy.head.weight.register_hook(lambda gradient: gradient * math.nan)
+        for _ in range(3):
+            trainer.advance()
+        hook.remove()
+        assert trainer.status == "nan"
+        assert trainer.recorder.tables["steps.parquet"].columns["nonfinite"] == ["", *["gradient"] * 3]
+        assert trainer.learner.previous_gradient is kept
+        assert all(torch.equal(before[name], now) for name, now in trainer.policy.state_dict().items())

@@ -29,7 +29,7 @@ def same(first: dict[str, list], second: dict[str, list]) -> bool:
     return repr(first) == repr(second)  # repr: NaN equals itself, and floats are exact
 
 
-@pytest.mark.parametrize("method", ["vcpo", "clip", "reinforce+ess"])
+@pytest.mark.parametrize("method", ["vcpo", "clip+ess(base=measured)", "reinforce+gac", "stapo"])
 @pytest.mark.parametrize("record", ["basic", "full"])
 @pytest.mark.parametrize("at", [4])
 def test_saved_and_taken_up_is_the_same_run(tmp_path: Path, method: str, record: str, at: int) -> None:

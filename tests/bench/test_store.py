@@ -2,20 +2,23 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from vcpo_bench.bench.recorder import Recorder
-from vcpo_bench.bench.store import CellStore, ResultsFolder, ended_keys, read_json, write_json
+from vcpo_bench.bench.store import CellStore, ResultsFolder, damage, ended_keys, read_json, write_json
 from vcpo_bench.errors import DamagedResultError, UsageError
 
 
 def end_cell(folder: ResultsFolder, key: str, status: str = "completed") -> None:
     store = CellStore(folder.cells, key)
+    recorder = Recorder("basic")
+    recorder.tables["steps.parquet"].append({"step": 0, "sampled_reward": 0.5})
     with store.open(), store.finish() as final:
-        Recorder("basic").write(final)
-        write_json(final / "cell.json", {"status": status})
+        recorder.write(final)
+        write_json(final / "cell.json", {"status": status, "key": key, "config": {}})
 
 
 def test_a_cell_is_ended_exactly_when_it_finished(tmp_path: Path) -> None:
@@ -55,24 +58,82 @@ def test_only_the_newest_complete_checkpoint_is_kept(tmp_path: Path) -> None:
         assert len(list(store.partial.glob("checkpoint-*"))) == 1
 
 
-def test_kept_checkpoints_survive_a_kill_while_finishing(tmp_path: Path) -> None:
-    store = CellStore(tmp_path, "a")
-    with store.open():
-        store.keep(50, lambda folder: (folder / "weights").touch())
-        with pytest.raises(KeyboardInterrupt), store.finish():
-            raise KeyboardInterrupt
-        (store.partial / "checkpoints").rename(store.partial / "final" / "checkpoints")  # killed one rename later
-        with store.finish() as final:
-            Recorder("basic").write(final)
-            write_json(final / "cell.json", {"status": "completed"})
-    assert (store.final / "checkpoints" / "00000050" / "weights").exists()
+class Killed(BaseException):
+    """What a kill looks like from inside: nothing after it runs."""
+
+
+STEPS_OF_A_LIFE = 40
+
+
+def live(cells: Path, key: str, kill_at: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Keep, checkpoint and finish a cell, killed before change number ``kill_at`` of the files; True if it lived."""
+    left = iter(range(kill_at))
+
+    def guarded(original):
+        def change(*arguments, **options):
+            if next(left, None) is None:
+                raise Killed
+            return original(*arguments, **options)
+
+        return change
+
+    with monkeypatch.context() as patch:
+        for owner, name in ((Path, "rename"), (Path, "mkdir"), (shutil, "rmtree"), (Path, "replace")):
+            patch.setattr(owner, name, guarded(getattr(owner, name)))
+        store = CellStore(cells, key)
+        try:
+            with store.open():
+                if store.ended() is not None:
+                    store.clear()
+                    return True
+                for step in (1, 2):
+                    store.keep(step, lambda folder: (folder / "weights").touch())
+                    with store.checkpoint(step) as folder:
+                        (folder / "state").write_text(str(step))
+                with store.finish() as final:
+                    Recorder("basic").write(final)
+                    write_json(final / "cell.json", {"status": "completed", "key": key, "config": {}})
+        except Killed:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("kill_at", range(STEPS_OF_A_LIFE))
+def test_a_kill_before_any_change_of_the_file_system_loses_nothing(
+    tmp_path: Path, kill_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived = live(tmp_path, "a", kill_at, monkeypatch)
+    assert live(tmp_path, "a", 10_000, monkeypatch), "the next run must finish the cell"
+    final = tmp_path / "a"
+    assert damage(final) is None
+    assert {p.name for p in (final / "checkpoints").iterdir()} == {"00000001", "00000002"}
+    assert not (tmp_path / "a.partial").exists()
+    if kill_at == STEPS_OF_A_LIFE - 1:
+        assert lived, "raise STEPS_OF_A_LIFE: not every change has been tried"
+
+
+def zero_the_middle(path: Path) -> None:
+    """Damage the data and leave the footer alone."""
+    content = bytearray(path.read_bytes())
+    content[4:200] = bytes(196)
+    path.write_bytes(bytes(content))
+
+
+def test_a_broken_grid_file_is_set_aside(tmp_path: Path) -> None:
+    folder = ResultsFolder(tmp_path)
+    (tmp_path / "grid.json").write_text("{")
+    folder.update_grid({"a": {"control": False}})
+    assert (tmp_path / "damaged-grid.json").read_text() == "{"
+    assert list(read_json(tmp_path / "grid.json")["cells"]) == ["a"]
 
 
 @pytest.mark.parametrize(
     ("break_it", "said"),
     [
         (lambda cell: (cell / "cell.json").write_text("{"), "cell.json cannot be read"),
-        (lambda cell: (cell / "cell.json").write_text("{}"), "no status"),
+        (lambda cell: (cell / "cell.json").write_text("{}"), "no legal status"),
+        (lambda cell: (cell / "cell.json").write_text('{"status": "completed"}'), "does not say what was run"),
+        (lambda cell: zero_the_middle(cell / "steps.parquet"), "steps.parquet cannot be read"),
         (lambda cell: (cell / "steps.parquet").write_bytes(b"PAR1 not really"), "steps.parquet cannot be read"),
         (lambda cell: (cell / "evals.parquet").unlink(), "evals.parquet is missing"),
     ],
