@@ -96,8 +96,9 @@ class Batch:
         """``[..., P, G]`` int64: ``now`` minus the oldest version among the tokens of the row; 0 for empty rows."""
         now = torch.as_tensor(self.now, device=self.version.device)
         now = now.reshape(*now.shape, 1, 1)
-        oldest = torch.where(self.mask, self.version, torch.iinfo(self.version.dtype).max).amin(-1)
-        return torch.where(self.mask.any(-1), now - oldest, 0)
+        newest = torch.iinfo(self.version.dtype).max
+        oldest = torch.where(self.mask, self.version, newest).amin(-1)
+        return torch.where(oldest < newest, now - oldest, 0)
 
     def with_state(self, state: Mapping[str, Tensor]) -> "Batch":
         """The same evidence with the method's state of the previous update."""

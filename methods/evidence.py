@@ -35,6 +35,7 @@ class Evidence:
         advantage: ``[..., P, G, 1]`` or ``[..., P, G, T]``, set before masks and surrogate act.
         signal: The advantage times the weights added with ``+``; what a surrogate multiplies.
         applied: Those weights alone, ``[..., P, G, 1|T]``, or None.
+        spoiled: ``[..., P, G, T]`` bool, for ``nonfinite=zero`` the tokens that get a coefficient of 0, else None.
         state: What the parts want to see in the next batch's ``state``.
     """
 
@@ -50,8 +51,10 @@ class Evidence:
         self._cache: dict[tuple[object, ...], Tensor] = {}
         self._full: bool | None = None
         self._borrowed: list[Tensor] = []
-        if nonfinite == "drop":
-            self._drop_spoiled()
+        self.nonfinite = nonfinite
+        self.spoiled: Tensor | None = None
+        if nonfinite in ("drop", "zero"):
+            self._find_spoiled()
 
     # -- the rows and tokens in play ------------------------------------------------------------------------------
 
@@ -162,8 +165,10 @@ class Evidence:
             value = self.need(name).to(self.batch.logp.dtype) * self.live
             if math.isfinite(float(value.sum())):
                 return value
-            self._complain((name,))
-            return torch.where(self.mask, self.need(name), 0.0).to(self.batch.logp.dtype)
+            value = torch.where(self.mask, self.need(name), 0.0).to(self.batch.logp.dtype)
+            if self.nonfinite == "raise" or name not in _FIELDS.values():
+                self._complain((name,))
+            return torch.where(torch.isfinite(value), value, 0.0)
 
         return self._once(("field", name), make)
 
@@ -192,8 +197,11 @@ class Evidence:
             value = self._difference(of, to).mul_(self.live)
             low, high = (float(bound) for bound in torch.aminmax(value))
             if not (math.isfinite(low) and math.isfinite(high)):
-                self._complain((_FIELDS[of], _FIELDS[to]))
                 value = torch.where(self.mask, self._difference(of, to), 0.0)
+                if self.nonfinite == "raise":
+                    self._complain((_FIELDS[of], _FIELDS[to]))
+                else:
+                    value = torch.where(torch.isfinite(value), value, 0.0)
                 low, high = (float(bound) for bound in torch.aminmax(value))
             self._raw[of, to] = (value, low, high)
         return self._raw[of, to]
@@ -251,11 +259,14 @@ class Evidence:
             if len(bad):
                 raise NonFiniteEvidence(f"{names[0]} - {names[1]}", tuple(bad[0].tolist()))
 
-    def _drop_spoiled(self) -> None:
-        """Carry out ``nonfinite=drop``: tokens with a log-probability that is not a number carry no loss."""
+    def _find_spoiled(self) -> None:
+        """Tokens with a log-probability that is not a number: dropped, or remembered to get a coefficient of 0."""
         good = torch.ones_like(self.mask)
         for name in _FIELDS.values():
             value = getattr(self.batch, name)
             if value is not None:
                 good &= torch.isfinite(value)
-        self.drop(good)
+        if self.nonfinite == "drop":
+            self.drop(good)
+        else:
+            self.spoiled = self.mask & ~good

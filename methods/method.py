@@ -55,6 +55,10 @@ class Method(Component):
     replaces the method's own, masks, regularisers, weights and admissions are added. Their order does not matter:
     they are kept in alphabetical order, without those the method has anyway.
 
+    ``nonfinite`` says what happens to a token in play whose log-probability is not a number: ``raise`` an error
+    (default), ``drop`` the token (torchtitan), let its log-ratios be 0, hence its weight ``one`` (AReaL), or give it
+    the coefficient ``zero`` while it still counts in denominators (NeMo-RL).
+
     Class attributes:
         paper_parts: Parts, as an expression, that ``NAME:paper`` adds: the paper's own advantage and aggregation.
     """
@@ -62,7 +66,7 @@ class Method(Component):
     slot: ClassVar[str] = "method"
     paper_parts: ClassVar[str] = ""
     extras: tuple[Component, ...] = field(default=())
-    nonfinite: str = choice("raise", "drop")
+    nonfinite: str = choice("raise", "drop", "one", "zero")
 
     # -- what a subclass may define ----------------------------------------------------------------------------------
 
@@ -276,10 +280,10 @@ class Method(Component):
     def _mask(self, ev: Evidence, tokens: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         """Reject tokens; returns what to multiply the score with, N ``[..., P, G, 1]``, and the share rejected."""
         if not self.masks:
-            return None, self._factor(ev), torch.zeros_like(tokens)
+            return None if ev.spoiled is None else ~ev.spoiled, self._factor(ev), torch.zeros_like(tokens)
         keeps = [(mask, mask.keep(ev)) for mask in self.masks]
         both = ev.mask
-        counted: Tensor | None = None
+        counted = None if ev.spoiled is None else ~ev.spoiled
         for mask, keep in keeps:
             both = both & keep
             if mask.rejected == "counted":

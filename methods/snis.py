@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.params import flag
+from vcpo_bench.methods.params import choice
 from vcpo_bench.methods.tis import Tis
 
 
@@ -16,4 +16,4 @@ class Snis(Tis):
     reference: ClassVar[str] = "self-normalised importance sampling; verl rollout_is_batch_normalize"
     formula: ClassVar[str] = "c = A u / mean(u), u = min(w, cap)"
     differences: ClassVar[tuple[str, ...]] = ("token level: mean over all tokens; sequence level: mean over rows",)
-    normalize: bool = flag(True)
+    normalize: str = choice("on", "off", "counted")

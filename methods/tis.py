@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
 from vcpo_bench.methods.method import WeightMethod
-from vcpo_bench.methods.params import choice, flag, number
+from vcpo_bench.methods.params import choice, number
 from vcpo_bench.methods.parts.masks import log_of, segment_mean
 
 
@@ -18,8 +18,8 @@ class Tis(WeightMethod):
 
     ``level=token`` truncates every token ratio, ``geometric`` the length-normalised product, ``segment`` the
     geometric mean over each run of tokens in play (a turn). Logarithms are clamped as a whole. ``low`` truncates
-    from below; ``normalize=on`` divides by the mean weight of the batch after truncation. Unbiased only with
-    ``seq-mean-token-sum`` and before truncation.
+    from below; ``normalize=on`` divides by the mean weight of the batch after truncation; ``counted`` lets rows
+    without tokens count in that mean, as zeros (slime). Unbiased only with ``seq-mean-token-sum``, before truncation.
     """
 
     name: ClassVar[str] = "tis"
@@ -35,7 +35,7 @@ class Tis(WeightMethod):
     level: str = choice("sequence", "token", "geometric", "segment")
     cap: float = number(8.0, minimum=0)
     low: float = number(0.0, minimum=0)
-    normalize: bool = flag(False)
+    normalize: str = choice("off", "on", "counted")
 
     def log_weight(self, ev: Evidence) -> Tensor:
         """``[..., P, G, 1|T]`` clamped logarithm of the ratio at this level, before truncation."""
@@ -56,9 +56,11 @@ class Tis(WeightMethod):
 
     def normalized(self, ev: Evidence, weight: Tensor) -> Tensor:
         """Divided by its mean over tokens or rows in play, unless that is (nearly) zero."""
-        if not self.normalize:
+        if self.normalize == "off":
             return weight
         inside = (ev.lengths > 0).unsqueeze(-1) if weight.shape[-1] == 1 else ev.mask
         total = torch.where(inside, weight, 0.0).sum(BATCH_AXES, keepdim=True)
-        mean = total / inside.sum(BATCH_AXES, keepdim=True).clamp(min=1)
+        rows = weight.shape[-1] == 1 and self.normalize == "counted"
+        count = (ev.rows.unsqueeze(-1) if rows else inside).sum(BATCH_AXES, keepdim=True)
+        mean = total / count.clamp(min=1)
         return torch.where(mean > 1e-8, weight / mean.clamp(min=1e-8), weight)

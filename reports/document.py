@@ -9,13 +9,13 @@ from typing import Literal
 from vcpo_bench.reports.numbers import Ledger, Number
 from vcpo_bench.reports.plots.core import Plot, Sheet
 
-Tone = Literal["", "bad", "good", "dim"]
+Tone = Literal["", "bad", "dim"]
 DrawPlot = Callable[[Sheet], Plot | None]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of a table: its text, the number behind it, what it sorts by, and its emphasis."""
+    """One cell of a table: its text, the number behind it, what it sorts by, its emphasis, the anchor it links to."""
 
     text: str
     number: Number | None = None

@@ -36,6 +36,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
+def whole(value: object) -> str:
+    """A count that a table with gaps may hold as a float or not at all."""
+    return f"{value:.0f}" if isinstance(value, Real) and math.isfinite(value) else MISSING
+
+
 def fixed(value: float | None, digits: int = 2) -> str:
     """A quantity with exactly ``digits`` decimals, as differences and rewards are read; a dash when there is none."""
     if value is None or not math.isfinite(value):

@@ -37,8 +37,9 @@ class SecondMoment(RatioMask):
         """``[..., P, G, T]``."""
         logs = ev.raw(self.of, self.anchor)
         inside = ev.mask & (ev.advantage * logs > 0) if self.tokens == "outward" else ev.mask
-        bound = budget_bound(logs * logs, inside, self.budget, at_least=int(self.tokens == "all"))
-        return ~inside | (logs * logs <= bound)
+        squares = logs * logs
+        bound = budget_bound(squares, inside, self.budget, at_least=int(self.tokens == "all"))
+        return ~inside | (squares <= bound)
 
 
 def budget_bound(value: Tensor, inside: Tensor, budget: float, at_least: int) -> Tensor:

@@ -14,7 +14,7 @@ def first_crossing(value: Tensor, test: Test) -> tuple[Tensor, int]:
     """Where a condition on sorted data first holds.
 
     Args:
-        value: ``[n]`` finite values, in any order.
+        value: ``[n]`` finite, non-negative values in any order.
         test: Takes values in ascending order, how many values lie at or before each, and their running sum; says
             where the condition holds. It must stay true once it is.
 
@@ -27,17 +27,18 @@ def first_crossing(value: Tensor, test: Test) -> tuple[Tensor, int]:
     while len(rest) > _SMALL:
         sample = rest[:: max(1, len(rest) // _SAMPLE)].sort().values
         low, high = _bracket(rest, sample, test, count, total)
-        below = rest <= low
-        inside = rest[(~below) & (rest <= high)]
+        inside = rest[(rest > low) & (rest <= high)]
         if len(inside) == 0 or len(inside) > len(rest) // 2:
             break
-        count += int(below.sum())
-        total = total + rest[below].sum()
-        before = rest[below].max() if bool(below.any()) else None
-        rest = inside if before is None else torch.cat([before.reshape(1), inside])
-        if before is not None:
-            count -= 1
-            total = total - before
+        below = torch.sub(rest, low).le_(0.0)
+        number = int(below.sum())
+        if number == 0:
+            rest = inside
+            continue
+        smaller = below.mul_(rest)
+        before = smaller.max()  # stays, so that the value just before the crossing is at hand
+        count, total = count + number - 1, total + smaller.sum() - before
+        rest = torch.cat([before.reshape(1), inside])
     ordered = rest.sort().values
     places = count + torch.arange(1, len(ordered) + 1, device=value.device)
     holds = test(ordered, places, total + ordered.cumsum(0))

@@ -40,7 +40,7 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("milliseconds per update (median)")
-    figure.legend(loc="outside upper center", ncols=4)
+    figure.legend(loc="outside upper center", ncols=4 if sheet.width > 4 else 2)
     title = "Where does the time of an update go?"
     caption = (
         f"{title} Median over updates of all cells of a method; runs side by side on one machine slow each other down."

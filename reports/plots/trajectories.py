@@ -65,6 +65,10 @@ QUANTITIES = (
 )
 
 
+SMALLEST = 1e-5
+"""Log axes end at this share of the largest value: below it lies the rounding noise of on-policy runs."""
+
+
 def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regime: str) -> Plot | None:
     """One panel per learning rate (rows) and lag (columns), one line per method; None when nothing was recorded."""
     settings = [one for one in study.settings if (one.task, one.regime) == (task, regime)]
@@ -150,6 +154,10 @@ def set_scale(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
     positive = np.concatenate([line.y[line.y > 0] for line in lines] or [np.ones(0)])
     if quantity.log and positive.size:
         axes.set_yscale("log")
-        label_log_axis(axes, float(positive.max() / positive.min()))
+        low, high = float(positive.min()), float(positive.max())
+        if low < high * SMALLEST:
+            low = high * SMALLEST
+            axes.set_ylim(low, 2 * high)
+        label_log_axis(axes, high / low)
     elif quantity.table == "evals" and lines:
         axes.set_ylim(bottom=min(0.0, min(float(line.y.min()) for line in lines)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vcpo_bench.reports.document import Entry, Table
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.words import MISSING, fixed, rate
+from vcpo_bench.reports.words import fixed, rate, whole
 
 _HEADINGS = ["task", "lr", "lag", "method", "seed", "updates", "start", "best", "final", "ESS", "event", "onset"]
 
@@ -15,11 +15,10 @@ def all_cells(study: Study) -> Table:
     rows = []
     for cell in ordered.to_dict("records"):
         texts = [str(cell["task"]), rate(cell["lr"]), str(cell["staleness"]), str(cell["method"]), str(cell["seed"])]
-        texts.append(str(cell["steps_done"]))
+        texts.append(whole(cell["steps_done"]))
         texts += [fixed(cell[name]) for name in ("start_reward", "best_reward", "final_reward", "median_ess")]
-        onset = MISSING if cell["onset"] != cell["onset"] else f"{cell['onset']:.0f}"
         event = Entry(str(cell["event"]), tone="bad" if cell["failed"] else "")
-        rows.append([*(Entry(text) for text in texts), event, Entry(onset)])
+        rows.append([*(Entry(text) for text in texts), event, Entry(whole(cell["onset"]))])
     caption = (
         "Every cell: settings, updates done, rewards of the first, best and last evaluation, median ESS ratio, and the "
         "verdict of the written rule on its evaluations with the onset of a failure."

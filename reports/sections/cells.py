@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from vcpo_bench.reports.study import Series, Study, bin_edges, binned
-from vcpo_bench.reports.words import duration, number, rate
+from vcpo_bench.reports.words import duration, number, rate, whole
 
 WIDTH, HEIGHT, BINS = 150, 44, 40
 
@@ -48,7 +49,7 @@ class Spark:
 class CellPage:
     """What is shown of one cell."""
 
-    key: str
+    anchor: str
     title: str
     status: str
     bad: bool
@@ -68,7 +69,7 @@ def _page(study: Study, cell: pd.Series) -> CellPage:
     status = f"{cell['event']}, onset at update {onset:.0f}" if pd.notna(onset) else str(cell["event"])
     facts = [
         ("key", str(cell["key"])),
-        ("ended as", f"{cell['status']} after {cell['steps_done']} updates"),
+        ("ended as", f"{cell['status']} after {whole(cell['steps_done'])} updates"),
         ("reward", ", ".join(f"{when} {number(cell[f'{when}_reward'])}" for when in ("start", "best", "final"))),
     ]
     if pd.notna(cell["seconds"]):
@@ -78,7 +79,12 @@ def _page(study: Study, cell: pd.Series) -> CellPage:
         facts.append(("reason", reason))
     sparks = [one for curve in _CURVES if (one := _spark(study, str(cell["key"]), onset, curve)) is not None]
     bad = bool(cell["failed"]) or cell["status"] == "error"
-    return CellPage(str(cell["key"]), title, status, bad, facts, sparks)
+    return CellPage(anchor(str(cell["key"])), title, status, bad, facts, sparks)
+
+
+def anchor(key: str) -> str:
+    """The anchor of a cell's page, from its key."""
+    return f"cell-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
 
 
 def why(cell: pd.Series) -> str:

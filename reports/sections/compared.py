@@ -25,9 +25,9 @@ _PAIRS = {
     "first": Shown("first", "name"),
     "second": Shown("second", "name"),
     "estimate": Shown("first minus second [95%]", interval="plain"),
-    "p": Shown("p", digits=3),
-    "p_exact": Shown("p, sign flips", digits=3),
-    "p_holm": Shown("p, Holm", digits=3),
+    "p": Shown("p", "p"),
+    "p_exact": Shown("p, sign flips", "p"),
+    "p_holm": Shown("p, Holm", "p"),
     "pairs": Shown("pairs", "count"),
 }
 _CHOICES = {
@@ -72,7 +72,7 @@ _ABLATION = {
     "at": Shown("at", "name"),
     "effect": Shown("effect", "name"),
     "estimate": Shown("estimate [95%]", interval="plain"),
-    "p": Shown("p", digits=3),
+    "p": Shown("p", "p"),
     "pairs": Shown("pairs", "count"),
 }
 _CONTROLS = {
@@ -80,7 +80,7 @@ _CONTROLS = {
     "control": Shown("control", "name"),
     "staleness": _LAG,
     "estimate": Shown("method minus control [95%]", interval="plain"),
-    "p": Shown("p", digits=3),
+    "p": Shown("p", "p"),
     "pairs": Shown("pairs", "count"),
 }
 _COST = {
@@ -109,6 +109,9 @@ _SHOWN = {
 }
 
 
+_ABOUT_RATES = ("choices", "frontier")
+"""Tables that say nothing when a single learning rate was run."""
+
 _IN_ORDER = ("stable_rates", "choices", "targets")
 """Tables sorted by their first columns; the others keep the order of ``analysis``, best first."""
 
@@ -116,7 +119,10 @@ _IN_ORDER = ("stable_rates", "choices", "targets")
 def compared(study: Study, ledger: Ledger, *names: str) -> list[Table]:
     """The named tables of the comparison that are not empty."""
     tables = []
+    tuned = study.cells["lr"].nunique() > 1
     for name in names:
+        if name in _ABOUT_RATES and not tuned:
+            continue
         columns, caption = _SHOWN[name]
         frame = study.comparison.tables[name]
         if name in _IN_ORDER:

@@ -24,7 +24,7 @@ class Shown:
 
     Attributes:
         heading: of the column in the report.
-        kind: ``name`` (text or axis), ``count``, ``rate`` (a learning rate) or ``value``.
+        kind: ``name`` (text or axis), ``count``, ``rate`` (a learning rate), ``p`` or ``value``.
         digits: decimals of a value.
         interval: the columns ``<column>_low`` and ``<column>_high`` stand behind the value; ``low,high`` names others.
     """
@@ -105,7 +105,7 @@ def _entry(
     value = float(raw) if isinstance(raw, int | float) else math.nan
     if shown.kind == "rate":
         return Entry(rate(value), sort=value)
-    text = number(value, 0) if shown.kind == "count" else fixed(value, shown.digits)
+    text = _written(value, shown)
     if shown.interval:
         low, high = (_float(row[f"{column}_{end}" if shown.interval == "own" else end]) for end in ("low", "high"))
         # An interval without width comes from a single run: it would look like certainty.
@@ -114,6 +114,14 @@ def _entry(
     how = f"column {column} of the table {table}, computed by `vcpo-bench analyze`"
     entry = ledger.add(f"{table}.{column}", about, value, how, keys, columns=("final_reward", "event"), text=text)
     return Entry(entry.text, entry, value)
+
+
+def _written(value: float, shown: Shown) -> str:
+    if shown.kind == "count":
+        return number(value, 0)
+    if shown.kind == "p":
+        return "<0.001" if value < 0.001 else fixed(value, 3)
+    return fixed(value, shown.digits)
 
 
 def _sort(raw: object) -> float | None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pandas as pd
-
 from vcpo_bench import records
 from vcpo_bench.reports.document import Entry, Prose, Sentence, Table, sentence
-from vcpo_bench.reports.sections.cells import why
+from vcpo_bench.reports.sections.cells import anchor, why
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.words import by_size, count, duration, listing, rate
+from vcpo_bench.reports.words import by_size, count, duration, listing, rate, whole
 
 _NOT_SETTINGS = ("key", "method", "staleness", "seed", "lr", "task", "regime")
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version", "control", "partial")
@@ -25,13 +23,13 @@ def failures(study: Study) -> list[Table | Prose]:
     if len(cells):
         rows = [
             [
-                Entry(str(cell["method"])),
+                Entry(str(cell["method"]), link=anchor(str(cell["key"]))),
                 Entry(str(cell["task"])),
                 Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
                 Entry(rate(cell["lr"]), sort=float(cell["lr"])),
                 Entry(str(cell["seed"]), sort=float(cell["seed"])),
                 Entry(str(cell["status"]), tone="bad" if cell["status"] == "error" else ""),
-                Entry(str(cell["steps_done"] if pd.notna(cell["steps_done"]) else "")),
+                Entry(whole(cell["steps_done"])),
                 Entry(why(cell)),
             ]
             for _, cell in cells.iterrows()

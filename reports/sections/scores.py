@@ -20,7 +20,7 @@ _HEADINGS = [
     "best",
     "95%",
     "ESS",
-    "collapsed",
+    "failed",
     "not completed",
 ]
 
@@ -31,8 +31,9 @@ def scoreboard(study: Study, ledger: Ledger) -> Table:
     caption = (
         "Reward on held-out prompts at the last and at the best evaluation: mean over seeds with a 95% Student-t "
         "interval (none with one seed). The best evaluation is the largest of noisy values and therefore flatters. "
-        "ESS: median raw ratio over updates. Collapsed: the trailing mean of 20 updates ends below half of the best "
-        "for at least 30 updates. Controls are marked with an asterisk."
+        "ESS: median raw ratio over updates. Failed: collapse, collapse with rebound or nan by the written rule on "
+        'evaluations, of the cells it applies to (the terminal\'s "collapsed" is a simpler rule on training rewards). '
+        "Controls are marked with an asterisk."
     )
     return Table("scoreboard", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11}))
 
@@ -73,18 +74,18 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
         table="steps",
         columns=("ess_ratio",),
     )
-    collapsed = ledger.add(
-        "collapsed",
+    lost, judged = int(runs["failed"].sum()), int(runs["event"].ne("not applicable").sum())
+    failed = ledger.add(
+        "failed",
         about,
-        row["collapsed"],
-        "number of cells whose sampled_reward collapsed by the scoreboard's rule",
+        lost,
+        "number of cells that collapsed (with or without rebound) or ended as nan, by the written rule on evaluations",
         runs["key"],
-        table="steps",
-        columns=("step", "sampled_reward"),
-        text=f"{int(row['collapsed'])}/{int(row['total'])}",
+        columns=("event", "onset"),
+        text=f"{lost}/{judged}",
     )
     entries.append(Entry(ess.text, ess, row["median_ess"]))
-    entries.append(Entry(collapsed.text, collapsed, collapsed.value, "bad" if row["collapsed"] else ""))
+    entries.append(Entry(failed.text, failed, failed.value, "bad" if lost else ""))
     odd = [f"{int(row[name])} {name}" for name in ("nan", "error", "partial") if row[name]]
     entries.append(Entry(", ".join(odd), sort=float(len(odd)), tone="bad" if odd else ""))
     return entries

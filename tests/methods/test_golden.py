@@ -317,3 +317,43 @@ def test_every_entry_is_mapped_and_few_are_exceptions() -> None:
     assert set(MAPPING) == set(folder(HERE).entries)
     assert sum("not_reproduced" in spec for spec in MAPPING.values()) <= 10
     assert math.isclose(len(MAPPING), 527)
+
+
+def twisted_folder(place: Path, *, wrong: bool, spoil: bool) -> str:
+    """A folder of the same layout with one entry on one new case: holes, a masked first token, an empty row."""
+    key = "verl_policy_loss:vanilla_mu_token-mean"
+    shape = (4, 6)
+    generator = np.random.default_rng(0)
+    mask = np.ones(shape)
+    mask[0, 2:4], mask[1, 0], mask[2] = 0, 0, 0
+    logp = -generator.uniform(0.1, 2, shape)
+    mu_logp = logp - generator.normal(0, 0.5, shape)
+    adv = generator.normal(0, 1, shape) * mask
+    ratio = np.exp(logp - mu_logp)
+    silent = ((adv > 0) & (ratio > 1.2)) | ((adv < 0) & ((ratio < 0.8) | (ratio > 3)))
+    gradient = np.where(silent, 0, -adv * ratio) * mask / mask.sum() + wrong
+    mu_logp[~mask.astype(bool)] = np.nan
+    if spoil:
+        mu_logp[3, 1] = -np.inf
+    case = {"logp": logp, "mu_logp": mu_logp, "prox_logp": logp, "ref_logp": logp, "mask": mask, "adv": adv}
+    case |= {"rewards": np.zeros(4), "group": np.array([0, 0, 1, 1]), "version": np.zeros(shape, dtype=np.int64)}
+    entry = {"id": key.partition(":")[2], "family": key.partition(":")[0], "cases": ["twisted"], "scalar_names": []}
+    entry["uses"] = ["logp", "mu_logp", "adv", "mask"]
+    head = {"cases": {}, "nonfinite_cases": {"twisted": {name: list(value.shape) for name, value in case.items()}}}
+    (place / "index.json").write_text(json.dumps({"head": head, "entries": [entry]}))
+    np.savez(place / "inputs.npz", **{f"twisted/{name}": value for name, value in case.items()})
+    np.savez(place / f"{entry['family']}.npz", **{f"{entry['id']}/twisted/dloss_dlogp": gradient})
+    return key
+
+
+def test_a_folder_of_new_cases_is_checked(tmp_path: Path) -> None:
+    run(tmp_path, twisted_folder(tmp_path, wrong=False, spoil=False), "twisted")
+
+
+def test_a_wrong_number_in_a_folder_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="off by"):
+        run(tmp_path, twisted_folder(tmp_path, wrong=True, spoil=False), "twisted")
+
+
+def test_a_spoiled_token_must_be_refused(tmp_path: Path) -> None:
+    run(tmp_path, twisted_folder(tmp_path, wrong=False, spoil=True), "twisted")

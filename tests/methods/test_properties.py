@@ -34,7 +34,7 @@ NOT_PLAIN_ON_POLICY = {
     "positive-only": "never learns from a negative advantage",
     "stapo": "silences by probability and entropy, whatever the lag",
 }
-PULLS = {"dro", "tba", "kl-cov", "p3o", "tis+rloo+veto+kl(kind=k2)+token-mean"}
+PULLS = {"dro", "prime-rl", "tba", "kl-cov", "p3o", "tis+rloo+veto+kl(kind=k2)+token-mean"}
 """A term that does not depend on the advantage: a coefficient without reward differences, too."""
 SAME_NUMBERS = [
     {"gspo", "gspo-token"},  # they differ for advantages per token only

@@ -232,6 +232,14 @@ def test_24_not_a_number_on_a_valid_token_is_an_error_with_an_address(make_batch
     assert torch.isfinite(dropped).all()
 
 
+@pytest.mark.parametrize(("how", "first", "others"), [("drop", 0.0, 1.0), ("one", 0.5, 0.5), ("zero", 0.0, 0.5)])
+def test_24_what_frameworks_do_instead_is_a_parameter(make_rows: Make, how: str, first: float, others: float) -> None:
+    batch = make_rows([[math.nan, 0.0]], [1.0])
+    found = coefficients(f"token-tis(nonfinite={how})", batch)[0, 0]
+    assert found.tolist() == pytest.approx([first, others])
+    assert scale(f"vcpo(baseline=group,nonfinite={how})", batch) == pytest.approx(1.0)
+
+
 def test_25_the_three_m2po_are_three(make_batch: Make) -> None:
     batch = make_batch((4, 8, 12), spread=1.0)
     clips = coefficients("m2po", batch)

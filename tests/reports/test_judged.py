@@ -43,6 +43,18 @@ def test_no_interval_is_no_interval(study: Study, low: float, high: float) -> No
     assert table.rows[0][4].text == "0.50"
 
 
+def test_small_p_values_are_not_zero(study: Study) -> None:
+    table = pd.DataFrame({"method": ["vcpo", "clip", "vespo"], "p": [1e-9, 0.0012, float("nan")]})
+    shown = judged_table(study, Ledger(), "t", table, "c", {"method": Shown("method", "name"), "p": Shown("p", "p")})
+    assert shown is not None
+    assert [row[1].text for row in shown.rows] == ["<0.001", "0.001", "\u2013"]
+
+
+def test_tables_about_rates_need_rates(study: Study) -> None:
+    assert study.cells["lr"].nunique() == 1
+    assert compared(study, Ledger(), "choices", "frontier") == []
+
+
 def test_an_empty_table_is_left_out(study: Study) -> None:
     assert judged_table(study, Ledger(), "t", frame(0, 1).iloc[:0], "caption", COLUMNS) is None
     assert [table.name for table in compared(study, Ledger(), "ranking", "step_controls")] == ["ranking"]

@@ -160,6 +160,19 @@ def test_nothing_recorded_nothing_drawn(make_results: Callable[..., Path], tmp_p
             assert alone(empty, SHEET) is None
 
 
+def test_rounding_noise_does_not_stretch_a_log_axis(study: Study) -> None:
+    noisy = Study(study.results.select(study.cells["key"]))
+    lag_0 = set(study.cells.loc[study.cells["staleness"] == 0, "key"])
+    steps = study.results.steps
+    noise = steps["grad_norm"].where(~steps["key"].isin(lag_0), 1e-14)
+    noisy.results.__dict__["steps"] = steps.assign(grad_norm=noise)
+    quantity = next(one for one in QUANTITIES if one.column == "grad_norm")
+    low, high = drawn(trajectories, noisy, SHEET, quantity, "chain", "fifo").figure.axes[0].get_ylim()
+    assert high / low == pytest.approx(2e5)
+    low, high = drawn(trajectories, study, SHEET, quantity, "chain", "fifo").figure.axes[0].get_ylim()
+    assert high / low < 100
+
+
 def test_missing_and_infinite_values_leave_gaps(study: Study) -> None:
     broken = Study(study.results.select(study.cells["key"]))
     steps = study.results.steps.copy()

@@ -10,7 +10,7 @@ import pytest
 from matplotlib import colors
 
 from vcpo_bench.reports.style import GRID, INK, OKABE_ITO, drawing, look
-from vcpo_bench.reports.words import MINUS, MISSING, count, interval, listing, number, rate
+from vcpo_bench.reports.words import MINUS, MISSING, count, interval, listing, number, rate, whole
 
 KNOWN = ["reinforce", "vcpo", "vespo", "gspo", "clip", "clip-higher", "tis", "token-tis", "mis"]
 
@@ -78,5 +78,6 @@ def test_numbers_as_written() -> None:
     assert number(float("inf")) == "∞"
     assert interval(0.1, 0.234) == "[0.10, 0.23]"
     assert interval(float("nan"), 1.0) == ""
+    assert [whole(value) for value in (3, 3.0, None, float("nan"))] == ["3", "3", MISSING, MISSING]
     assert (count(0, "cell"), count(1, "cell"), count(2, "cell")) == ("no cells", "1 cell", "2 cells")
     assert (listing([]), listing(["a"]), listing(["a", "b", "c"])) == ("", "a", "a, b and c")

@@ -1,0 +1,30 @@
+"""prime-rl's loss of April to August 2026: DPPO's mask, an uncapped ratio, and a pull on every token."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vcpo_bench.methods.dppo import Dppo
+from vcpo_bench.methods.params import number
+from vcpo_bench.methods.parts.base import Regulariser
+from vcpo_bench.methods.parts.kl import Kl
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrimeRl(Dppo):
+    """c = A r keep - 2 tau log r, keep as in DPPO; the pull is on clipped tokens, too (prime-rl)."""
+
+    name: ClassVar[str] = "prime-rl"
+    summary: ClassVar[str] = "uncapped token ratio with DPPO's mask, and a k2 pull on every token"
+    reference: ClassVar[str] = "prime-rl #2401; INTELLECT-3 2512.16144"
+    formula: ClassVar[str] = "c = A r keep - 2 tau log r, keep 0 where A>0 and p-q>high or A<=0 and p-q<-low"
+    differences: ClassVar[tuple[str, ...]] = (
+        "seven defaults in a year: double-sided masks, masked IS with a geometric band, IPO, this one, IPO again",
+        "the docs page shows a cap on the ratio that the code does not have",
+    )
+    paper_parts: ClassVar[str] = "group-mean+token-mean"
+    cap: float = number(float("inf"), minimum=0)
+    tau: float = number(1e-3, minimum=0)
+
+    def own_regularisers(self) -> tuple[Regulariser, ...]:
+        """Tau (log r)^2 in the loss."""
+        return (Kl(kind="k2", beta=2 * self.tau, anchor=self.anchor, clamp=self.clamp),) if self.tau > 0 else ()
