@@ -70,12 +70,27 @@ def table() -> str:
         "| method | acts on | ms on [16, 8, 12] | in `exp` on [64, 16, 512] |",
         "|---|---|---:|---:|",
     ]
+    ratios: dict[str, float] = {}
     for name in method_names():
         method = parse_method(name)
         update = milliseconds(lambda method=method: method(small), 50)  # type: ignore[misc]
         ratio = milliseconds(lambda method=method: method(large), 15) / unit  # type: ignore[misc]
+        ratios[name] = ratio
         lines.append(f"| {name} | {describe(name).acts_on} | {update:.2f} | {ratio:.1f} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *verdict(ratios)]) + "\n"
+
+
+def verdict(ratios: dict[str, float]) -> list[str]:
+    """The targets, and who misses them."""
+    elementwise = ("aipo", "cispo", "clip", "clip-higher", "dual-clip", "icepop", "token-tis", "two-sided")
+    slow = [f"{name} {ratios[name]:.1f}" for name in elementwise if ratios[name] > 3]
+    slowest = [f"{name} {ratio:.1f}" for name, ratio in ratios.items() if ratio > 20]
+    return [
+        "Targets: an elementwise method at most 3 times one `exp`, any method at most 20 times.",
+        f"Elementwise above 3: {', '.join(slow) or 'none'}. Above 20: {', '.join(slowest) or 'none'}.",
+        "One `exp` is a single vectorised pass; difference, clamp, `exp`, bounds, mask, product with the advantage and",
+        "aggregation are a pass each, so an elementwise method of separate tensor operations costs about five.",
+    ]
 
 
 if __name__ == "__main__":
