@@ -22,7 +22,13 @@ def start(out: Path) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "VCPO_BENCH_CHECKPOINT_SECONDS": "0"}
     arguments = [sys.executable, "-m", "vcpo_bench", "run", *GRID, *SMALL, "--out", str(out)]
     return subprocess.Popen(
-        arguments, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        arguments,
+        env=environment,
+        start_new_session=True,
+        # a shell that runs us in the background has interrupts ignored, and children inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
 
 
