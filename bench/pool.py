@@ -77,7 +77,12 @@ def _spawn() -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,), daemon=True)
-    process.start()
+    # Ctrl-C reaches the whole process group, but the parent decides: a worker has it blocked from its first instruction
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     theirs.close()
     return _Worker(process, ours)
 
@@ -126,7 +131,6 @@ def _cause(process: BaseProcess) -> str:
 
 def _work(pipe: Connection) -> None:
     """Body of a worker: run one job after the other until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent decides
     threading.Thread(target=_follow_parent, daemon=True).start()
 
     import torch
