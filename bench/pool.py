@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -77,7 +78,9 @@ def _spawn() -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,), daemon=True)
-    # Ctrl-C reaches the whole process group, but the parent decides: a worker has it blocked from its first instruction
+    # Ctrl-C reaches the whole process group, but the parent decides: a worker has it blocked from its very start.
+    # The resource tracker unblocks it when it starts, hence starts before.
+    resource_tracker.ensure_running()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         process.start()

@@ -45,13 +45,12 @@ def digest(out: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], float]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     out = tmp_path_factory.mktemp("undisturbed") / "run"
-    began = time.monotonic()
     process = start(out)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors.decode()
-    return digest(out), time.monotonic() - began
+    return digest(out)
 
 
 def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
@@ -60,14 +59,15 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds the workers through /proc")
-def test_a_killed_grid_ends_with_the_same_bits(tmp_path: Path, undisturbed: tuple[dict[str, str], float]) -> None:
-    expected, duration = undisturbed
+def test_a_killed_grid_ends_with_the_same_bits(tmp_path: Path, undisturbed: dict[str, str]) -> None:
+    expected = undisturbed
     chance = random.Random(KILLS)
     landed = 0
     for number in range(KILLS):
         out = tmp_path / f"run{number}"
         process = start(out)
-        time.sleep(chance.uniform(0.3, 0.9) * duration)
+        at_work(out, process)
+        time.sleep(chance.uniform(0.0, 1.0))
         landed += process.poll() is None
         kill(process, ("parent", "all", "worker")[number % 3], chance)
         process.communicate(timeout=300)
@@ -77,6 +77,13 @@ def test_a_killed_grid_ends_with_the_same_bits(tmp_path: Path, undisturbed: tupl
             "an ended cell was touched"
         )
     assert landed >= (KILLS + 1) // 2, "most kills came too late to test anything"
+
+
+def at_work(out: Path, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a worker has begun a cell."""
+    deadline = time.monotonic() + 120
+    while not list(out.glob("cells/*.partial")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def written(out: Path) -> dict[Path, int]:
@@ -108,9 +115,7 @@ def kill(process: subprocess.Popen[bytes], victim: str, chance: random.Random) -
 
 def test_ctrl_c_is_one_line_and_130(tmp_path: Path) -> None:
     process = start(tmp_path / "run")
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("run/cells/*.partial")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    at_work(tmp_path / "run", process)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
