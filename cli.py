@@ -124,6 +124,10 @@ def run(
     keep_checkpoints: Annotated[
         str, typer.Option(help="Keep checkpoints, such as every=50.", rich_help_panel=How)
     ] = "",
+    wandb: Annotated[
+        str, typer.Option(help="Mirror to wandb: disabled, offline or online.", rich_help_panel=How)
+    ] = "disabled",
+    wandb_project: Annotated[str, typer.Option(help="Project of wandb.", rich_help_panel=How)] = "vcpo-bench",
     config: Annotated[
         str, typer.Option(help="Preset or YAML file (keys = flags).", callback=_read_config, is_eager=True)
     ] = "",
@@ -135,6 +139,7 @@ def run(
     from rich.console import Console
 
     from vcpo_bench.bench import grid, options, run_grid
+    from vcpo_bench.bench.mirror.process import WandbMirror
     from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.live import make_view
 
@@ -167,14 +172,23 @@ def run(
     if dry_run:
         _show_plan(cells, workers, out)
         return
-    view = make_view(quiet or as_json, Console(stderr=as_json))
-    try:
-        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every, plugins), view)
-    finally:
-        view.close()
-    _show(out, as_json)
+    with WandbMirror(wandb, wandb_project, out, cells, _warn) as mirror:
+        view = make_view(quiet or as_json, Console(stderr=as_json))
+        try:
+            failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every, plugins), view)
+        finally:
+            view.close()
+        _show(out, as_json)
+        if mirror.on:
+            from vcpo_bench.reports.page import write_page
+
+            mirror.report = write_page([out], out / "report.html")
     if failed:
         raise typer.Exit(1)
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"warning: {text}", err=True)
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:

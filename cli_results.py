@@ -61,7 +61,20 @@ def analyze(
             typer.echo(f"table: {out / name}.csv")
 
 
+def wandb(
+    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
+    mode: Annotated[str, typer.Option(help="offline or online.")] = "online",
+    project: Annotated[str, typer.Option(help="Project of wandb.")] = "vcpo-bench",
+) -> None:
+    """Mirror a results folder to wandb: the ended cells that are not there yet, and the report."""
+    from vcpo_bench.bench.mirror.process import mirror_folder
+    from vcpo_bench.reports.page import write_page
+
+    count = mirror_folder(folder, mode, project, write_page([folder], folder / "report.html"))
+    typer.echo(f"{count} cells mirrored to the wandb project {project} ({mode})")
+
+
 def add_to(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    for command in (diff, export, trace, analyze):
+    for command in (diff, export, trace, analyze, wandb):
         app.command()(command)
