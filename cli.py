@@ -179,12 +179,15 @@ def run(
         finally:
             view.close()
         _show(out, as_json)
-        if mirror.on:
-            from vcpo_bench.reports.page import write_page
-
-            mirror.report = write_page([out], out / "report.html")
+        mirror.report(lambda: _write_page(out))
     if failed:
         raise typer.Exit(1)
+
+
+def _write_page(out: Path) -> Path:
+    from vcpo_bench.reports.page import write_page
+
+    return write_page([out], out / "report.html")
 
 
 def _warn(text: str) -> None:

@@ -121,6 +121,11 @@ class Follower:
         run.log({"report": self.wandb.Html(str(page), inject=False)})
         run.finish()
 
+    def close(self) -> None:
+        """Let another mirror work on the folder."""
+        if self._lock:
+            self._lock.close()
+
     def _hold(self, last: bool) -> bool:
         """Become the folder's only mirror, and see what is to be done; not before, since another may be at it."""
         path = self.folder / "wandb" / LOCK_FILE

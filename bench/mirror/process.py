@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -47,9 +47,6 @@ class WandbMirror:
         cells: The cells of the grid.
         warn: Receives at most one line.
 
-    Attributes:
-        report: HTML page to mirror at the end; set it inside the context.
-
     Raises:
         UsageError: No such mode.
     """
@@ -63,12 +60,20 @@ class WandbMirror:
         self._told = threading.Event()
         self._heard = time.monotonic()
         self._process: subprocess.Popen[str] | None = None
-        self.report: Path | None = None
+        self._page: Path | None = None
 
     @property
     def on(self) -> bool:
         """Whether anything is mirrored."""
         return self._settings.mode != "disabled"
+
+    def report(self, write: Callable[[], Path]) -> None:
+        """Have ``write`` write the report of the finished run, which is then mirrored; not if nothing is."""
+        if self.on:
+            try:
+                self._page = write()
+            except Exception as error:  # the report is an extra here, which must not fail the run
+                self._complain(f"the report cannot be written ({error})")
 
     def __enter__(self) -> Self:
         """Start the process."""
@@ -91,7 +96,7 @@ class WandbMirror:
         try:
             self._heard = time.monotonic()
             if self._told.wait(PATIENCE_SECONDS):
-                self._say(self._process, {"report": str(self.report.resolve()) if self.report else None})
+                self._say(self._process, {"report": str(self._page.resolve()) if self._page else None})
             while self._listener.is_alive():
                 self._listener.join(0.2)
                 if time.monotonic() - self._heard > PATIENCE_SECONDS:
@@ -99,8 +104,12 @@ class WandbMirror:
                     break
         finally:
             with suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGKILL)  # with it goes the service it has started
+                os.killpg(self._process.pid, signal.SIGKILL)  # wandb's service ends by itself when this process is gone
+            self._listener.join()
             self._process.wait()
+            for stream in (self._process.stdin, self._process.stdout):
+                with suppress(OSError):  # what it did not read is lost with it
+                    stream.close() if stream else None
 
     def _converse(self, process: subprocess.Popen[str]) -> None:
         """Body of a thread: hand over the settings, then listen until the process ends."""
@@ -152,10 +161,10 @@ def mirror_folder(folder: Path, mode: str, project: str, page: Path | None) -> i
         raise UsageError(f"{folder}: no ended cell to mirror; is it the folder given to vcpo-bench run --out?")
     settings = MirrorSettings(str(folder), mode, project, cells)
     try:
-        follower = Follower(settings, load_wandb(settings))
-        count = follower.look(last=True)
-        if page:
-            follower.report(page)
+        with closing(Follower(settings, load_wandb(settings))) as follower:
+            count = follower.look(last=True)
+            if page:
+                follower.report(page)
     except Exception as error:  # wandb raises errors of many kinds
         raise UsageError(f"wandb: {problem_with_wandb(error)}") from error
     return count
