@@ -6,6 +6,7 @@ The real wandb is run by ``.ci/integrations.d/evals.sh``; here a stand-in notes 
 import importlib.util
 import json
 import shutil
+import sys
 from collections import defaultdict
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -173,7 +174,7 @@ def test_errors_of_the_command_are_one_line(make_results, tmp_path, monkeypatch)
         WandbMirror("onlin", "project", tmp_path, [], print)
     with pytest.raises(UsageError, match="no ended cell"):
         mirror_folder(tmp_path, "offline", "project", None)
-    monkeypatch.setitem(__import__("sys").modules, "wandb", None)
+    monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(UsageError, match=r"not installed \(pip install 'vcpo-bench\[wandb\]'\)"):
         mirror_folder(small(make_results, tmp_path), "offline", "project", None)
 
