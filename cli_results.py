@@ -74,7 +74,26 @@ def wandb(
     typer.echo(f"{count} cells mirrored to the wandb project {project} ({mode})")
 
 
+def evaluate(
+    cells: Annotated[list[Path], typer.Argument(help="Folders of ended cells, or results folders.")],
+    tasks: Annotated[str, typer.Option(help="Tasks of lm-eval; own: those about the cell's task.")] = "own",
+    checkpoint: Annotated[str, typer.Option(help="last, all, or a number of updates.")] = "last",
+    limit: Annotated[int | None, typer.Option(help="Documents per task.")] = None,
+    tasks_from: Annotated[Path | None, typer.Option(help="Folder with lm-eval tasks of your own.")] = None,
+) -> None:
+    """Score kept checkpoints with lm-eval; reports and exports show the scores."""
+    from vcpo_bench.bench.lmeval.evaluate import evaluate_cells
+    from vcpo_bench.bench.options import split_top_level
+
+    for one, scores in evaluate_cells(cells, split_top_level(tasks), checkpoint, limit, tasks_from):
+        typer.echo(f"{one.key} after {one.step} updates")
+        for score in scores:
+            error = "" if score["stderr"] is None else f" +- {score['stderr']:.4f}"
+            typer.echo(f"  {score['task']:24} {score['metric']:12} {score['value']:.4f}{error}")
+
+
 def add_to(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     for command in (diff, export, trace, analyze, wandb):
         app.command()(command)
+    app.command(name="eval")(evaluate)
