@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ _COLUMNS: dict[str, tuple[records.Column, ...]] = {
     records.LAGS_FILE: records.LAGS,
     records.SAMPLES_FILE: records.SAMPLES,
     records.EPISODES_FILE: records.EPISODES,
+    records.SCORES_FOLDER: records.SCORES,
 }
 _REQUIRED = {
     records.STEPS_FILE: ("step", "sampled_reward"),
@@ -35,6 +37,7 @@ _REQUIRED = {
     records.LAGS_FILE: ("step", "lag", "trajectories"),
     records.SAMPLES_FILE: ("step", "reward"),
     records.EPISODES_FILE: ("step", "text"),
+    records.SCORES_FOLDER: ("step", "task", "metric", "filter", "value"),
 }
 """Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
@@ -87,6 +90,22 @@ class Results:
         """Example episodes as text (:data:`records.EPISODES`); empty where nothing above ``basic`` was recorded."""
         return self._table(records.EPISODES_FILE, optional=True)
 
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Scores of kept checkpoints by lm-eval (:data:`records.SCORES`); ``task`` is lm-eval's, not the cell's."""
+        keys: list[str] = []
+        tables: list[pa.Table] = []
+        for folder, key in product(self.folders, self.cells["key"]):
+            try:
+                table = _read_table(folder / records.SCORES_FOLDER / f"{key}.parquet", True, records.SCORES_FOLDER)
+            except DamagedResultError as error:
+                self.problems.append(str(error))
+                continue
+            if table is not None and key not in keys:
+                keys.append(key)
+                tables.append(table)
+        return _concatenate(keys, tables, records.SCORES)
+
     def samples_by_cell(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """The recorded trajectories of one cell after another: all of a large study at once may not fit in memory."""
         for key, path in zip(self.cells["key"], self.cells["path"], strict=True):
@@ -106,7 +125,7 @@ class Results:
         chosen = Results(
             self.folders, self.cells[self.cells["key"].isin(wanted)].reset_index(drop=True), self.problems, self.notes
         )
-        for name in ("steps", "evals", "lags", "samples", "episodes"):
+        for name in ("steps", "evals", "lags", "samples", "episodes", "scores"):
             if name in self.__dict__:
                 table: pd.DataFrame = self.__dict__[name]
                 chosen.__dict__[name] = table[table["key"].isin(wanted)].reset_index(drop=True)
@@ -223,7 +242,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_table(path: Path, optional: bool) -> pa.Table | None:
+def _read_table(path: Path, optional: bool, kind: str = "") -> pa.Table | None:
     if optional and not path.exists():
         return None
     try:
@@ -231,7 +250,7 @@ def _read_table(path: Path, optional: bool) -> pa.Table | None:
     except (OSError, pa.ArrowException) as error:
         what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
         raise DamagedResultError(f"{path} {what}; its cell is left out of every figure that needs it") from error
-    missing = [name for name in _REQUIRED[path.name] if name not in table.column_names]
+    missing = [name for name in _REQUIRED[kind or path.name] if name not in table.column_names]
     if missing:
         raise DamagedResultError(
             f"{path} lacks the column {missing[0]!r}; its cell is left out of every figure that needs it"
