@@ -54,7 +54,7 @@ class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
         return self._scores(pairs)
 
     def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
-        """Sum of log-probabilities of each whole text, each token once, after as much context as the policy takes."""
+        """Sum of log-probabilities of each whole text, each token once, in the windows of lm-eval's own models."""
         windows: list[Pair] = []
         owners = []
         for owner, request in enumerate(requests):

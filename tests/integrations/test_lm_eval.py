@@ -25,7 +25,7 @@ from vcpo_bench.errors import UsageError
 
 pytest.importorskip("lm_eval", exc_type=ImportError)
 
-from vcpo_bench.bench.lmeval.embedded import EmbeddedLM  # noqa: E402 - only where lm-eval is
+from vcpo_bench.bench.lmeval.embedded import EmbeddedLM
 
 
 def ask(*arguments: Any) -> Any:
@@ -42,7 +42,8 @@ def slow_loglikelihood(policy: Policy, context: list[int], text: list[int]) -> t
     """Token by token, one forward each."""
     total, greedy = 0.0, True
     for place, token in enumerate(text):
-        logp = policy(torch.tensor([context + text[:place]]))[0, -1].log_softmax(-1)
+        with torch.inference_mode():
+            logp = policy(torch.tensor([context + text[:place]]))[0, -1].log_softmax(-1)
         total, greedy = total + float(logp[token]), greedy and int(logp.argmax()) == token
     return total, greedy
 
@@ -65,17 +66,17 @@ def test_loglikelihoods_are_those_of_direct_scoring(expression: str) -> None:
         assert model.loglikelihood([ask(words.decode(prompts[0]), greedy)])[0][1]
 
 
-def test_rolling_loglikelihood_counts_each_token_once_with_all_the_context_there_is() -> None:
+def test_rolling_loglikelihood_counts_each_token_once() -> None:
     policy = Policy(PolicyConfig(vocab_size=4, context=5), seed=1)
     text = "abcdabbacdda"
     numbers = ["abcd".index(letter) for letter in text]
     for eos in (3, None):
         model = EmbeddedLM(policy, Vocabulary(list("abcd")), eos)
         chain = numbers if eos is None else [eos, *numbers]
-        first = 5  # the first window predicts as many tokens as fit, the later ones one each after a full context
-        expected = slow_loglikelihood(policy, chain[:1], chain[1 : first + 1])[0]
-        for place in range(first + 1, len(chain)):
-            expected += slow_loglikelihood(policy, chain[place - 5 : place], chain[place : place + 1])[0]
+        expected = 0.0
+        for place in range(1, len(chain), 5):  # windows of five; the last one, too, sees as much as fits
+            end = min(place + 5, len(chain))
+            expected += slow_loglikelihood(policy, chain[max(0, end - 6) : place], chain[place:end])[0]
         assert model.loglikelihood_rolling([ask(text), ask("a")])[0] == pytest.approx(expected, abs=1e-5)
         short = slow_loglikelihood(policy, chain[:1], chain[1:4])[0]
         assert model.loglikelihood([ask("", text[: 3 + (eos is None)])])[0][0] == pytest.approx(short, abs=1e-5)
@@ -160,18 +161,22 @@ def test_tasks_of_ones_own_are_scored_and_shown(trained: Path, tmp_path: Path) -
     documents.write_text("\n".join(map(json.dumps, sums)))
     (tmp_path / "sums.yaml").write_text(
         f"task: second_sum\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {documents}}}}}\n"
-        'test_split: test\noutput_type: multiple_choice\ntarget_delimiter: ""\n'
+        'test_split: test\noutput_type: loglikelihood\ntarget_delimiter: ""\n'
         'doc_to_text: "{{q}}{{q[0]}}"\ndoc_to_target: "{{a}}"\n'
-        'doc_to_choice: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]\n'
-        "metric_list:\n  - {metric: acc, aggregation: mean, higher_is_better: true}\nmetadata: {version: 3}\n"
+        "metric_list:\n  - {metric: acc, aggregation: mean, higher_is_better: true}\n"
+        "  - {metric: perplexity, aggregation: perplexity, higher_is_better: false}\nmetadata: {version: 3}\n"
     )
     cell = next((trained / "cells").glob("chain-*"))
     arguments = ["eval", str(cell), "--tasks", "second_sum", "--tasks-from", str(tmp_path), "--limit", "50"]
     command(trained.parent, *arguments)
     scores = pd.read_parquet(trained / "scores" / f"{cell.name}.parquet")
-    (row,) = scores[scores["task"] == "second_sum"].to_dict("records")
-    assert (row["metric"], row["n"], row["task_version"], row["step"]) == ("acc", 50, "3", 20)
-    assert row["value"] > 0.9
+    rows = scores[scores["task"] == "second_sum"].set_index("metric")
+    assert rows["n"].tolist() == [50, 50]
+    assert set(zip(rows["task_version"], rows["step"], rows["shots"], strict=True)) == {("3", 20, 0)}
+    assert rows.loc["acc", "value"] > 0.9
+    assert 1 <= rows.loc["perplexity", "value"] < 1.5
+    assert rows.loc["perplexity", "stderr"] > 0
+    assert not rows.loc["perplexity", "higher_is_better"]
     command(trained.parent, "report", str(trained))
     page = (trained / "report.html").read_text()
     assert "second_sum" in page
