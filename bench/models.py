@@ -1,0 +1,57 @@
+"""From a cell to what it trains: the task and the start policy, embedded or a language model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from vcpo_bench.bench.model import Model
+from vcpo_bench.bench.tasks import Task, get_task
+from vcpo_bench.bench.warmup import load_warm_start
+from vcpo_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.cell import CellConfig
+
+
+def open_task(config: CellConfig, start: Path | None) -> Task:
+    """The task of a cell; one in words is bound to the tokenizer of its language model.
+
+    Args:
+        config: the cell.
+        start: folder of the language model; None or a file for an embedded policy.
+
+    Raises:
+        UsageError: the task is unknown, or needs a language model, or the other way round.
+    """
+    if not config.model:
+        return get_task(config.task)
+    return _hugging_face().open_task(config, _folder(config, start))
+
+
+def open_model(config: CellConfig, task: Task, start: Path | None, device: str = "cpu") -> Model:
+    """The start policy of a cell, on a device (``cpu``, ``cuda``, ``cuda:1``).
+
+    Raises:
+        UsageError: it cannot be loaded, or the device is not there.
+    """
+    if not config.model:
+        return load_warm_start(task, start).to(device)
+    return _hugging_face().open_model(config, _folder(config, start), device)
+
+
+def _hugging_face() -> ModuleType:
+    try:
+        from vcpo_bench.bench import hf
+    except ImportError as error:
+        raise UsageError(
+            f"language models need more packages ({error.name} is missing): pip install 'vcpo-bench[hf]'"
+        ) from error
+    return hf
+
+
+def _folder(config: CellConfig, start: Path | None) -> Path:
+    if start is None:
+        raise UsageError(f"the cell trains the language model {config.model}: say where it is with --model")
+    return start
