@@ -33,7 +33,8 @@ class Arithmetic(GeneratedTask):
             raise UsageError(f"arithmetic(largest={largest}): largest must be 1 to 999")
         self.terms = terms
         self.largest = largest
-        self.max_response = 16 * terms
+        steps, digits = terms - 1, terms * len(str(largest))  # digits of a step: those of the numbers left, at most
+        self.max_response = steps * (digits + 2) + steps * (steps - 1) // 2 + 1  # signs and ``=``; the end token
 
     def draw(self, draws: Draws) -> Item:
         """Two to `terms` numbers and the signs between them, all uniform."""

@@ -6,9 +6,12 @@ from difflib import get_close_matches
 from vcpo_bench.bench.options import split_top_level
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.tasks.text.base import Setting, TextTask
+from vcpo_bench.bench.tasks.text.competition_math import CompetitionMath
+from vcpo_bench.bench.tasks.text.countdown import Countdown
+from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k
 from vcpo_bench.errors import UsageError
 
-_TYPES: tuple[type[TextTask], ...] = (Arithmetic,)
+_TYPES: tuple[type[TextTask], ...] = (Arithmetic, Countdown, Gsm8k, CompetitionMath)
 _EXPRESSION = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*")
 
 
