@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from vcpo_bench.bench.model import Model
-from vcpo_bench.bench.tasks import Task, get_task
+from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
 from vcpo_bench.bench.warmup import load_warm_start
 from vcpo_bench.errors import UsageError
 
@@ -27,7 +28,9 @@ def open_task(config: CellConfig, start: Path | None) -> Task:
     """
     if not config.model:
         return get_task(config.task)
-    return _hugging_face().open_task(config, _folder(config, start))
+    with _extra():
+        from vcpo_bench.bench.hf import loading
+    return loading.open_task(config, _folder(config, start))
 
 
 def open_model(config: CellConfig, task: Task, start: Path | None, device: str = "cpu") -> Model:
@@ -37,18 +40,22 @@ def open_model(config: CellConfig, task: Task, start: Path | None, device: str =
         UsageError: it cannot be loaded, or the device is not there.
     """
     if not config.model:
+        assert isinstance(task, EmbeddedTask)
         return load_warm_start(task, start).to(device)
-    return _hugging_face().open_model(config, _folder(config, start), device)
+    with _extra():
+        from vcpo_bench.bench.hf import loading
+    return loading.open_model(config, task, _folder(config, start), device)
 
 
-def _hugging_face() -> ModuleType:
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Say in one line which packages an import inside the block needs."""
     try:
-        from vcpo_bench.bench import hf
+        yield
     except ImportError as error:
         raise UsageError(
             f"language models need more packages ({error.name} is missing): pip install 'vcpo-bench[hf]'"
         ) from error
-    return hf
 
 
 def _folder(config: CellConfig, start: Path | None) -> Path:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+from transformers import GenerationConfig, LogitsProcessorList
 
 from vcpo_bench.bench.hf.sampling import Draws
 from vcpo_bench.bench.sampling import Rollout
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vcpo_bench.bench.hf.policy import CausalPolicy
 
 
-class _Chooser(LogitsProcessor):
+class _Chooser:
     """Draws each token by its keyed number and leaves `generate` no other choice."""
 
     def __init__(self, draws: Draws, prompt_length: int) -> None:
@@ -44,10 +44,15 @@ def generate(policy: CausalPolicy, prompts: Tensor, draws: Draws) -> Rollout:
         eos_token_id=None if draws.eos < 0 else draws.eos,
         pad_token_id=policy.pad,
     )
-    policy.network.generate(
-        input_ids=prompts,
-        attention_mask=policy.real(prompts).long(),
-        generation_config=settings,
-        logits_processor=LogitsProcessorList([_Chooser(draws, prompts.shape[1])]),
-    )
+    network, own = policy.network, policy.network.generation_config
+    network.generation_config = settings  # `generate` takes from the model's own what an argument leaves at its default
+    try:
+        network.generate(
+            input_ids=prompts,
+            attention_mask=policy.real(prompts).long(),
+            generation_config=settings,
+            logits_processor=LogitsProcessorList([_Chooser(draws, prompts.shape[1])]),
+        )
+    finally:
+        network.generation_config = own
     return draws.rollout()

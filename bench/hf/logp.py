@@ -44,7 +44,8 @@ def token_statistics(
         The statistics; gradients reach hidden, weight and bias.
     """
     rows = max(1, chunk_bytes // (4 * weight.shape[0]))
-    return TokenStatistics(*_TokenStatistics.apply(hidden, weight, bias, targets, dtype, rows))
+    found: tuple[Tensor, Tensor, Tensor] = _TokenStatistics.apply(hidden, weight, bias, targets, dtype, rows)  # type: ignore[no-untyped-call]
+    return TokenStatistics(*found)
 
 
 class _TokenStatistics(torch.autograd.Function):

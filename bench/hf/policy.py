@@ -17,8 +17,8 @@ from vcpo_bench.bench.hf.logp import token_statistics
 from vcpo_bench.bench.hf.sampling import Draws, sample
 from vcpo_bench.bench.hf.slots import Slots
 from vcpo_bench.bench.model import Decoding, Model
-from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.samplers import SamplerSpec
+from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.scoring import DenseScores
 from vcpo_bench.errors import UsageError
 
@@ -93,7 +93,9 @@ class CausalPolicy(Model):
         kept = mask[:, :length]
         hidden = self._hidden(prompts, responses[:, :length])[kept]
         head: Any = self.output_head()
-        found = token_statistics(hidden, head.weight, getattr(head, "bias", None), responses[:, :length][kept], self.dtype)
+        found = token_statistics(
+            hidden, head.weight, getattr(head, "bias", None), responses[:, :length][kept], self.dtype
+        )
         spread = [torch.zeros(kept.shape, device=kept.device).masked_scatter(kept, values) for values in found]
         logp, entropies, squares = (F.pad(values, (0, mask.shape[1] - length)) for values in spread)
         return TokenScores(logp, mask, entropies, squares)

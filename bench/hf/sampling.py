@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.hf.slots import Slots
-from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.samplers import SamplerSpec
+from vcpo_bench.bench.sampling import Rollout
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.hf.policy import CausalPolicy
@@ -35,7 +35,7 @@ class Draws:
         self.uniforms, self.spec = uniforms.to(device), spec
         self.greedy = None if greedy is None else greedy.to(device)
         self.eos = -1 if eos is None else eos
-        empty = Rollout.empty(*uniforms.shape, eos)
+        empty = Rollout.empty(uniforms.shape[0], uniforms.shape[1], eos)
         self.tokens, self.logp, self.entropy = (t.to(device) for t in (empty.responses, empty.logp, empty.entropy))
         self.mask = torch.zeros_like(self.tokens, dtype=torch.bool)
 
@@ -52,7 +52,7 @@ class Draws:
             The tokens [n], and which rows were live and have not ended with them.
         """
         size = max(1, _DRAW_BYTES // (8 * logits.shape[1]))
-        parts = zip(logits.split(size), rows.split(size), places.split(size), strict=True)
+        parts = zip(*(torch.split(tensor, size) for tensor in (logits, rows, places)), strict=True)
         found = torch.cat([self._draw(*part) for part in parts], 1)
         token = found[0].long()
         at = (rows[live], places[live])
@@ -67,7 +67,7 @@ class Draws:
         cumulative = p.double().cumsum(1)
         places = places.clamp(max=self.uniforms.shape[1] - 1)  # of rows that have ended
         target = (self.uniforms[rows, places] * cumulative[:, -1]).unsqueeze(1)
-        token = torch.searchsorted(cumulative[:, :-1], target, right=True).squeeze(1)
+        token = torch.searchsorted(cumulative, target, right=True).squeeze(1).clamp(max=logits.shape[1] - 1)
         if self.greedy is not None:
             token = torch.where(self.greedy[rows], logp.argmax(1), token)
         entropy = torch.special.entr(p).sum(1)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.model import Model
-from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.samplers import InProcess
+from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.streams import uniforms
 
 

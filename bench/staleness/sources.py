@@ -20,9 +20,7 @@ from vcpo_bench.bench.staleness.wall import WallSource
 from vcpo_bench.bench.tasks import Task
 
 
-def build_source(
-    config: CellConfig, task: Task, learner: Learner, start: Path | None = None
-) -> tuple[Source, int]:
+def build_source(config: CellConfig, task: Task, learner: Learner, start: Path | None = None) -> tuple[Source, int]:
     """What feeds the learner of a cell, and how many updates there will be.
 
     Args:
