@@ -9,9 +9,10 @@ from vcpo_bench.bench.tasks.text.base import Setting, TextTask
 from vcpo_bench.bench.tasks.text.competition_math import CompetitionMath
 from vcpo_bench.bench.tasks.text.countdown import Countdown
 from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k
+from vcpo_bench.bench.tasks.text.gym import ReasoningGym
 from vcpo_bench.errors import UsageError
 
-_TYPES: tuple[type[TextTask], ...] = (Arithmetic, Countdown, Gsm8k, CompetitionMath)
+_TYPES: tuple[type[TextTask], ...] = (Arithmetic, Countdown, Gsm8k, CompetitionMath, ReasoningGym)
 _EXPRESSION = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*")
 
 
