@@ -1,5 +1,6 @@
 r"""Pairs of answers and whether they are the same: the contract of `same_answer`, read also by the cross-check."""
 
+# ruff: noqa: RUF001 - answers use the signs people use
 SAME = r"""
 \frac{1}{2} | \dfrac{1}{2}
 \frac12 | \frac{1}{2}

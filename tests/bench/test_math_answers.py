@@ -100,8 +100,20 @@ def test_an_answer_beyond_the_limit_is_not_looked_at() -> None:
 
 
 PIECES = st.sampled_from(
-    [*"0123456789.,+-*/=^_!()[]{}<>|&$%x ", "\\", "\\\\", "\\{", "\\}", "\\frac", "\\sqrt", "\\text", "\\pi", "\\cup"]
-    + ["\\left", "\\begin{pmatrix}", "\\end{pmatrix}", "\\overline", "\\in", "^\\circ", "cm", "sqrt", "√", "٣", "½"]
+    [
+        *"0123456789.,+-*/=^_!()[]{}<>|&$%x ",
+        *("\\", "\\\\", "\\{", "\\}", "\\frac", "\\sqrt", "\\text", "\\pi", "\\cup", "\\left", "\\overline", "\\in"),
+        *(
+            "\\begin{pmatrix}",
+            "\\end{pmatrix}",
+            "^\\circ",
+            "cm",
+            "sqrt",
+            "\N{SQUARE ROOT}",
+            "\N{VULGAR FRACTION ONE HALF}",
+        ),
+        "\N{ARABIC-INDIC DIGIT THREE}",
+    ]
 )
 ANSWERS = st.lists(PIECES, max_size=25).map("".join)
 
