@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from vcpo_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cell import CellConfig
+    from vcpo_bench.bench.hf.warm import Warmed
 
 
 def open_task(config: CellConfig, start: Path | None) -> Task:
@@ -45,6 +46,26 @@ def open_model(config: CellConfig, task: Task, start: Path | None, device: str =
     with _extra():
         from vcpo_bench.bench.hf import loading
     return loading.open_model(config, task, _folder(config, start), device)
+
+
+def warm_up_model(
+    task: str,
+    out: Path,
+    model: str,
+    new: str,
+    seed: int,
+    target: float,
+    device: str,
+    progress: Callable[[int, float], None],
+) -> Warmed:
+    """See `hf.warm.warm_up_model`.
+
+    Raises:
+        UsageError: as there, or the extra packages are missing.
+    """
+    with _extra():
+        from vcpo_bench.bench.hf import warm
+    return warm.warm_up_model(task, out, model, new, seed, target, device, progress)
 
 
 @contextmanager
