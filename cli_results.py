@@ -80,12 +80,15 @@ def evaluate(
     checkpoint: Annotated[str, typer.Option(help="last, all, or a number of updates.")] = "last",
     limit: Annotated[int | None, typer.Option(help="Documents per task.")] = None,
     tasks_from: Annotated[Path | None, typer.Option(help="Folder with lm-eval tasks of your own.")] = None,
+    model: Annotated[str, typer.Option(help="The language model the cells began with, if they did.")] = "",
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
 ) -> None:
     """Score kept checkpoints with lm-eval; reports and exports show the scores."""
-    from vcpo_bench.bench.lmeval.evaluate import evaluate_cells
+    from vcpo_bench.bench.lmeval.evaluate import Scoring, evaluate_cells
     from vcpo_bench.bench.options import split_top_level
 
-    for one, scores in evaluate_cells(cells, split_top_level(tasks), checkpoint, limit, tasks_from):
+    scoring = Scoring(split_top_level(tasks), limit, tasks_from, model, device)
+    for one, scores in evaluate_cells(cells, checkpoint, scoring):
         typer.echo(f"{one.key} after {one.step} updates")
         for score in scores:
             error = "" if score["stderr"] is None else f" +- {score['stderr']:.4f}"

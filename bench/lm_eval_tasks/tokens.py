@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
+from vcpo_bench.bench.lm_eval_tasks.rewards import of_responses
 from vcpo_bench.bench.lmeval.vocabulary import Vocabulary
-from vcpo_bench.bench.tasks import Task, get_task
+from vcpo_bench.bench.tasks import EmbeddedTask, get_task
 from vcpo_bench.errors import UsageError
 
 
@@ -26,7 +27,7 @@ def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
     import datasets
 
     expression = cell_task or task
-    if get_task(expression).name != task:
+    if expression.partition("(")[0] != task:
         raise UsageError(f"the lm-eval task is about {task!r}, but the cell was trained on {cell_task!r}")
     known = get_task(expression)
     words = Vocabulary(known.vocabulary)
@@ -36,14 +37,11 @@ def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
 
 def score(document: Mapping[str, str], results: Sequence[Any]) -> dict[str, float]:
     """The task's own reward, of one response or as the mean of several, and whether any of those is right."""
-    responses = results[0] if isinstance(results[0], list) else results
     task = _task(document["expression"])
-    rewards = [reward(task, document["prompt"], response) for response in responses]
-    mean = sum(rewards) / len(rewards)
-    return {"reward": mean, "any_right": max(rewards)} if isinstance(results[0], list) else {"reward": mean}
+    return of_responses(results, lambda response: reward(task, document["prompt"], response))
 
 
-def reward(task: Task, prompt: str, response: str) -> float:
+def reward(task: EmbeddedTask, prompt: str, response: str) -> float:
     """Reward of a response in words; one the task's tokens cannot write gets 0.
 
     The end token is not part of the text: a response shorter than the longest one was ended by it, where there is one.

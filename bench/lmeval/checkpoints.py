@@ -1,18 +1,16 @@
-"""Which checkpoints of which cells are to be scored, and the policies in them."""
+"""Which checkpoints of which cells are to be scored, and the weights in them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from vcpo_bench.bench.policy import Policy
+from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.model import Model
 from vcpo_bench.bench.store import ended_keys, read_json
-from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.warmup import new_policy
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records import CELL_FILE, CELLS
 
@@ -33,7 +31,7 @@ class Checkpoint:
 
     results: Path
     key: str
-    config: dict[str, Any]
+    config: CellConfig
     step: int
     folder: Path
 
@@ -79,25 +77,23 @@ def _chosen(cell: Path, which: str) -> list[Checkpoint]:
         raise UsageError(f"{cell}: no checkpoint after {which} updates; there are {', '.join(map(str, steps))}")
     wanted = list(steps) if which == "all" else [max(steps) if which == "last" else int(which)]
     try:
-        config = read_json(cell / CELL_FILE)["config"]
+        config = CellConfig(**read_json(cell / CELL_FILE)["config"])
     except (KeyError, ValueError) as error:
-        raise UsageError(f"{cell / CELL_FILE} cannot be read: run the grid again to replace the cell") from error
+        raise UsageError(f"{cell / CELL_FILE} is damaged or of another version: run the grid again") from error
     cell = cell.resolve()
     return [Checkpoint(cell.parents[1], cell.name, config, step, steps[step].resolve()) for step in wanted]
 
 
-def load_policy(checkpoint: Checkpoint, task: Task) -> Policy:
-    """The embedded policy of a checkpoint.
+def load_trained(checkpoint: Checkpoint, policy: Model) -> None:
+    """Give a policy the weights of a checkpoint.
 
     Raises:
         UsageError: The file is missing, damaged or of another policy.
     """
     path = checkpoint.folder / "state.safetensors"
-    policy = new_policy(task)
     try:
         with safe_open(path, "pt") as file:
             names = [name for name in file.keys() if name.startswith(_PREFIX)]  # noqa: SIM118 - not a dict
-            policy.load_state_dict({name.removeprefix(_PREFIX): file.get_tensor(name) for name in names})
-    except (OSError, SafetensorError, RuntimeError) as error:
+            policy.load_trained({name.removeprefix(_PREFIX): file.get_tensor(name) for name in names})
+    except (OSError, SafetensorError, RuntimeError, KeyError) as error:
         raise UsageError(f"{path} cannot be read ({str(error).splitlines()[0]}); score another checkpoint") from error
-    return policy

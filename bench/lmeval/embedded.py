@@ -37,6 +37,9 @@ class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
         eos: Its end token, or None. Generated text does not hold it.
     """
 
+    chat = False
+    """Prompts are no chat turns."""
+
     def __init__(self, policy: Policy, vocabulary: Vocabulary, eos: int | None) -> None:
         super().__init__()
         self.policy, self.vocabulary, self.eos = policy, vocabulary, eos

@@ -8,13 +8,15 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.bench.lmeval.checkpoints import Checkpoint, find_checkpoints, load_policy
+from vcpo_bench.bench.lmeval.checkpoints import Checkpoint, find_checkpoints, load_trained
 from vcpo_bench.bench.lmeval.table import Score, write_scores
 from vcpo_bench.bench.lmeval.vocabulary import Vocabulary
 from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.warmup import new_policy
 from vcpo_bench.errors import UsageError
 
 OWN_TASKS = Path(__file__).parents[1] / "lm_eval_tasks"
@@ -22,27 +24,42 @@ OWN = "own"
 """Stands for the tasks about what the cell was trained on: greedy, and four samples."""
 
 
-def evaluate_cells(
-    cells: Sequence[Path], tasks: Sequence[str], which: str, limit: int | None = None, folder: Path | None = None
-) -> Iterator[tuple[Checkpoint, list[Score]]]:
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How checkpoints are scored.
+
+    Attributes:
+        tasks: Names of lm-eval tasks, groups or tags; ``own`` stands for those of the cell's own task.
+        limit: Score only so many documents of each task.
+        folder: Folder with YAML files of further tasks.
+        model: Folder of the language model the cells began with; empty: they trained embedded policies.
+        device: Where to compute.
+    """
+
+    tasks: Sequence[str] = (OWN,)
+    limit: int | None = None
+    folder: Path | None = None
+    model: str = ""
+    device: str = "cpu"
+
+
+def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Iterator[tuple[Checkpoint, list[Score]]]:
     """Score checkpoints and write what comes out, one checkpoint after the other.
 
     Args:
         cells: Folders of ended cells, or results folders.
-        tasks: Names of lm-eval tasks, groups or tags; ``own`` stands for those of the cell's own task.
         which: ``last``, ``all`` or a number of updates.
-        limit: Score only so many documents of each task.
-        folder: Folder with YAML files of further tasks.
+        scoring: How.
 
     Yields:
         Each checkpoint with its scores, once they are on disk.
 
     Raises:
-        UsageError: lm-eval is missing, or a cell, checkpoint or task is not there or does not fit.
+        UsageError: lm-eval is missing, or a cell, checkpoint, model or task is not there or does not fit.
     """
     checkpoints = find_checkpoints(cells, which)
-    if limit is not None and limit < 1:
-        raise UsageError(f"--limit {limit}: give at least one document")
+    if scoring.limit is not None and scoring.limit < 1:
+        raise UsageError(f"--limit {scoring.limit}: give at least one document")
     _prepare_environment()
     try:
         from lm_eval import simple_evaluate
@@ -50,24 +67,24 @@ def evaluate_cells(
         raise UsageError(f"lm-eval cannot be loaded ({error}): pip install 'vcpo-bench[eval]'") from error
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     for checkpoint in checkpoints:
-        names = [name for task in tasks for name in _names(task, checkpoint)]
-        chosen = list(dict.fromkeys(names))
-        manager = task_manager(chosen, folder, {"cell_task": checkpoint.config["task"]})
-        model = language_model(checkpoint)
+        tasks = list(dict.fromkeys(name for task in scoring.tasks for name in _names(task, checkpoint)))
+        manager = task_manager(tasks, scoring.folder, {"cell_task": checkpoint.config.task})
+        model = language_model(checkpoint, scoring)
         try:
             with _quiet():
                 results = simple_evaluate(
                     model=model,
-                    tasks=chosen,
+                    tasks=tasks,
                     task_manager=manager,
-                    limit=limit,
+                    limit=scoring.limit,
                     bootstrap_iters=1000,
                     log_samples=False,
+                    apply_chat_template=model.chat,
                 )
         except OSError as error:
             problem = str(error).splitlines()[0]
             remedy = "what it needs from the hub is fetched with HF_HUB_OFFLINE=0 HF_DATASETS_OFFLINE=0 in front"
-            raise UsageError(f"--tasks {','.join(chosen)}: lm-eval failed ({problem}); {remedy}") from error
+            raise UsageError(f"--tasks {','.join(tasks)}: lm-eval failed ({problem}); {remedy}") from error
         scores = scores_of(results, checkpoint.step)
         write_scores(checkpoint.results, checkpoint.key, scores)
         yield checkpoint, scores
@@ -82,20 +99,26 @@ def _prepare_environment() -> None:
 def _names(task: str, checkpoint: Checkpoint) -> list[str]:
     if task != OWN:
         return [task]
-    name = get_task(checkpoint.config["task"]).name
+    name = checkpoint.config.task.partition("(")[0]
     return [f"vcpo-{name}", f"vcpo-{name}-sampled"]
 
 
-def language_model(checkpoint: Checkpoint) -> Any:
-    """The policy of a checkpoint as a language model of lm-eval.
+def language_model(checkpoint: Checkpoint, scoring: Scoring) -> Any:
+    """The policy of a checkpoint as a language model of lm-eval; its ``chat`` says whether prompts are chat turns.
 
     Raises:
-        UsageError: It cannot be read.
+        UsageError: It cannot be read, or needs the language model the cell began with.
     """
+    if checkpoint.config.model:
+        from vcpo_bench.bench.lmeval.language import open_checkpoint
+
+        return open_checkpoint(checkpoint, scoring.model, scoring.device)
     from vcpo_bench.bench.lmeval.embedded import EmbeddedLM
 
-    task = get_task(checkpoint.config["task"])
-    return EmbeddedLM(load_policy(checkpoint, task), Vocabulary(task.vocabulary), task.eos)
+    task = get_task(checkpoint.config.task)
+    policy = new_policy(task)
+    load_trained(checkpoint, policy)
+    return EmbeddedLM(policy, Vocabulary(task.vocabulary), task.eos)
 
 
 def task_manager(tasks: Sequence[str], folder: Path | None, metadata: dict[str, str]) -> Any:

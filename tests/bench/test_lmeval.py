@@ -4,6 +4,7 @@ lm-eval itself is run by ``.ci/integrations.d/evals.sh``.
 """
 
 import dataclasses
+import json
 import sys
 from pathlib import Path
 
@@ -14,14 +15,15 @@ from typer.testing import CliRunner
 
 from vcpo_bench import records
 from vcpo_bench.bench.grid import GridSpec, plan_grid
-from vcpo_bench.bench.lm_eval_tasks.tokens import reward, score
-from vcpo_bench.bench.lmeval.checkpoints import find_checkpoints, load_policy
-from vcpo_bench.bench.lmeval.evaluate import OWN_TASKS, evaluate_cells
+from vcpo_bench.bench.lm_eval_tasks import tokens, words
+from vcpo_bench.bench.lmeval.checkpoints import find_checkpoints, load_trained
+from vcpo_bench.bench.lmeval.evaluate import OWN_TASKS, Scoring, evaluate_cells
 from vcpo_bench.bench.lmeval.table import write_scores
 from vcpo_bench.bench.lmeval.vocabulary import Vocabulary
 from vcpo_bench.bench.run_cell import run_cell
 from vcpo_bench.bench.store import ResultsFolder
-from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.tasks import get_task, task_names
+from vcpo_bench.bench.tasks.text import get_text_task, text_task_names
 from vcpo_bench.bench.trainer import Trainer
 from vcpo_bench.bench.warmup import load_warm_start
 from vcpo_bench.cli import app
@@ -58,13 +60,23 @@ def test_the_score_of_a_text_is_the_reward_of_its_tokens(expression):
     assert 0 < expected.mean() < 1
     for prompt, response, kept, wanted in zip(prompts, responses, mask, expected, strict=True):
         text = words.decode(token for token in response[kept] if token != task.eos)
-        assert reward(task, words.decode(prompt), text) == wanted
+        assert tokens.reward(task, words.decode(prompt), text) == wanted
 
 
 def test_several_responses_give_their_mean_and_whether_any_is_right():
     document = {"prompt": "12", "expression": "chain(n=2)"}
-    assert score(document, ["13"]) == {"reward": 1.0}
-    assert score(document, [["13", "14", "x", ""]]) == {"reward": 0.25, "any_right": 1.0}
+    assert tokens.score(document, ["13"]) == {"reward": 1.0}
+    assert tokens.score(document, [["13", "14", "x", ""]]) == {"reward": 0.25, "any_right": 1.0}
+
+
+@pytest.mark.parametrize("expression", ["arithmetic", "countdown", "gsm8k(data=sample)"])
+def test_the_score_of_a_response_in_words_is_the_one_of_the_task(expression):
+    task = get_text_task(expression)
+    for item in task.items("held_out")[:5]:
+        document = {"prompt": item.prompt, "answer": item.answer, "meta": json.dumps(item.meta)}
+        document["expression"] = task.canonical
+        assert words.score(document, [task.demonstration(item)]) == {"reward": 1.0}
+        assert words.score(document, [["nothing", task.demonstration(item)]]) == {"reward": 0.5, "any_right": 1.0}
 
 
 def test_checkpoints_are_found_and_hold_the_policy(results):
@@ -83,7 +95,8 @@ def test_checkpoints_are_found_and_hold_the_policy(results):
     )
     trainer = Trainer(cell_of_two.config)
     trainer.load(found[1].folder)
-    loaded = load_policy(found[1], get_task("walk-eos"))
+    loaded = load_warm_start(get_task("walk-eos"))
+    load_trained(found[1], loaded)
     assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), trainer.policy.parameters(), strict=True))
     start = load_warm_start(get_task("walk-eos"))
     assert not torch.equal(loaded.head.weight, start.head.weight)
@@ -105,7 +118,7 @@ def test_what_cannot_be_scored_is_one_line(results, tmp_path):
     checkpoint = find_checkpoints([kept], "last")[0]
     moved = dataclasses.replace(checkpoint, folder=tmp_path)
     with pytest.raises(UsageError, match=r"cannot be read .*score another checkpoint"):
-        load_policy(moved, get_task("walk-eos"))
+        load_trained(moved, load_warm_start(get_task("walk-eos")))
 
 
 def test_without_lm_eval_the_command_says_what_to_install(results, monkeypatch):
@@ -114,7 +127,7 @@ def test_without_lm_eval_the_command_says_what_to_install(results, monkeypatch):
     assert done.exit_code == 2
     assert "pip install 'vcpo-bench[eval]'" in done.output
     with pytest.raises(UsageError, match="--limit 0"):
-        next(evaluate_cells([results], ["own"], "last", limit=0))
+        next(evaluate_cells([results], "last", Scoring(limit=0)))
 
 
 def test_scoring_again_replaces_the_rows_of_that_task_only(tmp_path):
@@ -138,5 +151,5 @@ def test_scoring_again_replaces_the_rows_of_that_task_only(tmp_path):
 
 def test_every_task_has_its_files():
     names = {path.stem for path in OWN_TASKS.glob("*.yaml")}
-    tasks = ("chain", "walk", "walk-eos")
-    assert {name + suffix for name in tasks for suffix in ("", "-sampled")} <= names
+    tasks = {*task_names(), *text_task_names()} - {"reasoning-gym"}  # its scores are another package's
+    assert {name + suffix for name in tasks for suffix in ("", "-sampled")} == names
