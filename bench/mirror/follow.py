@@ -19,6 +19,9 @@ from vcpo_bench.bench.mirror.history import history
 from vcpo_bench.bench.store import LOCK_FILE, CellStore, read_json
 from vcpo_bench.records import CELL_FILE, CELLS
 
+NEEDED_BYTES = 2**20
+"""Less free space after a cell was mirrored means that some of it may not have been written."""
+
 _FACTS = ("status", "reason", "steps_done", "seconds")
 _ORIGIN = ("control", "method_version", "rules_version", "provenance")
 
@@ -163,6 +166,8 @@ class Follower:
         run.config.update({name: facts.get(name) for name in _ORIGIN}, allow_val_change=True)
         run.summary.update({name: facts.get(name) for name in _FACTS})
         run.finish(exit_code=int(facts["status"] == "error"))
+        if shutil.disk_usage(self.folder / "wandb").free < NEEDED_BYTES:  # wandb's service says nothing of lost writes
+            raise OSError("the disk is full")
         self.marks.mkdir(parents=True, exist_ok=True)
         (self.marks / key).write_text(self._ended(key))
         self.waiting.remove(key)

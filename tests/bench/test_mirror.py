@@ -85,6 +85,18 @@ def test_rows_are_the_recorded_ones(make_results, tmp_path):
     assert [step for step, _ in history(cell, 25, ended=False)] == [25, 26, 27, 28, 29]
 
 
+def test_events_are_counted_by_update(make_results, tmp_path):
+    cell = next((small(make_results, tmp_path) / "cells").iterdir())
+    happened = [(3, "late"), (3, "late"), (3, "duplicate"), (31, "late")]
+    pd.DataFrame(happened, columns=["step", "event"]).to_parquet(cell / "events.parquet")
+    rows = dict(history(cell, 0, ended=True))
+    found = {step: {key: row[key] for key in row if key.startswith("events/")} for step, row in rows.items()}
+    assert {step: counts for step, counts in found.items() if counts} == {
+        3: {"events/late": 2, "events/duplicate": 1},
+        31: {"events/late": 1},
+    }
+
+
 @pytest.mark.parametrize("mode", ["online", "offline"])
 def test_a_mirror_that_is_stopped_and_started_again_repeats_nothing(make_results, tmp_path, follow, mode):
     complete = small(make_results, tmp_path / "complete")
@@ -116,6 +128,15 @@ def test_a_failed_cell_is_mirrored_once_it_has_been_tried_again(make_results, tm
     assert follower.look() == 1
     assert follower.look(last=True) == 1
     assert sorted(wandb.ended.values()) == [0, 1]
+
+
+def test_a_cell_mirrored_to_a_full_disk_does_not_count_as_mirrored(make_results, tmp_path, follow, monkeypatch):
+    folder = small(make_results, tmp_path)
+    follower = follow(settings(folder), FakeWandb())
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
+    with pytest.raises(OSError, match="the disk is full"):
+        follower.look()
+    assert len(follower.waiting) == 2
 
 
 def test_only_one_mirror_works_on_a_folder(make_results, tmp_path, follow):
