@@ -81,7 +81,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="Documents per task.")] = None,
     tasks_from: Annotated[Path | None, typer.Option(help="Folder with lm-eval tasks of your own.")] = None,
     model: Annotated[str, typer.Option(help="The language model the cells began with, if they did.")] = "",
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N; for language models.")] = "cpu",
 ) -> None:
     """Score kept checkpoints with lm-eval; reports and exports show the scores."""
     from vcpo_bench.bench.lmeval.evaluate import Scoring, evaluate_cells

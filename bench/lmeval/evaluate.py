@@ -81,10 +81,10 @@ def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Itera
                     log_samples=False,
                     apply_chat_template=model.chat,
                 )
-        except OSError as error:
-            problem = str(error).splitlines()[0]
-            remedy = "what it needs from the hub is fetched with HF_HUB_OFFLINE=0 HF_DATASETS_OFFLINE=0 in front"
-            raise UsageError(f"--tasks {','.join(tasks)}: lm-eval failed ({problem}); {remedy}") from error
+        except UsageError:
+            raise
+        except (OSError, ValueError, AssertionError) as error:  # what lm-eval raises for tasks it cannot run here
+            raise _refusal(tasks, error) from error
         scores = scores_of(results, checkpoint.step)
         write_scores(checkpoint.results, checkpoint.key, scores)
         yield checkpoint, scores
@@ -94,6 +94,14 @@ def _prepare_environment() -> None:
     """Before lm-eval is loaded: no worker processes and no network, unless the user says otherwise."""
     for name in ("LMEVAL_DISABLE_MULTIPROC", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE"):
         os.environ.setdefault(name, "1")
+
+
+def _refusal(tasks: Sequence[str], error: Exception) -> UsageError:
+    problem = " ".join(str(error).split())[:300] or type(error).__name__
+    hub = "; what it needs from the hub is fetched with HF_HUB_OFFLINE=0 HF_DATASETS_OFFLINE=0 in front"
+    return UsageError(
+        f"--tasks {','.join(tasks)}: lm-eval failed ({problem}){hub if isinstance(error, OSError) else ''}"
+    )
 
 
 def _names(task: str, checkpoint: Checkpoint) -> list[str]:

@@ -14,11 +14,13 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from vcpo_bench.bench.mirror import process
 from vcpo_bench.bench.mirror.follow import Follower, MirrorSettings
 from vcpo_bench.bench.mirror.history import history
 from vcpo_bench.bench.mirror.process import WandbMirror, mirror_folder
+from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -193,6 +195,9 @@ def test_a_report_that_cannot_be_written_is_a_warning(tmp_path):
 def test_errors_of_the_command_are_one_line(make_results, tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="wandb mode 'onlin': choose disabled, offline, online"):
         WandbMirror("onlin", "project", tmp_path, [], print)
+    refused = CliRunner().invoke(app, ["run", "--wandb", "onlin", "--out", str(tmp_path / "run"), "--quiet"])
+    assert refused.exit_code == 2
+    assert not (tmp_path / "run").exists()
     with pytest.raises(UsageError, match="no ended cell"):
         mirror_folder(tmp_path, "offline", "project", None)
     monkeypatch.setitem(sys.modules, "wandb", None)
