@@ -35,12 +35,12 @@ switching it changes no number and runs no cell again.
 - **Offline runs** are in `<results>/wandb/offline-run-*`; `wandb sync` sends them. In this mode nothing is written
   outside of the results folder.
 
-wandb works in a process of its own, at low priority, that only reads the results folder. The run never waits for it.
-If it is missing, fails, dies or hangs, there is one warning, and `vcpo-bench wandb FOLDER` mirrors the results later.
+wandb works in a process of its own, at low priority, that reads the results folder and writes to `wandb/` in it, and
+nowhere else in it. The run never waits for it. If it is missing, fails, dies or hangs, there is one warning, and `vcpo-bench wandb FOLDER` mirrors the results later.
 When the run is over its command waits for the mirror as long as that shows signs of life: a minute without one (a
-network that does not answer) and it is given up (`VCPO_BENCH_WANDB_PATIENCE_SECONDS`).
+network that does not answer), five after Ctrl-C, and it is given up (`VCPO_BENCH_WANDB_PATIENCE_SECONDS`).
 
-Tested with the versions the extra `[wandb]` allows: offline for real, and online against a server that never answers.
+Tested with wandb 0.31.0: offline for real, and online against a server that never answers.
 It has not been tried against wandb's real server.
 
 ## Metrics
@@ -54,7 +54,10 @@ It has not been tried against wandb's real server.
 
 def render() -> str:
     """The whole page."""
-    rows = [f"| `{name}` | {c.unit} | {c.level} | {c.meaning} |" for name, c in metric_names().items()]
+    rows = [
+        f"| `{name}` | {c.unit} | {c.level} | {c.meaning.replace('|', chr(92) + '|')} |"
+        for name, c in metric_names().items()
+    ]
     return TEXT + "\n".join(rows) + "\n"
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MODES = ("disabled", "offline", "online")
 PATIENCE_SECONDS = float(os.environ.get("VCPO_BENCH_WANDB_PATIENCE_SECONDS", "60"))
 """Time without a sign of life after which, once the run is over, the mirror is given up."""
+INTERRUPTED_SECONDS = 5.0
+"""The same when the run was interrupted: it will be taken up again, and the mirror with it."""
 
 Warn = Callable[[str], None]
 
@@ -93,14 +95,15 @@ class WandbMirror:
         """Say that the run is over, and wait while the process shows signs of life."""
         if self._process is None:
             return
+        patience = PATIENCE_SECONDS if error is None else min(PATIENCE_SECONDS, INTERRUPTED_SECONDS)
         try:
             self._heard = time.monotonic()
-            if self._told.wait(PATIENCE_SECONDS):
+            if self._told.wait(patience):
                 self._say(self._process, {"report": str(self._page.resolve()) if self._page else None})
             while self._listener.is_alive():
                 self._listener.join(0.2)
-                if time.monotonic() - self._heard > PATIENCE_SECONDS:
-                    self._complain(f"no sign of life for {PATIENCE_SECONDS:.0f} seconds")
+                if time.monotonic() - self._heard > patience:
+                    self._complain(f"no sign of life for {patience:.0f} seconds")
                     break
         finally:
             with suppress(OSError):
