@@ -35,10 +35,10 @@ switching it changes no number and runs no cell again.
 - **Offline runs** are in `<results>/wandb/offline-run-*`; `wandb sync` sends them. In this mode nothing is written
   outside of the results folder.
 
-wandb works in a process of its own, at low priority, that reads the results folder and writes to `wandb/` in it, and
-nowhere else in it. The run never waits for it. If it is missing, fails, dies or hangs, there is one warning, and `vcpo-bench wandb FOLDER` mirrors the results later.
-When the run is over its command waits for the mirror as long as that shows signs of life: a minute without one (a
-network that does not answer), five after Ctrl-C, and it is given up (`VCPO_BENCH_WANDB_PATIENCE_SECONDS`).
+wandb works in a process of its own, at low priority, that reads the results folder and writes to `wandb/` in it only.
+The run never waits for it. If it is missing, fails, dies or hangs, there is one warning, and `vcpo-bench wandb FOLDER`
+mirrors the results later. When the run is over, its command waits for the mirror as long as that shows signs of life:
+after a minute without one (`VCPO_BENCH_WANDB_PATIENCE_SECONDS`), or five seconds after Ctrl-C, it is given up.
 
 Tested with wandb 0.31.0: offline for real, and online against a server that never answers.
 It has not been tried against wandb's real server.
