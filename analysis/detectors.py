@@ -1,6 +1,6 @@
 """Alarms from one signal of a run: a trailing mean against a threshold, over a whole series or one update at a time.
 
-Nothing here looks ahead: the alarm at update t depends on the values up to t alone, so a detector tuned on recorded runs
+Nothing here looks ahead: the alarm at update t depends on the values up to t alone. A detector tuned on recorded runs
 is the one that would have spoken while they ran.
 """
 
