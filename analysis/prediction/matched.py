@@ -91,6 +91,7 @@ def risk_sets(
         lead: updates between landmark and finding; negative: that many updates after it.
         match: columns of ``panel.runs`` in which a control agrees with its case.
         groups: optional further number per run [N] in which they must agree (a fold).
+        guard: a control is not lost until this many updates after its case.
     """
     case = np.flatnonzero(panel.failed & (panel.found - lead >= 1) & (panel.found - lead <= panel.length))
     stratum = panel.strata(match)
@@ -98,7 +99,7 @@ def risk_sets(
     if groups is not None:
         alike &= groups[case][:, None] == groups[None, :]
     found = panel.found[case][:, None]
-    watched = (panel.end[None, :] >= np.maximum(found, found - lead)) & (panel.found[None, :] > found + GUARD)
+    watched = (panel.end[None, :] >= np.maximum(found, found - lead)) & (panel.found[None, :] > found + guard)
     return RiskSets(case, (panel.found[case] - lead - 1).astype(np.int64), alike & watched)
 
 
