@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from vcpo_bench.analysis.prediction.panel import Array, Flags, Panel
@@ -54,7 +53,7 @@ def circumstances(panel: Panel, rows: Landmarks, train: Flags) -> Array:
     """Step (log, and its square), lag, learning rate and task of each row [R, F], scaled by the training rows."""
     runs = panel.runs.iloc[rows.run]
     step = np.log(rows.found.astype(np.float64))
-    columns = [step, (step - step.mean()) ** 2, np.log2(1 + runs["staleness"].to_numpy(dtype=np.float64))]
+    columns = [step, (step - np.log(100.0)) ** 2, np.log2(1 + runs["staleness"].to_numpy(dtype=np.float64))]
     columns.append(np.log(runs["lr"].to_numpy(dtype=np.float64)))
     tasks = sorted(panel.runs["task"].unique())
     columns += [(runs["task"] == task).to_numpy(dtype=np.float64) for task in tasks[1:]]
