@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.collapse import trailing_mean
+from vcpo_bench.analysis.series import trailing_mean
 
 Array = NDArray[np.float64]
 Role = Literal["weights", "gradient", "policy", "reward", "circumstance"]

@@ -16,6 +16,7 @@ from vcpo_bench.reports.plots.profiles import profiles
 from vcpo_bench.reports.plots.tails import pareto_k
 from vcpo_bench.reports.plots.trajectories import QUANTITIES, Quantity, trajectories
 from vcpo_bench.reports.sections.compared import compared
+from vcpo_bench.reports.sections.foretold import foretold
 from vcpo_bench.reports.sections.judged import statements
 from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
 from vcpo_bench.reports.sections.scores import scoreboard
@@ -36,6 +37,7 @@ def build(study: Study) -> Document:
         Section("reward-lag", "Reward against lag", _scenes(study, reward_against_lag)),
         Section("learning-curves", "Learning curves", _curves(study, "reward-steps")),
         Section("ess", "ESS and collapse", [*_scenes(study, ess_map), Picture(partial(at_onset, study))]),
+        Section("prediction", "Could it have been known?", foretold(study, ledger)),
         Section("ess-curves", "Effective sample size", _weights(study, ledger)),
         Section("gradients", "Gradient norms", _gradients(study, ledger)),
         Section("survival", "Survival", _survival(study, ledger)),
