@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.reports.plots.core import Line, Plot, Sheet, add_legend, columns_for, draw_line, legend_columns, panel_grid
+from vcpo_bench.reports.plots.core import (
+    Line,
+    Plot,
+    Sheet,
+    add_legend,
+    columns_for,
+    draw_line,
+    legend_columns,
+    panel_grid,
+)
 from vcpo_bench.reports.study import Study
 
 _PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -49,8 +58,8 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
         add_legend(figure, signals, legend_columns(sheet, signals))
     title = "Can a failure be seen coming?"
     caption = (
-        f"{title} Area under the ROC curve of each signal, so many updates before the evaluation that finds a run down, "
-        "against runs of the same task, regime and lag that are still up at the same update. 0.5 (dashed): a coin; "
+        f"{title} Area under the ROC curve of each signal, so many updates before the evaluation that finds a run "
+        "down, against runs of the same task, regime and lag that are still up at the same update. 0.5 (dashed): a coin; "
         "below it the signal points the other way than expected. Band: 95% interval, runs resampled."
     )
     names = [title for title, _ in panels]
