@@ -59,8 +59,8 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
     title = "Can a failure be seen coming?"
     caption = (
         f"{title} Area under the ROC curve of each signal, so many updates before the evaluation that finds a run "
-        "down, against runs of the same task, regime and lag that are still up at the same update. 0.5 (dashed): a coin; "
-        "below it the signal points the other way than expected. Band: 95% interval, runs resampled."
+        "down, against runs of the same task, regime and lag that are still up at the same update. 0.5 (dashed): a "
+        "coin; below it the signal points the other way than expected. Band: 95% interval, runs resampled."
     )
     names = [title for title, _ in panels]
     return Plot("auroc-lead", title, caption, figure, signals, lines, "lead", "auroc", names)

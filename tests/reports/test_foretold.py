@@ -34,7 +34,8 @@ def test_the_figure_shows_the_table_of_the_analysis(many: Study) -> None:
     line = next(one for one in plot.lines if one.name == "ess")
     table = many.foretold.query("signal == 'ess' and lead > 0").dropna(subset=["value"])
     np.testing.assert_array_equal(line.y, table.sort_values("lead")["value"])
-    assert line.low is not None and (line.low <= line.y).all()
+    assert line.low is not None
+    assert (line.low <= line.y).all()
     assert line.y[0] > 0.9  # the synthetic ESS falls before these collapses
 
 
