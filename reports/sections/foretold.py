@@ -31,8 +31,8 @@ def foretold(study: Study, ledger: Ledger) -> list[Block]:
     here = study.foretold[study.foretold["lead"] == PRIMARY_LEAD].sort_values("value", ascending=False, kind="stable")
     caption = (
         f"Every recorded signal {PRIMARY_LEAD} updates before the evaluation that finds a run down, against runs of "
-        "the same task, regime and lag still up at that update. `vcpo-bench analyze prediction` gives the rest: alarms and "
-        "their cost, increments over the baselines, nulls, held-out lags, methods and tasks."
+        "the same task, regime and lag still up at that update. `vcpo-bench analyze prediction` gives the rest: alarms "
+        "and their cost, increments over the baselines, nulls, held-out lags, methods and tasks."
     )
     table = judged_table(study, ledger, "auroc", here, caption, _COLUMNS)
     text = statements(study, ledger, "prediction", auroc_sentences(study.foretold))
