@@ -73,7 +73,7 @@ def fork(
     wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Continue recorded runs with other methods from the same weights, optimizer and queue: what would have saved it?"""
+    """Continue recorded runs with other methods from the same weights, optimizer state and queue."""
     from rich.console import Console
 
     from vcpo_bench.analysis.results import load

@@ -60,7 +60,8 @@ class CellConfig(BaseModel):
         """One line for people: ``vcpo lag 16 seed 0 chain lr 3e-4``, after the regime where it is not ``fifo``."""
         regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
         forked = f" forked at {self.fork_step}" if self.parent else ""
-        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task} lr {short_number(self.lr)}{forked}"
+        lr = short_number(self.lr)
+        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task} lr {lr}{forked}"
 
     def key(self, method_version: int) -> str:
         """Name of the cell's folder: a readable slug and ten hex digits of the hash of all that defines it.

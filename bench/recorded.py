@@ -1,4 +1,4 @@
-"""A recorded run done again up to some update: exact, because runs are deterministic, and checked against the record."""
+"""A recorded run done again up to some update: exact, since runs are deterministic, and checked against the record."""
 
 from __future__ import annotations
 

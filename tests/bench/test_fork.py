@@ -1,4 +1,4 @@
-"""Forks: the control is the run it came from, other methods share its past, and whatever cannot be forked is refused."""
+"""Forks: the control is the run it came from, other methods share its past, what cannot be forked is refused."""
 
 import json
 from collections.abc import Callable
