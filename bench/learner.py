@@ -121,25 +121,6 @@ class Learner:
             seconds_update=perf_counter() - middle,
         )
 
-    def gradient(self, batch: Trajectories, now: int) -> tuple[Tensor, float]:
-        """The gradient that ``update`` would step along, before clipping, and the step scale; nothing moves.
-
-        Returns:
-            ``[D]`` over all parameters in their order, zero where one is not reached; and the method's multiplier.
-
-        Raises:
-            NonFiniteEvidence: The method refuses the evidence.
-        """
-        self.optimizer.zero_grad(set_to_none=True)
-        scores, norms = self._score(batch, keep_graph=True)
-        update = self.method(self._evidence(batch, now, [scores], [] if norms is None else [norms]))
-        self._backward([batch], scores, update)
-        if self._norms:
-            self._norms.release()
-        parameters = list(self.policy.parameters())
-        pieces = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-        return torch.cat([piece.flatten() for piece in pieces]), float(update.step_scale)
-
     def _measure(self, batch: Trajectories) -> Tensor:
         """``[P, G]`` squared score norms, for the record only."""
         assert self._probe is not None
