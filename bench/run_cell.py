@@ -88,7 +88,10 @@ def _trainer(cell: PlannedCell, store: CellStore) -> Trainer:
     method = parse_method(cell.config.method)
     if cell.config.series:
         method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
-    return Trainer(cell.config, method, cell.start)
+    trainer = Trainer(cell.config, method, cell.start)
+    if cell.origin is not None:
+        trainer.load(cell.origin)
+    return trainer
 
 
 def _step_scales(donor: Path) -> list[float]:

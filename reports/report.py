@@ -19,6 +19,7 @@ from vcpo_bench.reports.sections.compared import compared
 from vcpo_bench.reports.sections.episodes import episodes
 from vcpo_bench.reports.sections.foretold import foretold
 from vcpo_bench.reports.sections.judged import statements
+from vcpo_bench.reports.sections.probe import probe
 from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
 from vcpo_bench.reports.sections.scores import scoreboard
 from vcpo_bench.reports.sections.verdict import said_about, verdict
@@ -49,6 +50,7 @@ def build(study: Study) -> Document:
         Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study), wide=True)]),
         Section("time", "Time to target and cost", _time(study, ledger)),
         Section("ablation", "Which part does the work", [*compared(study, ledger, "ablation", "step_controls")]),
+        Section("probe", "Estimator probe", probe(study, ledger)),
         Section("episodes", "Example episodes", [*episodes(study)]),
         Section("failures", "Failures", [*failures(study)]),
         Section("protocol", "Protocol and environment", [protocol(study), provenance(study)]),
