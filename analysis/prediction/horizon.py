@@ -55,7 +55,7 @@ def horizon_tables(panel: Panel) -> HorizonTables:
     parts = folds(panel, "seed")
     tables: dict[str, list[Row]] = {"models": [], "td_auc": [], "calibration": []}
     if parts:
-        rows, weight = _landmarks(panel), np.empty(0)
+        rows = _landmarks(panel)
         weight = _censoring_weights(panel, rows)
         null = _null(panel, rows, parts)
         draws = bootstrap_draws(len(panel.runs), _REPLICATIONS)
@@ -217,7 +217,7 @@ def _bins(panel: Panel, rows: Landmarks, weight: Array, chance: Array, draws: Ar
 
 
 def _per_run(values: Array, run: NDArray[np.int64], kept: Flags, runs: int) -> Array:
-    return np.bincount(run[kept], weights=values[kept], minlength=runs)
+    return np.bincount(run[kept], weights=values[kept], minlength=runs).astype(np.float64)
 
 
 def _bounds(name: str, drawn: Array) -> Row:

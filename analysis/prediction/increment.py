@@ -105,7 +105,7 @@ def _one_by_one(panel: Panel, lead: int, draws: Array) -> list[Row]:
     sets = risk_sets(panel, lead)
     ess = compare(panel.scores(PRIMARY), sets)
     rows = []
-    for name in RIVALS:
+    for name in (one for one in RIVALS if one in panel.values):
         row: Row = {"lead": lead, "comparison": f"ESS alone against {name}", "baseline": name}
         rows.append(row | difference(ess, compare(panel.scores(name), sets), panel, draws))
     return rows

@@ -6,25 +6,48 @@ import pandas as pd
 
 from vcpo_bench.analysis.events import events
 from vcpo_bench.analysis.findings import Findings
-from vcpo_bench.analysis.prediction import words
+from vcpo_bench.analysis.prediction import sentences
 from vcpo_bench.analysis.prediction.auroc import auroc_table, matching_table
-from vcpo_bench.analysis.prediction.panel import build_panel
+from vcpo_bench.analysis.prediction.episodes import alarm_tables
+from vcpo_bench.analysis.prediction.generalise import generalisation_table
+from vcpo_bench.analysis.prediction.hazard import hazard_table
+from vcpo_bench.analysis.prediction.horizon import horizon_tables
+from vcpo_bench.analysis.prediction.increment import increment_table
+from vcpo_bench.analysis.prediction.nulls import nulls_table
+from vcpo_bench.analysis.prediction.panel import Panel, build_panel
+from vcpo_bench.analysis.prediction.robust import definitions_table, placements_table, regimes_table
+from vcpo_bench.analysis.prediction.verdicts import verdict_table
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.signals import SIGNALS
 
 
 def analyze_prediction(results: Results) -> Findings:
-    """Tables ``runs``, ``signals``, ``auroc`` and ``matching``."""
+    """Can collapse be predicted, how early, at what cost, and does ESS add anything over what is known anyway?
+
+    Tables: ``runs`` (all that were started), ``signals`` (what each is), ``verdicts`` (what each turned out to be),
+    ``auroc``, ``matching``, ``nulls``, ``increment``, ``operating``, ``episodes``, ``misses``, ``false_alarms``,
+    ``thresholds``, ``generalisation``, ``hazard``, ``models``, ``td_auc``, ``calibration``, ``definitions``,
+    ``regimes``, ``placements``. Each is documented by the function of its name in this package.
+    """
     panel = build_panel(results)
-    tables = {
-        "runs": runs_table(results),
-        "signals": signals_table(panel.recorded()),
-        "auroc": auroc_table(panel),
-        "matching": matching_table(panel),
-    }
-    text = [words.count_sentence(tables["runs"], panel), *words.auroc_sentences(tables["auroc"])]
-    text += words.missing_sentences(tables["signals"])
-    return Findings(text, tables)
+    tables = {"runs": runs_table(results), "signals": signals_table(panel.recorded())}
+    if not panel.recorded():
+        return Findings(["No run recorded a signal: nothing can be predicted from these results."], tables)
+    tables |= panel_tables(panel) | {"definitions": definitions_table(panel, results)}
+    return Findings(sentences.all_sentences(tables, panel), tables)
+
+
+def panel_tables(panel: Panel) -> dict[str, pd.DataFrame]:
+    """All tables that need nothing but the runs side by side."""
+    tables = {"auroc": auroc_table(panel), "matching": matching_table(panel), "nulls": nulls_table(panel)}
+    tables["verdicts"] = verdict_table(tables["auroc"], tables["matching"], tables["nulls"])
+    tables["increment"] = increment_table(panel)
+    alarms = alarm_tables(panel)
+    tables |= alarms._asdict()
+    tables["generalisation"] = generalisation_table(panel, alarms.generalisation)
+    tables["hazard"] = hazard_table(panel)
+    tables |= horizon_tables(panel)._asdict()
+    return tables | {"regimes": regimes_table(panel), "placements": placements_table(panel)}
 
 
 def runs_table(results: Results) -> pd.DataFrame:
