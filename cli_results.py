@@ -44,7 +44,7 @@ def trace(
 
 
 def analyze(
-    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse or compare.")],
+    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse, compare or prediction.")],
     folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the tables as CSV.")] = None,
 ) -> None:
