@@ -88,7 +88,7 @@ def test_a_cell_that_may_be_stopped_is_another_cell() -> None:
 
 def test_step_scales_are_borrowed_from_a_cell_that_trains_to_its_end() -> None:
     cells = plan_grid(GridSpec(("clip+lr-matched(to=vcpo)",), (4,), (0,), steps=5, controls=False, stop="2.5"))
-    assert {cell.config.method: cell.config.stop for cell in cells} == {"clip+lr-matched(to=vcpo)": "2.5", "vcpo": ""}
+    assert {cell.config.method: cell.config.stop for cell in cells} == {"clip+lr-matched": "2.5", "vcpo": ""}
 
 
 def test_a_cell_that_should_be_watched_is_not_run_unwatched(tmp_path: Path) -> None:
