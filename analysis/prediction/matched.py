@@ -82,7 +82,11 @@ class Comparison:
 
 
 def risk_sets(
-    panel: Panel, lead: int, match: Sequence[str] = MATCH, groups: NDArray[np.int64] | None = None
+    panel: Panel,
+    lead: int,
+    match: Sequence[str] = MATCH,
+    groups: NDArray[np.int64] | None = None,
+    guard: int = GUARD,
 ) -> RiskSets:
     """The lost runs that have a landmark at this lead, and their controls.
 
@@ -91,6 +95,7 @@ def risk_sets(
         lead: updates between landmark and finding; negative: that many updates after it.
         match: columns of ``panel.runs`` in which a control agrees with its case.
         groups: optional further number per run [N] in which they must agree (a fold).
+        guard: a control is not lost until this many updates after its case.
     """
     case = np.flatnonzero(panel.failed & (panel.found - lead >= 1) & (panel.found - lead <= panel.length))
     stratum = panel.strata(match)
@@ -98,17 +103,13 @@ def risk_sets(
     if groups is not None:
         alike &= groups[case][:, None] == groups[None, :]
     found = panel.found[case][:, None]
-    watched = (panel.end[None, :] >= np.maximum(found, found - lead)) & (panel.found[None, :] > found + GUARD)
+    watched = (panel.end[None, :] >= np.maximum(found, found - lead)) & (panel.found[None, :] > found + guard)
     return RiskSets(case, (panel.found[case] - lead - 1).astype(np.int64), alike & watched)
 
 
 def compare(scores: Array, sets: RiskSets) -> Comparison:
     """Rank every case among its controls by scores [N, S]; runs without a score at the landmark are left out."""
-    return compare_at(scores[:, sets.row].T, sets)
-
-
-def compare_at(at: Array, sets: RiskSets) -> Comparison:
-    """The same from scores already read at each case's landmark [C, N]."""
+    at = scores[:, sets.row].T
     own = at[np.arange(sets.case.size), sets.case]
     usable = sets.controls & np.isfinite(at)
     kept = np.isfinite(own) & usable.any(axis=1)
@@ -116,6 +117,16 @@ def compare_at(at: Array, sets: RiskSets) -> Comparison:
     with np.errstate(invalid="ignore"):
         wins = (at < own) + 0.5 * (at == own)
     return Comparison(sets.case[kept], usable, wins)
+
+
+def area_at(at: Array, sets: RiskSets) -> float:
+    """AUROC alone, from scores read at each case's landmark [C, N]; quick, for drawing nulls."""
+    own = at[np.arange(sets.case.size), sets.case][:, None]
+    known = sets.controls & ~np.isnan(at)
+    number = known.sum(axis=1) * ~np.isnan(own[:, 0])
+    lower = ((at < own) & known).sum(axis=1) + 0.5 * ((at == own) & known).sum(axis=1)
+    kept = number > 0
+    return float((lower[kept] / number[kept]).mean()) if kept.any() else float("nan")
 
 
 def bootstrap_draws(runs: int, replications: int, seed: int = 0) -> Array:

@@ -30,13 +30,19 @@ class Landmarks(NamedTuple):
     group: NDArray[np.int64]
 
 
-def landmarks(panel: Panel, lead: int) -> Landmarks:
-    """Every run at every evaluation it was at risk at, seen from ``lead`` updates before."""
+def landmarks(panel: Panel, lead: int, guard: int = GUARD) -> Landmarks:
+    """Every run at every evaluation it was at risk at, seen from ``lead`` updates before.
+
+    Args:
+        panel: the runs.
+        lead: updates between the landmark and the evaluation.
+        guard: a run lost at most this many updates after the evaluation is left out there.
+    """
     last = int(min(panel.end.max(initial=0), panel.length + lead))
     grid = np.arange(panel.stride, last + 1, panel.stride)
     grid = grid[(grid - lead >= 1) & (grid - lead <= panel.length)]
     positive = panel.found[:, None] == grid
-    negative = (panel.found[:, None] > grid + GUARD) & (panel.end[:, None] >= grid)
+    negative = (panel.found[:, None] > grid + guard) & (panel.end[:, None] >= grid)
     run, column = np.nonzero(positive | negative)
     group = panel.strata(MATCH)[run] * max(grid.size, 1) + column
     return Landmarks(run, grid[column] - lead - 1, grid[column], positive[run, column], group)
