@@ -75,6 +75,8 @@ def load_calibrations(path: Path = DEFAULTS) -> tuple[Calibration, ...]:
     """
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(entries, list) or not entries:
+            raise ValueError("not a list with entries")
         return tuple(_calibration(entry) for entry in entries)
     except OSError as error:
         raise UsageError(f"detectors {path}: cannot be read ({error.strerror}); name an exported file") from error
@@ -135,6 +137,10 @@ def _spoken(detector: Detector, score: float, step: int) -> str:
     return f"{detector.signal}{mean} {score:.4g} > {detector.threshold:.4g}{streak} at step {step}"
 
 
+RECENT = 1024
+"""Updates on which a signal with a short memory is computed: with fewer in a run it is the bits of the recorded run."""
+
+
 class Rows:
     """The updates of a run so far, column by column, with room to grow.
 
@@ -157,14 +163,27 @@ class Rows:
             self._values[position, self._length] = number if np.isfinite(number) else np.nan
         self._length += 1
 
+    def latest(self, signal: Signal) -> float:
+        """The signal after the latest update."""
+        begin = 0 if signal.memory is None else max(self._length - max(RECENT, signal.memory), 0)
+        return float(signal.of(_Part(self._names, self._values[:, begin : self._length]))[-1])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some updates in order, as :class:`vcpo_bench.analysis.signals.Updates`: values [columns, S] and their names."""
+
+    names: Mapping[str, int]
+    values: NDArray[np.float64]
+
     def __len__(self) -> int:
-        return self._length
+        return int(self.values.shape[1])
 
     def __contains__(self, name: object, /) -> bool:
-        return name in self._names
+        return name in self.names
 
     def __getitem__(self, name: str, /) -> NDArray[np.float64]:
-        return self._values[self._names[name], : self._length]
+        return np.asarray(self.values[self.names[name]])
 
 
 class AlarmPanel:
@@ -172,24 +191,32 @@ class AlarmPanel:
 
     Args:
         calibrations: The detectors with what is known of them.
+        also: Further signals to follow.
 
     Attributes:
-        silent: Signals that could not be computed from the latest update: their detectors cannot speak.
+        columns: Columns of :data:`vcpo_bench.records.STEPS` that the signals are computed from.
+        values: The signals after the latest update; NaN: cannot be said.
+        silent: Those among the detectors' signals that cannot be said: these detectors cannot speak.
     """
 
-    def __init__(self, calibrations: Iterable[Calibration]) -> None:
+    def __init__(self, calibrations: Iterable[Calibration], also: Iterable[str] = ()) -> None:
         self._streams = [(one, DetectorStream(one.detector)) for one in calibrations]
-        self._signals = {one.detector.signal: signal_of(one.detector) for one, _ in self._streams}
-        self._rows = Rows(name for signal in self._signals.values() for name in signal.columns)
+        self._heard = {one.detector.signal: signal_of(one.detector) for one, _ in self._streams}
+        self._signals = self._heard | {name: SIGNALS[name] for name in also}
+        self.columns = {name for signal in self._signals.values() for name in signal.columns}
+        self._rows = Rows(sorted(self.columns))
+        self._step = -1
+        self.values: dict[str, float] = {}
         self.silent: tuple[str, ...] = ()
 
     def feed(self, row: Mapping[str, Any]) -> tuple[Alarm, ...]:
         """Take the next update, columns of :data:`vcpo_bench.records.STEPS`; the detectors that speak after it."""
         self._rows.append(row)
-        values = {name: float(signal.of(self._rows)[-1]) for name, signal in self._signals.items()}
-        self.silent = tuple(name for name, value in values.items() if np.isnan(value))
-        spoken = [(one, stream) for one, stream in self._streams if stream.feed(values[one.detector.signal])]
-        return tuple(Alarm(one, len(self._rows) - 1, stream.score) for one, stream in spoken)
+        self.values = {name: self._rows.latest(signal) for name, signal in self._signals.items()}
+        self.silent = tuple(name for name in self._heard if np.isnan(self.values[name]))
+        spoken = [(one, stream) for one, stream in self._streams if stream.feed(self.values[one.detector.signal])]
+        self._step += 1
+        return tuple(Alarm(one, self._step, stream.score) for one, stream in spoken)
 
 
 class StopOnAlarm:
@@ -210,7 +237,7 @@ class StopOnAlarm:
     def observe(self, row: Mapping[str, Any]) -> str:
         """Take the row of ``records.STEPS`` just recorded; the alarm in words, or nothing."""
         self._rows.append(row)
-        if not self._stream.feed(float(self._signal.of(self._rows)[-1])):
+        if not self._stream.feed(self._rows.latest(self._signal)):
             return ""
         return f"alarm: {_spoken(self._stream.detector, self._stream.score, int(row['step']))}"
 

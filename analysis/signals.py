@@ -53,6 +53,7 @@ class Signal:
         role: what kind of thing it looks at; ``circumstance`` is known without looking at the run at all.
         columns: columns of the table of updates it needs (:data:`vcpo_bench.records.STEPS`).
         formula: its values from one run's updates.
+        memory: updates that a value reaches back, itself included; None: to the beginning of the run.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Signal:
     role: Role
     columns: tuple[str, ...]
     formula: Callable[[Updates], Array]
+    memory: int | None = 1
 
     def of(self, steps: Updates) -> Array:
         """Values [S] at each update of one run; NaN where it cannot be said, everywhere if a column is missing.
@@ -159,6 +161,7 @@ _ALL = (
         "gradient",
         ("grad_norm",),
         lambda steps: _z_score(np.log(_column(steps, "grad_norm"))),
+        HISTORY + 1,
     ),
     _log("head_norm", "log of the output head's gradient norm", "gradient", "head_grad_norm"),
     Signal(
@@ -167,6 +170,7 @@ _ALL = (
         "gradient",
         ("head_grad_norm",),
         lambda steps: _z_score(np.log(_column(steps, "head_grad_norm"))),
+        HISTORY + 1,
     ),
     _plain("grad_cosine", "cosine of consecutive gradients is high (GAC)", "gradient", "grad_cosine"),
     _plain("entropy_low", "entropy of the policy is low: -entropy", "policy", "entropy", -1),
@@ -178,6 +182,7 @@ _ALL = (
         "reward",
         ("sampled_reward",),
         _drawdown,
+        None,
     ),
     Signal(
         "reward_variance",
@@ -185,6 +190,7 @@ _ALL = (
         "reward",
         ("sampled_reward",),
         _variance,
+        REWARD_WINDOW,
     ),
     Signal(
         "reward_autocorrelation",
@@ -192,6 +198,7 @@ _ALL = (
         "reward",
         ("sampled_reward",),
         _autocorrelation,
+        REWARD_WINDOW + 1,
     ),
     _plain("step", "the update's number: a clock", "circumstance", "step"),
     _plain("lag", "largest lag of the consumed trajectories", "circumstance", "lag_max"),
