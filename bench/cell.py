@@ -33,6 +33,8 @@ class CellConfig(BaseModel):
         record: How much is recorded.
         series: Key of the cell whose step scales an ``lr-matched`` or ``lr-shuffled`` control borrows, else empty.
         start: Hash of the file with the start policy; empty: the one that ships with the task.
+        stop: What ends the cell early, as its ``bench.observe.Watch`` reads it; empty: nothing does. It decides how
+            many updates are made, so a cell that may be stopped is another cell than one that may not.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -50,6 +52,7 @@ class CellConfig(BaseModel):
     record: Level = "basic"
     series: str = ""
     start: str = ""
+    stop: str = ""
 
     @property
     def label(self) -> str:

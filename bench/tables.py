@@ -57,6 +57,10 @@ class RecordTable:
         for name, values in self.columns.items():
             values.append(row.get(name))
 
+    def row(self, index: int) -> Row:
+        """One row; a missing value is None."""
+        return {name: values[index] for name, values in self.columns.items()}
+
     def write(self, path: Path) -> None:
         """Write the whole table to ``path``."""
         pq.write_table(pa.table(self.columns, schema=self._schema), path, compression="zstd")
