@@ -47,7 +47,7 @@ def _one(panel: Panel, rows: Landmarks, name: str) -> Row:
     known = np.isfinite(values)
     part = Landmarks(rows.run[known], rows.row[known], rows.found[known], rows.positive[known], rows.group[known])
     lost = int(part.positive.sum())
-    healthy = int(np.unique(part.run[~panel.failed[part.run]]).size)
+    healthy = int(np.unique(part.run[panel.healthy[part.run]]).size)
     row: Row = {"signal": name, "rows": int(known.sum()), "n_collapsed": lost, "n_healthy": healthy}
     if min(lost, healthy) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}

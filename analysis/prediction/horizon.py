@@ -143,7 +143,7 @@ def _judge(
     pairs = compare(odds, risk_sets(panel, PRIMARY_LEAD, (), groups, guard=0))
     known = np.isfinite(chance)
     lost = np.unique(rows.run[rows.positive & known]).size
-    healthy = int((~panel.failed[np.unique(rows.run[known])]).sum())
+    healthy = int(panel.healthy[np.unique(rows.run[known])].sum())
     row: Row = {"n_collapsed": int(lost), "n_healthy": healthy}
     if min(row.values()) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}
@@ -197,7 +197,7 @@ def _bins(panel: Panel, rows: Landmarks, weight: Array, chance: Array, draws: Ar
     """Predicted against observed in tenths of the rows, where the study is large enough."""
     known = np.isfinite(chance)
     lost = np.unique(rows.run[rows.positive & known]).size
-    if lost < LEAST_RUNS or int((~panel.failed[np.unique(rows.run[known])]).sum()) < LEAST_RUNS:
+    if lost < LEAST_RUNS or int(panel.healthy[np.unique(rows.run[known])].sum()) < LEAST_RUNS:
         return []
     edges = np.quantile(chance[known], np.linspace(0, 1, _BINS + 1)[1:-1])
     member = np.searchsorted(edges, chance, side="right")

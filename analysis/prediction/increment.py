@@ -60,7 +60,7 @@ def increment_table(panel: Panel) -> pd.DataFrame:
 def difference(better: Comparison, worse: Comparison, panel: Panel, draws: Array) -> Row:
     """AUROC of one score minus that of another with its paired interval, on runs that both can rank."""
     one, other = _in_common(better, worse)
-    row: Row = dict(zip(_COUNTS, one.counts(~panel.failed), strict=True))
+    row: Row = dict(zip(_COUNTS, one.counts(panel.healthy), strict=True))
     if min(row.values()) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}
     gap = one.replicates(draws) - other.replicates(draws)

@@ -33,12 +33,13 @@ def all_sentences(tables: Tables, panel: Panel) -> list[str]:
 
 def count_sentence(runs: pd.DataFrame, panel: Panel) -> str:
     """How many runs were started and what became of them."""
-    total = runs[["started", "healthy", "collapsed", "nan", "not_judged"]].sum()
+    total = runs[["started", "healthy", "collapsed", "nan", "stopped", "not_judged"]].sum()
     onset = np.median(panel.onset[panel.failed]) if panel.failed.any() else np.nan
     when = f" (half of the losses found by update {onset:.0f})" if np.isfinite(onset) else ""
     return (
         f"{total['started']} runs were started, all are in: {total['collapsed']} collapsed, {total['nan']} ended as "
-        f"nan{when}, {total['healthy']} were never lost, to {total['not_judged']} the rule does not apply."
+        f"nan{when}, {total['healthy']} were never lost, {total['stopped']} were stopped by an alarm (censored), to "
+        f"{total['not_judged']} the rule does not apply."
     )
 
 
