@@ -7,12 +7,15 @@ is the one that would have spoken while they ran.
 from __future__ import annotations
 
 import math
+import re
 from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from vcpo_bench.errors import UsageError
 
 Array = NDArray[np.float64]
 
@@ -40,6 +43,11 @@ class Detector:
         if self.window < 1 or self.persistence < 1 or math.isnan(self.threshold):
             raise ValueError(f"{self}: window and persistence must be at least 1, threshold a number")
 
+    @property
+    def text(self) -> str:
+        """``ess(window=10,threshold=2.3,persistence=2)``: what :func:`read_detector` reads."""
+        return f"{self.signal}(window={self.window},threshold={self.threshold!r},persistence={self.persistence})"
+
     def scores(self, values: ArrayLike) -> Array:
         """Trailing mean of a series [S] at each update.
 
@@ -64,6 +72,24 @@ class Detector:
         position = np.arange(beyond.size)
         last_below = np.maximum.accumulate(np.where(beyond, -1, position))
         return np.asarray(position - last_below >= self.persistence)
+
+
+_TEXT = re.compile(r"([\w-]+)\(window=(\d+),threshold=([^,()]+),persistence=(\d+)\)")
+
+
+def read_detector(text: str) -> Detector:
+    """The detector that ``Detector.text`` wrote, to the last bit.
+
+    Raises:
+        UsageError: The text is not of that form.
+    """
+    match = _TEXT.fullmatch(text)
+    try:
+        if match:
+            return Detector(match[1], int(match[2]), float(match[3]), int(match[4]))
+    except ValueError:
+        pass
+    raise UsageError(f"detector {text!r}: write SIGNAL(window=10,threshold=2.3,persistence=2)")
 
 
 class DetectorStream:

@@ -292,8 +292,8 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
-    for name in ("steps", "prompts", "responses", "eval_every", "start"):
-        values = sorted({str(value) for value in cells[name].dropna()}) if name in cells else []
+    for name in ("steps", "prompts", "responses", "eval_every", "start", "stop"):
+        values = sorted({"none" if pd.isna(one) or one == "" else str(one) for one in cells.get(name, [])})
         if len(values) > 1:
             notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")
     partial = int(cells["partial"].sum())

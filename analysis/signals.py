@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.series import trailing_mean
@@ -31,6 +30,19 @@ _LEAST_SPREAD = 0.05  # nats of log-norm: a run whose norm hardly moves must not
 _LEVELS = {"05": 0.05, "25": 0.25, "50": 0.5, "75": 0.75, "95": 0.95}
 
 
+class Updates(Protocol):
+    """The updates of one run in order, columns of :data:`vcpo_bench.records.STEPS`: a data frame, or what streams."""
+
+    def __len__(self) -> int:
+        """Number of updates."""
+
+    def __contains__(self, name: object, /) -> bool:
+        """Whether there is such a column."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """One column, as an array or a series."""
+
+
 @dataclass(frozen=True)
 class Signal:
     """One signal.
@@ -41,15 +53,17 @@ class Signal:
         role: what kind of thing it looks at; ``circumstance`` is known without looking at the run at all.
         columns: columns of the table of updates it needs (:data:`vcpo_bench.records.STEPS`).
         formula: its values from one run's updates.
+        memory: updates that a value reaches back, itself included; None: to the beginning of the run.
     """
 
     name: str
     meaning: str
     role: Role
     columns: tuple[str, ...]
-    formula: Callable[[pd.DataFrame], Array]
+    formula: Callable[[Updates], Array]
+    memory: int | None = 1
 
-    def of(self, steps: pd.DataFrame) -> Array:
+    def of(self, steps: Updates) -> Array:
         """Values [S] at each update of one run; NaN where it cannot be said, everywhere if a column is missing.
 
         Args:
@@ -62,7 +76,7 @@ class Signal:
         return np.where(np.isfinite(values), values, np.nan)
 
 
-def _column(steps: pd.DataFrame, name: str) -> Array:
+def _column(steps: Updates, name: str) -> Array:
     return np.asarray(steps[name], dtype=np.float64)
 
 
@@ -83,17 +97,17 @@ def _z_score(values: Array) -> Array:
     return np.where(number >= _LEAST_HISTORY - 0.5, score, np.nan)
 
 
-def _drawdown(steps: pd.DataFrame) -> Array:
+def _drawdown(steps: Updates) -> Array:
     mean = trailing_mean(_column(steps, "sampled_reward"), REWARD_WINDOW)
     return np.asarray(np.fmax.accumulate(mean) - mean)
 
 
-def _variance(steps: pd.DataFrame) -> Array:
+def _variance(steps: Updates) -> Array:
     number, _, spread = _trailing_moments(_column(steps, "sampled_reward"), REWARD_WINDOW)
     return np.where(number >= _LEAST_HISTORY - 0.5, spread**2, np.nan)
 
 
-def _autocorrelation(steps: pd.DataFrame) -> Array:
+def _autocorrelation(steps: Updates) -> Array:
     """Lag-1 autocorrelation of the training reward over the trailing window."""
     reward = _column(steps, "sampled_reward")
     before = np.concatenate([[np.nan], reward[:-1]])
@@ -104,7 +118,7 @@ def _autocorrelation(steps: pd.DataFrame) -> Array:
     return np.where((number >= _LEAST_HISTORY - 0.5) & (scale > 0), (product - first * second) / scale, np.nan)
 
 
-def _tis_deviation(steps: pd.DataFrame) -> Array:
+def _tis_deviation(steps: Updates) -> Array:
     """Mean ``|min(w, 8) - 1|`` by the trapezoidal rule over the recorded quantiles of the log-weights."""
     heights = [np.abs(np.minimum(np.exp(_column(steps, f"log_weight_q{q}")), CAP) - 1) for q in _LEVELS]
     top = np.abs(np.minimum(np.exp(_column(steps, "log_weight_max")), CAP) - 1)
@@ -147,6 +161,7 @@ _ALL = (
         "gradient",
         ("grad_norm",),
         lambda steps: _z_score(np.log(_column(steps, "grad_norm"))),
+        HISTORY + 1,
     ),
     _log("head_norm", "log of the output head's gradient norm", "gradient", "head_grad_norm"),
     Signal(
@@ -155,6 +170,7 @@ _ALL = (
         "gradient",
         ("head_grad_norm",),
         lambda steps: _z_score(np.log(_column(steps, "head_grad_norm"))),
+        HISTORY + 1,
     ),
     _plain("grad_cosine", "cosine of consecutive gradients is high (GAC)", "gradient", "grad_cosine"),
     _plain("entropy_low", "entropy of the policy is low: -entropy", "policy", "entropy", -1),
@@ -166,6 +182,7 @@ _ALL = (
         "reward",
         ("sampled_reward",),
         _drawdown,
+        None,
     ),
     Signal(
         "reward_variance",
@@ -173,6 +190,7 @@ _ALL = (
         "reward",
         ("sampled_reward",),
         _variance,
+        REWARD_WINDOW,
     ),
     Signal(
         "reward_autocorrelation",
@@ -180,6 +198,7 @@ _ALL = (
         "reward",
         ("sampled_reward",),
         _autocorrelation,
+        REWARD_WINDOW + 1,
     ),
     _plain("step", "the update's number: a clock", "circumstance", "step"),
     _plain("lag", "largest lag of the consumed trajectories", "circumstance", "lag_max"),
