@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD
-from vcpo_bench.analysis.prediction.words import auroc_sentences
+from vcpo_bench.analysis.prediction.sentences import auroc_sentences
 from vcpo_bench.reports.document import Block, Picture
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.plots.foretold import lead_time
