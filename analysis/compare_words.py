@@ -46,10 +46,10 @@ def _winner(lag: object, rows: pd.DataFrame, pairs: pd.DataFrame, unit: str) -> 
 
 
 def _tuning(choices: pd.DataFrame, budget: pd.DataFrame) -> list[str]:
-    if choices.empty or choices["chosen_lr"].nunique() < 2:
+    if choices.empty or not any(len(rates) > 1 for rates in budget["rates"]):
         return []
     sentences = []
-    for lag, here in choices.groupby("staleness"):
+    for lag, here in choices.groupby("staleness") if choices["chosen_lr"].nunique() > 1 else ():
         parts = []
         for method, own in here.groupby("method"):
             chosen = sorted({rate(lr) for lr in own["chosen_lr"].dropna()})

@@ -98,12 +98,12 @@ def widening(runs: pd.DataFrame) -> float:
 def _budget(cells: pd.DataFrame) -> tuple[list[float], list[str]]:
     """The rates to choose among, and the methods that lack one of them.
 
-    Of the sets of rates that a method was run at, the one with the most trials: rates times methods that ran at all of
-    them (the larger set of equals). Variants run at one rate only thus do not narrow the choice of the others.
+    Of the sets of rates that a method was run at, the one with the most choice: rates beyond the first, times methods
+    that ran at all of them. Variants run at one rate only thus do not narrow the choice of the others.
     """
     per_method = cells.groupby("method")["lr"].agg(frozenset)
     complete = {rates: sum(rates <= own for own in per_method) for rates in set(per_method)}
-    chosen = max(complete, key=lambda rates: (complete[rates] * len(rates), len(rates), sorted(rates)))
+    chosen = max(complete, key=lambda rates: (complete[rates] * (len(rates) - 1), complete[rates], sorted(rates)))
     return sorted(chosen), [str(name) for name, own in per_method.items() if not chosen <= own]
 
 
