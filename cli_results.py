@@ -59,6 +59,9 @@ def analyze(
         for name, table in findings.tables.items():
             table.to_csv(out / f"{name}.csv", index=False)
             typer.echo(f"table: {out / name}.csv")
+        for name, content in findings.documents.items():
+            (out / name).write_text(content, encoding="utf-8")
+            typer.echo(f"document: {out / name}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -33,7 +33,7 @@ def run(kind: str, folder: str | Path | Iterable[str | Path], include_partial: b
         include_partial: also use running or interrupted cells.
 
     Returns:
-        Sentences, those about damaged files and mixed versions first, and tables.
+        Sentences, those about damaged files and mixed versions first, tables, and documents.
 
     Raises:
         UsageError: unknown kind, or no results there.
@@ -45,4 +45,4 @@ def run(kind: str, folder: str | Path | Iterable[str | Path], include_partial: b
     results = load(folder, include_partial)
     findings = ANALYSES[kind](results)
     warnings = [f"Damaged: {problem}." for problem in results.problems] + [f"Note: {note}." for note in results.notes]
-    return Findings(warnings + findings.text, findings.tables)
+    return Findings(warnings + findings.text, findings.tables, findings.documents)

@@ -53,7 +53,7 @@ def auroc_table(
 
 def auroc_row(comparison: Comparison, panel: Panel, draws: Array) -> Row:
     """Counts, AUROC, interval, p and verdict of one comparison; no numbers where there are too few runs."""
-    collapsed, healthy = comparison.counts(~panel.failed)
+    collapsed, healthy = comparison.counts(panel.healthy)
     counts: Row = {"n_collapsed": collapsed, "n_healthy": healthy}
     if min(collapsed, healthy) < LEAST_RUNS:
         return counts | {"value": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "verdict": TOO_FEW}

@@ -85,7 +85,7 @@ def summary(result: Outcomes, time: Clock, panel: Panel, draws: Array) -> Row:
     ``updates_saved`` (if every alarm stopped its run, updates not spent on runs that were lost), ``stopped_wrongly``
     (healthy runs stopped), ``verdict``. With too few runs all but the counts is NaN.
     """
-    lost, healthy = result.known & panel.failed, result.known & ~panel.failed
+    lost, healthy = result.known & panel.failed, result.known & panel.healthy
     counts: Row = {"n_collapsed": int(lost.sum()), "n_healthy": int(healthy.sum())}
     if min(counts.values()) < LEAST_RUNS:
         return counts | {"verdict": TOO_FEW}

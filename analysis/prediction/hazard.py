@@ -21,6 +21,8 @@ from vcpo_bench.analysis.prediction.precision import Landmarks, landmarks
 from vcpo_bench.analysis.signals import PRIMARY
 
 _Z = 1.96
+_COLUMNS = ["signal", "rows", "n_collapsed", "n_healthy", "ratio", "low", "high", "p"]
+_COLUMNS += ["early", "late", "p_proportional", "verdict"]
 Row = dict[str, Any]
 
 
@@ -34,8 +36,7 @@ def hazard_table(panel: Panel) -> pd.DataFrame:
     rows = landmarks(panel, PRIMARY_LEAD, guard=0)
     table = pd.DataFrame(
         [_one(panel, rows, name) for name in panel.recorded() if name not in KNOWN_BEFORE],
-        columns=["signal", "rows", "n_collapsed", "n_healthy", "ratio", "low", "high", "p"]
-        + ["early", "late", "p_proportional", "verdict"],
+        columns=_COLUMNS,
     )
     table["p_holm"] = holm(table["p"].where(table["signal"] != PRIMARY).to_numpy(dtype=np.float64))
     return table
@@ -44,9 +45,9 @@ def hazard_table(panel: Panel) -> pd.DataFrame:
 def _one(panel: Panel, rows: Landmarks, name: str) -> Row:
     values = panel.scores(name)[rows.run, rows.row]
     known = np.isfinite(values)
-    part = Landmarks(*(one[known] for one in rows))
+    part = Landmarks(rows.run[known], rows.row[known], rows.found[known], rows.positive[known], rows.group[known])
     lost = int(part.positive.sum())
-    healthy = int(np.unique(part.run[~panel.failed[part.run]]).size)
+    healthy = int(np.unique(part.run[panel.healthy[part.run]]).size)
     row: Row = {"signal": name, "rows": int(known.sum()), "n_collapsed": lost, "n_healthy": healthy}
     if min(lost, healthy) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}

@@ -55,7 +55,7 @@ def horizon_tables(panel: Panel) -> HorizonTables:
     parts = folds(panel, "seed")
     tables: dict[str, list[Row]] = {"models": [], "td_auc": [], "calibration": []}
     if parts:
-        rows, weight = _landmarks(panel), np.empty(0)
+        rows = _landmarks(panel)
         weight = _censoring_weights(panel, rows)
         null = _null(panel, rows, parts)
         draws = bootstrap_draws(len(panel.runs), _REPLICATIONS)
@@ -143,7 +143,7 @@ def _judge(
     pairs = compare(odds, risk_sets(panel, PRIMARY_LEAD, (), groups, guard=0))
     known = np.isfinite(chance)
     lost = np.unique(rows.run[rows.positive & known]).size
-    healthy = int((~panel.failed[np.unique(rows.run[known])]).sum())
+    healthy = int(panel.healthy[np.unique(rows.run[known])].sum())
     row: Row = {"n_collapsed": int(lost), "n_healthy": healthy}
     if min(row.values()) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}
@@ -197,7 +197,7 @@ def _bins(panel: Panel, rows: Landmarks, weight: Array, chance: Array, draws: Ar
     """Predicted against observed in tenths of the rows, where the study is large enough."""
     known = np.isfinite(chance)
     lost = np.unique(rows.run[rows.positive & known]).size
-    if lost < LEAST_RUNS or int((~panel.failed[np.unique(rows.run[known])]).sum()) < LEAST_RUNS:
+    if lost < LEAST_RUNS or int(panel.healthy[np.unique(rows.run[known])].sum()) < LEAST_RUNS:
         return []
     edges = np.quantile(chance[known], np.linspace(0, 1, _BINS + 1)[1:-1])
     member = np.searchsorted(edges, chance, side="right")
@@ -217,7 +217,7 @@ def _bins(panel: Panel, rows: Landmarks, weight: Array, chance: Array, draws: Ar
 
 
 def _per_run(values: Array, run: NDArray[np.int64], kept: Flags, runs: int) -> Array:
-    return np.bincount(run[kept], weights=values[kept], minlength=runs)
+    return np.bincount(run[kept], weights=values[kept], minlength=runs).astype(np.float64)
 
 
 def _bounds(name: str, drawn: Array) -> Row:

@@ -60,7 +60,7 @@ def increment_table(panel: Panel) -> pd.DataFrame:
 def difference(better: Comparison, worse: Comparison, panel: Panel, draws: Array) -> Row:
     """AUROC of one score minus that of another with its paired interval, on runs that both can rank."""
     one, other = _in_common(better, worse)
-    row: Row = dict(zip(_COUNTS, one.counts(~panel.failed), strict=True))
+    row: Row = dict(zip(_COUNTS, one.counts(panel.healthy), strict=True))
     if min(row.values()) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}
     gap = one.replicates(draws) - other.replicates(draws)
@@ -105,7 +105,7 @@ def _one_by_one(panel: Panel, lead: int, draws: Array) -> list[Row]:
     sets = risk_sets(panel, lead)
     ess = compare(panel.scores(PRIMARY), sets)
     rows = []
-    for name in RIVALS:
+    for name in (one for one in RIVALS if one in panel.values):
         row: Row = {"lead": lead, "comparison": f"ESS alone against {name}", "baseline": name}
         rows.append(row | difference(ess, compare(panel.scores(name), sets), panel, draws))
     return rows

@@ -36,7 +36,7 @@ def nulls_table(panel: Panel) -> pd.DataFrame:
     for name in panel.recorded():
         scores = panel.scores(name)
         mine = compare(scores, sets)
-        if not mine.enough(~panel.failed):
+        if not mine.enough(panel.healthy):
             continue
         value = mine.auroc()
         for kind in KINDS:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.events import Rule, events
+from vcpo_bench.analysis.events import UNDECIDED, Rule, events
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.signals import SIGNALS, Signal
 
@@ -57,6 +57,11 @@ class Panel:
     def failed(self) -> Flags:
         """Which runs were lost [N]."""
         return np.isfinite(self.onset)
+
+    @property
+    def healthy(self) -> Flags:
+        """Which runs are known never to have been lost [N]; one that an alarm stopped is neither."""
+        return ~self.failed & ~self.runs["event"].isin(UNDECIDED).to_numpy(dtype=bool)
 
     @property
     def length(self) -> int:

@@ -88,7 +88,7 @@ def tune(
 ) -> Tuned | None:
     """The best setting at a share of healthy training runs alarmed; None without a healthy and a lost training run."""
     known = np.isfinite(next(iter(choices.values()))).any(axis=1)
-    healthy, lost = train & known & ~panel.failed, train & known & panel.failed
+    healthy, lost = train & known & panel.healthy, train & known & panel.failed
     if not healthy.any() or not lost.any():
         return None
     best: Tuned | None = None
