@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.collapse import trailing_mean
+from vcpo_bench.analysis.series import trailing_mean
 
 Array = NDArray[np.float64]
 Role = Literal["weights", "gradient", "policy", "reward", "circumstance"]

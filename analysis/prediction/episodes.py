@@ -49,7 +49,7 @@ def alarm_tables(panel: Panel) -> AlarmTables:
     """
     time, draws = clock(panel), bootstrap_draws(len(panel.runs), _REPLICATIONS)
     collected: dict[str, list[Any]] = {"operating": [], "misses": [], "false": [], "thresholds": [], "general": []}
-    splits = {split: folds(panel, split) for split in SPLITS}
+    splits = {split: parts for split in SPLITS if (parts := folds(panel, split))}
     for name in panel.recorded():
         for split, parts in splits.items():
             targets = TARGETS if split == "seed" else tuple(one for one in TARGETS if one <= OPERATING)

@@ -1,10 +1,10 @@
 """What is each signal? One mechanical verdict from its AUROC before, at and after the fact, matched on more and less.
 
 In this order: too few runs; *warns ahead* (better than chance at the primary lead, and how far back without a gap);
-*points the other way* there; *warns shortly before* (10 updates, not more); *reacts after the fact* (only within the
-gap of evaluations, or after); *a clock* (something when controls may be taken at any step, nothing when they are
-matched on it); *reflects the lag or task* (something against any lag and task at the same step, nothing when matched);
-*uninformative*.
+*points the other way* there; *warns shortly before* (10 updates, not more). Else the strongest of what stands at the
+0.1% level: *reacts after the fact* (only within the gap of evaluations, or after); *a clock* (something when controls
+may be taken at any step, nothing when they are matched on it); *reflects the lag or task* (something against any lag
+and task at the same step, nothing when matched). Else *uninformative*.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LAG = "reflects the lag or task"
 UNINFORMATIVE = "uninformative"
 
 _LEVEL = 0.05
-_STRICT = 0.01  # for the consolation verdicts, which are several per signal and uncorrected
+_STRICT = 0.001  # three explanations per signal, uncorrected
 
 
 def verdict_table(auroc: pd.DataFrame, matching: pd.DataFrame, nulls: pd.DataFrame) -> pd.DataFrame:
@@ -69,14 +69,15 @@ def _verdict(name: str, leads: dict[int, dict[Any, Any]], schemes: dict[str, dic
         return AHEAD if main["value"] > 0.5 else OTHER_WAY
     if _told(name, leads[10]) and leads[10]["value"] > 0.5:
         return SHORTLY
-    if any(row["p"] < _STRICT and row["value"] > 0.5 for row in (leads[LEADS[0]], leads[AFTER])):
-        return AFTER_THE_FACT
-    found = {
-        label: abs(schemes[scheme]["value"] - 0.5)
-        for label, scheme in ((CLOCK, "lag"), (LAG, "step"))
-        if schemes[scheme]["p"] < _STRICT
+    explanations = {
+        AFTER_THE_FACT: max((leads[LEADS[0]], leads[AFTER]), key=lambda row: float(row["value"])),
+        CLOCK: schemes["lag"],
+        LAG: schemes["step"],
     }
-    return max(found, key=lambda label: found[label]) if found else UNINFORMATIVE
+    strength = {label: abs(row["value"] - 0.5) for label, row in explanations.items() if row["p"] < _STRICT}
+    if strength.get(AFTER_THE_FACT) and explanations[AFTER_THE_FACT]["value"] < 0.5:
+        del strength[AFTER_THE_FACT]
+    return max(strength, key=lambda label: float(strength[label])) if strength else UNINFORMATIVE
 
 
 def _told(name: str, row: dict[Any, Any]) -> bool:
