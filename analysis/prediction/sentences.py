@@ -59,8 +59,8 @@ def method_sentences(runs: pd.DataFrame) -> list[str]:
     text = [f"Losses by method: {named}" + (f"; none of the other {safe} methods." if safe else ".")]
     if rows[0]["lost"] > total / 2 and len(rows) > 1:
         text.append(
-            f"{rows[0]['lost'] / total:.0%} of the losses are of {rows[0]['method']}: to tell it from the others is most "
-            "of what a signal has to do here, and that is known without looking at the run. See `+rate+method` in "
+            f"{rows[0]['lost'] / total:.0%} of the losses are of {rows[0]['method']}: to tell it from the others is "
+            "most of what a signal has to do here, and that is known without looking at the run. See `+rate+method` in "
             "`matching`, `configuration` in `increment`, and held-out methods below."
         )
     return text
