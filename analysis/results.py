@@ -36,6 +36,7 @@ _REQUIRED = {
     records.SAMPLES_FILE: ("step", "reward"),
     records.EPISODES_FILE: ("step", "text"),
 }
+_PROBE = tuple(column.name for column in records.PROBES)
 """Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
 
@@ -86,6 +87,24 @@ class Results:
     def episodes(self) -> pd.DataFrame:
         """Example episodes as text (:data:`records.EPISODES`); empty where nothing above ``basic`` was recorded."""
         return self._table(records.EPISODES_FILE, optional=True)
+
+    @cached_property
+    def probes(self) -> pd.DataFrame:
+        """What ``vcpo-bench probe`` measured on these cells (:data:`records.PROBES`); empty if nothing."""
+        known, tables = set(self.cells["key"]), []
+        for file in sorted(
+            path for folder in self.folders for path in (folder / records.PROBES_FOLDER).glob("*.parquet")
+        ):
+            try:
+                table = _read_table(file, optional=False)
+            except DamagedResultError as error:
+                self.problems.append(str(error))
+                continue
+            if table is not None:
+                tables.append(table.to_pandas())
+        columns = [column.name for column in records.PROBES]
+        found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+        return found[found["key"].isin(known)].reset_index(drop=True)
 
     def samples_by_cell(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """The recorded trajectories of one cell after another: all of a large study at once may not fit in memory."""
@@ -231,7 +250,7 @@ def _read_table(path: Path, optional: bool) -> pa.Table | None:
     except (OSError, pa.ArrowException) as error:
         what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
         raise DamagedResultError(f"{path} {what}; its cell is left out of every figure that needs it") from error
-    missing = [name for name in _REQUIRED[path.name] if name not in table.column_names]
+    missing = [name for name in _REQUIRED.get(path.name, _PROBE) if name not in table.column_names]
     if missing:
         raise DamagedResultError(
             f"{path} lacks the column {missing[0]!r}; its cell is left out of every figure that needs it"

@@ -33,6 +33,8 @@ class CellConfig(BaseModel):
         record: How much is recorded.
         series: Key of the cell whose step scales an ``lr-matched`` or ``lr-shuffled`` control borrows, else empty.
         start: Hash of the file with the start policy; empty: the one that ships with the task.
+        parent: Key of the cell this one was forked from, whose updates before ``fork_step`` are its own; else empty.
+        fork_step: Updates done when it was forked.
         stop: What ends the cell early, as its ``bench.observe.Watch`` reads it; empty: nothing does. It decides how
             many updates are made, so a cell that may be stopped is another cell than one that may not.
     """
@@ -52,13 +54,17 @@ class CellConfig(BaseModel):
     record: Level = "basic"
     series: str = ""
     start: str = ""
+    parent: str = ""
+    fork_step: int = Field(default=0, ge=0)
     stop: str = ""
 
     @property
     def label(self) -> str:
         """One line for people: ``vcpo lag 16 seed 0 chain lr 3e-4``, after the regime where it is not ``fifo``."""
         regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
-        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task} lr {short_number(self.lr)}"
+        forked = f" forked at {self.fork_step}" if self.parent else ""
+        lr = short_number(self.lr)
+        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task} lr {lr}{forked}"
 
     def key(self, method_version: int) -> str:
         """Name of the cell's folder: a readable slug and ten hex digits of the hash of all that defines it.
@@ -75,7 +81,8 @@ class CellConfig(BaseModel):
         method = re.sub(r"[^a-z0-9.+-]+", "_", self.method.lower()).strip("_")[:40]
         task = re.sub(r"[^a-z0-9.-]+", "_", self.task.lower()).strip("_")[:20]
         lag = re.sub(r"[^a-z0-9.-]+", "_", self.regime).strip("_")[:24] + str(self.staleness)
-        return f"{task}-{method}-{lag}-lr{short_number(self.lr)}-seed{self.seed}-{digest[:10]}"
+        forked = f"-fork{self.fork_step}" if self.parent else ""
+        return f"{task}-{method}-{lag}-lr{short_number(self.lr)}-seed{self.seed}{forked}-{digest[:10]}"
 
 
 def short_number(value: float) -> str:

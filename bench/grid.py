@@ -56,13 +56,23 @@ class GridSpec:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCell:
-    """A cell of a grid: configuration, key, whether it is only a control, relative cost, file of the start policy."""
+    """A cell of a grid.
+
+    Attributes:
+        config: What is run.
+        key: Its key.
+        control: Whether it is only a control.
+        cost: Relative cost.
+        start: File of the start policy.
+        origin: Folder with the state it begins from, for a fork; None: the start policy.
+    """
 
     config: CellConfig
     key: str
     control: bool
     cost: float
     start: Path | None = None
+    origin: Path | None = None
 
 
 def plan_grid(spec: GridSpec) -> list[PlannedCell]:
@@ -141,7 +151,7 @@ def _plan_cell(
         responses=spec.responses,
         record=spec.record,
         series=series,
-        start=_digest(spec.start) if spec.start else "",
+        start=start_digest(spec.start) if spec.start else "",
         stop=spec.stop,
     )
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
@@ -149,7 +159,12 @@ def _plan_cell(
     yield PlannedCell(config, config.key(parsed.version), control, cost, spec.start)
 
 
-def _digest(path: Path) -> str:
+def start_digest(path: Path) -> str:
+    """What a cell's configuration says of a file with a start policy.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:10]
     except OSError as error:

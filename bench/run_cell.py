@@ -93,7 +93,10 @@ def _trainer(cell: PlannedCell, store: CellStore, watch: Watch | None) -> Traine
     if cell.config.stop and watch is None:
         raise ValueError(f"the cell {cell.key} may be stopped, but nothing was given that would stop it")
     observer = watch(cell.config.stop) if watch and cell.config.stop else None
-    return Trainer(cell.config, method, cell.start, observer)
+    trainer = Trainer(cell.config, method, cell.start, observer)
+    if cell.origin is not None:
+        trainer.load(cell.origin)
+    return trainer
 
 
 def _step_scales(donor: Path) -> list[float]:

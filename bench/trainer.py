@@ -104,18 +104,26 @@ class Trainer:
         tensors |= {f"source/{name}": tensor for name, tensor in self.source.tensors().items()}
         save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "state.safetensors")
         scalars = {"step": self.step, "skipped": self.skipped, "source": self.source.state()}
+        scalars["method"] = self.config.method
         (folder / "state.json").write_text(json.dumps(scalars))
         self.recorder.write(folder)
 
     def load(self, folder: Path) -> None:
-        """Take up the state that ``save`` wrote."""
+        """Take up the state that ``save`` wrote.
+
+        From a run of another method (a fork) all is taken up but what belongs to that method: its own state, and its
+        count of skipped updates.
+        """
         scalars: dict[str, Any] = json.loads((folder / "state.json").read_text())
         self.step, self.skipped = int(scalars["step"]), int(scalars["skipped"])
         # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
         tensors = {name: tensor.clone() for name, tensor in load_file(folder / "state.safetensors").items()}
         self.policy.load_state_dict(under(tensors, "policy/"))
         self._load_optimizer(under(tensors, "optimizer/"))
-        self.learner.method_state = under(tensors, "method/")
+        if scalars.get("method", self.config.method) == self.config.method:
+            self.learner.method_state = under(tensors, "method/")
+        else:
+            self.skipped = 0
         self.learner.previous_gradient = tensors.get("previous_gradient")
         self.source.load(self.step, under(tensors, "source/"), scalars["source"])
         self.recorder.read(folder)
