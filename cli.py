@@ -115,6 +115,9 @@ def run(
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
+    stop_on_alarm: Annotated[
+        bool, typer.Option("--stop-on-alarm", help="End a cell when its collapse is predicted.", rich_help_panel=Grid)
+    ] = False,
     out: Annotated[Path, typer.Option(help="Results folder; a second run completes it.", rich_help_panel=How)] = (
         DEFAULT_OUT
     ),
@@ -134,6 +137,7 @@ def run(
     """Train every (method, lag, rate, task, seed) cell that is missing, then show the scoreboard."""
     from rich.console import Console
 
+    from vcpo_bench.analysis import alarms
     from vcpo_bench.bench import grid, options, run_grid
     from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.live import make_view
@@ -141,6 +145,7 @@ def run(
     plugins = tuple(path.resolve() for path in plugin or [])
     for path in plugins:
         load_plugin(path)
+    watched = alarms.stop_default(options.level(record)) if stop_on_alarm else None
     spec = grid.GridSpec(
         methods=options.split_top_level(methods),
         staleness=options.lags(staleness),
@@ -154,6 +159,7 @@ def run(
         record=options.level(record),
         controls=controls,
         start=start,
+        stop=watched.detector.text if watched else "",
     )
     if save_config:
         _save_config(ctx, save_config)
@@ -163,13 +169,16 @@ def run(
         typer.echo(f"warning: {warning}", err=True)
     if skipped := grid.skipped_methods(spec):
         typer.echo(f"left out, because the regime cannot serve them: {', '.join(skipped)}", err=True)
+    if watched:
+        typer.echo(f"cells stop on {watched.detector.text}; {watched.words}", err=True)
     workers = run_grid.worker_count(jobs)
     if dry_run:
         _show_plan(cells, workers, out)
         return
     view = make_view(quiet or as_json, Console(stderr=as_json))
     try:
-        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every, plugins), view)
+        options_of_run = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
+        failed = run_grid.run_grid(cells, options_of_run, view)
     finally:
         view.close()
     _show(out, as_json)

@@ -5,10 +5,11 @@ from difflib import get_close_matches
 
 from vcpo_bench.bench.tasks.base import Task
 from vcpo_bench.bench.tasks.chain import Chain
+from vcpo_bench.bench.tasks.prefix_chain import PrefixChain
 from vcpo_bench.bench.tasks.walk import Walk, WalkEos
 from vcpo_bench.errors import UsageError
 
-_TYPES: tuple[type[Task], ...] = (Chain, Walk, WalkEos)
+_TYPES: tuple[type[Task], ...] = (Chain, Walk, WalkEos, PrefixChain)
 _EXPRESSION = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*")
 
 
