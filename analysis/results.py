@@ -264,7 +264,7 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
-    for name in ("steps", "prompts", "responses", "eval_every", "start"):
+    for name in ("steps", "prompts", "responses", "eval_every", "start", "fork_step"):
         values = sorted({str(value) for value in cells[name].dropna()}) if name in cells else []
         if len(values) > 1:
             notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")

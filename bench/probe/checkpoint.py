@@ -15,6 +15,7 @@ from vcpo_bench.bench.probe.statistics import (
     Floats,
     Products,
     correlation,
+    cosine_of_mean,
     estimate,
     mean,
     quantities,
@@ -55,6 +56,7 @@ class Checkpoint:
         fresh: Independent batches sampled by theta_t: for the true gradient.
         control: More of these: for the update without lag.
         preconditioner: ``[D]`` what the optimizer multiplies a gradient by; None before its first step.
+        displacement: ``[D]`` theta_t minus the weights of mu; None without lag.
     """
 
     step: int
@@ -64,6 +66,7 @@ class Checkpoint:
     fresh: Sequence[Trajectories]
     control: Sequence[Trajectories]
     preconditioner: Tensor | None
+    displacement: Tensor | None = None
 
 
 def probe_checkpoint(checkpoint: Checkpoint, methods: Sequence[Method]) -> Iterator[Row]:
@@ -82,7 +85,7 @@ def probe_checkpoint(checkpoint: Checkpoint, methods: Sequence[Method]) -> Itera
     reference: dict[tuple[bool, str], Floats] = {}
     measured = checkpoint.estimators(methods).updates(checkpoint.stale, checkpoint.step)
     for name, found in zip([method.canonical for method in methods], measured, strict=True):
-        for preconditioned, values in truth.compare(found, stale):
+        for preconditioned, values in truth.compare(found, stale, checkpoint.displacement):
             for ratio in ("snr", "snr_along"):
                 first = reference.setdefault((preconditioned, ratio), values[ratio])
                 values[f"{ratio}_ratio"] = values[ratio] / first
@@ -108,7 +111,9 @@ class _Truth:
             values = {name: found[name] for name in ("signal_sq", "variance", "snr")}
             yield from _rows(self.checkpoint, TRUTH, 0, bool(preconditioned), values, len(self.gradients))
 
-    def compare(self, found: Updates, weights: Floats) -> Iterator[tuple[bool, dict[str, Floats]]]:
+    def compare(
+        self, found: Updates, weights: Floats, displacement: Tensor | None = None
+    ) -> Iterator[tuple[bool, dict[str, Floats]]]:
         """Quantities of one method's updates, before and after preconditioning."""
         norms = torch.linalg.vector_norm(found.gradients.double(), dim=1).numpy()
         for space, gram in zip(self.spaces, self.grams, strict=True):
@@ -116,6 +121,10 @@ class _Truth:
             own = products(found.gradients, found.gradients, space) * np.outer(factors, factors)
             cross = products(found.gradients, self.gradients, space) * factors[:, None]
             values = quantities(Products(own, cross, gram), weights, self.weights)
+            if displacement is not None:
+                away = displacement.double() if space is None else displacement.double() * space.double()
+                dots = (found.gradients.double() @ away).numpy() * factors
+                values["cosine_back"] = cosine_of_mean(dots, values["signal_sq"], float(displacement.norm()), weights)
             if space is None:
                 values["step_scale"] = mean(found.scales, weights)
                 values["scale_norm_correlation"] = correlation(found.scales, norms, weights)

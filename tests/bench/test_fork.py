@@ -34,9 +34,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
     def make(method: str = "vcpo", regime: str = "fifo", keep_every: int = 0) -> RecordedCell:
         if (method, regime) not in known:
-            spec = GridSpec(
-                (method,), (2,), (1,), ("walk-eos",), regimes=(regime,), steps=STEPS, prompts=2, responses=4
-            )
+            spec = GridSpec((method,), (2,), (1,), ("chain",), regimes=(regime,), steps=STEPS, prompts=2, responses=4)
             (cell,) = [cell for cell in plan_grid(spec) if not cell.control]
             results = ResultsFolder(tmp_path_factory.mktemp("recorded") / "run")
             assert run_cell(cell, results.cells, keep_every, quiet) == "completed"
@@ -72,7 +70,6 @@ def run_all(spec: ForkSpec) -> dict[str, Path]:
         ("clip+ess(base=measured)", "minibatch"),
         ("reinforce+gac", "inflight"),
         ("tis", "async(clock=virtual,sampler=1.5,slots=2)"),
-        ("tis", "random(unit=trajectory)"),
     ],
 )
 def test_the_control_is_the_run_itself_bit_for_bit(
