@@ -117,6 +117,10 @@ def test_the_whole_probe_finds_the_exact_values() -> None:
                 row = found[method, lag, pre, name]
                 inside.append(row["low"] <= value <= row["high"])
                 narrow.append(row["high"] - row["low"] < 0.5 * max(abs(value), 0.3))
+    away = (THETA - MU).flatten()
+    exact = truth @ away / np.linalg.norm(truth) / np.linalg.norm(away)
+    row = found["truth", 0, False, "cosine_back"]
+    assert row["low"] <= exact <= row["high"] < row["low"] + 0.6
     assert most_clipped < 0.95, "nothing was clipped, so clipping is not tested"
     assert len(inside) == (7 * 9 + 8) * 2
     assert np.mean(inside) > 0.9
