@@ -123,6 +123,8 @@ def test_forks_are_ordinary_cells_that_say_where_they_come_from(tmp_path: Path, 
     board = scoreboard(results)
     assert dict(zip(board["method"], board["control"], strict=True)) == {"clip": False, "vcpo": True}
     assert results.steps.groupby("key").size().tolist() == [STEPS + 2] * 2
+    pooled = load([tmp_path / "fork", parent.results])
+    assert f"cells differ in fork_step (0, {AT}), which no table keeps apart" in pooled.notes
 
 
 def test_a_fork_interrupted_goes_on_and_a_damaged_checkpoint_falls_back_to_the_fork(
