@@ -44,7 +44,7 @@ def trace(
 
 
 def analyze(
-    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse or compare.")],
+    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse, compare or prediction.")],
     folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the tables as CSV.")] = None,
 ) -> None:
@@ -59,6 +59,9 @@ def analyze(
         for name, table in findings.tables.items():
             table.to_csv(out / f"{name}.csv", index=False)
             typer.echo(f"table: {out / name}.csv")
+        for name, content in findings.documents.items():
+            (out / name).write_text(content, encoding="utf-8")
+            typer.echo(f"document: {out / name}")
 
 
 def probe(

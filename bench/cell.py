@@ -35,6 +35,8 @@ class CellConfig(BaseModel):
         start: Hash of the file with the start policy; empty: the one that ships with the task.
         parent: Key of the cell this one was forked from, whose updates before ``fork_step`` are its own; else empty.
         fork_step: Updates done when it was forked.
+        stop: What ends the cell early, as its ``bench.observe.Watch`` reads it; empty: nothing does. It decides how
+            many updates are made, so a cell that may be stopped is another cell than one that may not.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -54,6 +56,7 @@ class CellConfig(BaseModel):
     start: str = ""
     parent: str = ""
     fork_step: int = Field(default=0, ge=0)
+    stop: str = ""
 
     @property
     def label(self) -> str:

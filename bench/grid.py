@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vcpo_bench.bench.cell import CellConfig
@@ -36,6 +36,7 @@ class GridSpec:
         record: Record level.
         controls: Add ``reinforce`` at each lag and one synchronous run per seed.
         start: File with the start policy; None: the one that ships with each task.
+        stop: What ends a cell early (``CellConfig.stop``); cells whose step scales others borrow are never stopped.
     """
 
     methods: Sequence[str]
@@ -50,6 +51,7 @@ class GridSpec:
     record: Level = "basic"
     controls: bool = True
     start: Path | None = None
+    stop: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def _plan_cell(
     check_method(method, parsed.needs, build_schedule(regime, lag, shape))
     series = ""
     if parsed.needs_series:
-        for donor in _plan_cell(spec, parsed.needs_series, lag, True, regime, task, lr, seed):
+        for donor in _plan_cell(replace(spec, stop=""), parsed.needs_series, lag, True, regime, task, lr, seed):
             yield donor
             series = donor.key
     config = CellConfig(
@@ -150,6 +152,7 @@ def _plan_cell(
         record=spec.record,
         series=series,
         start=start_digest(spec.start) if spec.start else "",
+        stop=spec.stop,
     )
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
     cost = spec.prompts * spec.responses * (spec.steps * per_update + 0.3 * lag)

@@ -61,6 +61,10 @@ class RecordTable:
         """The whole table."""
         return pa.table(self.columns, schema=self._schema)
 
+    def row(self, index: int) -> Row:
+        """One row; a missing value is None."""
+        return {name: values[index] for name, values in self.columns.items()}
+
     def write(self, path: Path) -> None:
         """Write the whole table to ``path``."""
         pq.write_table(self.arrow(), path, compression="zstd")

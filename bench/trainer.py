@@ -13,6 +13,7 @@ from torch import Tensor
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.evaluation import evaluate
 from vcpo_bench.bench.learner import Learner
+from vcpo_bench.bench.observe import StepObserver
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.staleness import parse_regime
 from vcpo_bench.bench.staleness.source import under
@@ -21,6 +22,7 @@ from vcpo_bench.bench.tables import includes
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.bench.warmup import load_warm_start
 from vcpo_bench.methods import Method, parse_method
+from vcpo_bench.records import STEPS_FILE
 
 MAX_SKIPPED = 3
 """Updates in a row whose evidence is not finite before a cell ends as ``nan``."""
@@ -33,16 +35,26 @@ class Trainer:
         config: The cell.
         method: The method where it carries more than its expression says (borrowed step scales).
         start: File with the start policy; None: the one that ships with the task.
+        observer: May end the cell early; None: it trains to its end.
 
     Attributes:
         step: Updates done.
+        stopped: Why the observer ended the cell, or empty.
         updates: Updates of the whole run.
         source: Feeds the learner.
         recorder: The tables so far.
     """
 
-    def __init__(self, config: CellConfig, method: Method | None = None, start: Path | None = None) -> None:
+    def __init__(
+        self,
+        config: CellConfig,
+        method: Method | None = None,
+        start: Path | None = None,
+        observer: StepObserver | None = None,
+    ) -> None:
         self.config = config
+        self.observer = observer
+        self.stopped = ""
         self.task = get_task(config.task)
         self.policy = load_warm_start(self.task, start)
         watch_gradient, measure_norms = (includes(config.record, level) for level in ("diagnostics", "full"))
@@ -55,10 +67,12 @@ class Trainer:
 
     @property
     def status(self) -> str:
-        """``completed``, ``nan``, or empty while there is something left to do."""
+        """``completed``, ``nan``, ``stopped_by``, or empty while there is something left to do."""
         if self.skipped >= MAX_SKIPPED:
             return "nan"
-        return "completed" if self.step >= self.updates else ""
+        if self.step >= self.updates:
+            return "completed"
+        return "stopped_by" if self.stopped else ""
 
     def advance(self) -> tuple[float, float]:
         """Sample, consume, update, record. Returns the sampled reward and the raw ESS ratio of this update."""
@@ -69,6 +83,8 @@ class Trainer:
         ess = self.recorder.update(self.step, fed, done, self.config.lr)
         self.skipped = self.skipped + 1 if done.nonfinite else 0
         self.step += 1
+        if self.observer:
+            self.stopped = self.observer.observe(self.recorder.tables[STEPS_FILE].row(-1))
         if self.step % self.config.eval_every == 0 or self.status:
             self._evaluate()
         return fed.sampled_reward, ess
@@ -111,6 +127,9 @@ class Trainer:
         self.learner.previous_gradient = tensors.get("previous_gradient")
         self.source.load(self.step, under(tensors, "source/"), scalars["source"])
         self.recorder.read(folder)
+        if self.observer:
+            for index in range(self.recorder.updates):
+                self.observer.observe(self.recorder.tables[STEPS_FILE].row(index))
 
     def close(self) -> None:
         """Let go of what feeds the learner: a sampler process, where there is one."""

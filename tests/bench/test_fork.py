@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -125,6 +126,16 @@ def test_forks_are_ordinary_cells_that_say_where_they_come_from(tmp_path: Path, 
     assert results.steps.groupby("key").size().tolist() == [STEPS + 2] * 2
     pooled = load([tmp_path / "fork", parent.results])
     assert f"cells differ in fork_step (0, {AT}), which no table keeps apart" in pooled.notes
+
+
+def test_forks_of_a_run_that_an_alarm_stopped_are_not_stopped(tmp_path: Path, recorded: Recorded) -> None:
+    parent = recorded()
+    stopped = replace(parent, config=parent.config.model_copy(update={"stop": "alarm"}), updates=AT)
+    planned = plan_forks(ForkSpec([stopped], AT, ["clip"], tmp_path / "fork"))
+    assert {(cell.config.method, cell.config.stop, cell.config.steps) for cell in planned} == {
+        ("clip", "", STEPS),
+        ("vcpo", "", STEPS),
+    }
 
 
 def test_a_fork_interrupted_goes_on_and_a_damaged_checkpoint_falls_back_to_the_fork(
