@@ -202,7 +202,8 @@ PROBES: tuple[Column, ...] = (
         "basic",
         "signal_sq |E u|^2; variance tr Var u; snr signal_sq/variance; snr_along <E u, g>^2/(|g|^2 variance); "
         "snr_ratio and snr_along_ratio: over those of the first method; gain <E u, g>/|g|^2; "
-        "bias_sq |E u - g|^2/|g|^2; cosine_of_mean cos(E u, g); cosine E cos(u, g); step_scale E s; "
+        "bias_sq |E u - g|^2/|g|^2; cosine_of_mean cos(E u, g); cosine E cos(u, g); "
+        "cosine_back cos(E u, theta_t - theta_mu), positive where the step -u goes back to mu; step_scale E s; "
         "scale_norm_correlation of s and the gradient's norm",
     ),
     Column("value", "float", "see quantity", "basic", "estimate; null: not defined"),

@@ -210,7 +210,7 @@ def _read_cell(path: Path, partial: bool, controls: dict[str, bool]) -> dict[str
     if not partial and cell.get("status") not in ("completed", "nan", "stopped_by", "error"):
         raise DamagedResultError(f"{cell_file} has no valid 'status'; delete the cell's folder and run the grid again")
     key = str(cell.get("key", path.name.removesuffix(records.PARTIAL_SUFFIX)))
-    row: dict[str, Any] = {"key": key}
+    row: dict[str, Any] = {"key": key, "parent": "", "fork_step": 0}  # earlier versions could not fork
     row |= {name: value if _is_scalar(value) else json.dumps(value, sort_keys=True) for name, value in config.items()}
     row |= {name: cell.get(name) for name in _FACTS}
     row |= {"control": controls.get(key, False), "partial": partial, "path": str(tables)}
@@ -292,7 +292,7 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
-    for name in ("steps", "prompts", "responses", "eval_every", "start", "stop"):
+    for name in ("steps", "prompts", "responses", "eval_every", "start", "stop", "fork_step"):
         values = sorted({"none" if pd.isna(one) or one == "" else str(one) for one in cells.get(name, [])})
         if len(values) > 1:
             notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")

@@ -153,6 +153,7 @@ def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
         fresh=[fresh(_FRESH + i) for i in range(spec.fresh)],
         control=[fresh(_CONTROL + i) for i in range(spec.batches)],
         preconditioner=preconditioner(trainer.learner.optimizer),
+        displacement=_flat(trainer.policy) - _flat(behavior) if now > version else None,
     )
 
 
@@ -169,6 +170,10 @@ def _estimators(cell: RecordedCell, trainer: Trainer) -> Callable[[Sequence[Meth
     reference = load_warm_start(trainer.task, cell.start).state_dict()
     states = {trainer.config.method: dict(trainer.learner.method_state)}
     return lambda methods: Estimators(trainer.policy, methods, reference, states)
+
+
+def _flat(policy: Policy) -> Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in policy.parameters()])
 
 
 def preconditioner(optimizer: torch.optim.Optimizer) -> Tensor | None:
