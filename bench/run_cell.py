@@ -93,7 +93,7 @@ def _trainer(cell: PlannedCell, store: CellStore, watch: Watch | None) -> Traine
     if cell.config.stop and watch is None:
         raise ValueError(f"the cell {cell.key} may be stopped, but nothing was given that would stop it")
     observer = watch(cell.config.stop) if watch and cell.config.stop else None
-    trainer = Trainer(cell.config, method, cell.start, observer)
+    trainer = Trainer(cell.config, method, cell.start, cell.device, observer)
     if cell.origin is not None:
         trainer.load(cell.origin)
     return trainer
@@ -119,15 +119,17 @@ def _step_scales(donor: Path) -> list[float]:
 
 def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit) -> None:
     saved = told = time.perf_counter()
+    patience = CHECKPOINT_SECONDS
     while not trainer.status:
         reward, ess = trainer.advance()
         now = time.perf_counter()
         if keep_every and trainer.step % keep_every == 0:
             store.keep(trainer.step, trainer.save)
-        if now - saved > CHECKPOINT_SECONDS and not trainer.status:
+        if now - saved > patience and not trainer.status:
             with store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
             saved = time.perf_counter()
+            patience = max(CHECKPOINT_SECONDS, 20 * (saved - now))  # large weights: at most a twentieth of the time
         if now - told > PROGRESS_SECONDS:
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now
