@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from vcpo_bench import cli_results
+from vcpo_bench import cli_results, cli_warmup
 from vcpo_bench.cli_results import DEFAULT_OUT
 from vcpo_bench.errors import UsageError, VcpoBenchError
 
@@ -87,6 +87,7 @@ def _save_config(ctx: typer.Context, path: Path) -> None:
 PRESETS = Path(__file__).parent / "configs"
 
 Grid = "What to compare (lists make axes)"
+Language = "Language models (extra: hf)"
 How = "How to run it"
 
 
@@ -112,12 +113,23 @@ def run(
     plugin: Annotated[
         list[Path] | None, typer.Option(help="Python file with a method of your own.", rich_help_panel=Grid)
     ] = None,
+    model: Annotated[
+        str, typer.Option(help="Folder or hub name; trained on tasks in words.", rich_help_panel=Language)
+    ] = "",
+    dtype: Annotated[str, typer.Option(help="float32 or bfloat16.", rich_help_panel=Language)] = "float32",
+    lora: Annotated[int, typer.Option(help="Rank of adapters; 0: train all weights.", rich_help_panel=Language)] = 0,
+    sampler: Annotated[str, typer.Option(help="torch, torch(slots=64), generate.", rich_help_panel=Language)] = "torch",
+    max_response: Annotated[int, typer.Option(help="Tokens; 0: the task's.", rich_help_panel=Language)] = 0,
+    micro_tokens: Annotated[int, typer.Option(help="Tokens per pass; 0: no limit.", rich_help_panel=Language)] = 0,
+    checkpointing: Annotated[bool, typer.Option(help="Recompute activations.", rich_help_panel=Language)] = False,
+    chat_template: Annotated[bool, typer.Option(help="Use the tokenizer's, if any.", rich_help_panel=Language)] = True,
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
     out: Annotated[Path, typer.Option(help="Results folder; a second run completes it.", rich_help_panel=How)] = (
         DEFAULT_OUT
     ),
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.", rich_help_panel=How)] = "cpu",
     jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.", rich_help_panel=How)] = 0,
     dry_run: Annotated[bool, typer.Option(help="Show the cells and a time estimate.", rich_help_panel=How)] = False,
     wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.", rich_help_panel=How)] = False,
@@ -135,6 +147,7 @@ def run(
     from rich.console import Console
 
     from vcpo_bench.bench import grid, options, run_grid
+    from vcpo_bench.bench.language_model import LanguageModel
     from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.live import make_view
 
@@ -154,6 +167,10 @@ def run(
         record=options.level(record),
         controls=controls,
         start=start,
+        model=LanguageModel(model, dtype, lora, chat_template, sampler, max_response, micro_tokens, checkpointing)
+        if model
+        else None,
+        device=device,
     )
     if save_config:
         _save_config(ctx, save_config)
@@ -309,19 +326,7 @@ def report(
 
 
 cli_results.add_to(app)
-
-
-@app.command()
-def warmup(
-    task: Annotated[str, typer.Option(help="Task expression, such as chain(n=8).")],
-    out: Annotated[Path | None, typer.Option(help="File to write; default: TASK.safetensors here.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and demonstrations.")] = 0,
-) -> None:
-    """Train a start policy for a task on demonstrations, to about a third of the answers right."""
-    from vcpo_bench.bench.warmup import warmup_command
-
-    start, path = warmup_command(task, out, seed)
-    typer.echo(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
+app.command()(cli_warmup.warmup)
 
 
 @app.command()

@@ -88,7 +88,7 @@ def _trainer(cell: PlannedCell, store: CellStore) -> Trainer:
     method = parse_method(cell.config.method)
     if cell.config.series:
         method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
-    return Trainer(cell.config, method, cell.start)
+    return Trainer(cell.config, method, cell.start, cell.device)
 
 
 def _step_scales(donor: Path) -> list[float]:
@@ -111,15 +111,17 @@ def _step_scales(donor: Path) -> list[float]:
 
 def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit) -> None:
     saved = told = time.perf_counter()
+    patience = CHECKPOINT_SECONDS
     while not trainer.status:
         reward, ess = trainer.advance()
         now = time.perf_counter()
         if keep_every and trainer.step % keep_every == 0:
             store.keep(trainer.step, trainer.save)
-        if now - saved > CHECKPOINT_SECONDS and not trainer.status:
+        if now - saved > patience and not trainer.status:
             with store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
             saved = time.perf_counter()
+            patience = max(CHECKPOINT_SECONDS, 20 * (saved - now))  # large weights: at most a twentieth of the time
         if now - told > PROGRESS_SECONDS:
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now

@@ -13,13 +13,12 @@ from torch import Tensor
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.evaluation import evaluate
 from vcpo_bench.bench.learner import Learner
+from vcpo_bench.bench.models import open_model, open_task
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.staleness import parse_regime
 from vcpo_bench.bench.staleness.source import under
 from vcpo_bench.bench.staleness.sources import build_source
 from vcpo_bench.bench.tables import includes
-from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.warmup import load_warm_start
 from vcpo_bench.methods import Method, parse_method
 
 MAX_SKIPPED = 3
@@ -32,7 +31,8 @@ class Trainer:
     Args:
         config: The cell.
         method: The method where it carries more than its expression says (borrowed step scales).
-        start: File with the start policy; None: the one that ships with the task.
+        start: File with the start policy or folder of the language model; None: the one that ships with the task.
+        device: Where to compute; a ``cuda`` cell may name one, such as ``cuda:1``.
 
     Attributes:
         step: Updates done.
@@ -41,17 +41,21 @@ class Trainer:
         recorder: The tables so far.
     """
 
-    def __init__(self, config: CellConfig, method: Method | None = None, start: Path | None = None) -> None:
+    def __init__(
+        self, config: CellConfig, method: Method | None = None, start: Path | None = None, device: str = ""
+    ) -> None:
         self.config = config
-        self.task = get_task(config.task)
-        self.policy = load_warm_start(self.task, start)
+        self.task = open_task(config, start)
+        self.policy = open_model(config, self.task, start, device or config.device)
         watch_gradient, measure_norms = (includes(config.record, level) for level in ("diagnostics", "full"))
         chosen = method or parse_method(config.method)
-        self.learner = Learner(self.policy, chosen, config.lr, watch_gradient, measure_norms)
+        self.learner = Learner(
+            self.policy, chosen, config.lr, watch_gradient, measure_norms, micro_tokens=config.micro_tokens
+        )
         self.recorder = Recorder(config.record, events=parse_regime(config.regime).name == "async")
         self.step = 0
         self.skipped = 0
-        self.source, self.updates = build_source(config, self.task, self.learner)
+        self.source, self.updates = build_source(config, self.task, self.learner, start)
 
     @property
     def status(self) -> str:
@@ -80,7 +84,7 @@ class Trainer:
 
     def save(self, folder: Path) -> None:
         """Write all that the rest of the run depends on, and the tables so far."""
-        tensors: dict[str, Tensor] = {f"policy/{k}": v for k, v in self.policy.state_dict().items()}
+        tensors: dict[str, Tensor] = {f"policy/{k}": v for k, v in self.policy.trained_state().items()}
         tensors |= self._optimizer_tensors()
         tensors |= {f"method/{k}": v for k, v in self.learner.method_state.items()}
         if self.learner.previous_gradient is not None:
@@ -97,10 +101,12 @@ class Trainer:
         self.step, self.skipped = int(scalars["step"]), int(scalars["skipped"])
         # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
         tensors = {name: tensor.clone() for name, tensor in load_file(folder / "state.safetensors").items()}
-        self.policy.load_state_dict(under(tensors, "policy/"))
+        self.policy.load_trained(under(tensors, "policy/"))
         self._load_optimizer(under(tensors, "optimizer/"))
         self.learner.method_state = under(tensors, "method/")
         self.learner.previous_gradient = tensors.get("previous_gradient")
+        if self.learner.previous_gradient is not None:
+            self.learner.previous_gradient = self.learner.previous_gradient.to(self.policy.device)
         self.source.load(self.step, under(tensors, "source/"), scalars["source"])
         self.recorder.read(folder)
 

@@ -3,17 +3,17 @@
 import re
 from difflib import get_close_matches
 
-from vcpo_bench.bench.tasks.base import Task
+from vcpo_bench.bench.tasks.base import EmbeddedTask
 from vcpo_bench.bench.tasks.chain import Chain
 from vcpo_bench.bench.tasks.text.registry import text_task_names
 from vcpo_bench.bench.tasks.walk import Walk, WalkEos
 from vcpo_bench.errors import UsageError
 
-_TYPES: tuple[type[Task], ...] = (Chain, Walk, WalkEos)
+_TYPES: tuple[type[EmbeddedTask], ...] = (Chain, Walk, WalkEos)
 _EXPRESSION = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*")
 
 
-def task_types() -> dict[str, type[Task]]:
+def task_types() -> dict[str, type[EmbeddedTask]]:
     """Every task by name, with its `summary` and the defaults of its `parameters`."""
     return {task.name: task for task in _TYPES}
 
@@ -23,7 +23,7 @@ def task_names() -> list[str]:
     return [task.name for task in _TYPES]
 
 
-def get_task(expression: str) -> Task:
+def get_task(expression: str) -> EmbeddedTask:
     """The task that an expression names: ``chain``, ``chain(8)`` and ``chain(n=8)``.
 
     Raises:
@@ -45,7 +45,7 @@ def get_task(expression: str) -> Task:
     return task(**_arguments(expression, task, arguments or ""))
 
 
-def _arguments(expression: str, task: type[Task], text: str) -> dict[str, int]:
+def _arguments(expression: str, task: type[EmbeddedTask], text: str) -> dict[str, int]:
     """Parameters of a task from the text between its brackets; a bare value stands for the first parameter."""
     values: dict[str, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
