@@ -6,8 +6,10 @@ prompt and response length n = n_p + n_r; b bytes of the computing type (bfloat1
 
 - weights: 4 N_t + b (N - N_t): trained ones stay float32; in bfloat16, autocast holds a copy of 2 N_t besides.
 - gradients 4 N_t, optimizer (AdamW's two moments) 8 N_t.
-- activations: C L (4h + 2q + 2k + 4f) b, plus 8 C L h for the two float32 residual sums where b is 2; with
-  checkpointing 4 C L h for the layers' inputs, plus those of one layer. Attention is taken to store no n x n matrix.
+- activations: C L (24h + (2q + 2k + 4f) b): three float32 numbers per channel for each norm; in bfloat16 28h, casts
+  included; another (2q + 2k) (b + 2) with norms on query and key heads. With checkpointing 4 C L h for the layers'
+  inputs, plus the activations of one layer. Attention is taken to store no n x n matrix. (Tested against what autograd
+  saves for small models.)
 - logits: three buffers of 128 MiB; the vocabulary is gone through in chunks.
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
 - learning: R n (2 N_a + 2 n L q) operations per forward pass; scoring is one, the trained pass three (backward twice
@@ -160,8 +162,9 @@ def memory(shape: ModelShape, work: Workload) -> Memory:
 
 def _activations(shape: ModelShape, work: Workload) -> float:
     through = max(1, shape.active_experts) * shape.intermediate
-    numbers = 4 * shape.hidden + 2 * shape.query + 2 * shape.key_value + 4 * through
-    layer = work.positions * (numbers * work.width + (8 * shape.hidden if work.width == 2 else 0))
+    heads = 2 * shape.query + 2 * shape.key_value
+    norms = (28 if work.width == 2 else 24) * shape.hidden + (heads * (work.width + 2) if shape.head_norms else 0)
+    layer = work.positions * (norms + (heads + 4 * through) * work.width)
     if work.checkpointing:
         return layer + 4 * work.positions * shape.layers * shape.hidden
     return layer * shape.layers
