@@ -13,7 +13,7 @@ prompt and response length n = n_p + n_r; b bytes of the computing type (bfloat1
 - logits: three buffers of 128 MiB; the vocabulary is gone through in chunks.
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
 - learning: R n (2 N_a + 2 n L q) operations per forward pass; scoring is one, the trained pass three (backward twice
-  a forward), checkpointing one more; at MFU of the peak of the type.
+  a forward; once with adapters, whose frozen maps need no gradient), checkpointing one more; at MFU of the type's peak.
 - sampling: ceil(R / S) n_r steps, each at least reads weights and half-full cache at the bandwidth reached, at least
   computes S tokens at MFU, and at least launches L layers from Python.
 
@@ -178,7 +178,7 @@ def forward_operations(shape: ModelShape, length: int) -> float:
 def update_time(shape: ModelShape, work: Workload, gpu: Gpu) -> UpdateTime:
     """Seconds of one update, sampling and learning one after the other."""
     peak = MFU * gpu.peaks[work.dtype]
-    passes = 5 if work.checkpointing else 4
+    passes = (3 if work.lora else 4) + work.checkpointing
     learning = work.rows * work.length * forward_operations(shape, work.length) * passes / peak
     need = memory(shape, work)
     step = max(

@@ -133,6 +133,7 @@ def test_time_by_hand() -> None:
     assert time.total == time.sampling + time.learning
     again = update_time(TINY, replace(WORK, checkpointing=True), H100)
     assert again.learning == pytest.approx(time.learning * 5 / 4)
+    assert update_time(TINY, replace(WORK, lora=1), H100).learning == pytest.approx(time.learning * 3 / 4)
     assert update_time(TINY, replace(WORK, slots=2), H100).sampling == pytest.approx(3 * time.sampling)
 
 

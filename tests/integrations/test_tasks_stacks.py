@@ -23,7 +23,7 @@ LAX = {
     *(("1011_2", "1011"), ("1011_2", "1011_3"), ("0.333333333", r"\frac13"), ("(1,2)", "1,2"), ("1,1", "1")),
     *(("x", "X"), ("2^10", "2^{10}"), ("5", r"5\text{ or 6}")),
 }
-"""math-verify drops bases, case and words, rounds, and reads a point as a list; in TeX ``2^10`` is 2 to the 1, then 0."""
+"""math-verify drops bases, case and words, rounds, reads a point as a list, and ``2^10`` as no TeX does."""
 
 
 @pytest.mark.parametrize("dataset", ["leg_counting", "chain_sum", "countdown", "word_ladder"])
