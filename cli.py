@@ -181,6 +181,11 @@ def run(
     if save_config:
         _save_config(ctx, save_config)
     keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0
+    if dry_run and spec.model and device != "cpu":
+        from vcpo_bench.bench.gpu_plan import gpu_plan
+
+        typer.echo("\n".join(gpu_plan(spec, spec.model)))
+        return
     cells = grid.plan_grid(spec)
     for warning in grid.lag_warnings(spec):
         typer.echo(f"warning: {warning}", err=True)
