@@ -139,6 +139,10 @@ def run(
     keep_checkpoints: Annotated[
         str, typer.Option(help="Keep checkpoints, such as every=50.", rich_help_panel=How)
     ] = "",
+    wandb: Annotated[
+        str, typer.Option(help="Mirror to wandb: disabled, offline or online.", rich_help_panel=How)
+    ] = "disabled",
+    wandb_project: Annotated[str, typer.Option(help="Project of wandb.", rich_help_panel=How)] = "vcpo-bench",
     config: Annotated[
         str, typer.Option(help="Preset or YAML file (keys = flags).", callback=_read_config, is_eager=True)
     ] = "",
@@ -152,6 +156,7 @@ def run(
     from vcpo_bench.analysis import alarms
     from vcpo_bench.bench import grid, options, run_grid
     from vcpo_bench.bench.language_model import LanguageModel
+    from vcpo_bench.bench.mirror.process import WandbMirror
     from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.live import make_view
 
@@ -197,15 +202,27 @@ def run(
     if dry_run:
         _show_plan(cells, workers, out)
         return
-    view = make_view(quiet or as_json, Console(stderr=as_json))
-    try:
-        options_of_run = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
-        failed = run_grid.run_grid(cells, options_of_run, view)
-    finally:
-        view.close()
-    _show(out, as_json)
+    with WandbMirror(wandb, wandb_project, out, cells, _warn) as mirror:
+        view = make_view(quiet or as_json, Console(stderr=as_json))
+        try:
+            options_of_run = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
+            failed = run_grid.run_grid(cells, options_of_run, view)
+        finally:
+            view.close()
+        _show(out, as_json)
+        mirror.report(lambda: _write_page(out))
     if failed:
         raise typer.Exit(1)
+
+
+def _write_page(out: Path) -> Path:
+    from vcpo_bench.reports.page import write_page
+
+    return write_page([out], out / "report.html")
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"warning: {text}", err=True)
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
