@@ -64,7 +64,7 @@ class Trainer:
         self.learner: Learner = kind(
             self.policy, chosen, config.lr, watch_gradient, measure_norms, micro_tokens=config.micro_tokens
         )
-        self.recorder = Recorder(config.record, events=parse_regime(config.regime).name == "async")
+        self.recorder = recorder_of(config)
         self.step = 0
         self.skipped = 0
         self.source: Source
@@ -143,3 +143,8 @@ class Trainer:
             state.setdefault(int(index), {})[key] = tensor
         groups = self.learner.optimizer.state_dict()["param_groups"]
         self.learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def recorder_of(config: CellConfig) -> Recorder:
+    """Empty tables for a cell."""
+    return Recorder(config.record, events=parse_regime(config.regime).name == "async")
