@@ -76,6 +76,7 @@ class PlannedCell:
         key: Its key, the name of its folder.
         control: Whether it is there for comparison only.
         cost: Relative cost.
+        updates: Optimizer updates of the run, with those that fill the pipeline before the budget counts.
         start: File of the start policy, or folder of the language model; None: the policy that ships with the task.
         origin: Folder with the state it begins from, for a fork; None: the start policy.
         device: Where it computes; empty: what its configuration says.
@@ -85,6 +86,7 @@ class PlannedCell:
     key: str
     control: bool
     cost: float
+    updates: int
     start: Path | None = None
     origin: Path | None = None
     device: str = ""
@@ -148,7 +150,8 @@ def _plan_cell(
     """The cell, after the one whose step scales it borrows, if it does."""
     parsed = parse_method(method)
     shape = CellShape(seed, spec.prompts, spec.responses, spec.task(task)[1])
-    check_method(method, parsed.needs, build_schedule(regime, lag, shape))
+    schedule = build_schedule(regime, lag, shape)
+    check_method(method, parsed.needs, schedule)
     series = ""
     if parsed.needs_series:
         for donor in _plan_cell(replace(spec, stop=""), parsed.needs_series, lag, True, regime, task, lr, seed):
@@ -172,9 +175,10 @@ def _plan_cell(
         **(spec.model.fields() if spec.model else {}),
     )
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
-    cost = spec.prompts * spec.responses * (spec.steps * per_update + 0.3 * lag)
+    updates = schedule.updates(spec.steps)
+    cost = spec.prompts * spec.responses * (updates * per_update + 0.3 * lag)
     start = spec.model.folder if spec.model else spec.start
-    yield PlannedCell(config, config.key(parsed.version), control, cost, start, device=spec.device)
+    yield PlannedCell(config, config.key(parsed.version), control, cost, updates, start, device=spec.device)
 
 
 def start_digest(path: Path) -> str:

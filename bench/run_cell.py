@@ -20,7 +20,7 @@ from vcpo_bench.bench.observe import Watch
 from vcpo_bench.bench.provenance import provenance
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.store import CellStore, write_json
-from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.bench.trainer import Trainer, recorder_of
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
@@ -53,7 +53,7 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit,
             store.clear()
             emit("ended", cell.key, ended, 0.0, "")
             return ended
-        emit("started", cell.key, cell.config.label, cell.config.steps)
+        emit("started", cell.key, cell.config.label, cell.updates)
         try:
             trainer = _resume(cell, store, emit, watch)
             with closing(trainer):
@@ -137,13 +137,13 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
 
 def _recorded(cell: PlannedCell, store: CellStore) -> tuple[Recorder, int]:
     """The tables up to the last checkpoint that can be read, for a cell that failed."""
-    recorder = Recorder(cell.config.record)
+    recorder = recorder_of(cell.config)
     checkpoint = store.latest_checkpoint()
     if checkpoint:
         try:
             recorder.read(checkpoint)
         except (OSError, ValueError):
-            return Recorder(cell.config.record), 0
+            return recorder_of(cell.config), 0
     return recorder, recorder.updates
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,9 +16,12 @@ from vcpo_bench.bench.evaluation import evaluate
 from vcpo_bench.bench.learner import Learner
 from vcpo_bench.bench.models import open_model, open_task
 from vcpo_bench.bench.observe import StepObserver
+from vcpo_bench.bench.parallel.learner import ParallelLearner
+from vcpo_bench.bench.parallel.ranks import Ranks
+from vcpo_bench.bench.parallel.source import ParallelSource
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.staleness import parse_regime
-from vcpo_bench.bench.staleness.source import under
+from vcpo_bench.bench.staleness.source import Source, under
 from vcpo_bench.bench.staleness.sources import build_source
 from vcpo_bench.bench.tables import includes
 from vcpo_bench.methods import Method, parse_method
@@ -36,6 +40,7 @@ class Trainer:
         start: File with the start policy or folder of the language model; None: the one that ships with the task.
         device: Where to compute; a ``cuda`` cell may name one, such as ``cuda:1``.
         observer: May end the cell early; None: it trains to its end.
+        ranks: Other processes that train the same cell together with this one; None: it trains alone.
 
     Attributes:
         step: Updates done.
@@ -52,6 +57,7 @@ class Trainer:
         start: Path | None = None,
         device: str = "",
         observer: StepObserver | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         self.config = config
         self.observer = observer
@@ -60,13 +66,19 @@ class Trainer:
         self.policy = open_model(config, self.task, start, device or config.device)
         watch_gradient, measure_norms = (includes(config.record, level) for level in ("diagnostics", "full"))
         chosen = method or parse_method(config.method)
-        self.learner = Learner(
+        self.ranks = ranks
+        kind = partial(ParallelLearner, ranks) if ranks else Learner
+        self.learner: Learner = kind(
             self.policy, chosen, config.lr, watch_gradient, measure_norms, micro_tokens=config.micro_tokens
         )
-        self.recorder = Recorder(config.record, events=parse_regime(config.regime).name == "async")
+        self.recorder = recorder_of(config)
         self.step = 0
         self.skipped = 0
-        self.source, self.updates = build_source(config, self.task, self.learner, start)
+        self.source: Source
+        if ranks:
+            self.source, self.updates = ParallelSource(config, self.task, self.policy, ranks), config.steps
+        else:
+            self.source, self.updates = build_source(config, self.task, self.learner, start)
 
     @property
     def status(self) -> str:
@@ -93,6 +105,8 @@ class Trainer:
         return fed.sampled_reward, ess
 
     def _evaluate(self) -> None:
+        if self.ranks and self.ranks.rank:
+            return  # the first one does, and the others wait for it in the next update
         began = perf_counter()
         result = evaluate(self.policy, self.task)
         self.recorder.evaluation(self.step, result, perf_counter() - began)
@@ -151,3 +165,8 @@ class Trainer:
             state.setdefault(int(index), {})[key] = tensor
         groups = self.learner.optimizer.state_dict()["param_groups"]
         self.learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def recorder_of(config: CellConfig) -> Recorder:
+    """Empty tables for a cell."""
+    return Recorder(config.record, events=parse_regime(config.regime).name == "async")
