@@ -1,4 +1,4 @@
-"""The prefix chain: its rule, the table against enumeration and the methods of the suite, a part of what is published."""
+"""The prefix chain: its rule, the table against enumeration and the suite's methods, a part of what is published."""
 
 import itertools
 import math
