@@ -71,13 +71,14 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
     if left < 1:
         raise UsageError(f"--at {spec.at}: no update is left of {schedule.updates(steps)}; give --steps N with more")
     _check_method(method, parse_method(old.method), spec.at, schedule)
-    fork = {"method": method.canonical, "steps": steps, "parent": parent.key, "fork_step": spec.at}
+    fork = {"method": method.canonical, "steps": steps, "parent": parent.key, "fork_step": spec.at, "stop": ""}
     config = old.model_copy(update=fork)
     return PlannedCell(
         config,
         config.key(method.version),
         control and method.canonical == old.method,
         float(old.prompts * old.responses * left),
+        schedule.updates(steps),
         parent.start,
         origin_folder(spec.out, parent.key, spec.at),
     )

@@ -18,6 +18,7 @@ _HEADINGS = {
     "snr_along_ratio": "ratio to first",
     "cosine": "cosine",
     "cosine_of_mean": "cosine of mean",
+    "cosine_back": "back to mu",
     "gain": "gain",
     "bias_sq": "bias²",
     "step_scale": "step scale",

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.events import UNDECIDED, Rule, events
+from vcpo_bench.analysis.prediction.tail_index import TAIL, tail_indices
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.signals import SIGNALS, Signal
 
@@ -112,11 +113,19 @@ def trailing(values: Array, window: int) -> Array:
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def build_panel(results: Results, signals: Mapping[str, Signal] = SIGNALS, rule: Rule | None = None) -> Panel:
+def build_panel(
+    results: Results, signals: Mapping[str, Signal] = SIGNALS, rule: Rule | None = None, samples: bool = False
+) -> Panel:
     """Judge every run by the rule of :mod:`vcpo_bench.analysis.events` and lay out its signals.
 
     Runs to which the rule does not apply, and runs without a table of updates, are left out of ``runs``; the caller
     counts them.
+
+    Args:
+        results: the runs.
+        signals: what to compute from their tables of updates.
+        rule: None: the default parameters.
+        samples: also read the recorded trajectories, for :data:`TAIL`.
     """
     verdicts = events(results, rule)
     tables = _by_run(results.steps)
@@ -125,6 +134,8 @@ def build_panel(results: Results, signals: Mapping[str, Signal] = SIGNALS, rule:
     stride = _stride(results.evals)
     onset, found, end = _times(judged, stride)
     values = _values([tables[key] for key in judged["key"]], {name: one.of for name, one in signals.items()})
+    if samples:
+        values[TAIL] = tail_indices(results, list(judged["key"]), next(iter(values.values())).shape[1])
     columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "failed", "steps_done"]
     return Panel(judged[columns], values, onset, found, end, stride)
 

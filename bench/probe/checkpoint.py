@@ -15,6 +15,7 @@ from vcpo_bench.bench.probe.statistics import (
     Floats,
     Products,
     correlation,
+    cosine_of_mean,
     estimate,
     mean,
     quantities,
@@ -55,6 +56,7 @@ class Checkpoint:
         fresh: Independent batches sampled by theta_t: for the true gradient.
         control: More of these: for the update without lag.
         preconditioner: ``[D]`` what the optimizer multiplies a gradient by; None before its first step.
+        displacement: ``[D]`` theta_t minus the weights of mu; None without lag.
     """
 
     step: int
@@ -64,6 +66,7 @@ class Checkpoint:
     fresh: Sequence[Trajectories]
     control: Sequence[Trajectories]
     preconditioner: Tensor | None
+    displacement: Tensor | None = None
 
 
 def probe_checkpoint(checkpoint: Checkpoint, methods: Sequence[Method]) -> Iterator[Row]:
@@ -77,12 +80,12 @@ def probe_checkpoint(checkpoint: Checkpoint, methods: Sequence[Method]) -> Itera
     yield from truth.rows()
     control, stale = resampling(len(checkpoint.control), 1), resampling(len(checkpoint.stale), 2)
     (found,) = checkpoint.estimators([parse_method(CONTROL)]).updates(checkpoint.control, checkpoint.step)
-    for preconditioned, values in truth.compare(found, control):
+    for preconditioned, values in truth.compare(found, control, stale=False):
         yield from _rows(checkpoint, CONTROL, 0, preconditioned, values, len(checkpoint.control))
     reference: dict[tuple[bool, str], Floats] = {}
     measured = checkpoint.estimators(methods).updates(checkpoint.stale, checkpoint.step)
     for name, found in zip([method.canonical for method in methods], measured, strict=True):
-        for preconditioned, values in truth.compare(found, stale):
+        for preconditioned, values in truth.compare(found, stale, stale=True):
             for ratio in ("snr", "snr_along"):
                 first = reference.setdefault((preconditioned, ratio), values[ratio])
                 values[f"{ratio}_ratio"] = values[ratio] / first
@@ -106,9 +109,21 @@ class _Truth:
         for preconditioned, gram in enumerate(self.grams):
             found = quantities(Products(gram, gram, gram), self.weights, self.weights)
             values = {name: found[name] for name in ("signal_sq", "variance", "snr")}
+            if self.checkpoint.displacement is not None:
+                space, ones = self.spaces[preconditioned], np.ones(len(self.gradients))
+                values["cosine_back"] = self._back(self.gradients, space, ones, found["signal_sq"], self.weights)
             yield from _rows(self.checkpoint, TRUTH, 0, bool(preconditioned), values, len(self.gradients))
 
-    def compare(self, found: Updates, weights: Floats) -> Iterator[tuple[bool, dict[str, Floats]]]:
+    def _back(
+        self, gradients: Tensor, space: Tensor | None, factors: Floats, signal: Floats, weights: Floats
+    ) -> Floats:
+        """Cosine of the mean update with theta_t - theta_mu."""
+        assert self.checkpoint.displacement is not None
+        away = self.checkpoint.displacement.double()
+        dots = (gradients.double() @ (away if space is None else away * space.double())).numpy() * factors
+        return cosine_of_mean(dots, signal, float(away.norm()), weights)
+
+    def compare(self, found: Updates, weights: Floats, stale: bool) -> Iterator[tuple[bool, dict[str, Floats]]]:
         """Quantities of one method's updates, before and after preconditioning."""
         norms = torch.linalg.vector_norm(found.gradients.double(), dim=1).numpy()
         for space, gram in zip(self.spaces, self.grams, strict=True):
@@ -116,6 +131,8 @@ class _Truth:
             own = products(found.gradients, found.gradients, space) * np.outer(factors, factors)
             cross = products(found.gradients, self.gradients, space) * factors[:, None]
             values = quantities(Products(own, cross, gram), weights, self.weights)
+            if stale and self.checkpoint.displacement is not None:
+                values["cosine_back"] = self._back(found.gradients, space, factors, values["signal_sq"], weights)
             if space is None:
                 values["step_scale"] = mean(found.scales, weights)
                 values["scale_norm_correlation"] = correlation(found.scales, norms, weights)

@@ -103,6 +103,19 @@ def estimate(resampled: Floats) -> Estimate:
     return Estimate(float(resampled[0]), float(low), float(high))
 
 
+def cosine_of_mean(dots: Floats, signal: Floats, norm: float, weights: Floats) -> Floats:
+    """``[R]`` cosine of E u with a fixed vector.
+
+    Args:
+        dots: ``[n]`` <u_i, vector>.
+        signal: ``[R]`` |E u|^2.
+        norm: Length of the vector.
+        weights: ``[R, n]`` how often each update counts.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.clip(mean(dots, weights) / (np.sqrt(np.maximum(signal, 0.0)) * norm), -1.0, 1.0)
+
+
 def correlation(first: Floats, second: Floats, weights: Floats) -> Floats:
     """``[R]`` correlation over batches of two numbers per batch; NaN where one does not vary."""
     one, two = (values - mean(values, weights)[:, None] for values in (first, second))

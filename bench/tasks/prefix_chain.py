@@ -11,13 +11,13 @@ from torch import Tensor
 
 from vcpo_bench.bench.prefix_chain import Chain
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks.base import Demonstrations, Task
+from vcpo_bench.bench.tasks.base import Demonstrations, EmbeddedTask
 from vcpo_bench.errors import UsageError
 
 _MARK = 2
 
 
-class PrefixChain(Task):
+class PrefixChain(EmbeddedTask):
     """The prompt is a mark; the response must be H bits of which at least ``percent`` in a hundred are 1.
 
     The environment of ``vcpo_bench.bench.prefix_chain`` for a policy with a memory; the published table is made with

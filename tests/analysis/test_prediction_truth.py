@@ -11,6 +11,7 @@ from vcpo_bench.analysis.prediction.panel import Panel, build_panel
 from vcpo_bench.analysis.prediction.report import analyze_prediction, runs_table
 from vcpo_bench.analysis.prediction.sentences import method_sentences
 from vcpo_bench.analysis.prediction.verdicts import verdict_table
+from vcpo_bench.analysis.results import load
 from vcpo_bench.analysis.signals import SIGNALS
 
 FEW = {name: SIGNALS[name] for name in ("ess", "kl", "step")}
@@ -146,3 +147,16 @@ def test_too_few_runs_give_no_number(make_study, truths) -> None:
         assert (table["verdict"] == "too few").all()
         assert column not in table or table[column].isna().all()
     assert any(said.startswith("Primary endpoint") and "too few runs" in said for said in findings.text)
+
+
+@pytest.mark.parametrize("shape", ["healthy", "collapsed", "error"])
+def test_a_study_of_one_kind_of_end_says_so_and_gives_no_number(make_results, tmp_path, shape: str) -> None:
+    make_results(tmp_path, methods=("vcpo",), lags=(16,), seeds=(0, 1), shapes=lambda *_: shape, controls=False)
+    findings = analyze_prediction(load(tmp_path))
+    if shape == "error":
+        assert findings.text == ["No run recorded a signal: nothing can be predicted from these results."]
+        assert findings.tables["runs"]["not_judged"].sum() == 2
+        return
+    assert findings.tables["auroc"]["value"].isna().all()
+    assert findings.tables["runs"][shape].sum() == 2
+    assert "too few" in "\n".join(findings.text)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -34,9 +35,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
     def make(method: str = "vcpo", regime: str = "fifo", keep_every: int = 0) -> RecordedCell:
         if (method, regime) not in known:
-            spec = GridSpec(
-                (method,), (2,), (1,), ("walk-eos",), regimes=(regime,), steps=STEPS, prompts=2, responses=4
-            )
+            spec = GridSpec((method,), (2,), (1,), ("chain",), regimes=(regime,), steps=STEPS, prompts=2, responses=4)
             (cell,) = [cell for cell in plan_grid(spec) if not cell.control]
             results = ResultsFolder(tmp_path_factory.mktemp("recorded") / "run")
             assert run_cell(cell, results.cells, keep_every, quiet) == "completed"
@@ -72,7 +71,6 @@ def run_all(spec: ForkSpec) -> dict[str, Path]:
         ("clip+ess(base=measured)", "minibatch"),
         ("reinforce+gac", "inflight"),
         ("tis", "async(clock=virtual,sampler=1.5,slots=2)"),
-        ("tis", "random(unit=trajectory)"),
     ],
 )
 def test_the_control_is_the_run_itself_bit_for_bit(
@@ -126,6 +124,18 @@ def test_forks_are_ordinary_cells_that_say_where_they_come_from(tmp_path: Path, 
     board = scoreboard(results)
     assert dict(zip(board["method"], board["control"], strict=True)) == {"clip": False, "vcpo": True}
     assert results.steps.groupby("key").size().tolist() == [STEPS + 2] * 2
+    pooled = load([tmp_path / "fork", parent.results])
+    assert f"cells differ in fork_step (0, {AT}), which no table keeps apart" in pooled.notes
+
+
+def test_forks_of_a_run_that_an_alarm_stopped_are_not_stopped(tmp_path: Path, recorded: Recorded) -> None:
+    parent = recorded()
+    stopped = replace(parent, config=parent.config.model_copy(update={"stop": "alarm"}), updates=AT)
+    planned = plan_forks(ForkSpec([stopped], AT, ["clip"], tmp_path / "fork"))
+    assert {(cell.config.method, cell.config.stop, cell.config.steps) for cell in planned} == {
+        ("clip", "", STEPS),
+        ("vcpo", "", STEPS),
+    }
 
 
 def test_a_fork_interrupted_goes_on_and_a_damaged_checkpoint_falls_back_to_the_fork(

@@ -1,4 +1,4 @@
-"""The prefix chain: its rule, the table against enumeration and the suite's methods, a part of what is published."""
+"""The prefix chain and its tabular policy: what is known in closed form, and small pieces of the published table."""
 
 import itertools
 import math
