@@ -23,6 +23,8 @@ LAGS_FILE = "lags.parquet"
 EVENTS_FILE = "events.parquet"
 SAMPLES_FILE = "samples.parquet"
 EPISODES_FILE = "episodes.parquet"
+PROBES_FOLDER = "probes"
+"""In a results folder: ``<key>.parquet`` for each cell that was probed (``vcpo-bench probe``), with ``PROBES``."""
 SCORES_FOLDER = "scores"
 """Holds ``<key>.parquet`` for each cell that ``vcpo-bench eval`` scored: an ended cell's own folder never changes."""
 
@@ -183,6 +185,37 @@ EVENTS: tuple[Column, ...] = (
     Column("detail", "str", "text", "basic", "what else there is to say"),
 )
 """Only where the regime is ``async``. Times of a virtual clock are in its units."""
+
+PROBES: tuple[Column, ...] = (
+    Column("key", "str", "name", "basic", "cell that was probed"),
+    Column("method", "str", "expression", "basic", "method whose update u is measured; truth: the gradient itself"),
+    Column("step", "int", "updates", "basic", "updates done at the checkpoint theta_t"),
+    Column("lag", "int", "updates", "basic", "t minus the version of the policy that sampled; 0: fresh data"),
+    Column(
+        "preconditioned",
+        "bool",
+        "yes/no",
+        "basic",
+        "u and g divided by the square root of AdamW's second moment, u clipped before; else u = step scale x gradient",
+    ),
+    Column(
+        "quantity",
+        "str",
+        "name",
+        "basic",
+        "signal_sq |E u|^2; variance tr Var u; snr signal_sq/variance; snr_along <E u, g>^2/(|g|^2 variance); "
+        "snr_ratio and snr_along_ratio: over those of the first method; gain <E u, g>/|g|^2; "
+        "bias_sq |E u - g|^2/|g|^2; cosine_of_mean cos(E u, g); cosine E cos(u, g); "
+        "cosine_back cos(E u, theta_t - theta_mu), positive where the step -u goes back to mu; step_scale E s; "
+        "scale_norm_correlation of s and the gradient's norm",
+    ),
+    Column("value", "float", "see quantity", "basic", "estimate; null: not defined"),
+    Column("low", "float", "see quantity", "basic", "lower end of the 95% bootstrap interval"),
+    Column("high", "float", "see quantity", "basic", "upper end"),
+    Column("n", "int", "batches", "basic", "independent batches that u was measured on"),
+    Column("fresh", "int", "batches", "basic", "independent on-policy batches that g was estimated from"),
+)
+"""Definitions and equations: docs/probe_and_fork.md."""
 
 SCORES: tuple[Column, ...] = (
     Column("step", "int", "updates", "basic", "updates applied before the checkpoint that was scored"),

@@ -39,6 +39,7 @@ _REQUIRED = {
     records.SAMPLES_FILE: ("step", "reward"),
     records.EPISODES_FILE: ("step", "text"),
     records.SCORES_FOLDER: ("step", "task", "metric", "filter", "value"),
+    records.PROBES_FOLDER: tuple(column.name for column in records.PROBES),
 }
 """Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
@@ -90,6 +91,24 @@ class Results:
     def episodes(self) -> pd.DataFrame:
         """Example episodes as text (:data:`records.EPISODES`); empty where nothing above ``basic`` was recorded."""
         return self._table(records.EPISODES_FILE, optional=True)
+
+    @cached_property
+    def probes(self) -> pd.DataFrame:
+        """What ``vcpo-bench probe`` measured on these cells (:data:`records.PROBES`); empty if nothing."""
+        known, tables = set(self.cells["key"]), []
+        for file in sorted(
+            path for folder in self.folders for path in (folder / records.PROBES_FOLDER).glob("*.parquet")
+        ):
+            try:
+                table = _read_table(file, False, records.PROBES_FOLDER)
+            except DamagedResultError as error:
+                self.problems.append(str(error))
+                continue
+            if table is not None:
+                tables.append(table.to_pandas())
+        columns = [column.name for column in records.PROBES]
+        found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+        return found[found["key"].isin(known)].reset_index(drop=True)
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -211,7 +230,7 @@ def _read_cell(path: Path, partial: bool, controls: dict[str, bool]) -> dict[str
     if not partial and cell.get("status") not in ("completed", "nan", "stopped_by", "error"):
         raise DamagedResultError(f"{cell_file} has no valid 'status'; delete the cell's folder and run the grid again")
     key = str(cell.get("key", path.name.removesuffix(records.PARTIAL_SUFFIX)))
-    row: dict[str, Any] = {"key": key}
+    row: dict[str, Any] = {"key": key, "parent": "", "fork_step": 0}  # earlier versions could not fork
     row |= {name: value if _is_scalar(value) else json.dumps(value, sort_keys=True) for name, value in config.items()}
     row |= {name: cell.get(name) for name in _FACTS}
     row |= {"control": controls.get(key, False), "partial": partial, "path": str(tables)}
@@ -293,8 +312,8 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
-    for name in ("steps", "prompts", "responses", "eval_every", "start", *_LANGUAGE_MODEL):
-        values = sorted({str(value) for value in cells[name].dropna()}) if name in cells else []
+    for name in ("steps", "prompts", "responses", "eval_every", "start", "stop", "fork_step", *_LANGUAGE_MODEL):
+        values = sorted({"none" if pd.isna(one) or one == "" else str(one) for one in cells.get(name, [])})
         if len(values) > 1:
             notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")
     partial = int(cells["partial"].sum())
