@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from vcpo_bench import cli_results
+from vcpo_bench import cli_results, cli_warmup
 from vcpo_bench.cli_results import DEFAULT_OUT
 from vcpo_bench.errors import UsageError, VcpoBenchError
 
@@ -87,6 +87,7 @@ def _save_config(ctx: typer.Context, path: Path) -> None:
 PRESETS = Path(__file__).parent / "configs"
 
 Grid = "What to compare (lists make axes)"
+Language = "Language models (extra: hf)"
 How = "How to run it"
 
 
@@ -112,18 +113,36 @@ def run(
     plugin: Annotated[
         list[Path] | None, typer.Option(help="Python file with a method of your own.", rich_help_panel=Grid)
     ] = None,
+    model: Annotated[
+        str, typer.Option(help="Folder or hub name; trained on tasks in words.", rich_help_panel=Language)
+    ] = "",
+    dtype: Annotated[str, typer.Option(help="float32 or bfloat16.", rich_help_panel=Language)] = "float32",
+    lora: Annotated[int, typer.Option(help="Rank of adapters; 0: train all weights.", rich_help_panel=Language)] = 0,
+    sampler: Annotated[str, typer.Option(help="torch, torch(slots=64), generate.", rich_help_panel=Language)] = "torch",
+    max_response: Annotated[int, typer.Option(help="Tokens; 0: the task's.", rich_help_panel=Language)] = 0,
+    micro_tokens: Annotated[int, typer.Option(help="Tokens per pass; 0: no limit.", rich_help_panel=Language)] = 0,
+    checkpointing: Annotated[bool, typer.Option(help="Recompute activations.", rich_help_panel=Language)] = False,
+    chat_template: Annotated[bool, typer.Option(help="Use the tokenizer's, if any.", rich_help_panel=Language)] = True,
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
+    stop_on_alarm: Annotated[
+        bool, typer.Option("--stop-on-alarm", help="End a cell when its collapse is predicted.", rich_help_panel=Grid)
+    ] = False,
     out: Annotated[Path, typer.Option(help="Results folder; a second run completes it.", rich_help_panel=How)] = (
         DEFAULT_OUT
     ),
-    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.", rich_help_panel=How)] = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.", rich_help_panel=How)] = "cpu",
+    jobs: Annotated[int, typer.Option(help="Workers; 0: one per core, or one on a GPU.", rich_help_panel=How)] = 0,
     dry_run: Annotated[bool, typer.Option(help="Show the cells and a time estimate.", rich_help_panel=How)] = False,
     wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.", rich_help_panel=How)] = False,
     keep_checkpoints: Annotated[
         str, typer.Option(help="Keep checkpoints, such as every=50.", rich_help_panel=How)
     ] = "",
+    wandb: Annotated[
+        str, typer.Option(help="Mirror to wandb: disabled, offline or online.", rich_help_panel=How)
+    ] = "disabled",
+    wandb_project: Annotated[str, typer.Option(help="Project of wandb.", rich_help_panel=How)] = "vcpo-bench",
     config: Annotated[
         str, typer.Option(help="Preset or YAML file (keys = flags).", callback=_read_config, is_eager=True)
     ] = "",
@@ -134,13 +153,17 @@ def run(
     """Train every (method, lag, rate, task, seed) cell that is missing, then show the scoreboard."""
     from rich.console import Console
 
+    from vcpo_bench.analysis import alarms
     from vcpo_bench.bench import grid, options, run_grid
+    from vcpo_bench.bench.language_model import LanguageModel
+    from vcpo_bench.bench.mirror.process import WandbMirror
     from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.live import make_view
 
     plugins = tuple(path.resolve() for path in plugin or [])
     for path in plugins:
         load_plugin(path)
+    watched = alarms.stop_default(options.level(record)) if stop_on_alarm else None
     spec = grid.GridSpec(
         methods=options.split_top_level(methods),
         staleness=options.lags(staleness),
@@ -154,27 +177,52 @@ def run(
         record=options.level(record),
         controls=controls,
         start=start,
+        stop=watched.detector.text if watched else "",
+        model=LanguageModel(model, dtype, lora, chat_template, sampler, max_response, micro_tokens, checkpointing)
+        if model
+        else None,
+        device=device,
     )
     if save_config:
         _save_config(ctx, save_config)
     keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0
+    if dry_run and spec.model and device != "cpu":
+        from vcpo_bench.bench.gpu_plan import gpu_plan
+
+        typer.echo("\n".join(gpu_plan(spec, spec.model)))
+        return
     cells = grid.plan_grid(spec)
     for warning in grid.lag_warnings(spec):
         typer.echo(f"warning: {warning}", err=True)
     if skipped := grid.skipped_methods(spec):
         typer.echo(f"left out, because the regime cannot serve them: {', '.join(skipped)}", err=True)
-    workers = run_grid.worker_count(jobs)
+    if watched:
+        typer.echo(f"cells stop on {watched.detector.text}; {watched.words}", err=True)
+    workers = run_grid.worker_count(jobs, device)
     if dry_run:
         _show_plan(cells, workers, out)
         return
-    view = make_view(quiet or as_json, Console(stderr=as_json))
-    try:
-        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every, plugins), view)
-    finally:
-        view.close()
-    _show(out, as_json)
+    with WandbMirror(wandb, wandb_project, out, cells, _warn) as mirror:
+        view = make_view(quiet or as_json, Console(stderr=as_json))
+        try:
+            options_of_run = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
+            failed = run_grid.run_grid(cells, options_of_run, view)
+        finally:
+            view.close()
+        _show(out, as_json)
+        mirror.report(lambda: _write_page(out))
     if failed:
         raise typer.Exit(1)
+
+
+def _write_page(out: Path) -> Path:
+    from vcpo_bench.reports.page import write_page
+
+    return write_page([out], out / "report.html")
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"warning: {text}", err=True)
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
@@ -309,19 +357,7 @@ def report(
 
 
 cli_results.add_to(app)
-
-
-@app.command()
-def warmup(
-    task: Annotated[str, typer.Option(help="Task expression, such as chain(n=8).")],
-    out: Annotated[Path | None, typer.Option(help="File to write; default: TASK.safetensors here.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and demonstrations.")] = 0,
-) -> None:
-    """Train a start policy for a task on demonstrations, to about a third of the answers right."""
-    from vcpo_bench.bench.warmup import warmup_command
-
-    start, path = warmup_command(task, out, seed)
-    typer.echo(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
+app.command()(cli_warmup.warmup)
 
 
 @app.command()

@@ -135,7 +135,42 @@ def fork(
         raise typer.Exit(1)
 
 
+def wandb(
+    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
+    mode: Annotated[str, typer.Option(help="offline or online.")] = "online",
+    project: Annotated[str, typer.Option(help="Project of wandb.")] = "vcpo-bench",
+) -> None:
+    """Mirror a results folder to wandb: the ended cells that are not there yet, and the report."""
+    from vcpo_bench.bench.mirror.process import mirror_folder
+    from vcpo_bench.reports.page import write_page
+
+    count = mirror_folder(folder, mode, project, write_page([folder], folder / "report.html"))
+    typer.echo(f"{count} cells mirrored to the wandb project {project} ({mode})")
+
+
+def evaluate(
+    cells: Annotated[list[Path], typer.Argument(help="Folders of ended cells, or results folders.")],
+    tasks: Annotated[str, typer.Option(help="Tasks of lm-eval; own: those about the cell's task.")] = "own",
+    checkpoint: Annotated[str, typer.Option(help="last, all, or a number of updates.")] = "last",
+    limit: Annotated[int | None, typer.Option(help="Documents per task.")] = None,
+    tasks_from: Annotated[Path | None, typer.Option(help="Folder with lm-eval tasks of your own.")] = None,
+    model: Annotated[str, typer.Option(help="The language model the cells began with, if they did.")] = "",
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N; for language models.")] = "cpu",
+) -> None:
+    """Score kept checkpoints with lm-eval; reports and exports show the scores."""
+    from vcpo_bench.bench.lmeval.evaluate import Scoring, evaluate_cells
+    from vcpo_bench.bench.options import split_top_level
+
+    scoring = Scoring(split_top_level(tasks), limit, tasks_from, model, device)
+    for one, scores in evaluate_cells(cells, checkpoint, scoring):
+        typer.echo(f"{one.key} after {one.step} updates")
+        for score in scores:
+            error = "" if score["stderr"] is None else f" +- {score['stderr']:.4f}"
+            typer.echo(f"  {score['task']:24} {score['metric']:12} {score['value']:.4f}{error}")
+
+
 def add_to(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    for command in (diff, export, trace, analyze, probe, fork):
+    for command in (diff, export, trace, analyze, probe, fork, wandb):
         app.command()(command)
+    app.command(name="eval")(evaluate)

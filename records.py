@@ -2,6 +2,7 @@
 
 ``results/<name>/`` holds ``grid.json`` (which cells were asked for, which are controls) and ``cells/<key>/`` (ended) or
 ``cells/<key>.partial/`` (running or interrupted). An ended cell holds ``cell.json`` and the tables below as Parquet.
+``scores/<key>.parquet`` holds what was measured on its kept checkpoints later.
 Neither torch nor pandas is imported here, so that every room can read this page.
 """
 
@@ -24,6 +25,8 @@ SAMPLES_FILE = "samples.parquet"
 EPISODES_FILE = "episodes.parquet"
 PROBES_FOLDER = "probes"
 """In a results folder: ``<key>.parquet`` for each cell that was probed (``vcpo-bench probe``), with ``PROBES``."""
+SCORES_FOLDER = "scores"
+"""Holds ``<key>.parquet`` for each cell that ``vcpo-bench eval`` scored: an ended cell's own folder never changes."""
 
 Status = Literal["completed", "nan", "stopped_by", "error"]
 """How a cell ended. ``nan``: three updates in a row were not finite. Collapse is a judgement of ``analysis``."""
@@ -213,3 +216,18 @@ PROBES: tuple[Column, ...] = (
     Column("fresh", "int", "batches", "basic", "independent on-policy batches that g was estimated from"),
 )
 """Definitions and equations: docs/probe_and_fork.md."""
+
+SCORES: tuple[Column, ...] = (
+    Column("step", "int", "updates", "basic", "updates applied before the checkpoint that was scored"),
+    Column("task", "str", "name", "basic", "task or group of lm-eval"),
+    Column("task_version", "str", "version", "basic", "version the task gives itself"),
+    Column("metric", "str", "name", "basic", "metric of the task"),
+    Column("filter", "str", "name", "basic", "what lm-eval did to the responses before; none: nothing"),
+    Column("value", "float", "metric", "basic", "aggregated over the documents"),
+    Column("stderr", "float", "metric", "basic", "standard error over documents; null: lm-eval gives none"),
+    Column("higher_is_better", "bool", "yes/no", "basic", "null: the task does not say"),
+    Column("n", "int", "documents", "basic", "documents scored; null for a group"),
+    Column("shots", "int", "examples", "basic", "worked examples in front of each document"),
+    Column("lm_eval", "str", "version", "basic", "version of lm-eval"),
+)
+"""Scores of kept checkpoints by lm-eval, in ``scores/<key>.parquet``; scoring a task again replaces its rows."""

@@ -118,6 +118,19 @@ def _autocorrelation(steps: Updates) -> Array:
     return np.where((number >= _LEAST_HISTORY - 0.5) & (scale > 0), (product - first * second) / scale, np.nan)
 
 
+def _trend(values: Array) -> Array:
+    """Kendall's tau of the newest :data:`HISTORY` values against time: 1 where each is above all before it."""
+    agree, pairs = np.zeros(values.size), np.zeros(values.size)
+    for apart in range(1, min(HISTORY, values.size)):
+        sign = np.concatenate([np.full(apart, np.nan), np.sign(values[apart:] - values[:-apart])])
+        known = np.isfinite(sign)
+        for total, one in ((agree, np.where(known, sign, 0.0)), (pairs, known.astype(np.float64))):
+            running = np.concatenate([[0.0], np.cumsum(one)])
+            begin = np.maximum(np.arange(1, values.size + 1) - (HISTORY - apart), 0)
+            total += running[1:] - running[begin]
+    return np.where(pairs >= _LEAST_HISTORY * (_LEAST_HISTORY - 1) / 2, agree / np.maximum(pairs, 1), np.nan)
+
+
 def _tis_deviation(steps: Updates) -> Array:
     """Mean ``|min(w, 8) - 1|`` by the trapezoidal rule over the recorded quantiles of the log-weights."""
     heights = [np.abs(np.minimum(np.exp(_column(steps, f"log_weight_q{q}")), CAP) - 1) for q in _LEVELS]
@@ -199,6 +212,22 @@ _ALL = (
         ("sampled_reward",),
         _autocorrelation,
         REWARD_WINDOW + 1,
+    ),
+    Signal(
+        "variance_trend",
+        f"Kendall's tau of that variance over {HISTORY} updates",
+        "reward",
+        ("sampled_reward",),
+        lambda steps: _trend(_variance(steps)),
+        HISTORY + REWARD_WINDOW,
+    ),
+    Signal(
+        "autocorrelation_trend",
+        f"Kendall's tau of that autocorrelation over {HISTORY} updates",
+        "reward",
+        ("sampled_reward",),
+        lambda steps: _trend(_autocorrelation(steps)),
+        HISTORY + REWARD_WINDOW + 1,
     ),
     _plain("step", "the update's number: a clock", "circumstance", "step"),
     _plain("lag", "largest lag of the consumed trajectories", "circumstance", "lag_max"),

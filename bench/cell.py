@@ -6,14 +6,14 @@ import hashlib
 import json
 import re
 from textwrap import shorten
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from vcpo_bench.records import RULES_VERSION, Level
 
 NUMERIC_BACKEND = "torch-cpu-float32"
-"""What computes the numbers. Two backends give different bits, hence different keys."""
+"""What computes the numbers of a cell that says nothing else: `dtype` and `device` are fields of their own."""
 
 
 class CellConfig(BaseModel):
@@ -37,6 +37,15 @@ class CellConfig(BaseModel):
         fork_step: Updates done when it was forked.
         stop: What ends the cell early, as its ``bench.observe.Watch`` reads it; empty: nothing does. It decides how
             many updates are made, so a cell that may be stopped is another cell than one that may not.
+        model: Language model that is trained: name of its folder and hash of what is in it; empty: the embedded policy.
+        dtype: What a language model computes in; its trained weights are float32 in either case.
+        lora: Rank of the adapters that are trained instead of all weights; 0: all weights.
+        chat: Whether prompts are put into the tokenizer's chat template, where it has one.
+        sampler: How a language model is sampled: canonical sampler expression.
+        max_response: Longest response in tokens; 0: what the task suggests.
+        micro_tokens: Most positions of one pass of the learner, padding included; 0: no limit.
+        checkpointing: Whether activations are computed again in the backward pass instead of kept.
+        device: What kind of device computes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -57,14 +66,24 @@ class CellConfig(BaseModel):
     parent: str = ""
     fork_step: int = Field(default=0, ge=0)
     stop: str = ""
+    model: str = ""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    lora: int = Field(default=0, ge=0)
+    chat: bool = True
+    sampler: str = "torch"
+    max_response: int = Field(default=0, ge=0)
+    micro_tokens: int = Field(default=0, ge=0)
+    checkpointing: bool = False
+    device: Literal["cpu", "cuda"] = "cpu"
 
     @property
     def label(self) -> str:
         """One line for people: ``vcpo lag 16 seed 0 chain lr 3e-4``, after the regime where it is not ``fifo``."""
         regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
         forked = f" forked at {self.fork_step}" if self.parent else ""
+        model = f" {self.model.partition('@')[0]}" if self.model else ""
         lr = short_number(self.lr)
-        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task} lr {lr}{forked}"
+        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task}{model} lr {lr}{forked}"
 
     def key(self, method_version: int) -> str:
         """Name of the cell's folder: a readable slug and ten hex digits of the hash of all that defines it.

@@ -4,14 +4,17 @@ Inside a step the batch is the last (contiguous) dimension of queries, keys and 
 is a few long vectorised operations instead of thousands of tiny matrix products.
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vcpo_bench.bench.policy import Block, Policy
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policy import Block, Policy
 
 
 class _Layer(NamedTuple):
@@ -40,13 +43,13 @@ class Decoder:
     """
 
     def __init__(self, policy: Policy, prompts: Tensor, rows: int, length: int) -> None:
-        config = policy.config
+        config, prompts = policy.config, prompts.to(policy.device)
         self.policy, self.position = policy, prompts.shape[1]
         self.blocks = policy.layers()
         self.layers = [_prepare(block) for block in self.blocks]
         # [keys and values, heads, size, position, row]; the last token of a response is never an input
         shape = (2, config.heads, config.width // config.heads, self.position + length - 1, rows)
-        self.caches = [torch.empty(shape) for _ in self.blocks]
+        self.caches = [torch.empty(shape, device=policy.device) for _ in self.blocks]
         self.first = self._prefill(prompts, rows // prompts.shape[0])
 
     def _prefill(self, prompts: Tensor, group: int) -> Tensor:
@@ -78,7 +81,7 @@ class Decoder:
             self.caches[index] = kept
 
     def step(self, token: Tensor) -> Tensor:
-        """Feed one token per row, int64 [B], and get the logits of the next one, [V, B]."""
+        """Feed one token per row, int64 [B] on the policy's device, and get the logits of the next one, [V, B]."""
         t = self.position
         policy = self.policy
         x = F.embedding(token, policy.tokens.weight).add_(policy.positions.weight[t])
@@ -102,7 +105,7 @@ class Decoder:
 def _prepare(block: Block) -> _Layer:
     """The weights of a block in the layout of `_Layer`."""
     width = block.out.weight.shape[0]
-    scale = torch.ones(3 * width)
+    scale = torch.ones(3 * width, device=block.out.weight.device)
     scale[:width] = math.sqrt(block.heads / width)
     return _Layer(
         qkv=block.qkv.weight * scale.unsqueeze(1),

@@ -45,15 +45,15 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
         shared |= {"staleness": 0, "regime": parse_regime(config.regime).at(0).canonical}
     kind = config.model_copy(update=shared)
     if kind not in timed:
-        timed[kind] = _time(kind, cell.start)
+        timed[kind] = _time(kind, cell.start, cell.device)
     sampling, updating, evaluating = timed[kind]
-    evaluations = config.steps // config.eval_every + 1
-    return config.steps * (sampling + updating) + config.staleness * sampling + evaluations * evaluating
+    evaluations = cell.updates // config.eval_every + 1
+    return cell.updates * (sampling + updating) + config.staleness * sampling + evaluations * evaluating
 
 
-def _time(config: CellConfig, start: Path | None) -> tuple[float, float, float]:
+def _time(config: CellConfig, start: Path | None, device: str) -> tuple[float, float, float]:
     """Seconds of sampling, of the rest of an update, and of an evaluation: the fastest seen."""
-    with closing(Trainer(config, start=start)) as trainer:
+    with closing(Trainer(config, start=start, device=device)) as trainer:
         for _ in range(TIMED_UPDATES):
             trainer.advance()
         steps, evals = trainer.recorder.timings()

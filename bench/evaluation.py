@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from vcpo_bench.bench.policy import Policy
-from vcpo_bench.bench.sampling import sample
+from vcpo_bench.bench.model import Model
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 
@@ -38,7 +37,7 @@ class Evaluation:
     episodes: tuple[Episode, ...]
 
 
-def evaluate(policy: Policy, task: Task) -> Evaluation:
+def evaluate(policy: Model, task: Task) -> Evaluation:
     """Evaluate on the task's held-out prompts, one greedy and one sampled response each.
 
     Prompts and sampling noise are the same in every call of every run, so that evaluations are paired.
@@ -46,7 +45,7 @@ def evaluate(policy: Policy, task: Task) -> Evaluation:
     prompts = task.held_out()
     draws = uniforms(0, "held-out sampling", 0, len(prompts), task.max_response)
     greedy = torch.tensor([True, False]).repeat(len(prompts))
-    rollout = sample(policy, prompts, torch.from_numpy(draws).repeat_interleave(2, 0), task.eos, greedy)
+    rollout = policy.sample(prompts, torch.from_numpy(draws).repeat_interleave(2, 0), task.eos, greedy)
     reward = task.reward(prompts, rollout.responses, rollout.mask)
     entropy = rollout.entropy[~greedy].sum() / rollout.mask[~greedy].sum()
     episodes = tuple(

@@ -78,6 +78,7 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
         config.key(method.version),
         control and method.canonical == old.method,
         float(old.prompts * old.responses * left),
+        schedule.updates(steps),
         parent.start,
         origin_folder(spec.out, parent.key, spec.at),
     )

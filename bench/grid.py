@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.language_model import LanguageModel
 from vcpo_bench.bench.staleness import CellShape, Regime, build_schedule, check_method, parse_regime
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.bench.warmup import read_warm_start
@@ -37,6 +39,8 @@ class GridSpec:
         controls: Add ``reinforce`` at each lag and one synchronous run per seed.
         start: File with the start policy; None: the one that ships with each task.
         stop: What ends a cell early (``CellConfig.stop``); cells whose step scales others borrow are never stopped.
+        model: The language model to train instead of embedded policies.
+        device: ``cpu``, ``cuda`` or ``cuda:N``.
     """
 
     methods: Sequence[str]
@@ -52,6 +56,15 @@ class GridSpec:
     controls: bool = True
     start: Path | None = None
     stop: str = ""
+    model: LanguageModel | None = None
+    device: str = "cpu"
+
+    def task(self, expression: str) -> tuple[str, int]:
+        """Canonical expression and longest response of one of the tasks."""
+        if self.model:
+            return self.model.task(expression)
+        task = get_task(expression)
+        return task.canonical, task.max_response
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +73,23 @@ class PlannedCell:
 
     Attributes:
         config: What is run.
-        key: Its key.
-        control: Whether it is only a control.
+        key: Its key, the name of its folder.
+        control: Whether it is there for comparison only.
         cost: Relative cost.
-        start: File of the start policy.
+        updates: Optimizer updates of the run, with those that fill the pipeline before the budget counts.
+        start: File of the start policy, or folder of the language model; None: the policy that ships with the task.
         origin: Folder with the state it begins from, for a fork; None: the start policy.
+        device: Where it computes; empty: what its configuration says.
     """
 
     config: CellConfig
     key: str
     control: bool
     cost: float
+    updates: int
     start: Path | None = None
     origin: Path | None = None
+    device: str = ""
 
 
 def plan_grid(spec: GridSpec) -> list[PlannedCell]:
@@ -86,7 +103,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
     for text in spec.tasks if spec.start else ():
         read_warm_start(get_task(text), spec.start)
     methods = list(dict.fromkeys(parse_method(text).canonical for text in _named(spec)))
-    tasks = list(dict.fromkeys(get_task(text).canonical for text in spec.tasks))
+    tasks = list(dict.fromkeys(spec.task(text)[0] for text in spec.tasks))
     lags = list(dict.fromkeys(spec.staleness))
     wanted = [(m, k, False) for m in methods for k in lags]
     if spec.controls:
@@ -132,8 +149,9 @@ def _plan_cell(
 ) -> Iterator[PlannedCell]:
     """The cell, after the one whose step scales it borrows, if it does."""
     parsed = parse_method(method)
-    shape = CellShape(seed, spec.prompts, spec.responses, get_task(task).max_response)
-    check_method(method, parsed.needs, build_schedule(regime, lag, shape))
+    shape = CellShape(seed, spec.prompts, spec.responses, spec.task(task)[1])
+    schedule = build_schedule(regime, lag, shape)
+    check_method(method, parsed.needs, schedule)
     series = ""
     if parsed.needs_series:
         for donor in _plan_cell(replace(spec, stop=""), parsed.needs_series, lag, True, regime, task, lr, seed):
@@ -153,10 +171,14 @@ def _plan_cell(
         series=series,
         start=start_digest(spec.start) if spec.start else "",
         stop=spec.stop,
+        device=spec.device.partition(":")[0],
+        **(spec.model.fields() if spec.model else {}),
     )
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
-    cost = spec.prompts * spec.responses * (spec.steps * per_update + 0.3 * lag)
-    yield PlannedCell(config, config.key(parsed.version), control, cost, spec.start)
+    updates = schedule.updates(spec.steps)
+    cost = spec.prompts * spec.responses * (updates * per_update + 0.3 * lag)
+    start = spec.model.folder if spec.model else spec.start
+    yield PlannedCell(config, config.key(parsed.version), control, cost, updates, start, device=spec.device)
 
 
 def start_digest(path: Path) -> str:
@@ -188,6 +210,10 @@ def _check(spec: GridSpec) -> None:
     for flag, value in (("--steps", spec.steps), ("--prompts", spec.prompts), ("--responses", spec.responses)):
         if value < 1:
             raise UsageError(f"{flag} {value}: must be at least 1")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", spec.device):
+        raise UsageError(f"--device {spec.device}: choose cpu, cuda or cuda:N")
+    if spec.model and spec.start:
+        raise UsageError(f"--start {spec.start}: belongs to embedded policies; a language model starts as --model is")
 
 
 def lag_warnings(spec: GridSpec) -> list[str]:

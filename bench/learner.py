@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.policy import Policy
+from vcpo_bench.bench.micro_batches import Piece, cut, gather
+from vcpo_bench.bench.model import Model, Scores
 from vcpo_bench.bench.score_norms import ScoreNorms
-from vcpo_bench.bench.scoring import Scores, score
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 
@@ -64,19 +65,22 @@ class Learner:
         measure_norms: Measure score norms also for a method that does not need them, in a pass of their own, so that
             recording more never changes the training.
         micro_batches: Passes a batch is cut into, along prompts; the update does not depend on it.
+        micro_tokens: Instead, most positions of a pass, prompt and padding included; 0: no limit.
     """
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Model,
         method: Method,
         lr: float,
         watch_gradient: bool = False,
         measure_norms: bool = False,
         micro_batches: int = 1,
+        micro_tokens: int = 0,
     ) -> None:
-        self.policy, self.method, self.lr, self.micro_batches = policy, method, lr, micro_batches
-        self.optimizer = torch.optim.AdamW(policy.parameters(), lr=lr, weight_decay=0.0, fused=True)
+        self.policy, self.method, self.lr = policy, method, lr
+        self.micro_batches, self.micro_tokens = micro_batches, micro_tokens
+        self.optimizer = torch.optim.AdamW(policy.trainable(), lr=lr, weight_decay=0.0, fused=True)
         self.method_state: dict[str, Tensor] = {}
         self.watch_gradient = watch_gradient or method.combine is not None
         self.previous_gradient: Tensor | None = None
@@ -89,15 +93,15 @@ class Learner:
         began = perf_counter()
         self.optimizer.zero_grad(set_to_none=True)
         measured = self._measure(batch) if self._probe else None
-        parts = batch.split(self.micro_batches)
-        scored = [self._score(part, keep_graph=len(parts) == 1) for part in parts]
-        evidence = self._evidence(batch, now, [s for s, _ in scored], [n for _, n in scored if n is not None])
+        pieces = self._cut(batch)
+        scored = [self._score(piece.part, keep_graph=len(pieces) == 1) for piece in pieces]
+        evidence = self._evidence(batch, now, pieces, scored)
         middle = perf_counter()
         update, nonfinite, norms, scale, watched = None, "", (math.nan, math.nan), math.nan, (math.nan, math.nan)
         try:
             update = self.method(evidence)
             scale = float(update.step_scale)
-            self._backward(parts, scored[0][0], update)
+            self._backward(pieces, scored[0][0], update)
             watched = self._watch()
             norms = self._step(scale)
             nonfinite = "" if math.isfinite(norms[1]) else "gradient" if math.isfinite(scale) else "step_scale"
@@ -108,7 +112,7 @@ class Learner:
             self._norms.release()
         return LearnerStep(
             logp=evidence.logp,
-            entropy=torch.cat([s.entropy for s, _ in scored]).view_as(evidence.logp),
+            entropy=self._gather(pieces, [s.entropy for s, _ in scored]).view_as(evidence.logp),
             score_norm_sq=evidence.score_norm_sq if measured is None else measured,
             update=update,
             nonfinite=nonfinite,
@@ -124,43 +128,52 @@ class Learner:
     def _measure(self, batch: Trajectories) -> Tensor:
         """``[P, G]`` squared score norms, for the record only."""
         assert self._probe is not None
-        with self._probe.record():
-            scores = score(self.policy, batch.flat_prompts(), batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
-        squared = self._probe.squared_norms(scores.logp, scores.mask)
+        pieces = self._cut(batch)
+        squared = [_norms_of(self.policy, self._probe, piece.part)[1] for piece in pieces]
         self._probe.release()
-        return squared.view(batch.reward.shape)
+        return self._gather(pieces, squared).view(batch.reward.shape)
 
     def logp(self, batch: Trajectories) -> Tensor:
         """``[P, G, T]`` log-probabilities of a batch under the current policy, without gradient."""
         with torch.no_grad():
-            scored = score(self.policy, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
-        return scored.logp.view(batch.mask.shape)
+            return self._logp_under(self.policy, self._cut(batch)).view(batch.mask.shape)
+
+    def _cut(self, batch: Trajectories) -> list[Piece]:
+        return cut(batch, self.micro_batches, self.micro_tokens)
+
+    def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
+        return gather(pieces, values)
+
+    def _logp_under(self, policy: Model, pieces: list[Piece]) -> Tensor:
+        return self._gather(pieces, [policy.score(*piece.part.flat()).logp for piece in pieces])
 
     def _forward(self, part: Trajectories) -> Scores:
-        prompts = part.flat_prompts() if self._norms else part.prompts  # score norms need one trajectory per row
-        return score(self.policy, prompts, part.responses.flatten(0, 1), part.mask.flatten(0, 1))
+        prompts, responses, mask = part.flat()
+        if self._norms:  # they need one trajectory per row
+            return self.policy.score_rows(part.flat_prompts(), responses, mask)
+        return self.policy.score(prompts, responses, mask)
 
     def _score(self, part: Trajectories, keep_graph: bool) -> tuple[Scores, Tensor | None]:
         """Statistics of one micro-batch ``[rows, T]`` and its squared score norms ``[rows]`` where they are needed."""
         if self._norms is None:
             with torch.set_grad_enabled(keep_graph):
                 return self._forward(part), None
-        with self._norms.record():
-            scores = self._forward(part)
-        squared = self._norms.squared_norms(scores.logp, scores.mask)
+        scores, squared = _norms_of(self.policy, self._norms, part)
         if not keep_graph:
             self._norms.release()
         return scores, squared
 
-    def _evidence(self, batch: Trajectories, now: int, scores: list[Scores], norms: list[Tensor]) -> Batch:
+    def _evidence(
+        self, batch: Trajectories, now: int, pieces: list[Piece], scored: list[tuple[Scores, Tensor | None]]
+    ) -> Batch:
         shape, needs = batch.mask.shape, self.method.needs
+        scores, norms = [s for s, _ in scored], [n for _, n in scored if n is not None]
         reference = None
         if self.reference is not None:
             with torch.no_grad():
-                scored = score(self.reference, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
-                reference = scored.logp.view(shape)
+                reference = self._logp_under(self.reference, pieces).view(shape)
         return Batch(
-            logp=torch.cat([s.logp.detach() for s in scores]).view(shape),
+            logp=self._gather(pieces, [s.logp for s in scores]).view(shape),
             behavior_logp=batch.behavior_logp,
             mask=batch.mask,
             valid=torch.ones(shape[:2], dtype=torch.bool),
@@ -169,32 +182,31 @@ class Learner:
             now=now,
             proximal_logp=batch.proximal_logp,
             reference_logp=reference,
-            entropy=torch.cat([s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
-            sum_pi_sq=torch.cat([s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
-            score_norm_sq=torch.cat(norms).view(shape[:2]) if norms else None,
+            entropy=self._gather(pieces, [s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
+            sum_pi_sq=self._gather(pieces, [s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
+            score_norm_sq=self._gather(pieces, norms).view(shape[:2]) if norms else None,
             state=self.method_state,
         )
 
-    def _backward(self, parts: list[Trajectories], kept: Scores, update: Update) -> None:
+    def _backward(self, pieces: list[Piece], kept: Scores, update: Update) -> None:
         """Leave the gradient of the loss in ``.grad``.
 
         A lone micro-batch needs no second forward: its graph is used again, or, where score norms were taken, the
         gradient is assembled from what they kept (possible when each trajectory has one coefficient).
         """
-        coefficients = update.coefficients.to(torch.float32)
-        entropy = update.entropy_coefficients
-        if len(parts) == 1 and self._norms is None:
-            _send(kept, coefficients.flatten(0, 1), entropy)
-            return
-        if len(parts) == 1 and self._norms and entropy is None:
-            row = _constant_rows(coefficients.flatten(0, 1), kept.mask)
+        coefficients = update.coefficients.to(torch.float32).flatten(0, 1)
+        bonus = update.entropy_coefficients
+        entropy = None if bonus is None else bonus.to(torch.float32).flatten(0, 1)
+        if len(pieces) == 1:
+            if self._norms is None:
+                _send(kept, coefficients, entropy)
+                return
+            row = _constant_rows(coefficients.to(kept.mask.device), kept.mask) if entropy is None else None
             if row is not None:
                 self._norms.assemble(row)
                 return
-        sizes = [part.prompts.shape[0] for part in parts]
-        entropies = torch.split(entropy, sizes) if entropy is not None else [None] * len(parts)
-        for part, piece, bonus in zip(parts, torch.split(coefficients, sizes), entropies, strict=True):
-            _send(self._forward(part), piece.flatten(0, 1), bonus)
+        for part, rows in pieces:
+            _send(self._forward(part), coefficients[rows], None if entropy is None else entropy[rows])
 
     def _watch(self) -> tuple[float, float]:
         """Cosine with the previous gradient and the norm of the head's own, before clipping.
@@ -207,7 +219,7 @@ class Learner:
         if not bool(torch.isfinite(gradient).all()):
             return math.nan, math.nan  # the step will see it too and be skipped; the last good gradient is kept
         previous, self.previous_gradient = self.previous_gradient, gradient
-        head = float(_flat_gradient(self.policy.head).norm())
+        head = _gradient_norm(self.policy.output_head())
         if previous is None:
             return math.nan, head
         dots = (float(gradient @ gradient), float(gradient @ previous), float(previous @ previous))
@@ -241,12 +253,28 @@ def _flat_gradient(module: nn.Module) -> Tensor:
     return torch.cat([p.grad.flatten() for p in module.parameters() if p.grad is not None])
 
 
+def _gradient_norm(module: nn.Module) -> float:
+    """l2 norm of a module's own gradient; NaN where it is frozen."""
+    if not any(p.grad is not None for p in module.parameters()):
+        return math.nan
+    return float(_flat_gradient(module).norm())
+
+
+def _norms_of(policy: Model, norms: ScoreNorms, part: Trajectories) -> tuple[Scores, Tensor]:
+    """Scores of trajectories and their squared score norms ``[rows]``."""
+    _, responses, mask = part.flat()
+    with norms.record():
+        scores = policy.score_rows(part.flat_prompts(), responses, mask)
+    return scores, norms.squared_norms(scores.logp, scores.mask)
+
+
 def _send(scores: Scores, coefficients: Tensor, entropy_coefficients: Tensor | None) -> None:
     """Backward of ``-sum c logp - sum e H``: what the coefficients mean."""
-    outputs, gradients = [scores.logp], [-coefficients]
+    device = scores.logp.device
+    outputs, gradients = [scores.logp], [-coefficients.to(device)]
     if entropy_coefficients is not None:
         outputs.append(scores.differentiable_entropy())
-        gradients.append(-entropy_coefficients.flatten(0, 1).to(torch.float32))
+        gradients.append(-entropy_coefficients.to(device))
     torch.autograd.backward(outputs, gradients)
 
 

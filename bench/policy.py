@@ -12,6 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vcpo_bench.bench.decoding import Decoder
+from vcpo_bench.bench.model import Decoding, Model
+from vcpo_bench.bench.sampling import Rollout, extend, sample
+from vcpo_bench.bench.scoring import DenseScores, score
+
 
 @dataclass(frozen=True)
 class PolicyConfig:
@@ -109,7 +114,7 @@ def _attend(query: Tensor, keys_values: Tensor, length: int) -> Tensor:
     return torch.bmm(weights, v).view(query.shape)
 
 
-class Policy(nn.Module):
+class Policy(Model):
     """A decoder-only transformer with learned positions and an untied head, float32, about 0.1 M parameters.
 
     Args:
@@ -191,6 +196,36 @@ class Policy(nn.Module):
         x, _ = last(x, last.keys_values(past))
         hidden: Tensor = self.norm(x)
         return hidden
+
+    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
+        """See `Model.score`; with fewer prompts than responses, each is computed once for its group."""
+        return score(self, prompts, responses, mask)
+
+    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
+        """See `Model.score_rows`."""
+        return score(self, prompts, responses, mask)
+
+    def sample(
+        self, prompts: Tensor, uniforms: Tensor, eos: int | None = None, greedy: Tensor | None = None
+    ) -> Rollout:
+        """See `Model.sample`."""
+        return sample(self, prompts, uniforms, eos, greedy)
+
+    def decoding(self, prompts: Tensor, rows: int, length: int) -> Decoder:
+        """See `Model.decoding`."""
+        with torch.inference_mode():
+            return Decoder(self, prompts, rows, length)
+
+    def extend(
+        self, rollout: Rollout, decoding: Decoding, prompts: Tensor, uniforms: Tensor, places: range, eos: int | None
+    ) -> None:
+        """See `Model.extend`."""
+        assert isinstance(decoding, Decoder)
+        extend(rollout, decoding, prompts, uniforms, places, eos)
+
+    def output_head(self) -> nn.Linear:
+        """See `Model.output_head`."""
+        return self.head
 
     def embed(self, tokens: Tensor, first: int) -> Tensor:
         """Token plus position embedding of [B, L] tokens at positions first, first + 1, ... -> [B, L, width]."""

@@ -20,7 +20,7 @@ from vcpo_bench.bench.observe import Watch
 from vcpo_bench.bench.provenance import provenance
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.store import CellStore, write_json
-from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.bench.trainer import Trainer, recorder_of
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
@@ -53,7 +53,7 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit,
             store.clear()
             emit("ended", cell.key, ended, 0.0, "")
             return ended
-        emit("started", cell.key, cell.config.label, cell.config.steps)
+        emit("started", cell.key, cell.config.label, cell.updates)
         try:
             trainer = _resume(cell, store, emit, watch)
             with closing(trainer):
@@ -93,7 +93,7 @@ def _trainer(cell: PlannedCell, store: CellStore, watch: Watch | None) -> Traine
     if cell.config.stop and watch is None:
         raise ValueError(f"the cell {cell.key} may be stopped, but nothing was given that would stop it")
     observer = watch(cell.config.stop) if watch and cell.config.stop else None
-    trainer = Trainer(cell.config, method, cell.start, observer)
+    trainer = Trainer(cell.config, method, cell.start, cell.device, observer)
     if cell.origin is not None:
         trainer.load(cell.origin)
     return trainer
@@ -119,15 +119,17 @@ def _step_scales(donor: Path) -> list[float]:
 
 def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit) -> None:
     saved = told = time.perf_counter()
+    patience = CHECKPOINT_SECONDS
     while not trainer.status:
         reward, ess = trainer.advance()
         now = time.perf_counter()
         if keep_every and trainer.step % keep_every == 0:
             store.keep(trainer.step, trainer.save)
-        if now - saved > CHECKPOINT_SECONDS and not trainer.status:
+        if now - saved > patience and not trainer.status:
             with store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
             saved = time.perf_counter()
+            patience = max(CHECKPOINT_SECONDS, 20 * (saved - now))  # large weights: at most a twentieth of the time
         if now - told > PROGRESS_SECONDS:
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now
@@ -135,13 +137,13 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
 
 def _recorded(cell: PlannedCell, store: CellStore) -> tuple[Recorder, int]:
     """The tables up to the last checkpoint that can be read, for a cell that failed."""
-    recorder = Recorder(cell.config.record)
+    recorder = recorder_of(cell.config)
     checkpoint = store.latest_checkpoint()
     if checkpoint:
         try:
             recorder.read(checkpoint)
         except (OSError, ValueError):
-            return Recorder(cell.config.record), 0
+            return recorder_of(cell.config), 0
     return recorder, recorder.updates
 
 

@@ -1,12 +1,17 @@
 """Sampling responses with a preallocated key-value cache, from uniforms given by the caller."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from vcpo_bench.bench.decoding import Decoder
-from vcpo_bench.bench.policy import Policy
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -18,15 +23,17 @@ class Rollout:
         logp: float32 [B, T] log-probability of each token under the policy that drew it, 0 at padding.
         mask: bool [B, T], True up to and including the end token.
         entropy: float32 [B, T] entropy in nats of the distribution each token was drawn from, 0 at padding.
+        version: int64 [B, T] updates seen by the weights that drew each token, from a sampler that keeps count itself.
     """
 
     responses: Tensor
     logp: Tensor
     mask: Tensor
     entropy: Tensor
+    version: Tensor | None = None
 
     @classmethod
-    def empty(cls, rows: int, length: int, eos: int | None) -> "Rollout":
+    def empty(cls, rows: int, length: int, eos: int | None) -> Rollout:
         """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass."""
         zeros = torch.zeros(2, rows, length)
         return cls(torch.full((rows, length), eos or 0), zeros[0], torch.ones(rows, length).bool(), zeros[1])
@@ -35,18 +42,7 @@ class Rollout:
 def sample(
     policy: Policy, prompts: Tensor, uniforms: Tensor, eos: int | None = None, greedy: Tensor | None = None
 ) -> Rollout:
-    """Draw one response per row of `uniforms`, at temperature 1 and without truncation.
-
-    Args:
-        policy: what to sample from.
-        prompts: int64 [P, Lp], P dividing B: the responses of one prompt are consecutive, and it is computed once.
-        uniforms: float64 [B, T] in [0, 1): token t of row i is the inverse of its cumulative distribution at [i, t].
-        eos: token that ends a response, or None if all run to T.
-        greedy: bool [B], True for rows that take the most likely token instead (ties: the smallest token).
-
-    Returns:
-        Responses of length T, rows in the order of `uniforms`.
-    """
+    """What `Policy.sample` does; each prompt is computed once, and greedy ties go to the smallest token."""
     B, T = uniforms.shape
     rollout = Rollout.empty(B, T, eos)
     with torch.inference_mode():
@@ -70,11 +66,13 @@ def extend(
     used up when the last place has been drawn.
     """
     part = slice(places.start, places.stop)
-    alive = rollout.mask[:, places.start].clone()
+    device = decoder.first.device
+    alive, greedy = rollout.mask[:, places.start].to(device, copy=True), None if greedy is None else greedy.to(device)
     with torch.inference_mode():
         new = decoder.position == prompts.shape[1] + places.start
-        token = None if new else rollout.responses[:, places.start - 1]
-        tokens, distributions = _decode(decoder, token, uniforms[:, part].t().contiguous(), alive, eos, greedy)
+        token = None if new else rollout.responses[:, places.start - 1].to(device)
+        draws = uniforms[:, part].t().contiguous().to(device)
+        tokens, distributions = _decode(decoder, token, draws, alive, eos, greedy)
         logp = distributions.gather(1, tokens.unsqueeze(1)).squeeze(1)
         entropy = -(distributions.exp() * distributions).sum(1)
         is_end = tokens == _end_token(eos)
@@ -95,7 +93,8 @@ def _decode(
     Rows that have ended are dropped once they are a quarter, unless the decoder goes on in a later call.
     """
     n, B = draws.shape
-    tokens, distributions = torch.zeros(n, B, dtype=torch.int64), torch.zeros(n, *decoder.first.shape)
+    tokens = torch.zeros(n, B, dtype=torch.int64, device=draws.device)
+    distributions = torch.zeros(n, *decoder.first.shape, device=draws.device)
     rows: Tensor | slice = slice(None)  # those still decoded
     for t in range(n):
         left = int(alive.sum())
@@ -104,7 +103,7 @@ def _decode(
         if token is not None and left < 0.75 * len(alive) and decoder.room == n - t:
             kept = alive.nonzero().squeeze(1)
             decoder.keep(kept)
-            rows, token, alive = torch.arange(B)[rows][kept], token[kept], alive[kept]
+            rows, token, alive = torch.arange(B, device=kept.device)[rows][kept], token[kept], alive[kept]
         logp = (decoder.first if token is None else decoder.step(token)).log_softmax(0)
         token = _inverse_cdf(logp.exp(), draws[t, rows])
         if greedy is not None:

@@ -1,17 +1,21 @@
 """Log-probabilities of responses under a policy, with gradients, and the statistics that some methods ask for."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policy import Policy
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policy import Policy
 
 
 @dataclass(frozen=True)
-class Scores:
-    """What a policy says about given responses. Tokens outside the mask are exactly 0 everywhere.
+class DenseScores:
+    """`model.Scores` from the whole distribution at every place: for small vocabularies.
 
     Attributes:
         logp: [B, T] log-probability of each response token, differentiable.
@@ -42,8 +46,8 @@ class Scores:
         return torch.where(self.mask, entropy, 0.0)
 
 
-def score(policy: Policy, prompts: Tensor, responses: Tensor, mask: Tensor) -> Scores:
-    """Score responses, at temperature 1 and without truncation.
+def score(policy: Policy, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
+    """What `Policy.score` does.
 
     With one prompt per response row the whole sequences go through the policy and each module is called once, with one
     trajectory per row (what hooks for per-trajectory gradients need). With fewer prompts, each is computed once for its
@@ -58,7 +62,8 @@ def score(policy: Policy, prompts: Tensor, responses: Tensor, mask: Tensor) -> S
     Returns:
         The scores; rows in the order given.
     """
-    B = len(responses)
+    B, device = len(responses), policy.device
+    prompts, responses, mask = prompts.to(device), responses.to(device), mask.to(device)
     P, Lp = prompts.shape
     last = prompts[:, -1:].repeat_interleave(B // P, 0)
     inputs = torch.cat([last, responses[:, :-1]], dim=1)
@@ -69,4 +74,4 @@ def score(policy: Policy, prompts: Tensor, responses: Tensor, mask: Tensor) -> S
     # tokens first: PyTorch's softmax over a short last dimension is not vectorised
     distribution = policy.head(hidden).permute(2, 0, 1).contiguous().log_softmax(0)
     logp = distribution.gather(0, responses.unsqueeze(0)).squeeze(0)
-    return Scores(torch.where(mask, logp, 0.0), distribution, mask)
+    return DenseScores(torch.where(mask, logp, 0.0), distribution, mask)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,14 +14,16 @@ from torch import Tensor
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.evaluation import evaluate
 from vcpo_bench.bench.learner import Learner
+from vcpo_bench.bench.models import open_model, open_task
 from vcpo_bench.bench.observe import StepObserver
+from vcpo_bench.bench.parallel.learner import ParallelLearner
+from vcpo_bench.bench.parallel.ranks import Ranks
+from vcpo_bench.bench.parallel.source import ParallelSource
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.staleness import parse_regime
-from vcpo_bench.bench.staleness.source import under
+from vcpo_bench.bench.staleness.source import Source, under
 from vcpo_bench.bench.staleness.sources import build_source
 from vcpo_bench.bench.tables import includes
-from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.warmup import load_warm_start
 from vcpo_bench.methods import Method, parse_method
 from vcpo_bench.records import STEPS_FILE
 
@@ -34,8 +37,10 @@ class Trainer:
     Args:
         config: The cell.
         method: The method where it carries more than its expression says (borrowed step scales).
-        start: File with the start policy; None: the one that ships with the task.
+        start: File with the start policy or folder of the language model; None: the one that ships with the task.
+        device: Where to compute; a ``cuda`` cell may name one, such as ``cuda:1``.
         observer: May end the cell early; None: it trains to its end.
+        ranks: Other processes that train the same cell together with this one; None: it trains alone.
 
     Attributes:
         step: Updates done.
@@ -50,20 +55,30 @@ class Trainer:
         config: CellConfig,
         method: Method | None = None,
         start: Path | None = None,
+        device: str = "",
         observer: StepObserver | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         self.config = config
         self.observer = observer
         self.stopped = ""
-        self.task = get_task(config.task)
-        self.policy = load_warm_start(self.task, start)
+        self.task = open_task(config, start)
+        self.policy = open_model(config, self.task, start, device or config.device)
         watch_gradient, measure_norms = (includes(config.record, level) for level in ("diagnostics", "full"))
         chosen = method or parse_method(config.method)
-        self.learner = Learner(self.policy, chosen, config.lr, watch_gradient, measure_norms)
-        self.recorder = Recorder(config.record, events=parse_regime(config.regime).name == "async")
+        self.ranks = ranks
+        kind = partial(ParallelLearner, ranks) if ranks else Learner
+        self.learner: Learner = kind(
+            self.policy, chosen, config.lr, watch_gradient, measure_norms, micro_tokens=config.micro_tokens
+        )
+        self.recorder = recorder_of(config)
         self.step = 0
         self.skipped = 0
-        self.source, self.updates = build_source(config, self.task, self.learner)
+        self.source: Source
+        if ranks:
+            self.source, self.updates = ParallelSource(config, self.task, self.policy, ranks), config.steps
+        else:
+            self.source, self.updates = build_source(config, self.task, self.learner, start)
 
     @property
     def status(self) -> str:
@@ -90,13 +105,15 @@ class Trainer:
         return fed.sampled_reward, ess
 
     def _evaluate(self) -> None:
+        if self.ranks and self.ranks.rank:
+            return  # the first one does, and the others wait for it in the next update
         began = perf_counter()
         result = evaluate(self.policy, self.task)
         self.recorder.evaluation(self.step, result, perf_counter() - began)
 
     def save(self, folder: Path) -> None:
         """Write all that the rest of the run depends on, and the tables so far."""
-        tensors: dict[str, Tensor] = {f"policy/{k}": v for k, v in self.policy.state_dict().items()}
+        tensors: dict[str, Tensor] = {f"policy/{k}": v for k, v in self.policy.trained_state().items()}
         tensors |= self._optimizer_tensors()
         tensors |= {f"method/{k}": v for k, v in self.learner.method_state.items()}
         if self.learner.previous_gradient is not None:
@@ -118,13 +135,15 @@ class Trainer:
         self.step, self.skipped = int(scalars["step"]), int(scalars["skipped"])
         # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
         tensors = {name: tensor.clone() for name, tensor in load_file(folder / "state.safetensors").items()}
-        self.policy.load_state_dict(under(tensors, "policy/"))
+        self.policy.load_trained(under(tensors, "policy/"))
         self._load_optimizer(under(tensors, "optimizer/"))
         if scalars.get("method", self.config.method) == self.config.method:
             self.learner.method_state = under(tensors, "method/")
         else:
             self.skipped = 0
         self.learner.previous_gradient = tensors.get("previous_gradient")
+        if self.learner.previous_gradient is not None:
+            self.learner.previous_gradient = self.learner.previous_gradient.to(self.policy.device)
         self.source.load(self.step, under(tensors, "source/"), scalars["source"])
         self.recorder.read(folder)
         if self.observer:
@@ -146,3 +165,8 @@ class Trainer:
             state.setdefault(int(index), {})[key] = tensor
         groups = self.learner.optimizer.state_dict()["param_groups"]
         self.learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def recorder_of(config: CellConfig) -> Recorder:
+    """Empty tables for a cell."""
+    return Recorder(config.record, events=parse_regime(config.regime).name == "async")

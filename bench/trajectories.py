@@ -65,6 +65,20 @@ class Trajectories:
         """``[P*G, Lp]``: the prompt of every trajectory."""
         return self.prompts.repeat_interleave(self.responses.shape[1], dim=0)
 
+    def flat(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Prompts ``[P, Lp]``, responses and mask ``[P*G, T]``: what a policy scores."""
+        return self.prompts, self.responses.flatten(0, 1), self.mask.flatten(0, 1)
+
+    def single_rows(self, rows: Tensor) -> Trajectories:
+        """Some of the ``P*G`` trajectories, each as a group of one: ``[len(rows), 1, T]``."""
+        G = self.responses.shape[1]
+        of_prompt = {"prompts", "origin"}
+        tensors = {
+            name: tensor[rows // G] if name in of_prompt else tensor.flatten(0, 1)[rows].unsqueeze(1)
+            for name, tensor in self.tensors().items()
+        }
+        return Trajectories(self.index, **tensors)
+
     def oldest(self) -> Tensor:
         """``[P, G]`` version of the oldest generated token of each trajectory."""
         return torch.where(self.mask, self.version, torch.iinfo(torch.int64).max).amin(-1)

@@ -1,6 +1,7 @@
 """Warm starts: supervised training on demonstrations until about a third of the sampled answers are right."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +11,10 @@ from safetensors.torch import save_file
 
 from vcpo_bench import __version__
 from vcpo_bench.bench.evaluation import evaluate
+from vcpo_bench.bench.model import Model
 from vcpo_bench.bench.policy import Policy, PolicyConfig
-from vcpo_bench.bench.sampling import sample
-from vcpo_bench.bench.scoring import score
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks import Task, get_task
+from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
 from vcpo_bench.errors import UsageError
 
 _TARGET = 0.32
@@ -22,7 +22,7 @@ _ROWS = 64
 _RATE = 7e-4
 _RAMP = 30  # updates until the full learning rate
 _EVERY = 5  # updates between looks at the reward
-_LIMIT = 2000  # updates after which a task counts as too hard
+_LIMIT = 2000  # updates after which an embedded task counts as too hard
 _SHIPPED = Path(__file__).parent / "warm"
 
 
@@ -45,48 +45,81 @@ class WarmStart:
     reward: float
 
 
-def new_policy(task: Task, seed: int = 0) -> Policy:
+def new_policy(task: EmbeddedTask, seed: int = 0) -> Policy:
     """An untrained policy of the default size for a task."""
     return Policy(PolicyConfig(task.vocab_size, task.context), seed)
 
 
-def warm_up(task: Task, seed: int = 0) -> WarmStart:
-    """Train on demonstrations (AdamW, batch 64) until a third of 256 sampled answers to check prompts are right.
-
-    The check prompts come from a stream of their own: neither training nor the held-out evaluation reads it.
+def warm_up(task: EmbeddedTask, seed: int = 0) -> WarmStart:
+    """Train a new policy on demonstrations until a third of its answers are right; see `imitate`.
 
     Raises:
         UsageError: the task is not learned within 2,000 updates.
     """
     policy = new_policy(task, seed)
-    optimizer = torch.optim.AdamW(policy.parameters(), betas=(0.9, 0.98), weight_decay=0.0, fused=True)
+    steps, _ = imitate(policy, task, seed, limit=_LIMIT)
+    return WarmStart(task.canonical, policy, seed, steps, evaluate(policy, task).sampled_reward)
+
+
+def imitate(
+    policy: Model,
+    task: Task,
+    seed: int,
+    target: float = _TARGET,
+    rate: float = _RATE,
+    limit: int = 2000,
+    every: int = _EVERY,
+    progress: Callable[[int, float], None] = lambda step, reward: None,
+) -> tuple[int, float]:
+    """Train on demonstrations (AdamW, batch 64) until so many of 256 sampled answers to check prompts are right.
+
+    The check prompts come from a stream of their own: neither training nor the held-out evaluation reads it.
+
+    Args:
+        policy: trained in place.
+        task: what it learns.
+        seed: of the demonstrations.
+        target: reward to reach.
+        rate: learning rate after a ramp of 30 updates.
+        limit: updates after which the task counts as too hard.
+        every: updates between looks at the reward.
+        progress: told the updates done and the reward after each look.
+
+    Returns:
+        Updates taken and the reward reached.
+
+    Raises:
+        UsageError: the reward is not reached within `limit` updates.
+    """
+    optimizer = torch.optim.AdamW(policy.trainable(), betas=(0.9, 0.98), weight_decay=0.0, fused=True)
     reward = 0.0
-    for step in range(_LIMIT):
+    for step in range(limit):
         for group in optimizer.param_groups:
-            group["lr"] = _RATE * min(1.0, (step + 1) / _RAMP)
+            group["lr"] = rate * min(1.0, (step + 1) / _RAMP)
         _supervised_update(policy, optimizer, task, seed, step)
-        if (step + 1) % _EVERY == 0:
+        if (step + 1) % every == 0:
             reward = _check(policy, task, seed)
-        if reward >= _TARGET:
-            return WarmStart(task.canonical, policy, seed, step + 1, evaluate(policy, task).sampled_reward)
-    raise UsageError(f"{task.canonical}: reward {reward:.2f} after {_LIMIT} warm-up updates; choose an easier variant")
+            progress(step + 1, reward)
+        if reward >= target:
+            return step + 1, reward
+    raise UsageError(f"{task.canonical}: reward {reward:.2f} after {limit} warm-up updates; choose an easier variant")
 
 
-def _supervised_update(policy: Policy, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int) -> None:
+def _supervised_update(policy: Model, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int) -> None:
     """One step of maximum likelihood, gradient clipped to norm 1."""
     prompts, responses, mask = task.demonstrations(seed, step, _ROWS)
     optimizer.zero_grad()
-    logp = score(policy, prompts, responses, mask).logp
+    logp = policy.score(prompts, responses, mask).logp
     torch.autograd.backward(-logp.sum() / mask.sum())
     torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
     optimizer.step()
 
 
-def _check(policy: Policy, task: Task, seed: int) -> float:
+def _check(policy: Model, task: Task, seed: int) -> float:
     """Sampled reward on the check prompts."""
-    prompts = task.prompts(uniforms(seed, "warm-up prompts", 0, 256, task.prompt_length))
+    prompts = task.stream(seed, "warm-up prompts", 0, 256)
     draws = uniforms(seed, "warm-up sampling", 0, 256, task.max_response)
-    rollout = sample(policy, prompts, torch.from_numpy(draws), task.eos)
+    rollout = policy.sample(prompts, torch.from_numpy(draws), task.eos)
     return float(task.reward(prompts, rollout.responses, rollout.mask).mean())
 
 
@@ -112,12 +145,12 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
         raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
 
 
-def load_warm_start(task: Task, path: Path | None = None) -> Policy:
+def load_warm_start(task: EmbeddedTask, path: Path | None = None) -> Policy:
     """The policy of `read_warm_start`; raises the same `UsageError`."""
     return read_warm_start(task, path).policy
 
 
-def read_warm_start(task: Task, path: Path | None = None) -> WarmStart:
+def read_warm_start(task: EmbeddedTask, path: Path | None = None) -> WarmStart:
     """The warm start of a task with its origin: from `path`, or the one that ships with the package.
 
     Raises:

@@ -19,6 +19,7 @@ from vcpo_bench.reports.sections.compared import compared
 from vcpo_bench.reports.sections.episodes import episodes
 from vcpo_bench.reports.sections.foretold import foretold
 from vcpo_bench.reports.sections.judged import statements
+from vcpo_bench.reports.sections.lm_scores import lm_scores
 from vcpo_bench.reports.sections.probe import probe
 from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
 from vcpo_bench.reports.sections.scores import scoreboard
@@ -48,6 +49,7 @@ def build(study: Study) -> Document:
             "divergence", "Divergence and step size", _curves(study, "kl-steps", "entropy-steps", "step-scale-steps")
         ),
         Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study), wide=True)]),
+        Section("lm-eval", "Scores by lm-eval", [*lm_scores(study, ledger)]),
         Section("time", "Time to target and cost", _time(study, ledger)),
         Section("ablation", "Which part does the work", [*compared(study, ledger, "ablation", "step_controls")]),
         Section("probe", "Estimator probe", probe(study, ledger)),

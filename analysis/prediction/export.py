@@ -13,6 +13,7 @@ from vcpo_bench.analysis.prediction.alarms import clock
 from vcpo_bench.analysis.prediction.episodes import OPERATING
 from vcpo_bench.analysis.prediction.panel import TOO_FEW, Panel
 from vcpo_bench.analysis.prediction.tuning import Tuned, levels, peaks, tune
+from vcpo_bench.analysis.signals import SIGNALS
 
 
 def detectors_json(panel: Panel, episodes: pd.DataFrame, study: str) -> str:
@@ -26,7 +27,7 @@ def detectors_json(panel: Panel, episodes: pd.DataFrame, study: str) -> str:
     everyone = np.ones(len(panel.runs), dtype=bool)
     measured = {row["signal"]: row for row in episodes.to_dict("records")}
     entries = []
-    for name in panel.recorded():
+    for name in (one for one in panel.recorded() if one in SIGNALS):  # a monitor computes no other
         choices = levels(panel, name)
         tuned = tune(choices, peaks(choices, time), time, panel, everyone, OPERATING)
         if tuned and math.isfinite(tuned.threshold) and name in measured:

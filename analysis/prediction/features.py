@@ -20,6 +20,10 @@ CIRCUMSTANCES = "circumstances"
 """Step, lag, learning rate and task: what is known without looking at the run."""
 ESS_FAMILY = ("ess", "ess_used", "token_ess")
 """Not baselines of ESS: they are ESS."""
+CONFIGURATION = ("task", "method", "regime", "staleness", "lr")
+"""What a run shares with the other seeds of its configuration."""
+FATE = "configuration"
+"""Among the names of signals: what became of the training seeds of the same configuration."""
 KNOWN_BEFORE = ("step", "lag", "lr")
 """Signals that the circumstances contain."""
 
@@ -62,18 +66,37 @@ def circumstances(panel: Panel, rows: Landmarks, train: Flags) -> Array:
     return np.asarray((table - table[train].mean(axis=0)) / np.where(spread > 1e-12, spread, np.inf))
 
 
+def configuration_risk(panel: Panel, train: Flags) -> Array:
+    """Log odds [N] that a run is lost, from the training runs of its task, method, regime, lag and rate alone.
+
+    The share lost among them, drawn to the overall share with the weight of one run. A run never counts for itself, so
+    that training and held-out runs are alike.
+    """
+    group = panel.strata(CONFIGURATION)
+    lost = np.bincount(group[train], weights=panel.failed[train], minlength=int(group.max(initial=0)) + 1)
+    seen = np.bincount(group[train], minlength=lost.size)
+    overall = np.clip(panel.failed[train].mean() if train.any() else 0.5, 0.01, 0.99)
+    own = train.astype(np.float64)
+    share = (lost[group] - own * panel.failed + overall) / (seen[group] - own + 1)
+    return np.asarray(np.log(share / (1 - share)))
+
+
 def features(panel: Panel, rows: Landmarks, names: Sequence[str], train: Flags) -> Array:
     """Circumstances and the named signals of each row [R, F].
 
     Args:
         panel: the runs.
         rows: of :func:`vcpo_bench.analysis.prediction.precision.landmarks`.
-        names: signals; :data:`KNOWN_BEFORE` add nothing and are left out.
+        names: signals; :data:`KNOWN_BEFORE` add nothing and are left out. :data:`FATE`: :func:`configuration_risk`.
         train: which rows teach the scaling [R].
     """
     columns = [circumstances(panel, rows, train)]
     for name in names:
-        if name not in KNOWN_BEFORE:
+        if name == FATE:
+            learned = np.zeros(len(panel.runs), dtype=bool)
+            learned[rows.run[train]] = True
+            columns.append(configuration_risk(panel, learned)[rows.run][:, None])
+        elif name not in KNOWN_BEFORE:
             values = panel.scores(name)[rows.run, rows.row]
             columns.append(normal_scores(values[train])(values)[:, None])
     return np.concatenate(columns, axis=1)

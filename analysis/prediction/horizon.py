@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.prediction.auroc import auroc_row
-from vcpo_bench.analysis.prediction.features import features
+from vcpo_bench.analysis.prediction.features import FATE, features
 from vcpo_bench.analysis.prediction.increment import baselines, held_out_odds
 from vcpo_bench.analysis.prediction.logistic import fit
 from vcpo_bench.analysis.prediction.matched import Comparison, bootstrap_draws, compare, risk_sets
@@ -45,10 +45,10 @@ class HorizonTables(NamedTuple):
 def horizon_tables(panel: Panel) -> HorizonTables:
     """Fit on the other seeds, judge on the held-out ones.
 
-    - ``models``: ``model`` (``circumstances``; ``+ ESS``; ``+ everything but ESS``; ``+ everything``), ``n_collapsed``,
-      ``n_healthy``, ``c_index`` with interval, ``brier``, ``brier_null`` (Kaplan-Meier of the training runs),
-      ``skill`` (1 - brier / brier_null) with interval, ``slope`` (of a logistic recalibration; 1 is calibrated, below
-      it is overconfident), ``verdict``;
+    - ``models``: ``model`` (circumstances; the fate of the configuration's other seeds; everything; each with and
+      without ESS), ``n_collapsed``, ``n_healthy``, ``c_index`` with interval, ``brier``, ``brier_null`` (Kaplan-Meier
+      of the training runs), ``skill`` (1 - brier / brier_null) with interval, ``slope`` (of a logistic recalibration;
+      1 is calibrated, below it is overconfident), ``verdict``;
     - ``td_auc``: ``model``, ``landmark`` and the columns of :func:`vcpo_bench.analysis.prediction.auroc.auroc_row`;
     - ``calibration``: ``model``, ``bin``, ``rows``, ``predicted``, ``observed``, ``low``, ``high`` (runs resampled).
     """
@@ -73,6 +73,8 @@ def _models(panel: Panel) -> dict[str, list[str]]:
     return {
         "circumstances": [],
         "circumstances + ESS": [PRIMARY],
+        "configuration": [FATE],
+        "configuration + ESS": [FATE, PRIMARY],
         "everything but ESS": other,
         "everything": [*other, PRIMARY],
     }

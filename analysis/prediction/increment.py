@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.intervals import holm
 from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
-from vcpo_bench.analysis.prediction.features import ESS_FAMILY, features
+from vcpo_bench.analysis.prediction.features import ESS_FAMILY, FATE, configuration_risk, features
 from vcpo_bench.analysis.prediction.logistic import fit, wald_p
 from vcpo_bench.analysis.prediction.matched import Comparison, RiskSets, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Panel
@@ -42,8 +42,11 @@ def increment_table(panel: Panel) -> pd.DataFrame:
 
     - ``ESS alone against NAME``: scores as they are, nothing fitted;
     - ``ESS alone against the best baseline``: the best on the training seeds, judged on the held-out ones;
-    - ``circumstances + ESS``, ``best baseline + ESS`` and ``everything + ESS``, each against the same without ESS:
-      hazard models of the training seeds judged on the held-out ones. All know step, lag, rate and task.
+    - ``ESS alone against the configuration``: the share lost among the training seeds of the same task, method, lag
+      and rate, which needs no look at the run at all;
+    - ``circumstances + ESS``, ``configuration + ESS``, ``best baseline + ESS`` and ``everything + ESS``, each against
+      the same without ESS: hazard models of the training seeds judged on the held-out ones. All know step, lag, rate
+      and task.
     """
     draws = bootstrap_draws(len(panel.runs), REPLICATIONS)
     rows = []
@@ -119,11 +122,15 @@ def _held_out(panel: Panel, lead: int, draws: Array) -> list[Row]:
     sets = risk_sets(panel, lead, groups=groups)
     best = [best_baseline(panel, lead, fold) for fold in parts]
     models: dict[str, list[list[str]]] = {"circumstances": [[] for _ in parts]}
+    models |= {FATE: [[FATE] for _ in parts]}
     models |= {"best baseline": [[one] for one in best], "everything": [baselines(panel) for _ in parts]}
     named = ", ".join(dict.fromkeys(best))
     alone = compare(_pick(panel, best, groups), sets)
     first: Row = {"lead": lead, "comparison": BEST, "baseline": named}
     rows = [first | difference(compare(panel.scores(PRIMARY), sets), alone, panel, draws)]
+    fate = compare(_fates(panel, parts), sets)
+    second: Row = {"lead": lead, "comparison": f"ESS alone against the {FATE}", "baseline": FATE}
+    rows.append(second | difference(compare(panel.scores(PRIMARY), sets), fate, panel, draws))
     for label, names in models.items():
         without = compare(held_out_odds(panel, names, lead, parts), sets)
         more = compare(held_out_odds(panel, [[*one, PRIMARY] for one in names], lead, parts), sets)
@@ -131,6 +138,14 @@ def _held_out(panel: Panel, lead: int, draws: Array) -> list[Row]:
         row: Row = {"lead": lead, "comparison": f"{label} + ESS against {label}", "baseline": baseline}
         rows.append(row | difference(more, without, panel, draws))
     return rows
+
+
+def _fates(panel: Panel, parts: list[Fold]) -> Array:
+    """What became of the training seeds of each run's configuration, as a score [N, S]."""
+    scores = np.full((len(panel.runs), panel.length), np.nan)
+    for fold in parts:
+        scores[fold.test] = configuration_risk(panel, fold.train)[fold.test][:, None]
+    return scores
 
 
 def _pick(panel: Panel, names: list[str], groups: NDArray[np.int64]) -> Array:

@@ -1,8 +1,9 @@
-"""What would a signal without the information in question score? AUROC at the primary lead under four nulls.
+"""What would a signal without the information in question score? AUROC at the primary lead under five nulls.
 
 - ``permuted within lag``: the series of whole runs are dealt out anew among the runs of the same task, regime and lag.
 - ``permuted within lag and method``: and of the same method. What beats the first but not this one knows which method
   is dangerous, not which run.
+- ``permuted within configuration``: and of the same rate: among seeds of one configuration.
 - ``shifted``: case and controls are all read at one earlier step, drawn at random: their histories up to the landmark
   are shifted round together. What does not beat it marks a run from early on and says nothing about when.
 - ``surrogate``: every run is read from a stationary Gaussian series (such as AR(1) or phase-randomised surrogates are)
@@ -22,7 +23,12 @@ from vcpo_bench.analysis.prediction.matched import RiskSets, area_at, compare, r
 from vcpo_bench.analysis.prediction.panel import MATCH, PRIMARY_LEAD, Array, Panel
 
 DRAWS = 200
-KINDS = ("permuted within lag", "permuted within lag and method", "shifted", "surrogate")
+PERMUTED = {
+    "permuted within lag": MATCH,
+    "permuted within lag and method": (*MATCH, "method"),
+    "permuted within configuration": (*MATCH, "method", "lr"),
+}
+KINDS = (*PERMUTED, "shifted", "surrogate")
 
 
 def nulls_table(panel: Panel) -> pd.DataFrame:
@@ -52,9 +58,9 @@ def nulls_table(panel: Panel) -> pd.DataFrame:
 def _draws(kind: str, scores: Array, sets: RiskSets, panel: Panel) -> Iterator[Array]:
     """Scores at the landmarks [C, N] in each draw of a null."""
     generator = np.random.default_rng(KINDS.index(kind))
-    if kind.startswith("permuted"):
+    if kind in PERMUTED:
         at = scores[:, sets.row].T
-        stratum = panel.strata(MATCH if kind == KINDS[0] else (*MATCH, "method"))
+        stratum = panel.strata(PERMUTED[kind])
         for _ in range(DRAWS):
             yield at[:, _permutation(stratum, generator)]
     elif kind == "shifted":

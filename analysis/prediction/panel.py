@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.events import UNDECIDED, Rule, events
+from vcpo_bench.analysis.prediction.tail_index import TAIL, tail_indices
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.signals import SIGNALS, Signal
 
@@ -52,13 +54,14 @@ class Panel:
     end: Array
     stride: int
     _scores: dict[tuple[str, int], Array] = field(default_factory=dict, compare=False, repr=False)
+    _strata: dict[tuple[str, ...], NDArray[np.int64]] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
+    @cached_property
     def failed(self) -> Flags:
         """Which runs were lost [N]."""
         return np.isfinite(self.onset)
 
-    @property
+    @cached_property
     def healthy(self) -> Flags:
         """Which runs are known never to have been lost [N]; one that an alarm stopped is neither."""
         return ~self.failed & ~self.runs["event"].isin(UNDECIDED).to_numpy(dtype=bool)
@@ -82,7 +85,11 @@ class Panel:
         """Number of the group of runs [N] that agree in these columns of ``runs``."""
         if not columns:
             return np.zeros(len(self.runs), dtype=np.int64)
-        return np.asarray(self.runs.groupby(list(columns), sort=True, dropna=False).ngroup(), dtype=np.int64)
+        key = tuple(columns)
+        if key not in self._strata:
+            groups = self.runs.groupby(list(columns), sort=True, dropna=False).ngroup()
+            self._strata[key] = np.asarray(groups, dtype=np.int64)
+        return self._strata[key]
 
     def judged_by(self, verdicts: pd.DataFrame) -> Panel:
         """The same runs and signals under other verdicts; runs these do not apply to are never at risk.
@@ -112,11 +119,19 @@ def trailing(values: Array, window: int) -> Array:
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def build_panel(results: Results, signals: Mapping[str, Signal] = SIGNALS, rule: Rule | None = None) -> Panel:
+def build_panel(
+    results: Results, signals: Mapping[str, Signal] = SIGNALS, rule: Rule | None = None, samples: bool = False
+) -> Panel:
     """Judge every run by the rule of :mod:`vcpo_bench.analysis.events` and lay out its signals.
 
     Runs to which the rule does not apply, and runs without a table of updates, are left out of ``runs``; the caller
     counts them.
+
+    Args:
+        results: the runs.
+        signals: what to compute from their tables of updates.
+        rule: None: the default parameters.
+        samples: also read the recorded trajectories, for :data:`TAIL`.
     """
     verdicts = events(results, rule)
     tables = _by_run(results.steps)
@@ -125,6 +140,8 @@ def build_panel(results: Results, signals: Mapping[str, Signal] = SIGNALS, rule:
     stride = _stride(results.evals)
     onset, found, end = _times(judged, stride)
     values = _values([tables[key] for key in judged["key"]], {name: one.of for name, one in signals.items()})
+    if samples:
+        values[TAIL] = tail_indices(results, list(judged["key"]), next(iter(values.values())).shape[1])
     columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "failed", "steps_done"]
     return Panel(judged[columns], values, onset, found, end, stride)
 

@@ -17,6 +17,7 @@ from vcpo_bench.analysis.prediction.increment import increment_table
 from vcpo_bench.analysis.prediction.nulls import nulls_table
 from vcpo_bench.analysis.prediction.panel import Panel, build_panel
 from vcpo_bench.analysis.prediction.robust import definitions_table, placements_table, regimes_table
+from vcpo_bench.analysis.prediction.tail_index import POOLED, TAIL
 from vcpo_bench.analysis.prediction.verdicts import verdict_table
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.signals import SIGNALS
@@ -31,7 +32,7 @@ def analyze_prediction(results: Results) -> Findings:
     ``regimes``, ``placements``. Each is documented by the function of its name in this package. Document:
     ``detectors.json``, for :class:`vcpo_bench.analysis.alarms.AlarmPanel`.
     """
-    panel = build_panel(results)
+    panel = build_panel(results, samples=True)
     tables = {"runs": runs_table(results), "signals": signals_table(panel.recorded())}
     if not panel.recorded():
         return Findings(["No run recorded a signal: nothing can be predicted from these results."], tables)
@@ -81,9 +82,7 @@ def runs_table(results: Results) -> pd.DataFrame:
 
 def signals_table(recorded: list[str]) -> pd.DataFrame:
     """What each signal is: ``signal``, ``meaning``, ``role``, ``recorded`` (by at least one run)."""
-    return pd.DataFrame(
-        [
-            {"signal": one.name, "meaning": one.meaning, "role": one.role, "recorded": one.name in recorded}
-            for one in SIGNALS.values()
-        ]
-    )
+    rows = [(one.name, one.meaning, str(one.role)) for one in SIGNALS.values()]
+    rows.append((TAIL, f"Pareto k-hat of the sequence weights recorded in the last {POOLED} updates", "weights"))
+    table = pd.DataFrame(rows, columns=["signal", "meaning", "role"])
+    return table.assign(recorded=table["signal"].isin(recorded))

@@ -17,15 +17,19 @@ from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_F
 from vcpo_bench.analysis.prediction.verdicts import AHEAD
 from vcpo_bench.analysis.signals import PRIMARY
 
+HIGH_ESS = 0.9
+"""Above this ESS ratio nobody would expect a loss."""
+
 Tables = Mapping[str, pd.DataFrame]
 
 
 def all_sentences(tables: Tables, panel: Panel) -> list[str]:
     """Everything the study has to say, the primary endpoint before the rest."""
-    text = [count_sentence(tables["runs"], panel), *auroc_sentences(tables["auroc"])]
+    text = [count_sentence(tables["runs"], panel), *method_sentences(tables["runs"])]
+    text += auroc_sentences(tables["auroc"])
     for speak in (_verdict_sentences, _matching_sentences, _null_sentences, _increment_sentences):
         text += speak(tables)
-    text += alarm_sentences.all_sentences(tables)
+    text += _blind_sentences(tables) + alarm_sentences.all_sentences(tables)
     for speak in (_hazard_sentences, _model_sentences, _definition_sentences, _regime_sentences):
         text += speak(tables)
     return text + missing_sentences(tables["signals"])
@@ -41,6 +45,25 @@ def count_sentence(runs: pd.DataFrame, panel: Panel) -> str:
         f"nan{when}, {total['healthy']} were never lost, {total['stopped']} were stopped by an alarm (censored), to "
         f"{total['not_judged']} the rule does not apply."
     )
+
+
+def method_sentences(runs: pd.DataFrame) -> list[str]:
+    """Who is lost: where one method has most of the losses, telling it from the others is most of any prediction."""
+    table = runs.assign(lost=runs["collapsed"] + runs["nan"]).groupby("method")[["lost", "started"]].sum()
+    table = table.sort_values("lost", ascending=False, kind="stable")
+    total, safe = int(table["lost"].sum()), int((table["lost"] == 0).sum())
+    if not total:
+        return []
+    rows = table.reset_index().to_dict("records")
+    named = "; ".join(f"{row['method']} {row['lost']} of {row['started']}" for row in rows if row["lost"])
+    text = [f"Losses by method: {named}" + (f"; none of the other {safe} methods." if safe else ".")]
+    if rows[0]["lost"] > total / 2 and len(rows) > 1:
+        text.append(
+            f"{rows[0]['lost'] / total:.0%} of the losses are of {rows[0]['method']}: to tell it from the others is "
+            "most of what a signal has to do here, and that is known without looking at the run. See `+rate+method` in "
+            "`matching`, `configuration` in `increment`, and held-out methods below."
+        )
+    return text
 
 
 def auroc_sentences(table: pd.DataFrame) -> list[str]:
@@ -102,8 +125,8 @@ def _verdict_sentences(tables: Tables) -> list[str]:
 
 def _matching_sentences(tables: Tables) -> list[str]:
     here = tables["matching"]
-    here = here[(here["signal"] == PRIMARY) & (here["verdict"] != TOO_FEW)]
-    if here.empty:
+    here = here[here["signal"] == PRIMARY]
+    if (here["verdict"] == TOO_FEW).all():
         return []
     return ["ESS by what controls are matched on: " + _listed(here, lambda row: str(row["match"])) + "."]
 
@@ -114,6 +137,7 @@ def _null_sentences(tables: Tables) -> list[str]:
     meaning = {
         "permuted within lag": "series of whole runs dealt out anew within task and lag",
         "permuted within lag and method": "the same within one method too",
+        "permuted within configuration": "the same within one method and rate",
         "shifted": "case and controls read at one random earlier step",
         "surrogate": "stationary series with each run's own mean and spread",
     }
@@ -195,12 +219,30 @@ def _regime_sentences(tables: Tables) -> list[str]:
 
 
 def _listed(table: pd.DataFrame, name: Callable[[Mapping[Any, Any]], str]) -> str:
-    return "; ".join(f"{name(row)} {interval(row)}" for row in table.to_dict("records"))
+    return "; ".join(f"{name(row)} {_or_too_few(row)}" for row in table.to_dict("records"))
+
+
+def _blind_sentences(tables: Tables) -> list[str]:
+    """Losses that ESS cannot see: it was still high at the landmark."""
+    here = tables["placements"]
+    here = here[here["score"].notna()] if "score" in here else here.iloc[:0]
+    if here.empty:
+        return []
+    ess = np.exp(-here["score"])
+    worst = here.loc[ess.idxmax(), "key"]
+    return [
+        f"{PRIMARY_LEAD} updates before they were found, {int((ess > HIGH_ESS).sum())} of {len(here)} lost runs still "
+        f"had an ESS ratio above {HIGH_ESS} (highest {ess.max():.3f}, {worst}); one by one in `placements`."
+    ]
+
+
+def _or_too_few(row: Mapping[Any, Any]) -> str:
+    if row["verdict"] == TOO_FEW:
+        return f"too few ({row['n_collapsed']} collapsed, {row['n_healthy']} healthy)"
+    return interval(row)
 
 
 def _lead_words(row: Mapping[Any, Any]) -> str:
     lead = int(row["lead"])
     when = f"{lead} before" if lead > 0 else f"{-lead} after"
-    if row["verdict"] == TOO_FEW:
-        return f"{when} too few ({row['n_collapsed']} and {row['n_healthy']})"
-    return f"{when} {interval(row)}"
+    return f"{when} {_or_too_few(row)}"

@@ -40,8 +40,8 @@ def verdict_table(auroc: pd.DataFrame, matching: pd.DataFrame, nulls: pd.DataFra
 
     Returns:
         ``signal``, ``verdict``, ``reach`` (longest lead at which it warns, without a gap from the primary one; NaN
-        otherwise), ``timing`` (True: it beats its own earlier values; it says when, not only who), ``beyond_method``
-        (True: it beats permutation among runs of one lag and method).
+        otherwise), ``timing`` (True: it beats its own earlier values; it says when, not only who),
+        ``beyond_configuration`` (True: it beats permutation among the seeds of one configuration).
     """
     rows = []
     for name, table in auroc.groupby("signal", sort=False):
@@ -55,7 +55,7 @@ def verdict_table(auroc: pd.DataFrame, matching: pd.DataFrame, nulls: pd.DataFra
                 "verdict": word,
                 "reach": _reach(str(name), leads) if word == AHEAD else np.nan,
                 "timing": bool(null.get("shifted", 1.0) < _LEVEL),
-                "beyond_method": bool(null.get("permuted within lag and method", 1.0) < _LEVEL),
+                "beyond_configuration": bool(null.get("permuted within configuration", 1.0) < _LEVEL),
             }
         )
     return pd.DataFrame(rows)

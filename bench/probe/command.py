@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cell import CellConfig
-from vcpo_bench.bench.policy import Policy
+from vcpo_bench.bench.model import Model
+from vcpo_bench.bench.models import open_model
 from vcpo_bench.bench.probe.checkpoint import Checkpoint, Row, probe_checkpoint
 from vcpo_bench.bench.probe.updates import Estimators
 from vcpo_bench.bench.recorded import RecordedCell, Replay, one_thread
@@ -27,7 +28,6 @@ from vcpo_bench.bench.tables import RecordTable
 from vcpo_bench.bench.tasks import Task, get_task
 from vcpo_bench.bench.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
-from vcpo_bench.bench.warmup import load_warm_start
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 from vcpo_bench.records import PROBES, PROBES_FOLDER
@@ -157,7 +157,7 @@ def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
     )
 
 
-def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise: str) -> Callable[[int], Trajectories]:
+def _sampler(config: CellConfig, task: Task, policy: Model, version: int, noise: str) -> Callable[[int], Trajectories]:
     """Batches of a run's size by their index, as the run's own sampler would have drawn them with these weights."""
     engine = Engine(policy, 1, noise, config.seed)
     engine.publish(0)
@@ -167,13 +167,13 @@ def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise
 
 def _estimators(cell: RecordedCell, trainer: Trainer) -> Callable[[Sequence[Method]], Estimators]:
     """Methods at the checkpoint; only the run's own has a state there."""
-    reference = load_warm_start(trainer.task, cell.start).state_dict()
+    reference = open_model(cell.config, trainer.task, cell.start, cell.config.device).state_dict()
     states = {trainer.config.method: dict(trainer.learner.method_state)}
     return lambda methods: Estimators(trainer.policy, methods, reference, states)
 
 
-def _flat(policy: Policy) -> Tensor:
-    return torch.cat([parameter.detach().flatten() for parameter in policy.parameters()])
+def _flat(policy: Model) -> Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in policy.trainable()])
 
 
 def preconditioner(optimizer: torch.optim.Optimizer) -> Tensor | None:

@@ -11,9 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vcpo_bench.bench.policy import Policy
+from vcpo_bench.bench.model import Model, Scores
 from vcpo_bench.bench.score_norms import ScoreNorms
-from vcpo_bench.bench.scoring import Scores, score
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 
@@ -42,16 +41,16 @@ class Estimators:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Model,
         methods: Sequence[Method],
         reference: Mapping[str, Tensor] | None = None,
         states: Mapping[str, Mapping[str, Tensor]] | None = None,
     ) -> None:
         self.policy, self.methods, self.states = copy.deepcopy(policy), methods, states or {}
         self.needs: frozenset[str] = frozenset().union(*(method.needs for method in methods))
-        self.parameters = list(self.policy.parameters())
+        self.parameters = self.policy.trainable()
         self._norms = ScoreNorms(self.policy) if "score_norm_sq" in self.needs else None
-        self._reference: Policy | None = None
+        self._reference: Model | None = None
         if "reference_logp" in self.needs and reference is not None:
             self._reference = copy.deepcopy(policy).requires_grad_(False)
             self._reference.load_state_dict(dict(reference))
@@ -79,7 +78,7 @@ class Estimators:
 
     def _evidence(self, batch: Trajectories, now: int) -> tuple[Batch, Scores]:
         shape, norms = batch.mask.shape, self._score_norms(batch) if self._norms else None
-        scores = score(self.policy, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+        scores = self.policy.score(batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
         evidence = Batch(
             logp=scores.logp.detach().view(shape),
             behavior_logp=batch.behavior_logp,
@@ -99,7 +98,9 @@ class Estimators:
         """``[P, G]``, from a pass of its own with one trajectory per row."""
         assert self._norms is not None
         with self._norms.record():
-            scores = score(self.policy, batch.flat_prompts(), batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+            scores = self.policy.score_rows(
+                batch.flat_prompts(), batch.responses.flatten(0, 1), batch.mask.flatten(0, 1)
+            )
         squared = self._norms.squared_norms(scores.logp, scores.mask)
         self._norms.release()
         return squared.view(batch.reward.shape)
@@ -107,7 +108,7 @@ class Estimators:
     def _reference_logp(self, batch: Trajectories) -> Tensor:
         assert self._reference is not None
         with torch.no_grad():
-            found = score(self._reference, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+            found = self._reference.score(batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
         return found.logp.view(batch.mask.shape)
 
     def _gradient(self, scores: Scores, update: Update) -> Tensor:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ class Setup(NamedTuple):
     noise: str
     slots: int
     times: ServiceTimes
+    start: Path | None = None
+    device: str = "cpu"
 
 
 class Result(NamedTuple):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policy import Policy
+from vcpo_bench.bench.model import Model
+from vcpo_bench.bench.samplers import InProcess
+from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.streams import uniforms
 
 
@@ -23,23 +25,41 @@ class Engine:
         seed: Seed of the noise.
 
     Attributes:
-        policy: What to sample from; the learner's own policy where nothing makes a copy necessary.
+        sampler: What draws, from the learner's own policy where nothing makes a copy necessary.
     """
 
-    def __init__(self, policy: Policy, publish_every: int, noise: str, seed: int) -> None:
+    def __init__(self, policy: Model, publish_every: int, noise: str, seed: int) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
         self._rounding = noise if noise in ("bf16", "int8") else ""
         self._sigma = 0.0 if noise in ("off", "bf16", "int8") else float(noise)
-        self._copied = publish_every > 1 or bool(self._rounding)
-        self.policy = copy.deepcopy(policy).requires_grad_(False) if self._copied else policy
+        self.sampler = InProcess(policy, copied=publish_every > 1 or bool(self._rounding))
+
+    @property
+    def policy(self) -> Model:
+        """What is sampled from."""
+        return self.sampler.model
 
     def publish(self, update: int) -> None:
-        """Take up the learner's weights if they are published before this update."""
-        if not self._copied or update % self._every:
-            return
-        with torch.no_grad():
-            for ours, theirs in zip(self.policy.parameters(), self._source.parameters(), strict=True):
-                ours.copy_(rounded(theirs, self._rounding))
+        """Give the sampler the learner's weights if they are published before this update.
+
+        Raises:
+            RuntimeError: The sampler is not well; the text is what it says.
+        """
+        if trouble := self.sampler.health():
+            raise RuntimeError(f"sampler: {trouble}")
+        if update % self._every == 0:
+            self.sampler.set_weights(self._weights(), update)
+
+    def _weights(self) -> Iterator[tuple[str, Tensor]]:
+        return ((name, rounded(weight, self._rounding)) for name, weight in self._source.named_parameters())
+
+    def generate(self, prompts: Tensor, noise: Tensor, eos: int | None) -> Rollout:
+        """Responses as ``Sampler.generate`` draws them."""
+        return self.sampler.generate(prompts, noise, eos)
+
+    def close(self) -> None:
+        """Let go of the sampler."""
+        self.sampler.close()
 
     def report(self, logp: Tensor, mask: Tensor, batch: int, first: int = 0) -> Tensor:
         """``[B, T]`` log-probabilities of trajectories ``first``.. of a batch as the engine reports them."""
@@ -52,12 +72,11 @@ class Engine:
 
     def tensors(self) -> dict[str, Tensor]:
         """The copied weights, for a checkpoint."""
-        return dict(self.policy.state_dict()) if self._copied else {}
+        return dict(self.policy.named_parameters()) if self.sampler.copied else {}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Take up what ``tensors`` gave."""
-        if self._copied:
-            self.policy.load_state_dict(tensors)
+        self.sampler.set_weights(tensors.items(), self.sampler.version)
 
 
 def rounded(weight: Tensor, to: str) -> Tensor:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cell import CellConfig
-from vcpo_bench.bench.decoding import Decoder
-from vcpo_bench.bench.sampling import Rollout, extend, sample
+from vcpo_bench.bench.model import Decoding
+from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.staleness.engine import Engine
 from vcpo_bench.bench.staleness.schedule import Order
 from vcpo_bench.bench.streams import uniforms
@@ -36,7 +36,7 @@ class Draft:
     rollout: Rollout
     version: Tensor
     missing: int
-    decoder: Decoder | None = None
+    decoder: Decoding | None = None
 
 
 class Generator:
@@ -89,15 +89,16 @@ class Generator:
         rows, T = draft.version.shape
         places = range(order.start, T if order.stop is None else min(order.stop, T))
         if len(places) == T:
-            draft.rollout = sample(self.engine.policy, draft.prompts, draft.noise, self.task.eos)
+            draft.rollout = self.engine.generate(draft.prompts, draft.noise, self.task.eos)
         else:
             decoder = self._decoder(draft, places.start)
-            extend(draft.rollout, decoder, draft.prompts, draft.noise, places, self.task.eos)
+            self.engine.policy.extend(draft.rollout, decoder, draft.prompts, draft.noise, places, self.task.eos)
             draft.decoder = decoder if self.keep_cache and places.stop < T else None
-        draft.version[:, places.start : places.stop] = version
+        stamps = draft.rollout.version
+        draft.version[:, places.start : places.stop] = version if stamps is None else stamps
         draft.missing -= rows * len(places)
 
-    def _decoder(self, draft: Draft, start: int) -> Decoder:
+    def _decoder(self, draft: Draft, start: int) -> Decoding:
         rows, T = draft.version.shape
         if draft.decoder is not None:
             draft.decoder.reload()
@@ -106,8 +107,7 @@ class Generator:
         if start:  # the new weights read again what the old ones wrote
             prompts = prompts.repeat_interleave(rows // len(prompts), dim=0)
             prompts = torch.cat([prompts, draft.rollout.responses[:, :start]], dim=1)
-        with torch.inference_mode():
-            return Decoder(self.engine.policy, prompts, rows, T - start)
+        return self.engine.policy.decoding(prompts, rows, T - start)
 
     def _rows(self, orders: Sequence[Order], version: int) -> None:
         """Whole responses of some trajectories of several batches, in one go."""
@@ -117,14 +117,14 @@ class Generator:
         G = self.config.responses
         prompts = torch.cat([draft.prompts[rows // G] for draft, rows in picked])
         noise = torch.cat([draft.noise[rows] for draft, rows in picked])
-        found = sample(self.engine.policy, prompts, noise, self.task.eos)
+        found = self.engine.generate(prompts, noise, self.task.eos)
         begin = 0
         for draft, rows in picked:
             part = slice(begin, begin + len(rows))
             draft.rollout.responses[rows] = found.responses[part]
             draft.rollout.logp[rows] = found.logp[part]
             draft.rollout.mask[rows] = found.mask[part]
-            draft.version[rows] = version
+            draft.version[rows] = version if found.version is None else found.version[part]
             draft.missing -= len(rows) * draft.version.shape[1]
             begin += len(rows)
 
@@ -165,8 +165,8 @@ class Generator:
             draft.rollout = Rollout(named["responses"], named["logp"], named["mask"], named["entropy"])
             draft.missing = int((draft.version < 0).sum())
             if "position" in named:
-                with torch.inference_mode():
-                    draft.decoder = Decoder(self.engine.policy, draft.prompts, *draft.version.shape)
-                draft.decoder.caches = [named[f"cache{i}"] for i in range(len(draft.decoder.caches))]
+                draft.decoder = self.engine.policy.decoding(draft.prompts, *draft.version.shape)
+                device = self.engine.policy.device
+                draft.decoder.caches = [named[f"cache{i}"].to(device) for i in range(len(draft.decoder.caches))]
                 draft.decoder.position = int(named["position"])
             self.drafts[batch] = draft

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cell import CellConfig
-from vcpo_bench.bench.sampling import sample
 from vcpo_bench.bench.staleness.engine import Engine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
@@ -33,8 +32,9 @@ class GroupSampler:
         P, G, T = self.config.prompts, self.config.responses, self.task.max_response
         inputs = [self._of(*divmod(ticket, P)) for ticket in tickets]
         prompts = torch.cat([prompt for prompt, _ in inputs])
-        rollout = sample(self.engine.policy, prompts, torch.cat([noise for _, noise in inputs]), self.task.eos)
+        rollout = self.engine.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task.eos)
         reward = self.task.reward(prompts, rollout.responses, rollout.mask)
+        stamps = torch.full_like(rollout.responses, version) if rollout.version is None else rollout.version
         found = {}
         for place, ticket in enumerate(tickets):
             rows = slice(place * G, (place + 1) * G)
@@ -47,7 +47,7 @@ class GroupSampler:
                 behavior_logp=logp.view(1, G, T),
                 mask=rollout.mask[rows].view(1, G, T),
                 reward=reward[rows].view(1, G),
-                version=torch.full((1, G, T), version, dtype=torch.int64),
+                version=stamps[rows].view(1, G, T),
                 origin=torch.tensor([[batch, group]]),
             )
         return found

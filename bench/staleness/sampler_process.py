@@ -16,14 +16,13 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from vcpo_bench.bench.policy import Policy, PolicyConfig
+from vcpo_bench.bench.models import open_model, open_task
 from vcpo_bench.bench.staleness.child import Result, Setup, numpy_arrays
 from vcpo_bench.bench.staleness.engine import Engine
 from vcpo_bench.bench.staleness.gate import AsyncSchedule
 from vcpo_bench.bench.staleness.groups import GroupSampler
 from vcpo_bench.bench.staleness.schedule import CellShape
 from vcpo_bench.bench.staleness.shared import SharedWeights
-from vcpo_bench.bench.tasks import get_task
 
 BEAT_SECONDS = 0.1
 
@@ -40,9 +39,9 @@ class Server:
         self.pipe = pipe
         self.setup: Setup = pipe.recv()
         config = self.setup.config
-        task = get_task(config.task)
-        self.policy = Policy(PolicyConfig(task.vocab_size, task.context))
-        self.weights = SharedWeights(descriptor, sum(p.numel() for p in self.policy.parameters()))
+        task = open_task(config, self.setup.start)
+        self.policy = open_model(config, task, self.setup.start, self.setup.device)
+        self.weights = SharedWeights(descriptor, sum(p.numel() for p in self.policy.trainable()))
         self.engine = Engine(self.policy, 1, self.setup.noise, config.seed)
         self.sampler = GroupSampler(config, task, self.engine)
         shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
+
+from vcpo_bench.bench.model import Model
 
 _HEADER_BYTES = 64
 _SEQUENCE, _VERSION, _BEAT, _BUSY = range(4)
 
 
 class SharedWeights:
-    """A memory map of all parameters behind a small header. One process publishes, another reads.
+    """A memory map of all trained parameters behind a small header. One process publishes, another reads.
 
     A sequence number is odd while weights are being written (a seqlock), so that a reader never keeps a mixture of two
     versions.
@@ -41,24 +42,24 @@ class SharedWeights:
             os.ftruncate(file.fileno(), _HEADER_BYTES + 4 * size)
             return cls(os.dup(file.fileno()), size)
 
-    def publish(self, policy: nn.Module, version: int) -> None:
+    def publish(self, policy: Model, version: int) -> None:
         """Make the weights of ``policy`` visible as ``version``."""
         self._header[_SEQUENCE] += 1
         with torch.no_grad():
-            torch.cat([p.flatten() for p in policy.parameters()], out=self._weights)
+            torch.cat([p.flatten().cpu() for p in policy.trainable()], out=self._weights)
         self._header[_VERSION] = version
         self._header[_SEQUENCE] += 1
 
-    def read(self, policy: nn.Module) -> int:
+    def read(self, policy: Model) -> int:
         """Copy the newest weights into ``policy``; their version."""
         while True:
             before = int(self._header[_SEQUENCE])
             version, weights = int(self._header[_VERSION]), self._weights.clone()
             if before % 2 == 0 and int(self._header[_SEQUENCE]) == before:
                 break
-        pieces = torch.split(weights, [p.numel() for p in policy.parameters()])
+        pieces = torch.split(weights, [p.numel() for p in policy.trainable()])
         with torch.no_grad():
-            for parameter, piece in zip(policy.parameters(), pieces, strict=True):
+            for parameter, piece in zip(policy.trainable(), pieces, strict=True):
                 parameter.copy_(piece.view_as(parameter))
         return version
 

@@ -143,7 +143,8 @@ class PlannedSource:
         self._resume_at(update)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Let go of the sampler."""
+        self.generator.engine.close()
 
 
 def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.learner import Learner
 from vcpo_bench.bench.staleness.build import build_schedule, check_method, service_times
@@ -18,8 +20,14 @@ from vcpo_bench.bench.staleness.wall import WallSource
 from vcpo_bench.bench.tasks import Task
 
 
-def build_source(config: CellConfig, task: Task, learner: Learner) -> tuple[Source, int]:
+def build_source(config: CellConfig, task: Task, learner: Learner, start: Path | None = None) -> tuple[Source, int]:
     """What feeds the learner of a cell, and how many updates there will be.
+
+    Args:
+        config: The cell.
+        task: Its task.
+        learner: Its learner.
+        start: Where a sampler process of its own finds the start policy.
 
     Raises:
         UsageError: The regime's options do not fit the cell, or the method cannot run in it.
@@ -28,12 +36,20 @@ def build_source(config: CellConfig, task: Task, learner: Learner) -> tuple[Sour
     shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
     schedule = build_schedule(regime, config.staleness, shape)
     check_method(learner.method.canonical, learner.method.needs, schedule)
-    return _source(config, task, learner, regime, schedule), schedule.updates(config.steps)
+    return _source(config, task, learner, regime, schedule, start), schedule.updates(config.steps)
 
 
-def _source(config: CellConfig, task: Task, learner: Learner, regime: Regime, schedule: StalenessSchedule) -> Source:
+def _source(
+    config: CellConfig,
+    task: Task,
+    learner: Learner,
+    regime: Regime,
+    schedule: StalenessSchedule,
+    start: Path | None,
+) -> Source:
     if isinstance(schedule, AsyncSchedule) and regime["clock"] == "wall":
-        setup = Setup(config, regime["engine_noise"], regime["slots"] or config.prompts, service_times(regime))
+        times, slots = service_times(regime), regime["slots"] or config.prompts
+        setup = Setup(config, regime["engine_noise"], slots, times, start, str(learner.policy.device))
         return WallSource(schedule, learner.policy, setup)
     engine = Engine(learner.policy, regime["publish_every"], regime["engine_noise"], config.seed)
     if isinstance(schedule, AsyncSchedule):

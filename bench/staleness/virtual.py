@@ -74,7 +74,8 @@ class VirtualSource:
         self.groups = load_groups(under(tensors, "group/"), self.schedule.shape.prompts)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Let go of the sampler."""
+        self.sampler.engine.close()
 
 
 def load_groups(tensors: dict[str, Tensor], prompts: int) -> dict[int, Trajectories]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policy import Policy
+from vcpo_bench.bench.model import Model
 from vcpo_bench.bench.staleness.child import HANG_SECONDS, Child, Result, SamplerDown, Setup
 from vcpo_bench.bench.staleness.gate import AsyncSchedule
 from vcpo_bench.bench.staleness.ledger import Ledger, timed
@@ -45,7 +45,7 @@ class WallSource:
     def __init__(
         self,
         schedule: AsyncSchedule,
-        policy: Policy,
+        policy: Model,
         setup: Setup,
         hang_seconds: float = HANG_SECONDS,
     ) -> None:
@@ -92,7 +92,7 @@ class WallSource:
 
     def _open(self) -> SharedWeights:
         if self._weights is None:
-            self._weights = SharedWeights.create(sum(p.numel() for p in self.policy.parameters()))
+            self._weights = SharedWeights.create(sum(p.numel() for p in self.policy.trainable()))
             self._then = (time.monotonic(), 0.0)
         return self._weights
 

@@ -22,16 +22,62 @@ class Demonstrations(NamedTuple):
 
 
 class Task(ABC):
-    """A task with one prompt length and a longest response. Immutable; every random choice comes from keyed streams.
+    """A task as a trainer sees it, in tokens. Immutable; every random choice comes from keyed streams.
+
+    Attributes:
+        prompt_length: tokens of every prompt, padding on the left included.
+        max_response: longest response, T, end token included.
+        eos: the token that ends a response, or None if every response has T tokens.
+    """
+
+    prompt_length: int
+    max_response: int
+    eos: int | None = None
+
+    @property
+    @abstractmethod
+    def canonical(self) -> str:
+        """Name and the parameters that differ from their defaults, sorted: equal meaning, equal string."""
+
+    @abstractmethod
+    def stream(self, seed: int, purpose: str, batch: int, count: int) -> Tensor:
+        """Prompts int64 [count, Lp], a pure function of the arguments; each purpose has a stream of its own."""
+
+    def training_prompts(self, seed: int, batch: int, count: int) -> Tensor:
+        """The prompts of one training batch: int64 [count, Lp], a pure function of the arguments."""
+        return self.stream(seed, "prompts", batch, count)
+
+    def held_out(self, count: int = HELD_OUT) -> Tensor:
+        """Fixed prompts for evaluation, int64 [count, Lp]: equal in every run; training never reads their stream."""
+        return self.stream(0, "held-out prompts", 0, count)
+
+    @abstractmethod
+    def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
+        """Rewards float64 [B] of responses [B, T] to prompts [P, Lp].
+
+        Args:
+            prompts: int64, P dividing B: the responses of one prompt are consecutive.
+            responses: int64.
+            mask: bool [B, T], True at tokens the policy generated.
+        """
+
+    @abstractmethod
+    def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
+        """Prompts with right answers, a pure function of the arguments, from streams that training never reads."""
+
+    @abstractmethod
+    def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:
+        """One episode as text: prompt [Lp], response [T], mask [T]."""
+
+
+class EmbeddedTask(Task):
+    """A task that brings its own small vocabulary, for the embedded policies.
 
     Attributes:
         name: what the user types, without parameters.
         summary: one line for `ls tasks`.
         parameters: default of each parameter (all integers).
         vocabulary: the text of each token.
-        prompt_length: tokens of every prompt.
-        max_response: longest response, T, end token included.
-        eos: the token that ends a response, or None if every response has T tokens.
     """
 
     name: ClassVar[str]
@@ -39,9 +85,6 @@ class Task(ABC):
     parameters: ClassVar[dict[str, int]] = {}
 
     vocabulary: list[str]
-    prompt_length: int
-    max_response: int
-    eos: int | None = None
 
     @property
     def vocab_size(self) -> int:
@@ -66,31 +109,13 @@ class Task(ABC):
         value: int = getattr(self, parameter)
         return value
 
-    def training_prompts(self, seed: int, batch: int, count: int) -> Tensor:
-        """The prompts of one training batch: int64 [count, Lp], a pure function of the arguments."""
-        return self.prompts(uniforms(seed, "prompts", batch, count, self.prompt_length))
-
-    def held_out(self, count: int = HELD_OUT) -> Tensor:
-        """Fixed prompts for evaluation, int64 [count, Lp]: equal in every run; training never reads their stream."""
-        return self.prompts(uniforms(0, "held-out prompts", 0, count, self.prompt_length))
+    def stream(self, seed: int, purpose: str, batch: int, count: int) -> Tensor:
+        """Prompts from the keyed stream of that name."""
+        return self.prompts(uniforms(seed, purpose, batch, count, self.prompt_length))
 
     @abstractmethod
     def prompts(self, draws: NDArray[np.float64]) -> Tensor:
         """Prompts int64 [B, Lp] from uniforms [B, Lp]."""
-
-    @abstractmethod
-    def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
-        """Rewards float64 [B] of responses [B, T] to prompts [P, Lp].
-
-        Args:
-            prompts: int64, P dividing B: the responses of one prompt are consecutive.
-            responses: int64.
-            mask: bool [B, T], True at tokens the policy generated.
-        """
-
-    @abstractmethod
-    def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """Prompts with right answers, a pure function of the arguments, from streams that training never reads."""
 
     def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:
         """One episode as text: prompt [Lp], response [T], mask [T]."""

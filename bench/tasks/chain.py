@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks.base import Demonstrations, Task, integers, per_response
+from vcpo_bench.bench.tasks.base import Demonstrations, EmbeddedTask, integers, per_response
 from vcpo_bench.errors import UsageError
 
 
-class Chain(Task):
+class Chain(EmbeddedTask):
     """The prompt is n digits; the response must be their n running sums modulo 10.
 
     Args:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks.base import Demonstrations, Task, integers, per_response
+from vcpo_bench.bench.tasks.base import Demonstrations, EmbeddedTask, integers, per_response
 from vcpo_bench.errors import UsageError
 
 NODES = 10
@@ -18,7 +18,7 @@ _EOS = 11
 _PREFIX = 3
 
 
-class _Graph(Task):
+class _Graph(EmbeddedTask):
     """What the two walks share. The prompt is start, goal and a mark."""
 
     prompt_length = _PREFIX

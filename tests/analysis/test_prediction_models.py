@@ -3,7 +3,14 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 
-from vcpo_bench.analysis.prediction.features import circumstances, features, normal_scores
+from vcpo_bench.analysis.prediction.features import (
+    CONFIGURATION,
+    FATE,
+    circumstances,
+    configuration_risk,
+    features,
+    normal_scores,
+)
 from vcpo_bench.analysis.prediction.hazard import hazard_table
 from vcpo_bench.analysis.prediction.horizon import HORIZON, horizon_tables
 from vcpo_bench.analysis.prediction.increment import BEST, difference, held_out_odds, increment_table
@@ -85,6 +92,20 @@ def test_features_learn_from_training_rows_only(panel: Panel) -> None:
     assert known.shape == (rows.run.size, 4)  # one task: step, its square, lag, rate
     np.testing.assert_allclose(known[train].mean(axis=0), 0, atol=1e-9)
     assert features(panel, rows, ["step", "lr"], train).shape == known.shape
+
+
+def test_the_fate_of_a_configuration_never_counts_the_run_itself(panel: Panel) -> None:
+    fold = folds(panel, "seed")[0]
+    risk = configuration_risk(panel, fold.train)
+    group, overall = panel.strata(CONFIGURATION), panel.failed[fold.train].mean()
+    for i in (0, 5, int(np.flatnonzero(panel.failed)[0])):
+        others = (group == group[i]) & fold.train
+        others[i] = False
+        share = (panel.failed[others].sum() + overall) / (others.sum() + 1)
+        assert risk[i] == pytest.approx(np.log(share / (1 - share)))
+    rows = landmarks(panel, 20, guard=0)
+    table = features(panel, rows, [FATE], fold.train[rows.run])
+    np.testing.assert_allclose(table[:, -1], risk[rows.run])
 
 
 def test_odds_of_a_run_come_from_models_that_never_saw_it(panel: Panel) -> None:

@@ -5,10 +5,13 @@ import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.prediction.auroc import auroc_table, matching_table
+from vcpo_bench.analysis.prediction.increment import increment_table
 from vcpo_bench.analysis.prediction.nulls import nulls_table
 from vcpo_bench.analysis.prediction.panel import Panel, build_panel
-from vcpo_bench.analysis.prediction.report import analyze_prediction
+from vcpo_bench.analysis.prediction.report import analyze_prediction, runs_table
+from vcpo_bench.analysis.prediction.sentences import method_sentences
 from vcpo_bench.analysis.prediction.verdicts import verdict_table
+from vcpo_bench.analysis.results import load
 from vcpo_bench.analysis.signals import SIGNALS
 
 FEW = {name: SIGNALS[name] for name in ("ess", "kl", "step")}
@@ -60,8 +63,14 @@ def test_a_mark_of_the_method_does_not_beat_permutation_within_the_method(make_s
     steps["ess_ratio"] = steps["ess_ratio"] * np.where(low, np.exp(-3.0), 1.0)
     spared = ~results.evals["key"].isin(doomed)
     results.evals["sampled_reward"] = results.evals["sampled_reward"].mask(spared, 0.6)
-    found = verdict_on_ess(build_panel(results, FEW))
-    assert (found["verdict"], found["beyond_method"]) == ("warns ahead", False)
+    panel = build_panel(results, FEW)
+    found = verdict_on_ess(panel)
+    assert (found["verdict"], found["beyond_configuration"]) == ("warns ahead", False)
+    increment = increment_table(panel)
+    beside = table_row(increment, lead=20, comparison="configuration + ESS against configuration")
+    assert beside["verdict"] == "cannot be told apart"
+    assert table_row(increment, lead=20, comparison="circumstances + ESS against circumstances")["verdict"] == "more"
+    assert any("of the losses are of wild" in sentence for sentence in method_sentences(runs_table(results)))
 
 
 @pytest.fixture(scope="module")
@@ -137,4 +146,17 @@ def test_too_few_runs_give_no_number(make_study, truths) -> None:
         table = findings.tables[name]
         assert (table["verdict"] == "too few").all()
         assert column not in table or table[column].isna().all()
-    assert "too few" in findings.text[1]
+    assert any(said.startswith("Primary endpoint") and "too few runs" in said for said in findings.text)
+
+
+@pytest.mark.parametrize("shape", ["healthy", "collapsed", "error"])
+def test_a_study_of_one_kind_of_end_says_so_and_gives_no_number(make_results, tmp_path, shape: str) -> None:
+    make_results(tmp_path, methods=("vcpo",), lags=(16,), seeds=(0, 1), shapes=lambda *_: shape, controls=False)
+    findings = analyze_prediction(load(tmp_path))
+    if shape == "error":
+        assert findings.text == ["No run recorded a signal: nothing can be predicted from these results."]
+        assert findings.tables["runs"]["not_judged"].sum() == 2
+        return
+    assert findings.tables["auroc"]["value"].isna().all()
+    assert findings.tables["runs"][shape].sum() == 2
+    assert "too few" in "\n".join(findings.text)

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from vcpo_bench import records
 from vcpo_bench.analysis.signals import CAP, PRIMARY, SIGNALS
@@ -82,6 +83,9 @@ def test_formulas_by_hand() -> None:
     assert SIGNALS["reward_drop"].of(table)[at] == pytest.approx(means[: at + 1].max() - means[at])
     window = reward[at - 19 : at + 1]
     assert SIGNALS["reward_variance"].of(table)[at] == pytest.approx(window.var())
+    variance = SIGNALS["reward_variance"].of(table)[at - 49 : at + 1]
+    tau = stats.kendalltau(np.arange(50), variance).statistic
+    assert SIGNALS["variance_trend"].of(table)[at] == pytest.approx(tau)
     lagged = reward[at - 20 : at]
     expected = np.corrcoef(lagged, window)[0, 1]
     assert SIGNALS["reward_autocorrelation"].of(table)[at] == pytest.approx(expected)

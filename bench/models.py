@@ -1,0 +1,85 @@
+"""From a cell to what it trains: the task and the start policy, embedded or a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vcpo_bench.bench.model import Model
+from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
+from vcpo_bench.bench.warmup import load_warm_start
+from vcpo_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.cell import CellConfig
+    from vcpo_bench.bench.hf.warm import Warmed
+
+
+def open_task(config: CellConfig, start: Path | None) -> Task:
+    """The task of a cell; one in words is bound to the tokenizer of its language model.
+
+    Args:
+        config: the cell.
+        start: folder of the language model; None or a file for an embedded policy.
+
+    Raises:
+        UsageError: the task is unknown, or needs a language model, or the other way round.
+    """
+    if not config.model:
+        return get_task(config.task)
+    with _extra():
+        from vcpo_bench.bench.hf import loading
+    return loading.open_task(config, _folder(config, start))
+
+
+def open_model(config: CellConfig, task: Task, start: Path | None, device: str = "cpu") -> Model:
+    """The start policy of a cell, on a device (``cpu``, ``cuda``, ``cuda:1``).
+
+    Raises:
+        UsageError: it cannot be loaded, or the device is not there.
+    """
+    if not config.model:
+        assert isinstance(task, EmbeddedTask)
+        return load_warm_start(task, start).to(device)
+    with _extra():
+        from vcpo_bench.bench.hf import loading
+    return loading.open_model(config, task, _folder(config, start), device)
+
+
+def warm_up_model(
+    task: str,
+    out: Path,
+    model: str,
+    new: str,
+    seed: int,
+    target: float,
+    device: str,
+    progress: Callable[[int, float], None],
+) -> Warmed:
+    """See `hf.warm.warm_up_model`.
+
+    Raises:
+        UsageError: as there, or the extra packages are missing.
+    """
+    with _extra():
+        from vcpo_bench.bench.hf import warm
+    return warm.warm_up_model(task, out, model, new, seed, target, device, progress)
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Say in one line which packages an import inside the block needs."""
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(
+            f"language models need more packages ({error.name} is missing): pip install 'vcpo-bench[hf]'"
+        ) from error
+
+
+def _folder(config: CellConfig, start: Path | None) -> Path:
+    if start is None:
+        raise UsageError(f"the cell trains the language model {config.model}: say where it is with --model")
+    return start
