@@ -69,9 +69,8 @@ def test_the_chat_template_is_put_around_prompts_unless_turned_off() -> None:
     tokenizer = character_tokenizer()
     tokenizer.chat_template = TEMPLATE
     chat, plain = (BoundTask(ARITHMETIC, tokenizer, chat=chat) for chat in (True, False))
-    shown = [
-        task.render(task.held_out(1)[0], torch.zeros(0), torch.zeros(0, dtype=torch.bool)) for task in (chat, plain)
-    ]
+    nothing = (torch.zeros(0), torch.zeros(0, dtype=torch.bool))
+    shown = [task.render(task.held_out(1)[0], *nothing) for task in (chat, plain)]
     assert shown[0].strip() == f"Q{shown[1].strip()}A"
 
 
@@ -108,11 +107,8 @@ def test_what_cannot_be_created_is_said(expression: str) -> None:
 
 def test_a_warmed_model_is_an_ordinary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm, "LOOK_EVERY", 2)
-    told: list[int] = []
     out = tmp_path / "model"
-    made = warm.warm_up_model(
-        hf_models.TASK, out, new="llama(50k)", target=0.0, progress=lambda *facts: told.append(facts[0])
-    )
+    made = warm.warm_up_model(hf_models.TASK, out, new="llama(50k)", target=0.0)
     assert made.steps == 1
     network, tokenizer = AutoModelForCausalLM.from_pretrained(out), AutoTokenizer.from_pretrained(out)
     assert sum(p.numel() for p in network.parameters()) == made.parameters
@@ -126,7 +122,7 @@ def test_a_warmed_model_is_an_ordinary_folder(tmp_path: Path, monkeypatch: pytes
 
 
 def test_warm_up_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "LIMIT", 12)
+    monkeypatch.setattr(warm, "LIMIT", 30)
     seen: list[float] = []
     imitate = warm.imitate
 
@@ -138,7 +134,7 @@ def test_warm_up_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             seen.append(policy.score(*task.demonstrations(7, 0, 32)).logp.sum().item() - before)
 
     monkeypatch.setattr(warm, "imitate", watched)
-    with pytest.raises(UsageError, match="after 12 warm-up updates"):
+    with pytest.raises(UsageError, match="after 30 warm-up updates"):
         warm.warm_up_model(hf_models.TASK, tmp_path / "m", new="llama(50k)", target=0.9)
     assert seen[0] > 100
     assert not (tmp_path / "m").exists()
@@ -157,4 +153,8 @@ def test_settings_that_cannot_be_used_are_named(tmp_path: Path, settings: dict[s
     folder = hf_models.save(tmp_path)
     with pytest.raises(UsageError, match=named):
         LanguageModel(**{"source": str(folder)} | settings).fields()
-    (folder / "config.json").unlink()
+
+
+def test_a_folder_that_holds_no_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"config\.json"):
+        LanguageModel(str(tmp_path)).fields()
