@@ -19,6 +19,9 @@ _VCPO = {
 }
 """VCPO is sequence-level TIS with both halves: (ESS, OPOB)."""
 
+_DEFAULT_DONOR = "vcpo"
+"""Whose step sizes ``lr-matched`` and ``lr-shuffled`` use unless told: canonical expressions leave it out."""
+
 _EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
     "ess": {(True, False): 1.0, (False, False): -1.0},
     "opob": {(False, True): 1.0, (False, False): -1.0},
@@ -125,8 +128,7 @@ def cost_table(results: Results) -> pd.DataFrame:
     Columns: ``task``, ``method``, ``cells``, ``microseconds`` (median over cells of a cell's median time per update in
     scoring and updating, sampling and recording left out), ``base`` (the bare method) and ``added`` with ``low`` and
     ``high``: the mean paired difference to it (same lag, rate and seed) with 95% interval; NaN without pairs. Cells
-    that ran
-    side by side on a busy machine disturb one another: the interval shows by how much.
+    that ran side by side on a busy machine disturb one another: the interval shows by how much.
     """
     work = 1e6 * (results.steps["seconds_score"] + results.steps["seconds_update"])
     median = work.groupby(results.steps["key"].to_numpy()).median()
@@ -166,9 +168,9 @@ def _cancelling(
 def _step_control(expression: str) -> tuple[str, str] | None:
     """(``matched`` or ``shuffled``, the method whose step sizes are used) of a control, else None."""
     for part in split_parts(expression):
-        match = re.fullmatch(r"lr-(matched|shuffled)\(to=(.*)\)", part)
+        match = re.fullmatch(r"lr-(matched|shuffled)(?:\(to=(.*)\))?", part)
         if match:
-            return match[1], match[2]
+            return match[1], match[2] or _DEFAULT_DONOR
     return None
 
 

@@ -59,6 +59,7 @@ def tune(table: pd.DataFrame, column: str = "score") -> Tuned:
         column: which score decides.
     """
     runs, choices, budgets, notes = [], [], [], []
+    lacking: dict[str, list[str]] = {}
     for context, cells in table.groupby(CONTEXT, sort=False):
         place = dict(zip(CONTEXT, context, strict=True))
         rates, left_out = _budget(cells)
@@ -66,7 +67,7 @@ def tune(table: pd.DataFrame, column: str = "score") -> Tuned:
         budgets.append(place | {"rates": rates, "trials": len(rates) * max(1, len(seeds) // 2), "left_out": left_out})
         if left_out:
             names, needed = ", ".join(left_out), ", ".join(map(rate, rates))
-            notes.append(f"{_name(place)}: {names} did not run at all of {needed} and has no best rate.")
+            lacking.setdefault(f"{names} did not run at all of {needed} and has no best rate.", []).append(_name(place))
         cells = cells[cells["lr"].isin(rates) & ~cells["method"].isin(left_out)]
         if cells.groupby(["method", "lr"])["seed"].nunique().nunique() > 1:
             notes.append(f"{_name(place)}: methods or rates ran with different numbers of seeds: unequal budgets.")
@@ -78,6 +79,7 @@ def tune(table: pd.DataFrame, column: str = "score") -> Tuned:
                 if len(test):
                     runs.append(test)
                     choices.append(place | {"method": method, "tested_half": tested} | choice)
+    notes = [f"{'; '.join(places)}: {what}" for what, places in lacking.items()] + notes
     if table["lr"].nunique() == 1:
         notes.append(
             "Only one learning rate was run: nothing was tuned, and the ranking may be an accident of this rate."

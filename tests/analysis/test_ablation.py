@@ -2,9 +2,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.ablation import ablation_table, cost_table, split_parts, step_controls, variants
+from vcpo_bench.analysis.ablation import (
+    _step_control,
+    ablation_table,
+    cost_table,
+    split_parts,
+    step_controls,
+    variants,
+)
 from vcpo_bench.analysis.pairs import all_pairs, contrast
 from vcpo_bench.analysis.results import load
+from vcpo_bench.methods import parse_method
 
 RNG = np.random.default_rng(0)
 
@@ -110,3 +118,10 @@ def test_cost_is_the_median_update_over_the_bare_base(tmp_path, make_results):
     assert table.loc["vcpo", "base"] == "tis"
     assert table.loc["clip+ess", "added"] == pytest.approx(1000, rel=0.3)
     assert np.isnan(table.loc["clip", "added"])
+
+
+def test_the_default_donor_is_left_out_of_canonical_names():
+    assert _step_control(parse_method("vcpo(ess=off)+lr-matched(to=vcpo)").canonical) == ("matched", "vcpo")
+    assert _step_control("clip+lr-shuffled") == ("shuffled", "vcpo")
+    assert _step_control("clip+lr-matched(to=clip+ess)") == ("matched", "clip+ess")
+    assert _step_control("vcpo+ess") is None
