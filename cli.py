@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from vcpo_bench import cli_results
+from vcpo_bench import cli_results, cli_warmup
 from vcpo_bench.cli_results import DEFAULT_OUT
 from vcpo_bench.errors import UsageError, VcpoBenchError
 
@@ -326,19 +326,7 @@ def report(
 
 
 cli_results.add_to(app)
-
-
-@app.command()
-def warmup(
-    task: Annotated[str, typer.Option(help="Task expression, such as chain(n=8).")],
-    out: Annotated[Path | None, typer.Option(help="File to write; default: TASK.safetensors here.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and demonstrations.")] = 0,
-) -> None:
-    """Train a start policy for a task on demonstrations, to about a third of the answers right."""
-    from vcpo_bench.bench.warmup import warmup_command
-
-    start, path = warmup_command(task, out, seed)
-    typer.echo(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
+app.command()(cli_warmup.warmup)
 
 
 @app.command()

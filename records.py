@@ -21,6 +21,7 @@ EVALS_FILE = "evals.parquet"
 LAGS_FILE = "lags.parquet"
 EVENTS_FILE = "events.parquet"
 SAMPLES_FILE = "samples.parquet"
+EPISODES_FILE = "episodes.parquet"
 
 Status = Literal["completed", "nan", "stopped_by", "error"]
 """How a cell ended. ``nan``: three updates in a row were not finite. Collapse is a judgement of ``analysis``."""
@@ -152,6 +153,14 @@ SAMPLES: tuple[Column, ...] = (
     Column("score_norm_sq", "float", "l2^2", "full", "||grad log pi(y|x)||^2"),
     Column("log_ratios", "str", "nats", "full", "per-token log-ratios as a JSON list"),
 )
+
+EPISODES: tuple[Column, ...] = (
+    Column("step", "int", "updates", "diagnostics", "updates applied before the evaluation that sampled it"),
+    Column("prompt", "int", "index", "diagnostics", "index of the held-out prompt"),
+    Column("text", "str", "text", "diagnostics", "prompt and response as the task writes them"),
+    Column("reward", "float", "reward", "diagnostics", "scalar reward"),
+)
+"""The first few held-out prompts with what the policy sampled, the same prompts and noise at every evaluation."""
 
 EVENTS: tuple[Column, ...] = (
     Column("step", "int", "updates", "basic", "update that was due"),

@@ -27,8 +27,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from vcpo_bench.analysis.collapse import first_long_streak
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.series import first_long_streak
 
 Kind = Literal["healthy", "stall", "transient dip", "collapse with rebound", "collapse", "nan", "not applicable"]
 KINDS: tuple[Kind, ...] = (

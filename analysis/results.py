@@ -27,12 +27,14 @@ _COLUMNS: dict[str, tuple[records.Column, ...]] = {
     records.EVALS_FILE: records.EVALS,
     records.LAGS_FILE: records.LAGS,
     records.SAMPLES_FILE: records.SAMPLES,
+    records.EPISODES_FILE: records.EPISODES,
 }
 _REQUIRED = {
     records.STEPS_FILE: ("step", "sampled_reward"),
     records.EVALS_FILE: ("step", "greedy_reward", "sampled_reward"),
     records.LAGS_FILE: ("step", "lag", "trajectories"),
     records.SAMPLES_FILE: ("step", "reward"),
+    records.EPISODES_FILE: ("step", "text"),
 }
 """Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
@@ -80,6 +82,11 @@ class Results:
         """One row per trajectory (:data:`records.SAMPLES`); empty where nothing above ``basic`` was recorded."""
         return self._table(records.SAMPLES_FILE, optional=True)
 
+    @cached_property
+    def episodes(self) -> pd.DataFrame:
+        """Example episodes as text (:data:`records.EPISODES`); empty where nothing above ``basic`` was recorded."""
+        return self._table(records.EPISODES_FILE, optional=True)
+
     def samples_by_cell(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """The recorded trajectories of one cell after another: all of a large study at once may not fit in memory."""
         for key, path in zip(self.cells["key"], self.cells["path"], strict=True):
@@ -99,7 +106,7 @@ class Results:
         chosen = Results(
             self.folders, self.cells[self.cells["key"].isin(wanted)].reset_index(drop=True), self.problems, self.notes
         )
-        for name in ("steps", "evals", "lags", "samples"):
+        for name in ("steps", "evals", "lags", "samples", "episodes"):
             if name in self.__dict__:
                 table: pd.DataFrame = self.__dict__[name]
                 chosen.__dict__[name] = table[table["key"].isin(wanted)].reset_index(drop=True)
@@ -139,8 +146,9 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
     if not rows:
         reason = f": {problems[0]}" if problems else "; is it the folder given to `vcpo-bench run --out`?"
         raise UsageError(f"no finished cell in {', '.join(str(one) for one in folders)}{reason}")
-    cells = _drop_repeats(pd.DataFrame(rows), problems)
-    return Results(folders, cells, problems, _version_notes(cells))
+    notes: list[str] = []
+    cells = _drop_repeats(pd.DataFrame(rows), notes)
+    return Results(folders, cells, problems, notes + _version_notes(cells))
 
 
 def _read_folder(folder: Path, include_partial: bool, problems: list[str]) -> list[dict[str, Any]]:
@@ -245,11 +253,12 @@ def _concatenate(keys: list[str], tables: list[pa.Table], columns: tuple[records
     return pd.DataFrame({"key": pd.Series(dtype="object"), **empty})
 
 
-def _drop_repeats(cells: pd.DataFrame, problems: list[str]) -> pd.DataFrame:
+def _drop_repeats(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Keep one row per key: an ended cell over its own partial remains, the first folder over later ones."""
     ordered = cells.sort_values("partial", kind="stable")
-    repeated = ordered[ordered["key"].duplicated() & ~ordered["partial"]]
-    problems += [f"cell {key} is in more than one folder; the first is used" for key in repeated["key"]]
+    repeated = int((ordered["key"].duplicated() & ~ordered["partial"]).sum())
+    if repeated:
+        notes.append(f"{repeated} cells are in more than one folder: the same run, read from the first")
     return ordered.drop_duplicates("key").sort_index().reset_index(drop=True)
 
 

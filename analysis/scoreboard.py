@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.collapse import training_collapse_onset
+from vcpo_bench.analysis.events import events
 from vcpo_bench.analysis.findings import GROUP
 from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.analysis.results import Results
@@ -18,7 +18,8 @@ def cell_summary(results: Results) -> pd.DataFrame:
 
     Added: ``final_reward`` and ``best_reward`` (sampled reward of the last and of the best evaluation),
     ``final_greedy``, ``final_step``, ``start_reward``, ``median_ess`` (raw ESS ratio, median over updates),
-    ``lag_mean`` and ``lag_max`` (realised), ``collapse_onset`` (scoreboard rule; NaN: no collapse) and ``collapsed``.
+    ``lag_mean`` and ``lag_max`` (realised); the verdict of :mod:`events` in ``event``, ``onset`` (NaN without one),
+    ``last_step``, ``failed``, and ``collapsed`` (collapse, also with rebound).
     """
     evals = results.evals.sort_values(["key", "step"], kind="stable").groupby("key", sort=False)
     steps = results.steps.sort_values(["key", "step"], kind="stable")
@@ -39,12 +40,10 @@ def cell_summary(results: Results) -> pd.DataFrame:
             "lag_max": by_key["lag_max"].max(),
         }
     )
-    start = summary["start_reward"].to_dict()
-    onsets = {key: training_collapse_onset(rows.to_numpy(), start.get(key)) for key, rows in by_key["sampled_reward"]}
+    verdicts = events(results)[["key", "event", "onset", "last_step", "failed"]]
     joined = results.cells.merge(summary, how="left", left_on="key", right_index=True)
-    joined = joined.merge(recorded, how="left", left_on="key", right_index=True)
-    onset = joined["key"].map(lambda key: onsets.get(key))
-    return joined.assign(collapse_onset=onset.astype("float64"), collapsed=onset.notna())
+    joined = joined.merge(recorded, how="left", left_on="key", right_index=True).merge(verdicts, how="left", on="key")
+    return joined.assign(collapsed=joined["event"].isin(("collapse", "collapse with rebound")))
 
 
 def scoreboard(results: Results) -> pd.DataFrame:

@@ -46,7 +46,7 @@ class LanguageModel:
         Raises:
             UsageError: There is neither such a folder nor such a name.
         """
-        return _find(self.source)
+        return find(self.source)
 
     def fields(self) -> dict[str, Any]:
         """The fields of `CellConfig` that say all this.
@@ -94,7 +94,12 @@ def fingerprint(folder: Path) -> str:
 
 
 @cache
-def _find(source: str) -> Path:
+def find(source: str) -> Path:
+    """The folder of a language model, downloaded first if it is a name on the hub.
+
+    Raises:
+        UsageError: There is neither such a folder nor such a name.
+    """
     path = Path(source).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,12 +93,17 @@ def method_page(name: str) -> list[str]:
 def tasks() -> Listing:
     """Every task with its parameters and their defaults."""
     from vcpo_bench.bench.tasks import task_types
+    from vcpo_bench.bench.tasks.text import text_task_types
 
-    rows = [
-        (name, kind.summary, ", ".join(f"{key}={value}" for key, value in kind.parameters.items()) or "-")
-        for name, kind in task_types().items()
+    rows = [(name, kind.summary, _parameters(kind.parameters), "-") for name, kind in task_types().items()]
+    rows += [
+        (name, kind.summary, _parameters(kind.parameters), "needs --model") for name, kind in text_task_types().items()
     ]
-    return Listing(("task", "what it asks", "parameters"), rows)
+    return Listing(("task", "what it asks", "parameters", "language model"), rows)
+
+
+def _parameters(defaults: Mapping[str, object]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in defaults.items()) or "-"
 
 
 def regimes() -> Listing:

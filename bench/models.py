@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from vcpo_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cell import CellConfig
+    from vcpo_bench.bench.hf.warm import Warmed
 
 
 def open_task(config: CellConfig, start: Path | None) -> Task:
@@ -59,6 +60,26 @@ def open_sampler(config: CellConfig, task: Task, policy: Model) -> InflightSampl
     with _extra():
         from vcpo_bench.bench.vllm import opening
     return opening.open_sampler(config, task, policy)
+
+
+def warm_up_model(
+    task: str,
+    out: Path,
+    model: str,
+    new: str,
+    seed: int,
+    target: float,
+    device: str,
+    progress: Callable[[int, float], None],
+) -> Warmed:
+    """See `hf.warm.warm_up_model`.
+
+    Raises:
+        UsageError: as there, or the extra packages are missing.
+    """
+    with _extra():
+        from vcpo_bench.bench.hf import warm
+    return warm.warm_up_model(task, out, model, new, seed, target, device, progress)
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from vcpo_bench.bench.step_metrics import Floats, kish_ess_ratio, lag_metrics, w
 from vcpo_bench.bench.tables import RecordTable, Row, includes
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.records import (
+    EPISODES,
+    EPISODES_FILE,
     EVALS,
     EVALS_FILE,
     EVENTS,
@@ -52,6 +54,7 @@ class Recorder:
             self.tables[EVENTS_FILE] = RecordTable(EVENTS, level)
         if includes(level, "diagnostics"):
             self.tables[SAMPLES_FILE] = RecordTable(SAMPLES, level)
+            self.tables[EPISODES_FILE] = RecordTable(EPISODES, level)
 
     @property
     def updates(self) -> int:
@@ -109,6 +112,9 @@ class Recorder:
                 "seconds": seconds,
             }
         )
+        if includes(self.level, "diagnostics"):
+            for prompt, (text, reward) in enumerate(result.episodes):
+                self.tables[EPISODES_FILE].append({"step": step, "prompt": prompt, "text": text, "reward": reward})
 
     def seconds(self) -> float:
         """Work recorded so far, in seconds, also that of sessions before an interruption."""

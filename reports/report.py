@@ -16,6 +16,7 @@ from vcpo_bench.reports.plots.profiles import profiles
 from vcpo_bench.reports.plots.tails import pareto_k
 from vcpo_bench.reports.plots.trajectories import QUANTITIES, Quantity, trajectories
 from vcpo_bench.reports.sections.compared import compared
+from vcpo_bench.reports.sections.episodes import episodes
 from vcpo_bench.reports.sections.judged import statements
 from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
 from vcpo_bench.reports.sections.scores import scoreboard
@@ -46,6 +47,7 @@ def build(study: Study) -> Document:
         Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study), wide=True)]),
         Section("time", "Time to target and cost", _time(study, ledger)),
         Section("ablation", "Which part does the work", [*compared(study, ledger, "ablation", "step_controls")]),
+        Section("episodes", "Example episodes", [*episodes(study)]),
         Section("failures", "Failures", [*failures(study)]),
         Section("protocol", "Protocol and environment", [protocol(study), provenance(study)]),
         Section("threats", "Threats to validity", [threats(study)]),

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse_report import analyze_collapse
 from vcpo_bench.analysis.compare import analyze_compare
-from vcpo_bench.analysis.events import events
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.gradients import analyze_gradients
 from vcpo_bench.analysis.results import Results, load
@@ -43,12 +42,8 @@ class Study:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row per cell: ``analysis.scoreboard.cell_summary`` with the verdict of ``analysis.events``.
-
-        The verdict is in ``event``, ``onset`` (NaN without one), ``last_step`` and ``failed``.
-        """
-        verdicts = events(self.results)[["key", "event", "onset", "last_step", "failed"]]
-        return cell_summary(self.results).merge(verdicts, how="left", on="key")
+        """One row per cell: ``analysis.scoreboard.cell_summary``."""
+        return cell_summary(self.results)
 
     @cached_property
     def board(self) -> pd.DataFrame:

@@ -11,9 +11,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vcpo_bench.analysis.collapse import trailing_mean
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.scoreboard import cell_summary
+from vcpo_bench.analysis.series import trailing_mean
 from vcpo_bench.reports.words import rate
 
 CURVE_WIDTH = 56
@@ -86,7 +86,7 @@ def curves(results: Results) -> str:
         top = max((float(np.nanmax(one)) for one in smooth.values() if np.isfinite(one).any()), default=1.0) or 1.0
         for method, runs in cells.groupby("method", sort=True):
             series = [smooth[key] for key in runs["key"] if key in smooth]
-            onsets = [int(onset) for onset in runs["collapse_onset"].dropna()]
+            onsets = [int(onset) for onset in runs.loc[runs["collapsed"], "onset"]]
             lines += _chart(str(method), series, onsets, top)
     return "\n".join(lines)
 

@@ -136,6 +136,15 @@ def sample_columns(shape: str, lag: int, steps: int, every: int, rng: np.random.
     }
 
 
+def episode_columns(shape: str, steps: int) -> dict[str, np.ndarray]:
+    """Every column of ``episodes.parquet``: two prompts per evaluation, right where the curve is above a third."""
+    at = np.repeat(np.arange(0, steps + 1, EVAL_EVERY), 2)
+    right = reward_curve(shape, steps)[at] >= 0.33
+    prompt = np.tile([0, 1], at.size // 2)
+    text = [f"prompt {p} <b> at {t}: {'right' if r else 'wrong'}" for p, t, r in zip(prompt, at, right, strict=True)]
+    return {"step": at, "prompt": prompt, "text": np.array(text, dtype=object), "reward": right.astype(float)}
+
+
 def write_table(path: Path, columns: Mapping[str, np.ndarray], schema: Sequence[records.Column], level: str) -> None:
     kept = [c for c in schema if _LEVELS.index(c.level) <= _LEVELS.index(level)]
     fields = pa.schema([(c.name, _ARROW[c.kind]) for c in kept])
@@ -167,6 +176,7 @@ def write_cell(
         write_table(
             tables / records.SAMPLES_FILE, sample_columns(shape, lag, steps, sample_every, rng), records.SAMPLES, level
         )
+        write_table(tables / records.EPISODES_FILE, episode_columns(shape, steps), records.EPISODES, level)
     facts = {
         "key": key,
         "config": dict(config),

@@ -67,7 +67,19 @@ def test_analysis_and_reports_work_without_torch() -> None:
 
 
 def test_nothing_generic_is_importable_from_elsewhere(tmp_path: Path) -> None:
-    names = ("bench", "methods", "analysis", "reports", "configs", "cli", "cli_results", "tests", "records", "errors")
+    names = (
+        "bench",
+        "methods",
+        "analysis",
+        "reports",
+        "configs",
+        "cli",
+        "cli_results",
+        "cli_warmup",
+        "tests",
+        "records",
+        "errors",
+    )
     code = f"import importlib.util as u; assert not [n for n in {names} if u.find_spec(n)]"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=60)
 

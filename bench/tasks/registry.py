@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 from vcpo_bench.bench.tasks.base import EmbeddedTask
 from vcpo_bench.bench.tasks.chain import Chain
+from vcpo_bench.bench.tasks.text.registry import text_task_names
 from vcpo_bench.bench.tasks.walk import Walk, WalkEos
 from vcpo_bench.errors import UsageError
 
@@ -34,6 +35,8 @@ def get_task(expression: str) -> EmbeddedTask:
             f"task {expression!r} is not of the form NAME or NAME(parameter=value); tasks: {', '.join(task_names())}"
         )
     name, arguments = match.groups()
+    if name in text_task_names():
+        raise UsageError(f"task {expression!r} is in words and needs a language model: add --model NAME_OR_PATH")
     if name not in task_types():
         close = get_close_matches(name, task_names(), n=2)
         hint = f"did you mean {' or '.join(close)}? " if close else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -37,6 +38,7 @@ class LocalEngine:
         self._release = require()
         from vllm import LLM, SamplingParams
 
+        self._counter = itertools.count()
         self._parameters, tokens = SamplingParams, prompt + length
         each = -(-tokens // _BLOCK) * _BLOCK * bytes_per_token(config, dtype)
         room = int((memory or min(16.0, rows * each / 2**30 + 0.03)) * 2**30)
@@ -65,12 +67,14 @@ class LocalEngine:
         return [check(request, _answer(output)) for request, output in zip(requests, outputs, strict=True)]
 
     def begin(self, requests: Sequence[Request]) -> list[str]:
-        """Put requests into the queue without a step; their ids."""
-        names: list[str] = self._llm.enqueue(*self._translate(requests), use_tqdm=False)
+        """Put requests into the queue without a step; their names in what `step` returns."""
+        names = [f"flight{next(self._counter)}" for _ in requests]
+        for name, prompt, parameters in zip(names, *self._translate(requests), strict=True):
+            self._llm.llm_engine.add_request(name, prompt, parameters)
         return names
 
     def step(self) -> dict[str, Answer]:
-        """One more token of everything in flight: by id, all that was drawn so far."""
+        """One more token of everything in flight: by name, all that was drawn so far."""
         return {output.request_id: _answer(output) for output in self._llm.llm_engine.step()}
 
     def abandon(self, names: Iterable[str]) -> None:

@@ -32,8 +32,7 @@ def scoreboard(study: Study, ledger: Ledger) -> Table:
         "Reward on held-out prompts at the last and at the best evaluation: mean over seeds with a 95% Student-t "
         "interval (none with one seed). The best evaluation is the largest of noisy values and therefore flatters. "
         "ESS: median raw ratio over updates. Failed: collapse, collapse with rebound or nan by the written rule on "
-        'evaluations, of the cells it applies to (the terminal\'s "collapsed" is a simpler rule on training rewards). '
-        "Controls are marked with an asterisk."
+        "evaluations, of the cells it applies to. Controls are marked with an asterisk."
     )
     return Table("scoreboard", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11}))
 

@@ -144,7 +144,8 @@ def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):
     results = load([first, second])
     assert results.cells["key"].is_unique
     assert len(results.cells) == 4
-    assert sum("more than one folder" in problem for problem in results.problems) == 3
+    assert not results.problems
+    assert results.notes[0] == "3 cells are in more than one folder: the same run, read from the first"
 
 
 def test_trajectories_come_cell_by_cell_and_damage_is_named(tmp_path, make_results):

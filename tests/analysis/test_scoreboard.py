@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.collapse import first_long_streak, trailing_mean, training_collapse_onset
 from vcpo_bench.analysis.results import load
 from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard, write_csv
+from vcpo_bench.analysis.series import first_long_streak, trailing_mean
 
 
 def test_trailing_mean_of_short_prefixes_and_gaps():
@@ -17,21 +17,6 @@ def test_first_long_streak():
     assert first_long_streak([0, 1, 1, 0, 1, 1, 1], 3) == 4
     assert first_long_streak([1, 1, 1, 1], 3) == 0
     assert first_long_streak([1, 1, 0, 1], 3) is None
-
-
-def test_the_scoreboard_rule_finds_the_onset():
-    reward = np.r_[np.full(100, 0.6), np.zeros(100)]
-    onset = training_collapse_onset(reward, 0.3)
-    assert onset == 110  # the first update at which half of the trailing 20 are zero, strictly below one half
-    assert training_collapse_onset(reward[:140], 0.3) == 110
-    assert training_collapse_onset(reward[:139], 0.3) is None  # 29 updates of evidence are not enough
-    assert training_collapse_onset(np.r_[reward, np.full(60, 0.6)]) is None  # not below at the end
-    assert training_collapse_onset(np.full(200, 0.3), 0.33) is None
-
-
-def test_the_start_policy_counts_as_the_best_so_far():
-    assert training_collapse_onset(np.full(200, 0.1)) is None
-    assert training_collapse_onset(np.full(200, 0.1), 0.33) == 19
 
 
 def test_scoreboard_of_known_curves(tmp_path, make_results):
@@ -49,7 +34,7 @@ def test_scoreboard_of_known_curves(tmp_path, make_results):
     assert board.loc[("tis", 16), "final_reward"] < 0.05 < 0.4 < board.loc[("tis", 16), "best_reward"]
     assert board.loc[("vcpo", 16), "lag_max"] == 16
     assert board.loc[("reinforce", 0), "control"]
-    onset = cell_summary(results).set_index("method").loc["tis", "collapse_onset"]
+    onset = cell_summary(results).set_index("method").loc["tis", "onset"]
     assert onset.between(70, 100).all()
 
 

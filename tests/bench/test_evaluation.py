@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from vcpo_bench.bench.evaluation import evaluate
+from vcpo_bench.bench.evaluation import EPISODES_KEPT, evaluate
 from vcpo_bench.bench.scoring import score
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.bench.warmup import load_warm_start, new_policy
@@ -34,3 +34,14 @@ def test_entropy_is_per_token() -> None:
     entropy = score(policy, prompts, responses, mask).entropy
     near = float(entropy.sum() / mask.sum())  # an untrained policy is nearly uniform everywhere
     assert evaluate(policy, task).entropy == pytest.approx(near, abs=0.05)
+
+
+def test_episodes_are_the_first_sampled_responses() -> None:
+    task = get_task("walk")
+    found = evaluate(load_warm_start(task), task)
+    prompts = task.held_out()
+    assert len(found.episodes) == EPISODES_KEPT
+    for prompt, (text, reward) in zip(prompts, found.episodes, strict=False):
+        assert text.startswith(f"{int(prompt[0])} to {int(prompt[1])}: ")
+        legal_to_goal = "!" not in text and text.rstrip(".").endswith(str(int(prompt[1])))
+        assert reward == (1.0 if legal_to_goal else 0.0)

@@ -83,7 +83,7 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise TooDeepError
         parts = []
-        while (token := self._next()) != closing:
+        while (token := self._next()) not in ("", closing):
             parts.append(self._atom(token, depth))
         return "".join(parts)
 

@@ -22,6 +22,7 @@ _NAMED = re.compile(r"(\\?[A-Za-z]+ ?(?:_\{\w+\})?(?:\([A-Za-z]\))?(?:=|\\in ))"
 _RELATION = re.compile(r"[=<>]|\\(?:le|ge|ne|in|pm) ")
 _LEADING = re.compile(r"\d+(?:\.\d+)?")
 _JOINED = re.compile(r"\\text\{(?:and|or)\}")
+_UNIT = re.compile(r"\\text\{[^{}]*\}(?:\^\{[23]\})?\Z")
 _NOT_A_FACTOR = ("^", "_", "!", ".", "*", "\\overline")
 
 
@@ -145,6 +146,10 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def _unwrapped_words(text: str) -> str:
+    r"""Words as text; those after a quantity, such as ``21\pi\text{cm}^{3}``, are its unit and go."""
+    unit = _UNIT.search(text)
+    if unit and any(character.isdigit() for character in text[: unit.start()]):
+        text = text[: unit.start()]
     return re.sub(r"\\text\{([^{}]*)\}", r"\1", text)
 
 

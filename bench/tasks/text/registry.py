@@ -2,6 +2,7 @@
 
 import re
 from difflib import get_close_matches
+from typing import Any
 
 from vcpo_bench.bench.options import split_top_level
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
@@ -9,9 +10,10 @@ from vcpo_bench.bench.tasks.text.base import Setting, TextTask
 from vcpo_bench.bench.tasks.text.competition_math import CompetitionMath
 from vcpo_bench.bench.tasks.text.countdown import Countdown
 from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k
+from vcpo_bench.bench.tasks.text.gym import ReasoningGym
 from vcpo_bench.errors import UsageError
 
-_TYPES: tuple[type[TextTask], ...] = (Arithmetic, Countdown, Gsm8k, CompetitionMath)
+_TYPES: tuple[type[TextTask], ...] = (Arithmetic, Countdown, Gsm8k, CompetitionMath, ReasoningGym)
 _EXPRESSION = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*")
 
 
@@ -37,7 +39,11 @@ def get_text_task(expression: str) -> TextTask:
         hint = f"did you mean {' or '.join(close)}? " if close else ""
         raise UsageError(f"unknown task {expression!r}: {hint}tasks in words: {', '.join(text_task_names())}")
     kind = text_task_types()[match[1]]
-    values = dict(_argument(expression, kind, part) for part in split_top_level(match[2] or ""))
+    values: dict[str, Any] = {}
+    for key, value in (_argument(expression, kind, part) for part in split_top_level(match[2] or "")):
+        if key in values:
+            raise UsageError(f"task {expression!r}: parameter {key!r} is given twice; keep one")
+        values[key] = value
     if values.pop("scorer", kind.scorer_version) != kind.scorer_version:
         raise UsageError(f"task {expression!r}: this version of vcpo-bench has scorer {kind.scorer_version} only")
     return kind(**values)
