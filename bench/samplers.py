@@ -132,7 +132,7 @@ class SamplerSpec:
     dtype: str = ""
     memory: float = 0.0
     weights: str = "disk"
-    pause: str = "keep"
+    pause: str = "wait"
 
     @property
     def canonical(self) -> str:
