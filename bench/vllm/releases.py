@@ -106,11 +106,6 @@ def start_body(release: tuple[int, int]) -> dict[str, Any]:
     return {"is_checkpoint_format": True} if release <= (0, 24) else {}
 
 
-def finish_body(release: tuple[int, int], version: int) -> dict[str, Any]:
-    """Body of ``/finish_weight_update``: from some release on the engine stamps tokens with what it is told here."""
-    return {"weight_version": str(version)} if counts_versions(release) else {}
-
-
 def counts_versions(release: tuple[int, int]) -> bool:
     """Whether the engine itself knows the version of its weights and says which one drew each token."""
     return release >= (0, 32)

@@ -83,14 +83,11 @@ class ServerSampler:
                 f"--url {url}: this release does not say which weights drew a token; use pause=wait or pause=abort"
             )
         told = self.client.get("/server_info?config_format=json")["vllm_config"]
-        model = told["model_config"]
         for name, needed in (("logprobs_mode", "processed_logprobs"), ("generation_config", "vllm")):
-            if model.get(name) != needed:
-                raise UsageError(
-                    f"--url {url}: started with {name}={model.get(name)}; start it with --{name.replace('_', '-')} {needed}"
-                )
-        device = (told.get("device_config") or {}).get("device_type")
-        if self._names.tied and device == "cpu":
+            if (found := told["model_config"].get(name)) != needed:
+                flag = name.replace("_", "-")
+                raise UsageError(f"--url {url}: the server's {name} is {found}; start it with --{flag} {needed}")
+        if self._names.tied and (told.get("device_config") or {}).get("device_type") == "cpu":
             raise UsageError(
                 f"--url {url}: on a CPU vLLM does not take new weights for tied embeddings; save the model with "
                 "tie_word_embeddings=False, or use --sampler vllm, which unties them"
@@ -186,6 +183,8 @@ class ServerSampler:
             )
             version = self.version
             answer, given_up = self.client.draw(rest, f"{self._run}-{version}")
+            if answer.versions is None and version != self.version and not given_up:
+                raise BrokenAnswer("weights changed under it, and this release does not say when")
             tokens, logp = tokens + answer.tokens, logp + answer.logp
             versions += [version] * len(answer.tokens) if answer.versions is None else answer.versions
             if not given_up or len(tokens) == request.length or request.eos in tokens:

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from vcpo_bench.bench.vllm.client import Client
-from vcpo_bench.bench.vllm.releases import finish_body, start_body, trainer_sends
+from vcpo_bench.bench.vllm.releases import start_body, trainer_sends
 
 Weights = Iterable[tuple[str, Tensor]]
 _PACKAGE = "vllm.distributed.weight_transfer"
