@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.samplers import SamplerSpec, Segment
 from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.vllm.engine import LocalEngine, open_engine
 from vcpo_bench.bench.vllm.weights import Names
 from vcpo_bench.bench.vllm.wire import Answer, Request, ask, check, fill, whole
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.hf.policy import CausalPolicy
 
 
 @dataclass

@@ -7,10 +7,10 @@ import uuid
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.samplers import SamplerSpec, Segment
 from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.vllm.client import Client, Refused, Unreachable
@@ -19,6 +19,9 @@ from vcpo_bench.bench.vllm.transfer import open_transfer
 from vcpo_bench.bench.vllm.weights import Names
 from vcpo_bench.bench.vllm.wire import Answer, BrokenAnswer, Request, ask, check, fill, whole
 from vcpo_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.hf.policy import CausalPolicy
 
 PATIENCE_SECONDS = 120.0
 """A server that is away for longer has died."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from vcpo_bench.bench.hf.policy import CausalPolicy
+if TYPE_CHECKING:
+    from vcpo_bench.bench.hf.policy import CausalPolicy
 
 _PREFIX = "network."
 

@@ -1,6 +1,6 @@
 """Records what releases of vLLM call things, from their unpacked wheels, without importing them.
 
-``python tests/golden/make_vllm_signatures.py VERSION=FOLDER ...`` writes ``vllm_signatures.json``; FOLDER holds ``vllm/``.
+``python tests/golden/make_vllm_signatures.py VERSION=FOLDER ...`` writes ``vllm_signatures.json``.
 """
 
 import ast
@@ -20,7 +20,8 @@ CALLABLES = (
     "IPCTrainerWeightTransferEngine.send_weights", "NCCLTrainerWeightTransferEngine.send_weights",
 )  # fmt: skip
 RECORDS = (
-    "EngineArgs", "SamplingParams", "RequestOutput", "CompletionOutput", "WeightVersionSpan", "IPCTrainerSendWeightsArgs",
+    "EngineArgs", "SamplingParams", "RequestOutput", "CompletionOutput", "WeightVersionSpan",
+    "IPCTrainerSendWeightsArgs",
     "NCCLTrainerSendWeightsArgs", "NCCLWeightTransferInitInfo", "NCCLWeightTransferUpdateInfo", "ParamMeta",
     "IPCTrainerInitInfo", "NCCLTrainerInitInfo", "TrainerInitInfo", "GenerateRequest",
 )  # fmt: skip
@@ -59,11 +60,12 @@ def fields(record: ast.ClassDef) -> list[str]:
 
 def routes(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            first = node.args[0]
-            if node.func.attr in ("get", "post", "add_api_route") and isinstance(first, ast.Constant):
-                if str(first.value).startswith("/"):
-                    yield str(first.value)
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+            continue
+        first = node.args[0]
+        declares = node.func.attr in ("get", "post", "add_api_route") and isinstance(first, ast.Constant)
+        if declares and str(first.value).startswith("/"):
+            yield str(first.value)
 
 
 def record(root: Path) -> dict[str, object]:
