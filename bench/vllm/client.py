@@ -24,7 +24,16 @@ class Unreachable(RuntimeError):  # noqa: N818 - a state of the server, handled 
 
 
 class Refused(RuntimeError):  # noqa: N818 - as above
-    """The server answered that it will not, or cannot."""
+    """The server answered that it will not, or cannot.
+
+    Args:
+        status: Of the HTTP answer.
+        text: What it said.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 class Client:
@@ -53,13 +62,22 @@ class Client:
             with urllib.request.urlopen(request, timeout=seconds) as answer:
                 text = answer.read()
         except urllib.error.HTTPError as error:
-            raise Refused(f"{request.selector}: {error.code} {error.read(300).decode(errors='replace')}") from error
+            said = error.read(300).decode(errors="replace")
+            raise Refused(error.code, f"{request.selector}: {error.code} {said}") from error
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(f"{self.url}: {type(error).__name__} {error}".rstrip()) from error
         try:
             return json.loads(text) if text else None
         except ValueError as error:
             raise BrokenAnswer(f"{request.selector}: not JSON: {text[:60]!r}") from error
+
+    def closed(self, path: str) -> bool:
+        """Whether the server forbids a path, as recent releases do unless told otherwise."""
+        try:
+            self.post(path, {}, 30.0)
+        except Refused as error:
+            return error.status == 403
+        return False
 
     def release(self) -> tuple[int, int]:
         """Major and minor number of the server's release."""

@@ -85,16 +85,18 @@ class ServerSampler:
             raise UsageError(
                 f"--url {url}: this release does not say which weights drew a token; use pause=wait or pause=abort"
             )
-        told = self.client.get("/server_info?config_format=json")["vllm_config"]
+        told = self.client.get("/server_info?config_format=json", 300.0)["vllm_config"]
         for name, needed in (("logprobs_mode", "processed_logprobs"), ("generation_config", "vllm")):
             if (found := told["model_config"].get(name)) != needed:
                 flag = name.replace("_", "-")
                 raise UsageError(f"--url {url}: the server's {name} is {found}; start it with --{flag} {needed}")
-        if self._names.tied and (told.get("device_config") or {}).get("device_type") == "cpu":
+        if self._names.tied and str((told.get("device_config") or {}).get("device")).startswith("cpu"):
             raise UsageError(
                 f"--url {url}: on a CPU vLLM does not take new weights for tied embeddings; save the model with "
                 "tie_word_embeddings=False, or use --sampler vllm, which unties them"
             )
+        if self.client.closed("/inference/v1/generate"):
+            raise UsageError(f"--url {url}: the server takes no token ids; start it with --enable-scale-out")
 
     def set_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
         """See `samplers.Sampler`.

@@ -92,6 +92,7 @@ def test_weights_arrive_as_a_file_while_the_server_is_paused(server: FakeServer)
         return real_post(path, *arguments, **query)
 
     found.client.post = post
+    server.calls.clear()
     push(found, 2)
     paths = [path for path, _ in server.calls]
     assert paths == [
@@ -221,6 +222,7 @@ def test_parts_of_a_response_continue_what_was_drawn(server: FakeServer) -> None
         ({"generation_config": "auto"}, "vllm-server", False, "start it with --generation-config vllm"),
         ({"release": "0.23.1"}, "vllm-server", False, "too old"),
         ({"release": "0.26.0"}, "vllm-server(pause=keep)", False, "pause=wait or pause=abort"),
+        ({"forbids": True}, "vllm-server", False, "start it with --enable-scale-out"),
         ({}, "vllm-server", True, "tie_word_embeddings=False"),
     ],
 )

@@ -36,7 +36,7 @@ class FakeServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def asked(self, path: str) -> list[dict[str, Any]]:
-        return [body for known, body in self.calls if known == path]
+        return [body for known, body in self.calls if known == path and body]
 
     def draw(self, body: dict[str, Any], fault: str) -> dict[str, Any]:
         settings = body["sampling_params"]
@@ -61,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = urlparse(self.path).path
-        model = {"model_config": self.server.settings, "device_config": {"device_type": "cpu"}}
+        model = {"model_config": self.server.settings, "device_config": {"device": "cpu"}}
         answers = {
             "/version": {"version": self.server.release},
             "/server_info": {"vllm_config": model},
@@ -78,14 +78,17 @@ class _Handler(BaseHTTPRequestHandler):
         if path != "/inference/v1/generate":
             self._answer({})
             return
+        if not body or self.server.settings.get("forbids"):
+            self._answer({"error": {}}, status=403 if self.server.settings.get("forbids") else 400)
+            return
         fault = self.server.faults.popleft() if self.server.faults else ""
         if fault == "hang":
             time.sleep(1.0)
         self._answer(self.server.draw(body, fault), half=fault == "half")
 
-    def _answer(self, value: Any, half: bool = False) -> None:
+    def _answer(self, value: Any, half: bool = False, status: int = 200) -> None:
         text = b"" if value is None else json.dumps(value).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         with suppress(OSError):
