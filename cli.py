@@ -130,7 +130,7 @@ def run(
         DEFAULT_OUT
     ),
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.", rich_help_panel=How)] = "cpu",
-    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.", rich_help_panel=How)] = 0,
+    jobs: Annotated[int, typer.Option(help="Workers; 0: one per core, or one on a GPU.", rich_help_panel=How)] = 0,
     dry_run: Annotated[bool, typer.Option(help="Show the cells and a time estimate.", rich_help_panel=How)] = False,
     wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.", rich_help_panel=How)] = False,
     keep_checkpoints: Annotated[
@@ -180,7 +180,7 @@ def run(
         typer.echo(f"warning: {warning}", err=True)
     if skipped := grid.skipped_methods(spec):
         typer.echo(f"left out, because the regime cannot serve them: {', '.join(skipped)}", err=True)
-    workers = run_grid.worker_count(jobs)
+    workers = run_grid.worker_count(jobs, device)
     if dry_run:
         _show_plan(cells, workers, out)
         return

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from vcpo_bench import records
 from vcpo_bench.errors import DamagedResultError, UsageError
 
+_LANGUAGE_MODEL = ("model", "dtype", "lora", "chat", "sampler", "max_response", "device")
 PARTIAL = "partial"
 """``status`` of a cell that is running or was interrupted."""
 
@@ -273,7 +274,7 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
-    for name in ("steps", "prompts", "responses", "eval_every", "start"):
+    for name in ("steps", "prompts", "responses", "eval_every", "start", *_LANGUAGE_MODEL):
         values = sorted({str(value) for value in cells[name].dropna()}) if name in cells else []
         if len(values) > 1:
             notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")

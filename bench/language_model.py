@@ -13,6 +13,9 @@ from vcpo_bench.bench.tasks.text import get_text_task
 from vcpo_bench.errors import UsageError
 
 _BLOCK = 2**24
+_WEIGHTS = (".safetensors", ".bin", ".model", ".jinja")
+_SETTINGS = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+             "vocab.json", "vocab.txt", "merges.txt")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def fingerprint(folder: Path) -> str:
     """Ten hex digits of the hash of everything in a model's folder that decides what it computes."""
     digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
-        if path.suffix in (".json", ".safetensors", ".bin", ".model", ".jinja", ".txt"):
+        if path.suffix in _WEIGHTS or path.name in _SETTINGS:
             digest.update(path.name.encode())
             with path.open("rb") as file:
                 while block := file.read(_BLOCK):

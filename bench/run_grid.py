@@ -33,14 +33,16 @@ class RunOptions:
     plugins: tuple[Path, ...] = ()
 
 
-def worker_count(asked: int) -> int:
-    """Worker processes for ``--jobs``: 0 means one per core this process may use.
+def worker_count(asked: int, device: str = "cpu") -> int:
+    """Worker processes for ``--jobs``: 0 means one per core this process may use, or one on a GPU.
 
     Raises:
         UsageError: The number is negative.
     """
     if asked < 0:
-        raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core")
+        raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core (GPU: one)")
+    if device != "cpu":
+        return asked or 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return asked or cores or 1
 

@@ -22,7 +22,7 @@ _ROWS = 64
 _RATE = 7e-4
 _RAMP = 30  # updates until the full learning rate
 _EVERY = 5  # updates between looks at the reward
-_LIMIT = 2000  # updates after which a task counts as too hard
+_LIMIT = 2000  # updates after which an embedded task counts as too hard
 _SHIPPED = Path(__file__).parent / "warm"
 
 
@@ -57,7 +57,7 @@ def warm_up(task: EmbeddedTask, seed: int = 0) -> WarmStart:
         UsageError: the task is not learned within 2,000 updates.
     """
     policy = new_policy(task, seed)
-    steps, _ = imitate(policy, task, seed)
+    steps, _ = imitate(policy, task, seed, limit=_LIMIT)
     return WarmStart(task.canonical, policy, seed, steps, evaluate(policy, task).sampled_reward)
 
 
@@ -67,7 +67,7 @@ def imitate(
     seed: int,
     target: float = _TARGET,
     rate: float = _RATE,
-    limit: int = _LIMIT,
+    limit: int = 2000,
     every: int = _EVERY,
     progress: Callable[[int, float], None] = lambda step, reward: None,
 ) -> tuple[int, float]:

@@ -14,7 +14,6 @@ from vcpo_bench.errors import UsageError
 
 SPECIAL = ("<pad>", "<eos>", "<unk>")
 CHARACTERS = tuple(string.digits + string.ascii_letters + string.punctuation + " \n")
-_HEAD = 32  # size of an attention head; widths are multiples of it
 _POSITIONS = 2048
 
 
@@ -32,14 +31,14 @@ def new_model(expression: str, seed: int = 0) -> tuple[Any, Any]:
     parameters = float(match[1]) * (1e3 if match[2] == "k" else 1e6) if match else 0.0
     if not 1e4 <= parameters <= 1e9:
         raise UsageError(f"--new {expression!r}: write llama(SIZE) with 10k to 1000M parameters, such as llama(1M)")
-    layers, width = shape_for(parameters)
+    layers, width, head = shape_for(parameters)
     config = LlamaConfig(
         vocab_size=len(SPECIAL) + len(CHARACTERS),
         hidden_size=width,
         intermediate_size=8 * width // 3,
         num_hidden_layers=layers,
-        num_attention_heads=width // _HEAD,
-        num_key_value_heads=width // _HEAD,
+        num_attention_heads=width // head,
+        num_key_value_heads=width // head,
         max_position_embeddings=_POSITIONS,
         tie_word_embeddings=True,
         pad_token_id=0,
@@ -51,11 +50,11 @@ def new_model(expression: str, seed: int = 0) -> tuple[Any, Any]:
         return LlamaForCausalLM(config), character_tokenizer()
 
 
-def shape_for(parameters: float) -> tuple[int, int]:
-    """Layers and width of a model of about so many parameters (12 layers x width squared)."""
+def shape_for(parameters: float) -> tuple[int, int, int]:
+    """Layers, width and size of a head of a model of about so many parameters (12 layers x width squared)."""
     layers = 2 if parameters < 5e5 else 4 if parameters < 5e6 else 8 if parameters < 5e7 else 16
-    widths = range(_HEAD, 4097, _HEAD)
-    return layers, min(widths, key=lambda width: abs(12 * layers * width**2 - parameters))
+    head = 16 if parameters < 5e6 else 64
+    return layers, min(range(head, 4097, head), key=lambda width: abs(12 * layers * width**2 - parameters)), head
 
 
 def character_tokenizer() -> Any:

@@ -62,12 +62,12 @@ class _TokenStatistics(torch.autograd.Function):
             p = logits.sub(normaliser.unsqueeze(1)).exp_()
             results[1, part] = normaliser - torch.linalg.vecdot(p, logits)
             results[2, part] = torch.linalg.vecdot(p, p)
-        ctx.save_for_backward(hidden, weight, bias, targets, results[1])
+        logp, entropy, squares = (row.clone() for row in results)  # outputs must not share memory
+        ctx.save_for_backward(hidden, weight, bias, targets, entropy)
         ctx.dtype, ctx.rows = dtype, rows
         ctx.set_materialize_grads(False)
-        logp, entropy, squares = results.unbind(0)
         ctx.mark_non_differentiable(squares)
-        return logp.clone(), entropy.clone(), squares.clone()
+        return logp, entropy, squares
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:

@@ -84,7 +84,7 @@ class CausalPolicy(Model):
 
     def real(self, prompts: Tensor) -> Tensor:
         """Bool, the shape of prompts [P, Lp]: True from the first token on that is not padding."""
-        return (prompts != self.pad).cummax(1).values
+        return (prompts != self.pad).cumsum(1) > 0
 
     def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
         """See `Model.score`; memory grows with tokens, not with tokens times vocabulary."""
