@@ -159,7 +159,7 @@ def test_responses_that_end_in_flight_stay_ended(engine: StepEngine) -> None:
 def test_an_engine_without_room_for_all_is_an_error_that_says_so(engine: StepEngine) -> None:
     found = make()
     engine.room = 3
-    with pytest.raises(RuntimeError, match=r"^sampler_out_of_step: 0 tokens .* memory=GIB"):
+    with pytest.raises(RuntimeError, match=r"^sampler_out_of_step: 0 tokens .*memory=GIB"):
         found.advance([segment(0, Rollout.empty(4, T, EOS), 0, 2)], EOS, True)
 
 
