@@ -15,9 +15,12 @@ from torch import Tensor
 
 from vcpo_bench.bench.vllm.releases import counts_versions, engine_settings, require, sampling_settings
 from vcpo_bench.bench.vllm.wire import Answer, BrokenAnswer, Request, check, stamps
+from vcpo_bench.errors import UsageError
 
 _BLOCK = 128
 """Tokens of the largest block of keys and values that an engine hands out."""
+CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+"""Sizes of attention heads that it has kernels for on a CPU."""
 _open: dict[str, LocalEngine] = {}
 """The engine of this process: opening one takes half a minute, so that cells in a row share it."""
 
@@ -32,6 +35,9 @@ class LocalEngine:
         length: Longest response.
         rows: Responses in flight at once.
         memory: Most GiB of its key-value cache; 0: as many as `rows` responses need, at most 16.
+
+    Raises:
+        UsageError: vLLM is absent or too old, or has no attention for this model here.
     """
 
     def __init__(self, config: Any, dtype: str, prompt: int, length: int, rows: int, memory: float) -> None:
@@ -40,6 +46,11 @@ class LocalEngine:
 
         self._counter = itertools.count()
         self._parameters, tokens = SamplingParams, prompt + length
+        if not torch.cuda.is_available() and head_size(config) not in CPU_HEADS:
+            raise UsageError(
+                f"--sampler vllm: on a CPU it has no attention for heads of {head_size(config)}, only {CPU_HEADS[:6]} and "
+                "larger; for a model of your own: vcpo-bench warmup --new 'llama(1M,head=32)'"
+            )
         each = -(-tokens // _BLOCK) * _BLOCK * bytes_per_token(config, dtype)
         room = int((memory or min(16.0, rows * each / 2**30 + 0.03)) * 2**30)
         settings = engine_settings(dtype, tokens, rows, rows * prompt, room)
@@ -119,8 +130,12 @@ def untied(config: Any) -> Any:
 def bytes_per_token(config: Any, dtype: str) -> int:
     """Bytes of keys and values of one token."""
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return 2 * int(config.num_hidden_layers) * heads * size * (4 if dtype == "float32" else 2)
+    return 2 * int(config.num_hidden_layers) * int(heads) * head_size(config) * (4 if dtype == "float32" else 2)
+
+
+def head_size(config: Any) -> int:
+    """Size of an attention head."""
+    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
 
 
 def _answer(output: Any) -> Answer:

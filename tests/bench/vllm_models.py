@@ -20,7 +20,7 @@ TOLERANCE = 1e-5
 
 
 def save_model(folder: Path, tied: bool) -> Path:
-    network, tokenizer = new_model("llama(50k)")
+    network, tokenizer = new_model("llama(50k,head=32)")
     if not tied:
         network.config.tie_word_embeddings = False
         network.lm_head.weight = torch.nn.Parameter(network.lm_head.weight.detach().clone())

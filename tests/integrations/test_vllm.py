@@ -36,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that solves about a third of its task."""
     folder = tmp_path_factory.mktemp("models") / "warm"
-    warm_up_model(COUNTDOWN, folder, new="llama(300k)")
+    warm_up_model(COUNTDOWN, folder, new="llama(300k,head=32)")
     return folder
 
 
