@@ -132,6 +132,9 @@ def run(
     controls: Annotated[
         bool, typer.Option(help="Add reinforce at each lag and a synchronous run per seed.", rich_help_panel=Grid)
     ] = True,
+    stop_on_alarm: Annotated[
+        bool, typer.Option("--stop-on-alarm", help="End a cell when its collapse is predicted.", rich_help_panel=Grid)
+    ] = False,
     out: Annotated[Path, typer.Option(help="Results folder; a second run completes it.", rich_help_panel=How)] = (
         DEFAULT_OUT
     ),
@@ -142,6 +145,10 @@ def run(
     keep_checkpoints: Annotated[
         str, typer.Option(help="Keep checkpoints, such as every=50.", rich_help_panel=How)
     ] = "",
+    wandb: Annotated[
+        str, typer.Option(help="Mirror to wandb: disabled, offline or online.", rich_help_panel=How)
+    ] = "disabled",
+    wandb_project: Annotated[str, typer.Option(help="Project of wandb.", rich_help_panel=How)] = "vcpo-bench",
     config: Annotated[
         str, typer.Option(help="Preset or YAML file (keys = flags).", callback=_read_config, is_eager=True)
     ] = "",
@@ -152,16 +159,22 @@ def run(
     """Train every (method, lag, rate, task, seed) cell that is missing, then show the scoreboard."""
     from rich.console import Console
 
+    from vcpo_bench.analysis import alarms
     from vcpo_bench.bench import grid, options, run_grid
     from vcpo_bench.bench.language_model import LanguageModel
+    from vcpo_bench.bench.mirror.process import WandbMirror
     from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.live import make_view
 
     plugins = tuple(path.resolve() for path in plugin or [])
     for path in plugins:
         load_plugin(path)
+<<<<<<< HEAD
     if url:
         os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
+=======
+    watched = alarms.stop_default(options.level(record)) if stop_on_alarm else None
+>>>>>>> hf
     spec = grid.GridSpec(
         methods=options.split_top_level(methods),
         staleness=options.lags(staleness),
@@ -175,6 +188,7 @@ def run(
         record=options.level(record),
         controls=controls,
         start=start,
+        stop=watched.detector.text if watched else "",
         model=LanguageModel(model, dtype, lora, chat_template, sampler, max_response, micro_tokens, checkpointing)
         if model
         else None,
@@ -183,23 +197,43 @@ def run(
     if save_config:
         _save_config(ctx, save_config)
     keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0
+    if dry_run and spec.model and device != "cpu":
+        from vcpo_bench.bench.gpu_plan import gpu_plan
+
+        typer.echo("\n".join(gpu_plan(spec, spec.model)))
+        return
     cells = grid.plan_grid(spec)
     for warning in grid.lag_warnings(spec):
         typer.echo(f"warning: {warning}", err=True)
     if skipped := grid.skipped_methods(spec):
         typer.echo(f"left out, because the regime cannot serve them: {', '.join(skipped)}", err=True)
+    if watched:
+        typer.echo(f"cells stop on {watched.detector.text}; {watched.words}", err=True)
     workers = run_grid.worker_count(jobs, device)
     if dry_run:
         _show_plan(cells, workers, out)
         return
-    view = make_view(quiet or as_json, Console(stderr=as_json))
-    try:
-        failed = run_grid.run_grid(cells, run_grid.RunOptions(out, workers, wait, keep_every, plugins), view)
-    finally:
-        view.close()
-    _show(out, as_json)
+    with WandbMirror(wandb, wandb_project, out, cells, _warn) as mirror:
+        view = make_view(quiet or as_json, Console(stderr=as_json))
+        try:
+            options_of_run = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
+            failed = run_grid.run_grid(cells, options_of_run, view)
+        finally:
+            view.close()
+        _show(out, as_json)
+        mirror.report(lambda: _write_page(out))
     if failed:
         raise typer.Exit(1)
+
+
+def _write_page(out: Path) -> Path:
+    from vcpo_bench.reports.page import write_page
+
+    return write_page([out], out / "report.html")
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"warning: {text}", err=True)
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:

@@ -44,7 +44,7 @@ def trace(
 
 
 def analyze(
-    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse or compare.")],
+    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse, compare or prediction.")],
     folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the tables as CSV.")] = None,
 ) -> None:
@@ -59,6 +59,114 @@ def analyze(
         for name, table in findings.tables.items():
             table.to_csv(out / f"{name}.csv", index=False)
             typer.echo(f"table: {out / name}.csv")
+        for name, content in findings.documents.items():
+            (out / name).write_text(content, encoding="utf-8")
+            typer.echo(f"document: {out / name}")
+
+
+def probe(
+    cell: Annotated[Path, typer.Argument(help="Folder of an ended cell: results/NAME/cells/KEY.")],
+    at: Annotated[str, typer.Option(help="Checkpoints: updates done, such as 50,150.")],
+    methods: Annotated[str, typer.Option(help="Methods; ratios are to the first.")] = (
+        "tis,vcpo(baseline=group),vcpo(ess=off),vcpo,vespo,clip,gspo,reinforce"
+    ),
+    batches: Annotated[int, typer.Option(help="Batches sampled by the old policy at each checkpoint.")] = 64,
+    fresh: Annotated[int, typer.Option(help="Batches sampled on policy, for the true gradient.")] = 256,
+    out: Annotated[Path | None, typer.Option(help="Table, .parquet or .csv; default: RESULTS/probes/KEY.")] = None,
+    start: Annotated[Path | None, typer.Option(help="Start policy, where the run had one of its own.")] = None,
+    plugin: Annotated[list[Path] | None, typer.Option(help="Python file with a method of your own.")] = None,
+) -> None:
+    """Measure bias, variance and signal-to-noise of every method's update at checkpoints of a recorded run."""
+    from rich.console import Console
+
+    from vcpo_bench.bench import options, recorded
+    from vcpo_bench.bench import probe as probing
+    from vcpo_bench.methods import load_plugin, parse_method
+    from vcpo_bench.reports.probe import probe_tables
+
+    for path in plugin or []:
+        load_plugin(path)
+    found = recorded.read_cell(cell, start)
+    chosen = {method.canonical: method for method in map(parse_method, options.split_top_level(methods))}
+    spec = probing.ProbeSpec(found, options.updates(at), list(chosen.values()), batches, fresh)
+    target = out or probing.default_path(found)
+    probing.run_probe(spec, target, typer.echo)
+    Console().print(probe_tables(target))
+    typer.echo(target)
+
+
+def fork(
+    cells: Annotated[list[Path], typer.Argument(help="Folders of ended cells: results/NAME/cells/KEY.")],
+    at: Annotated[int, typer.Option(help="Updates done when the methods part.")],
+    methods: Annotated[str, typer.Option(help="Methods to continue with; the run's own is added as control.")],
+    out: Annotated[Path, typer.Option(help="Results folder of the forks; a second call completes it.")],
+    steps: Annotated[int | None, typer.Option(min=1, help="Updates of the whole run; default: the run's.")] = None,
+    start: Annotated[Path | None, typer.Option(help="Start policy, where the runs had one of their own.")] = None,
+    plugin: Annotated[list[Path] | None, typer.Option(help="Python file with a method of your own.")] = None,
+    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.")] = 0,
+    wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Continue recorded runs with other methods from the same weights, optimizer state and queue."""
+    from rich.console import Console
+
+    from vcpo_bench.analysis.results import load
+    from vcpo_bench.analysis.scoreboard import scoreboard
+    from vcpo_bench.bench import fork as forking
+    from vcpo_bench.bench import options, recorded, run_grid
+    from vcpo_bench.methods import load_plugin
+    from vcpo_bench.reports.live import make_view
+    from vcpo_bench.reports.terminal import scoreboard_table
+
+    plugins = tuple(path.resolve() for path in plugin or [])
+    for path in plugins:
+        load_plugin(path)
+    parents = [recorded.read_cell(folder, start) for folder in cells]
+    spec = forking.ForkSpec(parents, at, options.split_top_level(methods), out, steps)
+    planned, workers = forking.plan_forks(spec), run_grid.worker_count(jobs)
+    forking.write_origins(spec, planned, wait, typer.echo)
+    view = make_view(quiet, Console())
+    try:
+        failed = run_grid.run_grid(planned, run_grid.RunOptions(out, workers, wait, plugins=plugins), view)
+    finally:
+        view.close()
+    Console().print(scoreboard_table(scoreboard(load(out))))
+    if failed:
+        raise typer.Exit(1)
+
+
+def wandb(
+    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
+    mode: Annotated[str, typer.Option(help="offline or online.")] = "online",
+    project: Annotated[str, typer.Option(help="Project of wandb.")] = "vcpo-bench",
+) -> None:
+    """Mirror a results folder to wandb: the ended cells that are not there yet, and the report."""
+    from vcpo_bench.bench.mirror.process import mirror_folder
+    from vcpo_bench.reports.page import write_page
+
+    count = mirror_folder(folder, mode, project, write_page([folder], folder / "report.html"))
+    typer.echo(f"{count} cells mirrored to the wandb project {project} ({mode})")
+
+
+def evaluate(
+    cells: Annotated[list[Path], typer.Argument(help="Folders of ended cells, or results folders.")],
+    tasks: Annotated[str, typer.Option(help="Tasks of lm-eval; own: those about the cell's task.")] = "own",
+    checkpoint: Annotated[str, typer.Option(help="last, all, or a number of updates.")] = "last",
+    limit: Annotated[int | None, typer.Option(help="Documents per task.")] = None,
+    tasks_from: Annotated[Path | None, typer.Option(help="Folder with lm-eval tasks of your own.")] = None,
+    model: Annotated[str, typer.Option(help="The language model the cells began with, if they did.")] = "",
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N; for language models.")] = "cpu",
+) -> None:
+    """Score kept checkpoints with lm-eval; reports and exports show the scores."""
+    from vcpo_bench.bench.lmeval.evaluate import Scoring, evaluate_cells
+    from vcpo_bench.bench.options import split_top_level
+
+    scoring = Scoring(split_top_level(tasks), limit, tasks_from, model, device)
+    for one, scores in evaluate_cells(cells, checkpoint, scoring):
+        typer.echo(f"{one.key} after {one.step} updates")
+        for score in scores:
+            error = "" if score["stderr"] is None else f" +- {score['stderr']:.4f}"
+            typer.echo(f"  {score['task']:24} {score['metric']:12} {score['value']:.4f}{error}")
 
 
 def doctor(
@@ -78,5 +186,10 @@ def doctor(
 
 def add_to(app: typer.Typer) -> None:
     """Put these commands on the command line."""
+<<<<<<< HEAD
     for command in (diff, export, trace, analyze, doctor):
+=======
+    for command in (diff, export, trace, analyze, probe, fork, wandb):
+>>>>>>> hf
         app.command()(command)
+    app.command(name="eval")(evaluate)

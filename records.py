@@ -2,6 +2,7 @@
 
 ``results/<name>/`` holds ``grid.json`` (which cells were asked for, which are controls) and ``cells/<key>/`` (ended) or
 ``cells/<key>.partial/`` (running or interrupted). An ended cell holds ``cell.json`` and the tables below as Parquet.
+``scores/<key>.parquet`` holds what was measured on its kept checkpoints later.
 Neither torch nor pandas is imported here, so that every room can read this page.
 """
 
@@ -22,6 +23,10 @@ LAGS_FILE = "lags.parquet"
 EVENTS_FILE = "events.parquet"
 SAMPLES_FILE = "samples.parquet"
 EPISODES_FILE = "episodes.parquet"
+PROBES_FOLDER = "probes"
+"""In a results folder: ``<key>.parquet`` for each cell that was probed (``vcpo-bench probe``), with ``PROBES``."""
+SCORES_FOLDER = "scores"
+"""Holds ``<key>.parquet`` for each cell that ``vcpo-bench eval`` scored: an ended cell's own folder never changes."""
 
 Status = Literal["completed", "nan", "stopped_by", "error"]
 """How a cell ended. ``nan``: three updates in a row were not finite. Collapse is a judgement of ``analysis``."""
@@ -180,3 +185,49 @@ EVENTS: tuple[Column, ...] = (
     Column("detail", "str", "text", "basic", "what else there is to say"),
 )
 """Only where the regime is ``async``. Times of a virtual clock are in its units."""
+
+PROBES: tuple[Column, ...] = (
+    Column("key", "str", "name", "basic", "cell that was probed"),
+    Column("method", "str", "expression", "basic", "method whose update u is measured; truth: the gradient itself"),
+    Column("step", "int", "updates", "basic", "updates done at the checkpoint theta_t"),
+    Column("lag", "int", "updates", "basic", "t minus the version of the policy that sampled; 0: fresh data"),
+    Column(
+        "preconditioned",
+        "bool",
+        "yes/no",
+        "basic",
+        "u and g divided by the square root of AdamW's second moment, u clipped before; else u = step scale x gradient",
+    ),
+    Column(
+        "quantity",
+        "str",
+        "name",
+        "basic",
+        "signal_sq |E u|^2; variance tr Var u; snr signal_sq/variance; snr_along <E u, g>^2/(|g|^2 variance); "
+        "snr_ratio and snr_along_ratio: over those of the first method; gain <E u, g>/|g|^2; "
+        "bias_sq |E u - g|^2/|g|^2; cosine_of_mean cos(E u, g); cosine E cos(u, g); "
+        "cosine_back cos(E u, theta_t - theta_mu), positive where the step -u goes back to mu; step_scale E s; "
+        "scale_norm_correlation of s and the gradient's norm",
+    ),
+    Column("value", "float", "see quantity", "basic", "estimate; null: not defined"),
+    Column("low", "float", "see quantity", "basic", "lower end of the 95% bootstrap interval"),
+    Column("high", "float", "see quantity", "basic", "upper end"),
+    Column("n", "int", "batches", "basic", "independent batches that u was measured on"),
+    Column("fresh", "int", "batches", "basic", "independent on-policy batches that g was estimated from"),
+)
+"""Definitions and equations: docs/probe_and_fork.md."""
+
+SCORES: tuple[Column, ...] = (
+    Column("step", "int", "updates", "basic", "updates applied before the checkpoint that was scored"),
+    Column("task", "str", "name", "basic", "task or group of lm-eval"),
+    Column("task_version", "str", "version", "basic", "version the task gives itself"),
+    Column("metric", "str", "name", "basic", "metric of the task"),
+    Column("filter", "str", "name", "basic", "what lm-eval did to the responses before; none: nothing"),
+    Column("value", "float", "metric", "basic", "aggregated over the documents"),
+    Column("stderr", "float", "metric", "basic", "standard error over documents; null: lm-eval gives none"),
+    Column("higher_is_better", "bool", "yes/no", "basic", "null: the task does not say"),
+    Column("n", "int", "documents", "basic", "documents scored; null for a group"),
+    Column("shots", "int", "examples", "basic", "worked examples in front of each document"),
+    Column("lm_eval", "str", "version", "basic", "version of lm-eval"),
+)
+"""Scores of kept checkpoints by lm-eval, in ``scores/<key>.parquet``; scoring a task again replaces its rows."""

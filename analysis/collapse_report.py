@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.events import FAILURES, KINDS, events, sensitivity
+from vcpo_bench.analysis.events import FAILURES, KINDS, UNDECIDED, events, sensitivity
 from vcpo_bench.analysis.findings import GROUP, Findings
 from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.results import Results
@@ -33,14 +33,16 @@ def failure_rates(verdicts: pd.DataFrame) -> pd.DataFrame:
         verdicts: of :func:`vcpo_bench.analysis.events.events`.
 
     Returns:
-        Columns: the group; one count per kind of event; ``failed`` of ``judged`` (not applicable ones left out);
-        ``rate``, ``low``, ``high``; ``onset`` (median, among the failed).
+        Columns: the group; one count per kind of event; ``failed`` of ``judged`` (undecided ones left out); ``rate``,
+        ``low``, ``high``, where ``low`` takes every run that an alarm stopped for one that would have lived and
+        ``high`` for one that would have been lost; ``onset`` (median, among the failed).
     """
     rows = []
     for group, cells in verdicts.groupby(GROUP, sort=False):
         counts = {kind: int((cells["event"] == kind).sum()) for kind in KINDS}
-        failed, judged = sum(counts[kind] for kind in FAILURES), len(cells) - counts["not applicable"]
-        low, high = wilson(failed, judged)
+        failed = sum(counts[kind] for kind in FAILURES)
+        judged, stopped = len(cells) - sum(counts[kind] for kind in UNDECIDED), counts["stopped"]
+        low, high = wilson(failed, judged + stopped)[0], wilson(failed + stopped, judged + stopped)[1]
         share = failed / judged if judged else np.nan
         onset = cells.loc[cells["failed"], "onset"].median()
         summary = {"failed": failed, "judged": judged, "rate": share, "low": low, "high": high, "onset": onset}
@@ -112,9 +114,10 @@ def _lag_sentences(verdicts: pd.DataFrame) -> list[str]:
     for lag, here in judged.groupby("staleness"):
         parts = []
         for method, cells in here.groupby("method"):
-            failed, total = int(cells["failed"].sum()), len(cells)
-            low, high = wilson(failed, total)
-            parts.append((failed / total, f"{method} {failed} of {total} [{low:.0%}, {high:.0%}]"))
+            failed, total, stopped = int(cells["failed"].sum()), len(cells), int((cells["event"] == "stopped").sum())
+            low, high = wilson(failed, total)[0], wilson(failed + stopped, total)[1]
+            more = f" and {stopped} stopped by an alarm" if stopped else ""
+            parts.append((failed / total, f"{method} {failed} of {total}{more} [{low:.0%}, {high:.0%}]"))
         listed = "; ".join(text for _, text in sorted(parts))
         sentences.append(f"Lag {lag}, runs lost (95% Wilson interval of the rate): {listed}.")
     return sentences

@@ -10,6 +10,7 @@ from vcpo_bench.analysis.collapse_report import analyze_collapse
 from vcpo_bench.analysis.compare import analyze_compare
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.gradients import analyze_gradients
+from vcpo_bench.analysis.prediction.report import analyze_prediction
 from vcpo_bench.analysis.results import Results, load
 from vcpo_bench.analysis.weights import analyze_weights
 from vcpo_bench.errors import UsageError
@@ -19,6 +20,7 @@ ANALYSES: dict[str, Callable[[Results], Findings]] = {
     "gradients": analyze_gradients,
     "collapse": analyze_collapse,
     "compare": analyze_compare,
+    "prediction": analyze_prediction,
 }
 
 
@@ -26,12 +28,12 @@ def run(kind: str, folder: str | Path | Iterable[str | Path], include_partial: b
     """Run one analysis on a results folder (or several, pooled).
 
     Args:
-        kind: ``weights``, ``gradients``, ``collapse`` or ``compare``.
+        kind: ``weights``, ``gradients``, ``collapse``, ``compare`` or ``prediction``.
         folder: as :func:`vcpo_bench.analysis.results.load`.
         include_partial: also use running or interrupted cells.
 
     Returns:
-        Sentences, those about damaged files and mixed versions first, and tables.
+        Sentences, those about damaged files and mixed versions first, tables, and documents.
 
     Raises:
         UsageError: unknown kind, or no results there.
@@ -43,4 +45,4 @@ def run(kind: str, folder: str | Path | Iterable[str | Path], include_partial: b
     results = load(folder, include_partial)
     findings = ANALYSES[kind](results)
     warnings = [f"Damaged: {problem}." for problem in results.problems] + [f"Note: {note}." for note in results.notes]
-    return Findings(warnings + findings.text, findings.tables)
+    return Findings(warnings + findings.text, findings.tables, findings.documents)

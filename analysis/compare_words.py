@@ -20,7 +20,7 @@ def compare_sentences(tables: Tables, column: str, notes: list[str]) -> list[str
     if len(ranking):
         text += [warning] if (warning := seed_warning(int(ranking["seeds"].min()), "runs")) else []
     text += [_winner(lag, rows, tables["pairs"], unit) for lag, rows in ranking.groupby("staleness")]
-    text += _tuning(tables["choices"]) + _frontier(tables["frontier"])
+    text += _tuning(tables["choices"], tables["budget"]) + _frontier(tables["frontier"])
     text += _ablation(tables["ablation"]) + _controls(tables["step_controls"])
     return text + _targets(tables["targets"]) + _cost(tables["cost"])
 
@@ -45,17 +45,27 @@ def _winner(lag: object, rows: pd.DataFrame, pairs: pd.DataFrame, unit: str) -> 
     return sentence + "."
 
 
-def _tuning(choices: pd.DataFrame) -> list[str]:
-    if choices.empty or choices["chosen_lr"].nunique() < 2:
+def _tuning(choices: pd.DataFrame, budget: pd.DataFrame) -> list[str]:
+    if choices.empty or not any(len(rates) > 1 for rates in budget["rates"]):
         return []
     sentences = []
-    for lag, here in choices.groupby("staleness"):
+    for lag, here in choices.groupby("staleness") if choices["chosen_lr"].nunique() > 1 else ():
         parts = []
         for method, own in here.groupby("method"):
             chosen = sorted({rate(lr) for lr in own["chosen_lr"].dropna()})
             parts.append(f"{method} {' or '.join(chosen) or 'none'}")
         sentences.append(f"Rates chosen at lag {lag}: {', '.join(parts)}.")
-    return sentences
+    return sentences + _truncated(choices, budget)
+
+
+def _truncated(choices: pd.DataFrame, budget: pd.DataFrame) -> list[str]:
+    """Whose search ended at the largest rate wherever it was tuned: the best may lie beyond."""
+    largest = max((max(rates) for rates in budget["rates"] if rates), default=math.nan)
+    at_edge = choices.groupby("method")["chosen_lr"].agg(lambda own: bool((own == largest).all()))
+    if not at_edge.any():
+        return []
+    who = _listed([str(name) for name in at_edge.index[at_edge]])
+    return [f"For {who} the largest rate tried, {rate(largest)}, was best everywhere: a better one may lie beyond it."]
 
 
 def _frontier(table: pd.DataFrame) -> list[str]:

@@ -6,7 +6,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 Array = NDArray[np.float64]
 
@@ -25,13 +24,13 @@ def kish_ess(log_weights: ArrayLike, where: ArrayLike | None = None) -> Array:
         Shape [...], in [1/n, 1]; NaN where no entry counts, all weights are zero, or a counted one is NaN or infinite.
     """
     log_w, number = _prepared(log_weights, where)
-    return _guard(2 * logsumexp(log_w, axis=-1) - logsumexp(2 * log_w, axis=-1), number)
+    return _guard(2 * _log_sum_exp(log_w) - _log_sum_exp(2 * log_w), number)
 
 
 def entropy_ess(log_weights: ArrayLike, where: ArrayLike | None = None) -> Array:
     """``exp(H(w / sum w)) / n``: the perplexity of the normalised weights. Arguments and result as :func:`kish_ess`."""
     log_w, number = _prepared(log_weights, where)
-    log_p = log_w - logsumexp(log_w, axis=-1, keepdims=True)
+    log_p = log_w - _log_sum_exp(log_w)[..., None]
     entropy = -np.sum(np.exp(log_p) * np.where(np.isneginf(log_p), 0.0, log_p), axis=-1)
     return _guard(entropy, number)
 
@@ -39,7 +38,7 @@ def entropy_ess(log_weights: ArrayLike, where: ArrayLike | None = None) -> Array
 def max_weight_ess(log_weights: ArrayLike, where: ArrayLike | None = None) -> Array:
     """``1 / (n max(w / sum w))``: the strictest of the three. Arguments and result as :func:`kish_ess`."""
     log_w, number = _prepared(log_weights, where)
-    return _guard(logsumexp(log_w, axis=-1) - log_w.max(axis=-1), number)
+    return _guard(_log_sum_exp(log_w) - log_w.max(axis=-1), number)
 
 
 def gaussian_ess(log_weight_variance: ArrayLike) -> Array:
@@ -79,6 +78,8 @@ def _bias_table(n: int) -> Array:
 def _prepared(log_weights: ArrayLike, where: ArrayLike | None) -> tuple[Array, NDArray[np.int64]]:
     """Log-weights in float64, uncounted entries at -inf, and the number that count; 0 marks an undefined result."""
     log_w = np.asarray(log_weights, dtype=np.float64)
+    if log_w.shape[-1] == 0:
+        return np.zeros((*log_w.shape[:-1], 1)), np.zeros(log_w.shape[:-1], dtype=np.int64)
     counts = (
         np.ones(log_w.shape, dtype=bool)
         if where is None
@@ -89,6 +90,12 @@ def _prepared(log_weights: ArrayLike, where: ArrayLike | None) -> tuple[Array, N
     usable = np.any(np.isfinite(log_w), axis=-1)
     log_w = np.where(usable[..., None], log_w, 0.0)
     return log_w, np.where(usable, counts.sum(axis=-1), 0)
+
+
+def _log_sum_exp(log_w: Array) -> Array:
+    """Over the last axis, which holds a finite value."""
+    top = log_w.max(axis=-1)
+    return np.asarray(top + np.log(np.exp(log_w - top[..., None]).sum(axis=-1)))
 
 
 def _guard(log_ess: ArrayLike, number: NDArray[np.int64]) -> Array:

@@ -4,11 +4,13 @@ Let r_0 (start policy), r_1, ... be the sampled rewards of the evaluations, and 
 including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i - r_i >= min_drop. A *fall* is
 ``patience`` or more consecutive evaluations that are down; its onset is the step of the first. Then, in this order:
 
-- ``not applicable``: the cell ended in an error; or it did not end as nan and has fewer than patience + 1 evaluations
-  or never reached ``min_reward``;
+- ``not applicable``: the cell ended in an error; or it did not end as nan, was not stopped, and has fewer than patience
+  + 1 evaluations or never reached ``min_reward``;
 - ``collapse``: a fall, and the run is down at its end (the mean of its last ``patience`` evaluations is);
 - ``collapse with rebound``: a fall, but not down at the end, however far it went down in between;
 - ``nan``: no fall, and the run ended because its evidence was not finite; onset is its last step;
+- ``stopped``: no fall, and an alarm ended the run: what would have become of it is not known, so that it is censored at
+  its last evaluation. An alarm is not chance: where it is right, survival without the stopped runs looks too good;
 - ``transient dip``: down at least once, never for ``patience`` evaluations, and up again;
 - ``stall``: never down, and its last ``patience`` evaluations are on average less than ``min_gain`` above the start;
 - ``healthy``: everything else.
@@ -30,7 +32,9 @@ from numpy.typing import ArrayLike, NDArray
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.series import first_long_streak
 
-Kind = Literal["healthy", "stall", "transient dip", "collapse with rebound", "collapse", "nan", "not applicable"]
+Kind = Literal[
+    "healthy", "stall", "transient dip", "collapse with rebound", "collapse", "nan", "stopped", "not applicable"
+]
 KINDS: tuple[Kind, ...] = (
     "healthy",
     "stall",
@@ -38,10 +42,13 @@ KINDS: tuple[Kind, ...] = (
     "collapse with rebound",
     "collapse",
     "nan",
+    "stopped",
     "not applicable",
 )
 FAILURES: tuple[Kind, ...] = ("collapse", "collapse with rebound", "nan")
 """The events that count as losing a run in survival curves and collapse rates."""
+UNDECIDED: tuple[Kind, ...] = ("stopped", "not applicable")
+"""The events that say neither that a run was lost nor that it was not."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +97,9 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
     rule = rule or Rule()
     values, at = np.asarray(reward, dtype=np.float64), np.asarray(steps, dtype=np.float64)
     values, at = values[np.isfinite(values)], at[np.isfinite(values)]
-    nan = status == "nan"
+    nan, stopped = status == "nan", status == "stopped_by"
     if status == "error" or values.size < rule.patience + 1 or values.max() < rule.min_reward:
-        return Event("nan" if nan else "not applicable", ended_nan=nan)
+        return Event("nan" if nan else "stopped" if stopped else "not applicable", ended_nan=nan)
     best = np.maximum.accumulate(values)
     down = _down(values, best, rule)
     final = float(values[-rule.patience :].mean())
@@ -114,6 +121,8 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
     unresolved = bool(down[-1])
     if nan:
         return Event("nan", float(at[-1]), final=share, unresolved=unresolved, ended_nan=True)
+    if stopped:
+        return Event("stopped", final=share, unresolved=unresolved)
     settled = values[: _last_up(down) + 1]
     if down[: settled.size].any():
         kind = "transient dip"

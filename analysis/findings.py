@@ -15,10 +15,17 @@ GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
 
 @dataclass
 class Findings:
-    """Plain-words findings and named tables; each sentence rests on one of the tables."""
+    """Plain-words findings and named tables; each sentence rests on one of the tables.
+
+    Attributes:
+        text: the sentences.
+        tables: by name.
+        documents: further files by file name, for other commands to read.
+    """
 
     text: list[str] = field(default_factory=list)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    documents: dict[str, str] = field(default_factory=dict)
 
 
 def with_interval(value: float, low: float, high: float, digits: int = 2) -> str:

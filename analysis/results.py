@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ _COLUMNS: dict[str, tuple[records.Column, ...]] = {
     records.LAGS_FILE: records.LAGS,
     records.SAMPLES_FILE: records.SAMPLES,
     records.EPISODES_FILE: records.EPISODES,
+    records.SCORES_FOLDER: records.SCORES,
 }
 _REQUIRED = {
     records.STEPS_FILE: ("step", "sampled_reward"),
@@ -36,6 +38,8 @@ _REQUIRED = {
     records.LAGS_FILE: ("step", "lag", "trajectories"),
     records.SAMPLES_FILE: ("step", "reward"),
     records.EPISODES_FILE: ("step", "text"),
+    records.SCORES_FOLDER: ("step", "task", "metric", "filter", "value"),
+    records.PROBES_FOLDER: tuple(column.name for column in records.PROBES),
 }
 """Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
@@ -88,6 +92,40 @@ class Results:
         """Example episodes as text (:data:`records.EPISODES`); empty where nothing above ``basic`` was recorded."""
         return self._table(records.EPISODES_FILE, optional=True)
 
+    @cached_property
+    def probes(self) -> pd.DataFrame:
+        """What ``vcpo-bench probe`` measured on these cells (:data:`records.PROBES`); empty if nothing."""
+        known, tables = set(self.cells["key"]), []
+        for file in sorted(
+            path for folder in self.folders for path in (folder / records.PROBES_FOLDER).glob("*.parquet")
+        ):
+            try:
+                table = _read_table(file, False, records.PROBES_FOLDER)
+            except DamagedResultError as error:
+                self.problems.append(str(error))
+                continue
+            if table is not None:
+                tables.append(table.to_pandas())
+        columns = [column.name for column in records.PROBES]
+        found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+        return found[found["key"].isin(known)].reset_index(drop=True)
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Scores of kept checkpoints by lm-eval (:data:`records.SCORES`); ``task`` is lm-eval's, not the cell's."""
+        keys: list[str] = []
+        tables: list[pa.Table] = []
+        for folder, key in product(self.folders, self.cells["key"]):
+            try:
+                table = _read_table(folder / records.SCORES_FOLDER / f"{key}.parquet", True, records.SCORES_FOLDER)
+            except DamagedResultError as error:
+                self.problems.append(str(error))
+                continue
+            if table is not None and key not in keys:
+                keys.append(key)
+                tables.append(table)
+        return _concatenate(keys, tables, records.SCORES)
+
     def samples_by_cell(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """The recorded trajectories of one cell after another: all of a large study at once may not fit in memory."""
         for key, path in zip(self.cells["key"], self.cells["path"], strict=True):
@@ -107,7 +145,7 @@ class Results:
         chosen = Results(
             self.folders, self.cells[self.cells["key"].isin(wanted)].reset_index(drop=True), self.problems, self.notes
         )
-        for name in ("steps", "evals", "lags", "samples", "episodes"):
+        for name in ("steps", "evals", "lags", "samples", "episodes", "scores"):
             if name in self.__dict__:
                 table: pd.DataFrame = self.__dict__[name]
                 chosen.__dict__[name] = table[table["key"].isin(wanted)].reset_index(drop=True)
@@ -192,7 +230,7 @@ def _read_cell(path: Path, partial: bool, controls: dict[str, bool]) -> dict[str
     if not partial and cell.get("status") not in ("completed", "nan", "stopped_by", "error"):
         raise DamagedResultError(f"{cell_file} has no valid 'status'; delete the cell's folder and run the grid again")
     key = str(cell.get("key", path.name.removesuffix(records.PARTIAL_SUFFIX)))
-    row: dict[str, Any] = {"key": key}
+    row: dict[str, Any] = {"key": key, "parent": "", "fork_step": 0}  # earlier versions could not fork
     row |= {name: value if _is_scalar(value) else json.dumps(value, sort_keys=True) for name, value in config.items()}
     row |= {name: cell.get(name) for name in _FACTS}
     row |= {"control": controls.get(key, False), "partial": partial, "path": str(tables)}
@@ -224,7 +262,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_table(path: Path, optional: bool) -> pa.Table | None:
+def _read_table(path: Path, optional: bool, kind: str = "") -> pa.Table | None:
     if optional and not path.exists():
         return None
     try:
@@ -232,7 +270,7 @@ def _read_table(path: Path, optional: bool) -> pa.Table | None:
     except (OSError, pa.ArrowException) as error:
         what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
         raise DamagedResultError(f"{path} {what}; its cell is left out of every figure that needs it") from error
-    missing = [name for name in _REQUIRED[path.name] if name not in table.column_names]
+    missing = [name for name in _REQUIRED[kind or path.name] if name not in table.column_names]
     if missing:
         raise DamagedResultError(
             f"{path} lacks the column {missing[0]!r}; its cell is left out of every figure that needs it"
@@ -274,8 +312,8 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
-    for name in ("steps", "prompts", "responses", "eval_every", "start", *_LANGUAGE_MODEL):
-        values = sorted({str(value) for value in cells[name].dropna()}) if name in cells else []
+    for name in ("steps", "prompts", "responses", "eval_every", "start", "stop", "fork_step", *_LANGUAGE_MODEL):
+        values = sorted({"none" if pd.isna(one) or one == "" else str(one) for one in cells.get(name, [])})
         if len(values) > 1:
             notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")
     partial = int(cells["partial"].sum())

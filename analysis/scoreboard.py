@@ -52,9 +52,9 @@ def scoreboard(results: Results) -> pd.DataFrame:
     Columns: the group (:data:`findings.GROUP`); ``seeds`` (cells with an evaluation); ``final_reward``,
     ``best_reward`` with ``_low`` and ``_high`` (95% Student-t interval over seeds; NaN for one seed; the best
     evaluation is optimistic: it is the maximum of noisy values); ``final_greedy``; ``median_ess``; ``collapsed``,
-    ``nan``, ``error``, ``partial`` counts of ``total`` cells; ``lag_mean`` and ``lag_max`` as realised. A cell that
-    ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but has no say
-    in the rewards.
+    ``nan``, ``stopped_by``, ``error``, ``partial`` counts of ``total`` cells; ``lag_mean`` and ``lag_max`` as realised.
+    A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
+    has no say in the rewards.
     """
     summary = cell_summary(results)
     rows = []
@@ -67,7 +67,7 @@ def scoreboard(results: Results) -> pd.DataFrame:
             row |= {name: values.mean() if values.size else np.nan, f"{name}_low": low, f"{name}_high": high}
         row |= {"final_greedy": scored["final_greedy"].mean(), "median_ess": scored["median_ess"].median()}
         row |= {"collapsed": int(cells["collapsed"].sum()), "total": len(cells)}
-        row |= {status: int((cells["status"] == status).sum()) for status in ("nan", "error", "partial")}
+        row |= {status: int((cells["status"] == status).sum()) for status in ("nan", "stopped_by", "error", "partial")}
         row |= {"lag_mean": cells["lag_mean"].mean(), "lag_max": cells["lag_max"].max()}
         rows.append(row)
     order = ["task", "lr", "staleness", "control", "final_reward"]

@@ -65,7 +65,8 @@ def _anchors(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for task, cells in table.groupby("task", sort=False):
         start = float(cells["start"].mean())
-        synchronous = cells[(cells["staleness"] == 0) & cells["score"].notna()]
+        finished = cells["score"].notna() & (cells["status"] != "stopped_by")
+        synchronous = cells[(cells["staleness"] == 0) & finished]
         means = synchronous.groupby(["method", "lr"])["score"].agg(["mean", "size"]).reset_index()
         row: dict[str, Any] = {"task": task, "start": start, "sync": np.nan, "sync_method": "", "sync_lr": np.nan}
         row["sync_seeds"] = 0

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.events import UNDECIDED
 from vcpo_bench.analysis.findings import rate
 from vcpo_bench.analysis.intervals import wilson
 
@@ -24,8 +25,8 @@ def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
     """The largest stable rate per task, method and lag.
 
     Args:
-        table: cells with ``task``, ``method``, ``staleness``, ``lr``, ``failed``, ``event``; cells to which the
-            collapse rule does not apply are left out.
+        table: cells with ``task``, ``method``, ``staleness``, ``lr``, ``failed``, ``event``; cells that are
+            undecided (the collapse rule does not apply, or an alarm stopped them first) are left out.
 
     Returns:
         Columns ``task``, ``method``, ``staleness``, ``stable_rate`` (the largest rate up to which every rate is
@@ -33,7 +34,7 @@ def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
         ``failed`` and ``total`` at the stable rate and ``failed_high``, the upper end of the Wilson interval of its
         failure rate.
     """
-    judged = table[(table["event"] != "not applicable") & (table["staleness"] > 0)]
+    judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
     rows = []
     for name, cells in judged.groupby(["task", "method", "staleness"], sort=False):
         per_rate = cells.groupby("lr")["failed"].agg(["sum", "size"]).sort_index()
@@ -64,7 +65,7 @@ def frontier(table: pd.DataFrame) -> pd.DataFrame:
         fewer than two lags or rates were run, fewer than 5 runs failed or 5 survived, or failures do not become more
         likely with the rate.
     """
-    judged = table[(table["event"] != "not applicable") & (table["staleness"] > 0)]
+    judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
     rows = [{"method": name} | _fit(cells) for name, cells in judged.groupby("method", sort=False)]
     if len(rows) > 1:
         rows.append({"method": "(all)"} | _fit(judged))

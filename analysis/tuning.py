@@ -68,8 +68,8 @@ def tune(table: pd.DataFrame, column: str = "score") -> Tuned:
             names, needed = ", ".join(left_out), ", ".join(map(rate, rates))
             notes.append(f"{_name(place)}: {names} did not run at all of {needed} and has no best rate.")
         cells = cells[cells["lr"].isin(rates) & ~cells["method"].isin(left_out)]
-        if cells.groupby("method")["seed"].nunique().nunique() > 1:
-            notes.append(f"{_name(place)}: methods ran with different numbers of seeds, so budgets are not equal.")
+        if cells.groupby(["method", "lr"])["seed"].nunique().nunique() > 1:
+            notes.append(f"{_name(place)}: methods or rates ran with different numbers of seeds: unequal budgets.")
         cells = cells.assign(fold=cells["seed"].map(seeds), rates=len(rates))
         for method, own in cells.groupby("method", sort=False):
             for tested in (0, 1):
@@ -96,11 +96,15 @@ def widening(runs: pd.DataFrame) -> float:
 
 
 def _budget(cells: pd.DataFrame) -> tuple[list[float], list[str]]:
-    """The set of rates that most methods were run at (the larger of equals), and the methods that lack one of them."""
+    """The rates to choose among, and the methods that lack one of them.
+
+    Of the sets of rates that a method was run at, the one with the most choice: rates beyond the first, times methods
+    that ran at all of them. Variants run at one rate only thus do not narrow the choice of the others.
+    """
     per_method = cells.groupby("method")["lr"].agg(frozenset)
-    counts = per_method.value_counts()
-    rates = max(counts.index, key=lambda rates: (counts[rates], len(rates), sorted(rates)))
-    return sorted(rates), [str(name) for name, own in per_method.items() if not rates <= own]
+    complete = {rates: sum(rates <= own for own in per_method) for rates in set(per_method)}
+    chosen = max(complete, key=lambda rates: (complete[rates] * (len(rates) - 1), complete[rates], sorted(rates)))
+    return sorted(chosen), [str(name) for name, own in per_method.items() if not chosen <= own]
 
 
 def _choose(cells: pd.DataFrame, rates: list[float], column: str) -> dict[str, object]:

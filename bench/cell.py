@@ -33,6 +33,10 @@ class CellConfig(BaseModel):
         record: How much is recorded.
         series: Key of the cell whose step scales an ``lr-matched`` or ``lr-shuffled`` control borrows, else empty.
         start: Hash of the file with the start policy; empty: the one that ships with the task.
+        parent: Key of the cell this one was forked from, whose updates before ``fork_step`` are its own; else empty.
+        fork_step: Updates done when it was forked.
+        stop: What ends the cell early, as its ``bench.observe.Watch`` reads it; empty: nothing does. It decides how
+            many updates are made, so a cell that may be stopped is another cell than one that may not.
         model: Language model that is trained: name of its folder and hash of what is in it; empty: the embedded policy.
         dtype: What a language model computes in; its trained weights are float32 in either case.
         lora: Rank of the adapters that are trained instead of all weights; 0: all weights.
@@ -59,6 +63,9 @@ class CellConfig(BaseModel):
     record: Level = "basic"
     series: str = ""
     start: str = ""
+    parent: str = ""
+    fork_step: int = Field(default=0, ge=0)
+    stop: str = ""
     model: str = ""
     dtype: Literal["float32", "bfloat16"] = "float32"
     lora: int = Field(default=0, ge=0)
@@ -73,10 +80,10 @@ class CellConfig(BaseModel):
     def label(self) -> str:
         """One line for people: ``vcpo lag 16 seed 0 chain lr 3e-4``, after the regime where it is not ``fifo``."""
         regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
+        forked = f" forked at {self.fork_step}" if self.parent else ""
         model = f" {self.model.partition('@')[0]}" if self.model else ""
-        return (
-            f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task}{model} lr {short_number(self.lr)}"
-        )
+        lr = short_number(self.lr)
+        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task}{model} lr {lr}{forked}"
 
     def key(self, method_version: int) -> str:
         """Name of the cell's folder: a readable slug and ten hex digits of the hash of all that defines it.
@@ -93,7 +100,8 @@ class CellConfig(BaseModel):
         method = re.sub(r"[^a-z0-9.+-]+", "_", self.method.lower()).strip("_")[:40]
         task = re.sub(r"[^a-z0-9.-]+", "_", self.task.lower()).strip("_")[:20]
         lag = re.sub(r"[^a-z0-9.-]+", "_", self.regime).strip("_")[:24] + str(self.staleness)
-        return f"{task}-{method}-{lag}-lr{short_number(self.lr)}-seed{self.seed}-{digest[:10]}"
+        forked = f"-fork{self.fork_step}" if self.parent else ""
+        return f"{task}-{method}-{lag}-lr{short_number(self.lr)}-seed{self.seed}{forked}-{digest[:10]}"
 
 
 def short_number(value: float) -> str:

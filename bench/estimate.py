@@ -47,8 +47,8 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
     if kind not in timed:
         timed[kind] = _time(kind, cell.start, cell.device)
     sampling, updating, evaluating = timed[kind]
-    evaluations = config.steps // config.eval_every + 1
-    return config.steps * (sampling + updating) + config.staleness * sampling + evaluations * evaluating
+    evaluations = cell.updates // config.eval_every + 1
+    return cell.updates * (sampling + updating) + config.staleness * sampling + evaluations * evaluating
 
 
 def _time(config: CellConfig, start: Path | None, device: str) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vcpo_bench.bench.cell import CellConfig
@@ -38,6 +38,7 @@ class GridSpec:
         record: Record level.
         controls: Add ``reinforce`` at each lag and one synchronous run per seed.
         start: File with the start policy; None: the one that ships with each task.
+        stop: What ends a cell early (``CellConfig.stop``); cells whose step scales others borrow are never stopped.
         model: The language model to train instead of embedded policies.
         device: ``cpu``, ``cuda`` or ``cuda:N``.
     """
@@ -54,6 +55,7 @@ class GridSpec:
     record: Level = "basic"
     controls: bool = True
     start: Path | None = None
+    stop: str = ""
     model: LanguageModel | None = None
     device: str = "cpu"
 
@@ -70,11 +72,13 @@ class PlannedCell:
     """A cell of a grid.
 
     Attributes:
-        config: What defines it.
-        key: Name of its folder.
+        config: What is run.
+        key: Its key, the name of its folder.
         control: Whether it is there for comparison only.
         cost: Relative cost.
+        updates: Optimizer updates of the run, with those that fill the pipeline before the budget counts.
         start: File of the start policy, or folder of the language model; None: the policy that ships with the task.
+        origin: Folder with the state it begins from, for a fork; None: the start policy.
         device: Where it computes; empty: what its configuration says.
     """
 
@@ -82,7 +86,9 @@ class PlannedCell:
     key: str
     control: bool
     cost: float
+    updates: int
     start: Path | None = None
+    origin: Path | None = None
     device: str = ""
 
 
@@ -144,10 +150,11 @@ def _plan_cell(
     """The cell, after the one whose step scales it borrows, if it does."""
     parsed = parse_method(method)
     shape = CellShape(seed, spec.prompts, spec.responses, spec.task(task)[1])
-    check_method(method, parsed.needs, build_schedule(regime, lag, shape))
+    schedule = build_schedule(regime, lag, shape)
+    check_method(method, parsed.needs, schedule)
     series = ""
     if parsed.needs_series:
-        for donor in _plan_cell(spec, parsed.needs_series, lag, True, regime, task, lr, seed):
+        for donor in _plan_cell(replace(spec, stop=""), parsed.needs_series, lag, True, regime, task, lr, seed):
             yield donor
             series = donor.key
     config = CellConfig(
@@ -162,17 +169,24 @@ def _plan_cell(
         responses=spec.responses,
         record=spec.record,
         series=series,
-        start=_digest(spec.start) if spec.start else "",
+        start=start_digest(spec.start) if spec.start else "",
+        stop=spec.stop,
         device=spec.device.partition(":")[0],
         **(spec.model.fields() if spec.model else {}),
     )
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
-    cost = spec.prompts * spec.responses * (spec.steps * per_update + 0.3 * lag)
+    updates = schedule.updates(spec.steps)
+    cost = spec.prompts * spec.responses * (updates * per_update + 0.3 * lag)
     start = spec.model.folder if spec.model else spec.start
-    yield PlannedCell(config, config.key(parsed.version), control, cost, start, spec.device)
+    yield PlannedCell(config, config.key(parsed.version), control, cost, updates, start, device=spec.device)
 
 
-def _digest(path: Path) -> str:
+def start_digest(path: Path) -> str:
+    """What a cell's configuration says of a file with a start policy.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:10]
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -111,7 +112,7 @@ class Learner:
             self._norms.release()
         return LearnerStep(
             logp=evidence.logp,
-            entropy=gather(pieces, [s.entropy for s, _ in scored]).view_as(evidence.logp),
+            entropy=self._gather(pieces, [s.entropy for s, _ in scored]).view_as(evidence.logp),
             score_norm_sq=evidence.score_norm_sq if measured is None else measured,
             update=update,
             nonfinite=nonfinite,
@@ -130,7 +131,7 @@ class Learner:
         pieces = self._cut(batch)
         squared = [_norms_of(self.policy, self._probe, piece.part)[1] for piece in pieces]
         self._probe.release()
-        return gather(pieces, squared).view(batch.reward.shape)
+        return self._gather(pieces, squared).view(batch.reward.shape)
 
     def logp(self, batch: Trajectories) -> Tensor:
         """``[P, G, T]`` log-probabilities of a batch under the current policy, without gradient."""
@@ -140,8 +141,11 @@ class Learner:
     def _cut(self, batch: Trajectories) -> list[Piece]:
         return cut(batch, self.micro_batches, self.micro_tokens)
 
+    def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
+        return gather(pieces, values)
+
     def _logp_under(self, policy: Model, pieces: list[Piece]) -> Tensor:
-        return gather(pieces, [policy.score(*piece.part.flat()).logp for piece in pieces])
+        return self._gather(pieces, [policy.score(*piece.part.flat()).logp for piece in pieces])
 
     def _forward(self, part: Trajectories) -> Scores:
         prompts, responses, mask = part.flat()
@@ -169,7 +173,7 @@ class Learner:
             with torch.no_grad():
                 reference = self._logp_under(self.reference, pieces).view(shape)
         return Batch(
-            logp=gather(pieces, [s.logp for s in scores]).view(shape),
+            logp=self._gather(pieces, [s.logp for s in scores]).view(shape),
             behavior_logp=batch.behavior_logp,
             mask=batch.mask,
             valid=torch.ones(shape[:2], dtype=torch.bool),
@@ -178,9 +182,9 @@ class Learner:
             now=now,
             proximal_logp=batch.proximal_logp,
             reference_logp=reference,
-            entropy=gather(pieces, [s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
-            sum_pi_sq=gather(pieces, [s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
-            score_norm_sq=gather(pieces, norms).view(shape[:2]) if norms else None,
+            entropy=self._gather(pieces, [s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
+            sum_pi_sq=self._gather(pieces, [s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
+            score_norm_sq=self._gather(pieces, norms).view(shape[:2]) if norms else None,
             state=self.method_state,
         )
 

@@ -1,9 +1,12 @@
-"""What a running grid tells whoever watches. ``reports`` draws it; plain types keep the two rooms apart."""
+"""What running cells tell whoever watches: ``reports`` draws a grid, ``analysis`` judges the updates of a cell.
+
+Plain types keep the rooms apart; ``cli`` plugs one into the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 
 class GridObserver(Protocol):
@@ -26,3 +29,18 @@ class GridObserver(Protocol):
 
     def close(self) -> None:
         """No more events will come."""
+
+
+class StepObserver(Protocol):
+    """Watches the updates of one cell, in the worker that trains it, and may end it.
+
+    What it says may depend on the rows it was given and on nothing else: a run that is taken up shows a fresh observer
+    all rows recorded before, so that it stops at the same update as one that was never interrupted.
+    """
+
+    def observe(self, row: Mapping[str, Any]) -> str:
+        """Take the row of ``records.STEPS`` just recorded. A non-empty answer ends the cell; it says why."""
+
+
+Watch = Callable[[str], StepObserver]
+"""Makes the observer that the ``stop`` of a cell describes. Sent to workers by name, so it lies at module level."""

@@ -46,6 +46,11 @@ def rates(text: str) -> list[float]:
     return _numbers(text, "--lr", "a learning rate is a positive finite number such as 3e-4", _positive)
 
 
+def updates(text: str) -> list[int]:
+    """``--at``: how many updates are done, 0 or more."""
+    return _numbers(text, "--at", "give numbers of updates, such as 50,150", _whole)
+
+
 def level(text: str) -> Level:
     """``--record``: how much is recorded."""
     for known in get_args(Level):

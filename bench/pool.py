@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.bench.grid import PlannedCell
-from vcpo_bench.bench.observe import GridObserver
+from vcpo_bench.bench.observe import GridObserver, Watch
 
 MAX_DEATHS = 3
 """A cell whose worker dies this often without finishing it is given up as failed."""
@@ -31,6 +31,7 @@ class CellJob:
     cells_folder: Path
     keep_every: int
     plugins: tuple[Path, ...] = ()
+    watch: Watch | None = None
 
 
 @dataclass(slots=True)
@@ -152,7 +153,7 @@ def _work(pipe: Connection) -> None:
         for plugin in set(job.plugins) - loaded:
             load_plugin(plugin)
             loaded.add(plugin)
-        run_cell(job.cell, job.cells_folder, job.keep_every, lambda *event: send(event))
+        run_cell(job.cell, job.cells_folder, job.keep_every, lambda *event: send(event), job.watch)
 
 
 def _follow_parent() -> None:

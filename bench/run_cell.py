@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 from safetensors import SafetensorError
 
 from vcpo_bench.bench.grid import PlannedCell
+from vcpo_bench.bench.observe import Watch
 from vcpo_bench.bench.provenance import provenance
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.store import CellStore, write_json
-from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.bench.trainer import Trainer, recorder_of
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
@@ -32,7 +33,7 @@ Emit = Callable[..., None]
 """Sends one event of ``GridObserver``: its name, then its arguments."""
 
 
-def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit) -> str:
+def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit, watch: Watch | None = None) -> str:
     """Train a cell to its end, from its latest checkpoint if there is one.
 
     Args:
@@ -40,6 +41,7 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit)
         cells_folder: ``cells`` of the results folder.
         keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
         emit: Receives ``started``, ``progress`` and ``ended``.
+        watch: Makes the observer of a cell that something may stop.
 
     Returns:
         The status the cell ended with.
@@ -51,26 +53,26 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit)
             store.clear()
             emit("ended", cell.key, ended, 0.0, "")
             return ended
-        emit("started", cell.key, cell.config.label, cell.config.steps)
+        emit("started", cell.key, cell.config.label, cell.updates)
         try:
-            trainer = _resume(cell, store, emit)
+            trainer = _resume(cell, store, emit, watch)
             with closing(trainer):
                 _train(trainer, cell, store, keep_every, emit)
-            status, error = trainer.status, None
+            status, error, stopped = trainer.status, None, trainer.stopped
             recorder, steps_done = trainer.recorder, trainer.step
         except Exception:  # a failed cell is a row with its error; the others go on
-            status, error = "error", traceback.format_exc()
+            status, error, stopped = "error", traceback.format_exc(), ""
             recorder, steps_done = _recorded(cell, store)
-        seconds = time.perf_counter() - began
+        seconds, reason = time.perf_counter() - began, _reason(status, error, stopped)
         with store.finish() as folder:
             recorder.write(folder)
-            write_json(folder / CELL_FILE, _facts(cell, status, error, steps_done, recorder.seconds()))
-    emit("ended", cell.key, status, seconds, _reason(status, error))
+            write_json(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
+    emit("ended", cell.key, status, seconds, reason)
     return status
 
 
-def _resume(cell: PlannedCell, store: CellStore, emit: Emit) -> Trainer:
-    trainer = _trainer(cell, store)
+def _resume(cell: PlannedCell, store: CellStore, emit: Emit, watch: Watch | None) -> Trainer:
+    trainer = _trainer(cell, store, watch)
     checkpoint = store.latest_checkpoint()
     if checkpoint is None:
         return trainer
@@ -80,15 +82,21 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit) -> Trainer:
         trainer.close()
         aside = store.set_checkpoint_aside(checkpoint)
         emit("message", f"{cell.config.label}: damaged checkpoint set aside as {aside.name} ({problem}); starting over")
-        return _trainer(cell, store)
+        return _trainer(cell, store, watch)
     return trainer
 
 
-def _trainer(cell: PlannedCell, store: CellStore) -> Trainer:
+def _trainer(cell: PlannedCell, store: CellStore, watch: Watch | None) -> Trainer:
     method = parse_method(cell.config.method)
     if cell.config.series:
         method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
-    return Trainer(cell.config, method, cell.start, cell.device)
+    if cell.config.stop and watch is None:
+        raise ValueError(f"the cell {cell.key} may be stopped, but nothing was given that would stop it")
+    observer = watch(cell.config.stop) if watch and cell.config.stop else None
+    trainer = Trainer(cell.config, method, cell.start, cell.device, observer)
+    if cell.origin is not None:
+        trainer.load(cell.origin)
+    return trainer
 
 
 def _step_scales(donor: Path) -> list[float]:
@@ -129,23 +137,25 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
 
 def _recorded(cell: PlannedCell, store: CellStore) -> tuple[Recorder, int]:
     """The tables up to the last checkpoint that can be read, for a cell that failed."""
-    recorder = Recorder(cell.config.record)
+    recorder = recorder_of(cell.config)
     checkpoint = store.latest_checkpoint()
     if checkpoint:
         try:
             recorder.read(checkpoint)
         except (OSError, ValueError):
-            return Recorder(cell.config.record), 0
+            return recorder_of(cell.config), 0
     return recorder, recorder.updates
 
 
-def _facts(cell: PlannedCell, status: str, error: str | None, steps_done: int, seconds: float) -> dict[str, Any]:
+def _facts(
+    cell: PlannedCell, status: str, reason: str, error: str | None, steps_done: int, seconds: float
+) -> dict[str, Any]:
     return {
         "key": cell.key,
         "config": cell.config.model_dump(),
         "control": cell.control,
         "status": status,
-        "reason": _reason(status, error),
+        "reason": reason,
         "error": error,
         "steps_done": steps_done,
         "rules_version": RULES_VERSION,
@@ -156,7 +166,9 @@ def _facts(cell: PlannedCell, status: str, error: str | None, steps_done: int, s
     }
 
 
-def _reason(status: str, error: str | None) -> str:
+def _reason(status: str, error: str | None, stopped: str) -> str:
     if error:
         return error.strip().splitlines()[-1]
+    if status == "stopped_by":
+        return stopped
     return "three updates in a row had evidence that was not finite" if status == "nan" else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vcpo_bench.bench.grid import PlannedCell
-from vcpo_bench.bench.observe import GridObserver
+from vcpo_bench.bench.observe import GridObserver, Watch
 from vcpo_bench.bench.pool import CellJob, run_jobs
 from vcpo_bench.bench.store import CellStore, ResultsFolder
 from vcpo_bench.errors import DamagedResultError, UsageError
@@ -24,6 +24,7 @@ class RunOptions:
         wait: Queue behind another run on the folder instead of refusing.
         keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
         plugins: Files with methods of one's own, loaded by every worker.
+        watch: Makes the observer of a cell that something may stop.
     """
 
     out: Path
@@ -31,6 +32,7 @@ class RunOptions:
     wait: bool = False
     keep_every: int = 0
     plugins: tuple[Path, ...] = ()
+    watch: Watch | None = None
 
 
 def worker_count(asked: int, device: str = "cpu") -> int:
@@ -65,7 +67,7 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
         failed = 0
         for wave in waves(missing):
-            jobs = [CellJob(cell, folder.cells, options.keep_every, options.plugins) for cell in wave]
+            jobs = [CellJob(cell, folder.cells, options.keep_every, options.plugins, options.watch) for cell in wave]
             failed += run_jobs(jobs, options.jobs, observer)
         return failed
 

@@ -57,9 +57,17 @@ class RecordTable:
         for name, values in self.columns.items():
             values.append(row.get(name))
 
+    def arrow(self) -> pa.Table:
+        """The whole table."""
+        return pa.table(self.columns, schema=self._schema)
+
+    def row(self, index: int) -> Row:
+        """One row; a missing value is None."""
+        return {name: values[index] for name, values in self.columns.items()}
+
     def write(self, path: Path) -> None:
         """Write the whole table to ``path``."""
-        pq.write_table(pa.table(self.columns, schema=self._schema), path, compression="zstd")
+        pq.write_table(self.arrow(), path, compression="zstd")
 
     def read(self, path: Path) -> None:
         """Replace the rows by those stored at ``path``."""

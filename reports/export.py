@@ -19,8 +19,8 @@ def export(results_folder: str | Path | Iterable[str | Path], out_dir: str | Pat
     """Write the results of one folder, or of several that are pooled, as tables.
 
     ``csv`` and ``parquet``: ``cells`` (settings, outcome, summary), ``scoreboard``, ``steps``, ``evals``, ``lags`` and,
-    where recorded, ``samples``, unrounded, with the cell's key in each; then a table ``compare-*`` per table of the
-    comparison. ``latex``: every table of the report (booktabs) and ``macros.tex``.
+    where recorded, ``samples`` and ``scores`` (by lm-eval), unrounded, with the cell's key in each; then a table
+    ``compare-*`` per table of the comparison. ``latex``: every table of the report (booktabs) and ``macros.tex``.
 
     Args:
         results_folder: a folder that ``vcpo-bench run`` wrote, or several.
@@ -56,7 +56,7 @@ def tables(study: Study) -> dict[str, pd.DataFrame]:
     results = study.results
     cells = study.cells.drop(columns=["provenance", "path"])
     found = {"cells": cells, "scoreboard": study.board, "steps": results.steps, "evals": results.evals}
-    found |= {"lags": results.lags, "samples": results.samples}
+    found |= {"lags": results.lags, "samples": results.samples, "scores": results.scores}
     found |= {f"compare-{name.replace('_', '-')}": _flat(table) for name, table in study.comparison.tables.items()}
     return {name: table for name, table in found.items() if len(table)}
 

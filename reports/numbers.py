@@ -21,7 +21,7 @@ class Number:
         value: unrounded.
         text: as printed.
         how: how it was computed, in a sentence.
-        table: the recorded table its column is in: ``cells``, ``steps``, ``evals`` or ``lags``.
+        table: the recorded table its column is in: ``cells``, ``steps``, ``evals``, ``lags`` or ``scores``.
         columns: the columns of that table it depends on.
         keys: the cells it depends on.
     """

@@ -17,7 +17,10 @@ from vcpo_bench.reports.plots.tails import pareto_k
 from vcpo_bench.reports.plots.trajectories import QUANTITIES, Quantity, trajectories
 from vcpo_bench.reports.sections.compared import compared
 from vcpo_bench.reports.sections.episodes import episodes
+from vcpo_bench.reports.sections.foretold import foretold
 from vcpo_bench.reports.sections.judged import statements
+from vcpo_bench.reports.sections.lm_scores import lm_scores
+from vcpo_bench.reports.sections.probe import probe
 from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
 from vcpo_bench.reports.sections.scores import scoreboard
 from vcpo_bench.reports.sections.verdict import said_about, verdict
@@ -37,6 +40,7 @@ def build(study: Study) -> Document:
         Section("reward-lag", "Reward against lag", _scenes(study, reward_against_lag)),
         Section("learning-curves", "Learning curves", _curves(study, "reward-steps")),
         Section("ess", "ESS and collapse", [*_scenes(study, ess_map), Picture(partial(at_onset, study))]),
+        Section("prediction", "Could it have been known?", foretold(study, ledger)),
         Section("ess-curves", "Effective sample size", _weights(study, ledger)),
         Section("gradients", "Gradient norms", _gradients(study, ledger)),
         Section("survival", "Survival", _survival(study, ledger)),
@@ -45,8 +49,10 @@ def build(study: Study) -> Document:
             "divergence", "Divergence and step size", _curves(study, "kl-steps", "entropy-steps", "step-scale-steps")
         ),
         Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study), wide=True)]),
+        Section("lm-eval", "Scores by lm-eval", [*lm_scores(study, ledger)]),
         Section("time", "Time to target and cost", _time(study, ledger)),
         Section("ablation", "Which part does the work", [*compared(study, ledger, "ablation", "step_controls")]),
+        Section("probe", "Estimator probe", probe(study, ledger)),
         Section("episodes", "Example episodes", [*episodes(study)]),
         Section("failures", "Failures", [*failures(study)]),
         Section("protocol", "Protocol and environment", [protocol(study), provenance(study)]),

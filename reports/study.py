@@ -16,6 +16,8 @@ from vcpo_bench.analysis.collapse_report import analyze_collapse
 from vcpo_bench.analysis.compare import analyze_compare
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.gradients import analyze_gradients
+from vcpo_bench.analysis.prediction.auroc import auroc_table
+from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, build_panel
 from vcpo_bench.analysis.results import Results, load
 from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard
 from vcpo_bench.analysis.weights import analyze_weights
@@ -69,6 +71,13 @@ class Study:
     def gradients(self) -> Findings:
         """``analysis.gradients``: norms, contributions and directions of the gradients."""
         return analyze_gradients(self.results)
+
+    @cached_property
+    def foretold(self) -> pd.DataFrame:
+        """``analysis.prediction``: AUROC of every signal by lead; empty where too few runs were lost or survived."""
+        if min(int(self.cells["failed"].sum()), int((~self.cells["failed"]).sum())) < LEAST_RUNS:
+            return pd.DataFrame()
+        return auroc_table(build_panel(self.results), leads=LEADS)
 
     @cached_property
     def methods(self) -> list[str]:

@@ -56,6 +56,20 @@ _FIXED: dict[str, Look] = {
     "mis": Look(OKABE_ITO["sky"], DASHES[3], "P"),
 }
 
+_SIGNALS: dict[str, Look] = {
+    "ess": Look(INK, DASHES[0], "o"),
+    "max_weight": Look(OKABE_ITO["blue"], DASHES[1], "s"),
+    "kl_length": Look(OKABE_ITO["vermillion"], DASHES[3], "^"),
+    "grad_norm": Look(OKABE_ITO["vermillion"], DASHES[1], "s"),
+    "grad_norm_z": Look(OKABE_ITO["blue"], DASHES[3], "^"),
+    "head_norm": Look(OKABE_ITO["green"], DASHES[2], "v"),
+    "grad_cosine": Look(OKABE_ITO["orange"], DASHES[0], "D"),
+    "entropy_low": Look(OKABE_ITO["orange"], DASHES[1], "s"),
+    "reward_drop": Look(OKABE_ITO["green"], DASHES[3], "^"),
+    "lr": Look(OKABE_ITO["sky"], DASHES[0], "D"),
+}
+"""Signals of ``analysis.signals``, which share a figure with other signals only."""
+
 
 SURVIVORS = "runs that survived"
 """Name of the reference line that is drawn beside the methods where failed runs are compared with the others."""
@@ -68,13 +82,13 @@ LAG_LOOKS: tuple[Look, ...] = tuple(
 
 
 def look(method: str) -> Look:
-    """The look of a canonical method expression.
+    """The look of a canonical method expression, or of a signal.
 
     The methods of the comparison have fixed looks. A variant keeps the colour of the method it starts with; everything
     else follows from a hash of the expression, so a method looks the same in every figure of every machine.
     """
-    if method in _FIXED:
-        return _FIXED[method]
+    if method in _FIXED or method in _SIGNALS:
+        return _FIXED.get(method) or _SIGNALS[method]
     digest = hashlib.sha256(method.encode()).digest()
     base = re.match(r"[\w-]*", method)
     known = _FIXED.get(base.group()) if base else None

@@ -43,7 +43,7 @@ def _table(rows: pd.DataFrame) -> Table:
     table.add_column("method", max_width=26, overflow="fold")
     for heading in ("final reward", "best", "ESS", "collapsed"):
         table.add_column(heading, justify="right", no_wrap=True)
-    odd = [name for name in ("nan", "error", "partial") if int(rows[name].sum())]
+    odd = [name for name in ("nan", "stopped_by", "error", "partial") if int(rows[name].sum())]
     for name in odd:
         table.add_column(name, justify="right", no_wrap=True)
     last_lag: object = None

@@ -66,6 +66,6 @@ class SlotDecoding:
         rollout.mask[:, places.stop :] = live.cpu().unsqueeze(1)
 
     def _step(self, token: Tensor) -> Tensor:
-        self._slots.length = self.position - self._padding
+        self._slots.place(self.position - self._padding)
         self.position += 1
         return self._slots.step(token)

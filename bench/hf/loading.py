@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
-from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils import logging
 
 from vcpo_bench.bench.cell import CellConfig
@@ -48,9 +47,8 @@ def open_model(config: CellConfig, task: Task, folder: Path, device: str = "cpu"
     dtype = getattr(torch, config.dtype)
     for parameter in network.parameters():
         parameter.data = parameter.data.to(torch.float32 if parameter.requires_grad else dtype)
-    if config.checkpointing:
-        recompute_activations(network)
-    return CausalPolicy(network.to(checked_device(device)), task.pad, dtype, parse_sampler(config.sampler))
+    network = network.to(checked_device(device))
+    return CausalPolicy(network, task.pad, dtype, parse_sampler(config.sampler), config.checkpointing)
 
 
 def read_network(folder: Path) -> Any:
@@ -121,14 +119,6 @@ def add_adapters(network: Any, rank: int) -> None:
         inject_adapter_in_model(settings, network)
     for name, parameter in network.named_parameters():
         parameter.requires_grad_("lora_" in name)
-
-
-def recompute_activations(network: Any) -> None:
-    """Keep each layer's input only, and compute the rest again in the backward pass."""
-    network.gradient_checkpointing_enable({"use_reentrant": False})
-    for module in network.modules():
-        if isinstance(module, GradientCheckpointingLayer):
-            module.training = True  # of the layer alone: what asks is its checkpointing, and dropout inside stays off
 
 
 def checked_device(name: str) -> torch.device:

@@ -60,9 +60,10 @@ class CausalPolicy(Model):
         pad: padding token.
         dtype: what it computes in.
         sampler: how it is sampled.
+        recompute: compute activations again in the backward pass instead of keeping them.
 
     Raises:
-        UsageError: its logits are not those of its head on its last hidden state.
+        UsageError: its logits are not those of its head on its last hidden state, or it cannot recompute activations.
     """
 
     def __init__(
@@ -71,10 +72,12 @@ class CausalPolicy(Model):
         pad: int,
         dtype: torch.dtype = torch.float32,
         sampler: SamplerSpec = SamplerSpec(),  # noqa: B008 - immutable
+        recompute: bool = False,
     ) -> None:
         super().__init__()
         self.network: Any = network.eval()  # dropout would make sampler and learner different policies
         self.pad, self.dtype, self.sampler = pad, dtype, sampler
+        self._recomputed = _checkpointed(network) if recompute else []
         self._check_head()
 
     def output_head(self) -> nn.Module:
@@ -170,7 +173,7 @@ class CausalPolicy(Model):
         tokens = torch.cat([prompts, responses[:, :-1]], 1)
         attended = torch.cat([real, real.new_ones(responses[:, :-1].shape)], 1).long()
         positions = (attended.cumsum(1) - 1).clamp(min=0)
-        with self._precision():
+        with self._precision(), self._recomputing():
             out = self.network.base_model(
                 input_ids=tokens, attention_mask=attended, position_ids=positions, use_cache=False
             )
@@ -186,6 +189,17 @@ class CausalPolicy(Model):
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
             yield
 
+    @contextmanager
+    def _recomputing(self) -> Iterator[None]:
+        """Have layers forget their activations inside the block only: outside, they would forget their caches too."""
+        for layer in self._recomputed:
+            layer.training = True  # of the layer alone, not of what is in it: dropout stays off
+        try:
+            yield
+        finally:
+            for layer in self._recomputed:
+                layer.training = False
+
     @torch.no_grad()
     def _check_head(self) -> None:
         """Refuse models that scale or cap their logits after the head: their log-probabilities would be wrong."""
@@ -196,6 +210,16 @@ class CausalPolicy(Model):
         if not torch.allclose(theirs, ours, rtol=1e-2, atol=1e-3):
             kind = type(self.network).__name__
             raise UsageError(f"{kind} changes its logits after the output head (by scaling or capping): not supported")
+
+
+def _checkpointed(network: Any) -> list[nn.Module]:
+    """Turn activation checkpointing on; the modules that do it."""
+    newer = getattr(network, "activation_checkpointing_enable", None)  # the other name goes away in version 6
+    try:
+        (newer or network.gradient_checkpointing_enable)({"use_reentrant": False})
+    except ValueError as error:
+        raise UsageError(f"--checkpointing: {type(network).__name__} does not support it; leave it out") from error
+    return [module for module in network.modules() if getattr(module, "gradient_checkpointing", False)]
 
 
 def _longest(mask: Tensor) -> int:

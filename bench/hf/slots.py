@@ -66,6 +66,10 @@ class Slots:
         self.length += 1
         return self.policy.logits(hidden)
 
+    def place(self, length: Tensor) -> None:
+        """Say how many tokens each slot holds, int64 [S]: after its caches were replaced by others."""
+        self.length, self._seen = length, int(length.max())
+
     def keep(self, slots: Tensor) -> None:
         """Go on with some of the slots only, in the order given."""
         self.caches = [cache[:, slots] for cache in self.caches]

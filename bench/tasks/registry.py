@@ -5,11 +5,12 @@ from difflib import get_close_matches
 
 from vcpo_bench.bench.tasks.base import EmbeddedTask
 from vcpo_bench.bench.tasks.chain import Chain
+from vcpo_bench.bench.tasks.prefix_chain import PrefixChain
 from vcpo_bench.bench.tasks.text.registry import text_task_names
 from vcpo_bench.bench.tasks.walk import Walk, WalkEos
 from vcpo_bench.errors import UsageError
 
-_TYPES: tuple[type[EmbeddedTask], ...] = (Chain, Walk, WalkEos)
+_TYPES: tuple[type[EmbeddedTask], ...] = (Chain, Walk, WalkEos, PrefixChain)
 _EXPRESSION = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*")
 
 

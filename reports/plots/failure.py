@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from vcpo_bench.analysis.events import UNDECIDED
 from vcpo_bench.analysis.survival import kaplan_meier
 from vcpo_bench.reports.plots.core import (
     Array,
@@ -59,8 +60,8 @@ def survival(study: Study, sheet: Sheet) -> Plot | None:
     title = "How long do runs live?"
     caption = (
         f"{title} Kaplan-Meier estimate of the share of runs that have not failed (collapse, collapse with rebound, "
-        "nan), tasks and learning rates pooled; runs that reached their end are censored there. Band: 95% log-log "
-        "interval."
+        "nan), tasks and learning rates pooled; runs that reached their end, or that an alarm stopped, are censored "
+        "there. Band: 95% log-log interval."
     )
     labels = [f"lag {lag}" for lag in lags]
     return Plot("survival", title, caption, figure, methods, lines, "update", "survival", labels)
@@ -134,7 +135,7 @@ def _aligned(study: Study, failed: pd.DataFrame, methods: list[str], column: str
             _window(study, key, onset, column, edges) for key, onset in zip(runs["key"], runs["onset"], strict=True)
         ]
         lines += _quartiles(panel, method, edges, rows)
-    survivors = study.cells[~study.cells["failed"] & study.cells["event"].ne("not applicable")]
+    survivors = study.cells[~study.cells["failed"] & ~study.cells["event"].isin(UNDECIDED)]
     setting = ["task", "regime", "lr", "staleness"]
     pairs = failed[["onset", *setting]].merge(survivors[["key", *setting]], on=setting)
     rows = [_window(study, key, onset, column, edges) for key, onset in zip(pairs["key"], pairs["onset"], strict=True)]

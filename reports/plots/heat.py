@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
+from vcpo_bench.analysis.events import UNDECIDED
 from vcpo_bench.reports.plots.core import Array, Line, Plot, Sheet, columns_for, figure_name, panel_grid
 from vcpo_bench.reports.study import Study, bin_edges, binned
 from vcpo_bench.reports.style import INK
@@ -77,7 +78,7 @@ def _label_rows(axes: Axes, cells: pd.DataFrame) -> None:
 def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     """Share of failed runs by lag and learning rate, one panel per method; None without at least two places."""
     cells = study.cells[(study.cells["task"] == task) & (study.cells["regime"] == regime)]
-    cells = cells[cells["event"] != "not applicable"]
+    cells = cells[~cells["event"].isin(UNDECIDED)]
     lags, rates = sorted(cells["staleness"].unique()), sorted(cells["lr"].unique())
     if len(lags) * len(rates) < 2:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from vcpo_bench.analysis.events import UNDECIDED
 from vcpo_bench.reports.document import Entry, Table
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.study import Setting, Study
@@ -73,7 +74,7 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
         table="steps",
         columns=("ess_ratio",),
     )
-    lost, judged = int(runs["failed"].sum()), int(runs["event"].ne("not applicable").sum())
+    lost, judged = int(runs["failed"].sum()), int((~runs["event"].isin(UNDECIDED)).sum())
     failed = ledger.add(
         "failed",
         about,
@@ -85,7 +86,7 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
     )
     entries.append(Entry(ess.text, ess, row["median_ess"]))
     entries.append(Entry(failed.text, failed, failed.value, "bad" if lost else ""))
-    odd = [f"{int(row[name])} {name}" for name in ("nan", "error", "partial") if row[name]]
+    odd = [f"{int(row[name])} {name}" for name in ("nan", "stopped_by", "error", "partial") if row[name]]
     entries.append(Entry(", ".join(odd), sort=float(len(odd)), tone="bad" if odd else ""))
     return entries
 

@@ -2,6 +2,7 @@ import pytest
 
 from vcpo_bench.analysis.collapse_report import analyze_collapse, failure_rates, log_rank_table, survival_tables
 from vcpo_bench.analysis.events import KINDS, events
+from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.results import load
 
 
@@ -54,3 +55,17 @@ def test_findings_in_plain_words(tmp_path, make_results):
 def test_when_nothing_fails_nothing_is_tested(tmp_path, make_results):
     findings = analyze_collapse(load(make_results(tmp_path, methods=("vcpo",), lags=(1,), steps=100, controls=False)))
     assert any("cannot be compared" in sentence for sentence in findings.text)
+
+
+def test_stopped_runs_are_neither_lost_nor_dropped(verdicts):
+    stopped = verdicts["method"].eq("vcpo") & verdicts["staleness"].eq(16) & verdicts["seed"].lt(2)
+    cut = verdicts.assign(
+        event=verdicts["event"].mask(stopped, "stopped"), last_step=verdicts["last_step"].mask(stopped, 60.0)
+    )
+    row = failure_rates(cut).set_index(["method", "staleness"]).loc[("vcpo", 16)]
+    assert row[["stopped", "failed", "judged", "rate"]].tolist() == [2, 0, 2, 0]
+    assert (row["low"], row["high"]) == pytest.approx((0, wilson(2, 4)[1]))
+    curves, lifetimes = survival_tables(cut)
+    curve = curves[(curves["method"] == "vcpo") & (curves["staleness"] == 16)].set_index("time")
+    assert curve.loc[60, "censored"] == 2
+    assert lifetimes.set_index(["method", "staleness"]).loc[("vcpo", 16), "runs"] == 4

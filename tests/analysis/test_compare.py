@@ -4,7 +4,10 @@ import pytest
 
 from vcpo_bench.analysis.commands import ANALYSES, run
 from vcpo_bench.analysis.compare import analyze_compare
+from vcpo_bench.analysis.compare_words import _tuning
 from vcpo_bench.analysis.results import load
+from vcpo_bench.analysis.scores import score
+from vcpo_bench.analysis.tuning import tune
 from vcpo_bench.errors import UsageError
 
 
@@ -95,7 +98,8 @@ def test_poor_folders_give_words_not_tracebacks(tmp_path, make_results, kind, gr
     findings = run(kind, make_results(tmp_path, steps=40, **grid))
     assert findings.text
     assert all(
-        isinstance(sentence, str) and "nan" not in sentence.replace("nan.", "").split() for sentence in findings.text
+        isinstance(sentence, str) and "nan" not in sentence.replace("nan.", "").replace("as nan ", "").split()
+        for sentence in findings.text
     )
 
 
@@ -130,3 +134,13 @@ def test_columns_of_nonsense_are_missing_values_not_tracebacks(tmp_path, make_re
         table.loc[number % 3 :, floats[number % len(floats)]] = value
         table.head(0 if number % 7 == 0 else None).to_parquet(path, index=False)
     assert all(run(kind, folder).text for kind in ANALYSES)
+
+
+def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
+    folder = make_results(tmp_path, methods=("vcpo",), lags=(4,), seeds=range(6), lrs=(1e-4, 3e-4))
+    tuned = tune(score(load(folder)).table)
+    tuned.choices["chosen_lr"] = 3e-4
+    (edge,) = [s for s in _tuning(tuned.choices, tuned.budget) if "beyond" in s]
+    assert edge.startswith("For reinforce and vcpo the largest rate tried, 3e-4")
+    tuned.choices["chosen_lr"] = 1e-4
+    assert not [s for s in _tuning(tuned.choices, tuned.budget) if "beyond" in s]

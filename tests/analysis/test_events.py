@@ -42,7 +42,7 @@ def test_curves_of_every_kind(name, seed):
 
 
 def test_every_kind_has_a_curve():
-    assert {kind for _, kind in CURVES.values()} | {"nan"} == set(KINDS)
+    assert {kind for _, kind in CURVES.values()} | {"nan", "stopped"} == set(KINDS)
 
 
 def test_onset_depth_and_recovery_of_the_published_shape():
@@ -82,6 +82,16 @@ def test_nan_is_its_own_event_unless_the_fall_came_first():
     assert judge(STEPS, RISE, "nan").onset == 400
     fell = judge(STEPS, after(200, 0.0), "nan")
     assert (fell.kind, fell.onset, fell.ended_nan) == ("collapse", 200, True)
+
+
+def test_a_run_that_an_alarm_stopped_is_undecided_unless_it_had_fallen():
+    short = slice(0, 21)
+    assert judge(STEPS[short], RISE[short], "stopped_by").kind == "stopped"
+    assert judge(STEPS[:2], RISE[:2], "stopped_by").kind == "stopped"  # too short to judge, not too short to count
+    fell = judge(STEPS, after(200, 0.0), "stopped_by")
+    assert (fell.kind, fell.onset) == ("collapse", 200)
+    begun = judge(STEPS[:22], after(200, 0.0)[:22], "stopped_by")
+    assert (begun.kind, begun.unresolved) == ("stopped", True)
 
 
 def test_errors_and_short_runs_are_not_applicable():

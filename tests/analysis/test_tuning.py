@@ -121,3 +121,12 @@ def test_one_rate_or_one_seed_is_said():
 def test_cells_without_a_score_do_not_choose():
     table = cells(lambda method, lr, seed: np.nan if lr == 3e-4 else 0.2, methods=("a",))
     assert tune(table).runs["lr"].eq(1e-4).all()
+
+
+def test_variants_at_one_rate_do_not_narrow_the_choice_of_the_others():
+    full = cells(lambda method, lr, seed: 0.5 + 1e3 * lr, methods=("a", "b"))
+    variants = cells(lambda method, lr, seed: 0.5, rates=(3e-4,), methods=("c", "d", "e"))
+    tuned = tune(pd.concat([full, variants], ignore_index=True))
+    assert tuned.budget["rates"].item() == [1e-4, 3e-4]
+    assert tuned.budget["left_out"].item() == ["c", "d", "e"]
+    assert set(tuned.runs["method"]) == {"a", "b"}

@@ -58,6 +58,8 @@ sqrt(2) | \sqrt{2}
 2\cdot\sqrt{3} | 2\sqrt3
 \frac{\sqrt{3}}{2} | \sqrt3/2
 \frac{2\pi}{3} | \frac{2}{3}\pi
+-\frac{\sqrt{3}}{2} | \frac{-\sqrt{3}}{2}
+-\frac{2x}{3} | \frac{2x}{-3}
 2\pi/3 | \frac{2\pi}{3}
 \frac{x}{2} | \frac12x
 (x+1)/2 | \frac{x+1}{2}
@@ -128,6 +130,8 @@ x | X
 \pm2 | 2
 \infty | -\infty
 5 | 5 or 6
+5 | 5\text{ or 6}
+\frac{-x+1}{2} | -\frac{x+1}{2}
 5 | 5x
 5 | five
 1e3 | 1000

@@ -38,6 +38,8 @@ def test_keys_are_those_of_the_golden_file() -> None:
         {"regime": "minibatch"},
         {"series": "ab"},
         {"start": "cd"},
+        {"parent": "ef"},
+        {"fork_step": 5},
     ],
 )
 def test_every_field_moves_the_key(change: dict) -> None:

@@ -74,6 +74,7 @@ TREES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(TREES)
 def test_random_expressions_have_pythons_value(text: str) -> None:
     numbers = "".join(character if character.isdigit() else " " for character in text).split()

@@ -147,3 +147,28 @@ def test_a_proximal_anchor_runs_where_a_rollout_feeds_several_updates() -> None:
     for regimes in (("fifo",), ("minibatch", "inflight")):
         with pytest.raises(UsageError, match="proximal"):
             plan_grid(GridSpec(**wanted, regimes=regimes))
+
+
+def test_the_fill_before_a_held_budget_is_counted() -> None:
+    def updates(regime: str) -> list[int]:
+        spec = GridSpec(methods=("clip",), staleness=(0, 4), seeds=(0,), controls=False, regimes=(regime,), **TINY)
+        return sorted(cell.updates for cell in plan_grid(spec))
+
+    assert updates("fifo") == [4, 4]
+    assert updates("fifo(fill=hold)") == [4, 8]
+
+
+def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail_later(trainer: Trainer) -> tuple[float, float]:
+        if trainer.step == 1:
+            raise RuntimeError("broken")
+        trainer.recorder.tables["events.parquet"].append({"step": 0, "event": "sampler_died"})
+        return advance(trainer)
+
+    advance = Trainer.advance
+    monkeypatch.setattr(Trainer, "advance", fail_later)
+    monkeypatch.setattr("vcpo_bench.bench.run_cell.CHECKPOINT_SECONDS", 0.0)
+    asked = GridSpec(("clip",), (1,), (0,), controls=False, regimes=("async(clock=virtual)",), **TINY)
+    (cell,) = plan_grid(asked)
+    assert run_cell(cell, tmp_path, 0, lambda *_: None) == "error"
+    assert pq.read_table(tmp_path / cell.key / "events.parquet")["event"].to_pylist() == ["sampler_died"]

@@ -11,6 +11,7 @@ import torch
 
 from vcpo_bench.bench.language_model import LanguageModel, fingerprint
 from vcpo_bench.bench.staleness.source import Feed
+from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.trainer import Trainer
 from vcpo_bench.errors import UsageError
 
@@ -18,6 +19,12 @@ from vcpo_bench.errors import UsageError
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return hf_models.save(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(autouse=True)
+def _rewarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random models are never right: reward something they do by chance."""
+    monkeypatch.setattr(Arithmetic, "score", lambda self, item, text: (sum(map(ord, text)) % 5) / 4)
 
 
 def weights(trainer: Trainer) -> torch.Tensor:
@@ -83,10 +90,8 @@ def test_the_update_does_not_depend_on_micro_batches(folder: Path, method: str) 
     found = []
     for tokens in (0, 50):
         trainer = hf_models.trainer(folder, method, micro_tokens=tokens)
-        calls: list[int] = []
-        trainer.policy.network.model.register_forward_hook(lambda *_, seen=calls: seen.append(1))
-        trainer.advance()
-        assert (len(calls) > 30) == bool(tokens)  # 18 positions at most per sampled response, then the passes
+        fed = updates(trainer, 1)[0]
+        assert (len(trainer.learner._cut(fed.batch)) > 1) == bool(tokens)
         found.append(torch.cat([p.grad.flatten() for p in trainer.policy.parameters() if p.grad is not None]))
     torch.testing.assert_close(found[0], found[1], rtol=1e-3, atol=1e-5)
 

@@ -113,7 +113,7 @@ def test_bad_expressions_are_one_clear_line(expression: str, message: str) -> No
 
 
 def test_names_and_summaries() -> None:
-    assert task_names() == ["chain", "walk", "walk-eos"] == list(task_types())
+    assert task_names() == ["chain", "walk", "walk-eos", "prefix-chain"] == list(task_types())
     assert all(kind.summary for kind in task_types().values())
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text.data_task import load_splits
 from vcpo_bench.errors import UsageError
 
 
@@ -106,12 +107,14 @@ def test_a_folder_without_files_and_a_test_file_with_the_hub_are_refused(tmp_pat
 
 
 def test_without_the_package_the_hub_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_splits.cache_clear()
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(UsageError, match=r"pip install datasets.*gsm8k\(data=FILE\.jsonl\), or gsm8k\(data=sample\)"):
         get_text_task("gsm8k").items("train")
 
 
 def fake_hub(monkeypatch: pytest.MonkeyPatch, load: object) -> None:
+    load_splits.cache_clear()
     module = ModuleType("datasets")
     module.load_dataset = load  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", module)
@@ -138,6 +141,11 @@ def test_the_hub_gives_both_splits_and_a_hash(monkeypatch: pytest.MonkeyPatch) -
     assert (len(task.items("train")), len(task.items("held_out"))) == (4, 2)
     assert asked == [("openai/gsm8k", "main", "train"), ("openai/gsm8k", "main", "test")]
     assert task.canonical.startswith("gsm8k(sha=")
+
+
+def test_items_are_read_once_per_process(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.jsonl", rows(10))
+    assert get_text_task(f"gsm8k(data={path})").items("train") is get_text_task(f"gsm8k(data={path})").items("train")
 
 
 @pytest.mark.parametrize("name", ["gsm8k", "math"])

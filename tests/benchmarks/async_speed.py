@@ -2,7 +2,8 @@
 
 Run it alone on a machine: ``python tests/benchmarks/async_speed.py``. Times of sampler and learner are emulated: each
 takes at least so long, most of it waiting, so that they do not compete for cores. What they take beyond is fitted on
-two runs, and the simulator predicts six others. ``--real`` adds the case without emulation.
+two runs, and the simulator predicts six others. ``--real`` adds the case without emulation, and the baseline in which
+two processes sample and learn together, data-parallel.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from statistics import median
 import torch
 
 from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.parallel.launch import parallel_trainer
 from vcpo_bench.bench.staleness import CellShape, build_schedule, parse_regime
 from vcpo_bench.bench.staleness.build import service_times
 from vcpo_bench.bench.staleness.clock import ServiceTimes
@@ -86,6 +88,18 @@ def measure(options: str, k: int) -> Measured:
     )
 
 
+def colocated() -> tuple[float, float]:
+    """Updates and samples per second of two processes that sample and learn together, synchronously."""
+    config = CellConfig(method="clip", staleness=0, seed=0, steps=UPDATES, eval_every=10**6)
+    with parallel_trainer(config, 2) as trainer:
+        ends = []
+        while not trainer.status:
+            trainer.advance()
+            ends.append(time.perf_counter())
+    speed = (UPDATES - 3) / (ends[-1] - ends[2])
+    return speed, speed * config.prompts * config.responses
+
+
 def predict(options: str, k: int, sampling: float, learning: float) -> Speed:
     """The simulator's answer, with the fitted times of computing added to the emulated ones."""
     regime = parse_regime(f"async({options})")
@@ -131,6 +145,9 @@ def main() -> None:
                 f"| {found.learner_busy:.0%} |",
                 flush=True,
             )
+    if real:
+        updates, samples = colocated()
+        print(f"| real, colocated | 0 | {updates:.2f} | {samples:.0f} | {updates / base:.2f} | 0.00 | | |")
 
 
 if __name__ == "__main__":

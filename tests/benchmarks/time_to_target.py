@@ -1,70 +1,157 @@
 """What asynchrony buys and costs: updates and time to a target, and what dropping does to the data.
 
-``python tests/benchmarks/time_to_target.py``. Training is real; time is that of the virtual clock (unit: an update, or
-a batch of full-length groups on all slots), so the numbers are the same on every machine.
+    python tests/benchmarks/time_to_target.py         # under the virtual clock: the same numbers on every machine
+    python tests/benchmarks/time_to_target.py --real  # by the wall clock, on a machine with two free cores
+
+Virtual time: one unit for an update, and for a batch of full-length groups on all slots. Baseline (a), split
+synchronous, is lag 0: sampler and learner, each on a device of its own, take turns. Baseline (b), colocated, is both
+devices doing everything together, data-parallel; virtual time grants it perfect scaling, half of (a).
 """
 
 from __future__ import annotations
 
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from statistics import mean
 
 import torch
 
+from vcpo_bench.bench.allocator import keep_freed_memory
 from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.parallel.launch import parallel_trainer
 from vcpo_bench.bench.trainer import Trainer
 
 STEPS = 200
 TARGET = 0.9
-"""Share of the best evaluation of the synchronous run that is to be reached."""
-TIMES = (
-    ("constant", "sampler=1,learner=1"),
-    ("5% stragglers, 10x", "sampler=1,learner=1,straggler=0.05"),
-    ("5% stragglers, 10x, dropped", "sampler=1,learner=1,straggler=0.05,overflow=drop"),
+"""Share of the best evaluation of the synchronous run of the same seed that is to be reached."""
+SEEDS = (0, 1, 2)
+CASES = (
+    ("chain", "constant", "", (0, 1, 4)),
+    ("chain", "5% stragglers, 10x", ",straggler=0.05", (0, 1, 4)),
+    ("chain", "5% stragglers, 10x, dropped", ",straggler=0.05,overflow=drop", (1, 4)),
+    ("walk-eos", "by length", "", (0, 1, 4)),
 )
-LAGS = (0, 1, 4, 16)
 
 
-def train(options: str, k: int, task: str, steps: int, record: str = "basic") -> Trainer:
+def cell(k: int, task: str, regime: str, seed: int, steps: int = STEPS, record: str = "basic") -> CellConfig:
+    given = {"method": "vcpo", "task": task, "regime": regime, "record": record}
+    return CellConfig.model_validate({"staleness": k, "seed": seed, "steps": steps} | given)
+
+
+def train(options: str, k: int, task: str, seed: int = 0, steps: int = STEPS, record: str = "basic") -> Trainer:
     """One run of vcpo under the virtual clock."""
-    torch.set_num_threads(1)
-    regime = f"async(clock=virtual,{options})"
-    trainer = Trainer(
-        CellConfig(method="vcpo", staleness=k, seed=0, task=task, regime=regime, steps=steps, record=record)
-    )
+    trainer = Trainer(cell(k, task, f"async(clock=virtual,sampler=1,learner=1{options})", seed, steps, record))
     while not trainer.status:
         trainer.advance()
     return trainer
 
 
-def reach(trainer: Trainer, target: float) -> tuple[int, float] | None:
-    """Updates and virtual time at the first evaluation that reaches the target."""
+def best(trainer: Trainer) -> float:
+    return max(trainer.recorder.tables["evals.parquet"].columns["sampled_reward"])
+
+
+def reach(trainer: Trainer, target: float) -> int | None:
+    """Updates at the first evaluation that reaches the target."""
     evals = trainer.recorder.tables["evals.parquet"].columns
-    waited = trainer.recorder.tables["steps.parquet"].columns["seconds_wait"]
-    for step, reward in zip(evals["step"], evals["sampled_reward"], strict=True):
-        if reward >= target:
-            return step, sum(waited[:step]) + step
-    return None
+    reached = (s for s, reward in zip(evals["step"], evals["sampled_reward"], strict=True) if reward >= target)
+    return next(reached, None)
 
 
-def main() -> None:
-    """Train and print the tables."""
-    print("| times | k | updates to target | time to target | best reward | mean lag |\n|---|---|---|---|---|---|")
-    target = 0.0
-    for name, options in TIMES:
-        for k in LAGS:
-            trainer = train(options, k, "chain", STEPS)
-            best = max(trainer.recorder.tables["evals.parquet"].columns["sampled_reward"])
-            target = target or TARGET * best
-            found = reach(trainer, target)
-            updates, time = (str(found[0]), f"{found[1]:.0f}") if found else ("-", "-")
-            lag = mean(trainer.recorder.tables["steps.parquet"].columns["lag_mean"])
-            print(f"| {name} | {k} | {updates} | {time} | {best:.3f} | {lag:.1f} |", flush=True)
-    print(f"\ntarget: {target:.3f}\n")
+def shown(values: list[int | None] | list[float | None], form: str = "{:.0f}") -> str:
+    return ", ".join("-" if value is None else form.format(value) for value in values)
+
+
+def virtual() -> None:
+    """The table of the virtual clock."""
     print(
-        "| options, walk-eos, k = 2 | dropped | length trained, dropped | reward trained, dropped |\n|---|---|---|---|"
+        "| task, times | k | updates to target | time to target | best reward | mean lag |\n|---|---|---|---|---|---|"
     )
+    targets: dict[tuple[str, int], float] = {}
+    for task, name, options, lags in CASES:
+        for k in lags:
+            updates: list[int | None] = []
+            times: list[float | None] = []
+            bests, realised = [], []
+            for seed in SEEDS:
+                trainer = train(options, k, task, seed)
+                targets.setdefault((task, seed), TARGET * best(trainer))
+                found = reach(trainer, targets[task, seed])
+                steps = trainer.recorder.tables["steps.parquet"].columns
+                updates.append(found)
+                times.append(None if found is None else sum(steps["seconds_wait"][:found]) + found)
+                bests.append(best(trainer))
+                realised.append(mean(steps["lag_mean"]))
+            rest = f"{shown(bests, '{:.2f}')} | {mean(realised):.1f} |"
+            print(f"| {task}, {name} | {k} | {shown(updates)} | {shown(times)} | {rest}", flush=True)
+            if k == 0:
+                halves = [None if value is None else value / 2 for value in times]
+                print(f"| {task}, {name} | 0, (b) | {shown(updates)} | {shown(halves)} | {rest}", flush=True)
+
+
+@contextmanager
+def alone(config: CellConfig) -> Iterator[Trainer]:
+    with closing(Trainer(config)) as trainer:
+        yield trainer
+
+
+@contextmanager
+def together(config: CellConfig) -> Iterator[Trainer]:
+    with parallel_trainer(config, 2) as trainer:
+        yield trainer
+
+
+def real() -> None:
+    """The table of the wall clock: evaluations are not counted."""
+    ways: tuple[tuple[str, Callable[[CellConfig], object], int, str], ...] = (
+        ("one process", alone, 0, "fifo"),
+        ("(a) split synchronous", alone, 0, "async"),
+        ("(b) colocated, data-parallel", together, 0, "fifo"),
+        ("async, k = 1", alone, 1, "async"),
+        ("async, k = 4", alone, 4, "async"),
+    )
+    print("| task | way | updates/s | of (a) | updates to target | seconds to target |\n|---|---|---|---|---|---|")
+    for task in ("chain", "walk-eos"):
+        targets: dict[int, float] = {}
+        speeds: dict[str, float] = {}
+        for name, opened, k, regime in ways:
+            updates: list[int | None] = []
+            seconds: list[float | None] = []
+            rates = []
+            for seed in SEEDS:
+                with opened(cell(k, task, regime, seed)) as trainer:  # type: ignore[attr-defined]
+                    spent = clocked(trainer)
+                    targets.setdefault(seed, TARGET * best(trainer))
+                    found = reach(trainer, targets[seed])
+                updates.append(found)
+                seconds.append(None if found is None else sum(spent[:found]))
+                rates.append(1 / sorted(spent[k + 2 :])[len(spent[k + 2 :]) // 2])
+            speeds[name] = mean(rates)
+            share = speeds[name] / speeds.get("(a) split synchronous", float("nan"))
+            rest = f"{shown(updates)} | {shown(seconds, '{:.1f}')} |"
+            print(f"| {task} | {name} | {speeds[name]:.1f} | {share:.2f} | {rest}", flush=True)
+
+
+def clocked(trainer: Trainer) -> list[float]:
+    """Train to the end: seconds of every update, the start of processes and evaluations left out."""
+    spent = []
+    evals = trainer.recorder.tables["evals.parquet"].columns
+    while not trainer.status:
+        done = len(evals["seconds"])
+        began = time.perf_counter()
+        trainer.advance()
+        spent.append(time.perf_counter() - began - sum(evals["seconds"][done:]))
+    spent[0] = spent[1]
+    return spent
+
+
+def dropping() -> None:
+    """What dropping does to the data."""
+    print("\n| options, walk-eos, k = 2 | dropped | length trained, dropped | reward trained, dropped |")
+    print("|---|---|---|---|")
     for options in ("spread=0.7", "straggler=0.05"):
-        trainer = train(f"sampler=1,learner=1,slots=24,{options},overflow=drop", 2, "walk-eos", 100, "full")
+        trainer = train(f",slots=24,{options},overflow=drop", 2, "walk-eos", 0, 100, "full")
         trained = trainer.recorder.tables["samples.parquet"].columns
         lost = trainer.recorder.tables["events.parquet"].columns
         share = len(lost["length"]) / (len(lost["length"]) + 16 * 100)
@@ -73,6 +160,19 @@ def main() -> None:
             f"| {mean(trained['reward']):.3f}, {mean(lost['reward']):.3f} |",
             flush=True,
         )
+
+
+def main() -> None:
+    """Train and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--real", action="store_true", help="by the wall clock")
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    if parser.parse_args().real:
+        real()
+        return
+    virtual()
+    dropping()
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ class CompetitionMath(DataTask):
     }
     max_response = 2048
 
-    def read(self, row: Row) -> Item | None:
+    @staticmethod
+    def read(row: Row) -> Item | None:
         """The problem with an instruction; the gold answer."""
         answer = row.get("answer") or last_boxed(str(row["solution"]))
         if not answer or not same_answer(str(answer), str(answer)):

@@ -4,7 +4,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import ClassVar, NamedTuple
 
 from vcpo_bench.bench.tasks.text.base import TRAINING, Item, Setting, Split, TextTask
@@ -52,8 +52,9 @@ class DataTask(TextTask):
         """Twelve hex digits of the hash of all items; empty for the sample, which the package's version fixes."""
         return "" if self.data == "sample" else self._splits.sha
 
+    @staticmethod
     @abstractmethod
-    def read(self, row: Row) -> Item | None:
+    def read(row: Row) -> Item | None:
         """The item of a row; None if the row has no answer that could be scored."""
 
     def items(self, split: Split) -> Sequence[Item]:
@@ -67,26 +68,40 @@ class DataTask(TextTask):
 
     @cached_property
     def _splits(self) -> Splits:
-        train, held_out = self._rows()
-        if not held_out:
-            step = max(_LARGEST_SHARE, len(train) // _ABOUT)
-            held_out = train[step - 1 :: step]
-            train = [row for place, row in enumerate(train, 1) if place % step]
-        train_items, held_out_items = self._items(train, "training"), self._items(held_out, "held-out")
-        digest = hashlib.sha256(json.dumps([train_items, held_out_items], sort_keys=True).encode())
-        return Splits(train_items, held_out_items, digest.hexdigest()[:12])
+        return load_splits(type(self), self._source, self._source.stamps())
 
-    def _rows(self) -> tuple[list[Row], list[Row]]:
-        if self._source.train is None:
-            return read_hub(self.name, self.hub["train"]), read_hub(self.name, self.hub["held_out"])
-        held_out = read_rows(self._source.held_out, self.fields) if self._source.held_out else []
-        return read_rows(self._source.train, self.fields), held_out
 
-    def _items(self, rows: Sequence[Row], which: str) -> list[Item]:
-        items = [item for row in rows if (item := self.read(row)) is not None]
-        if len(items) < max(1, 0.9 * len(rows)):
-            raise UsageError(
-                f"{self.name}(data={self.data}): {len(items)} of {len(rows)} {which} rows have an answer that can be "
-                f"scored; check the fields {', '.join(self.fields)}"
-            )
-        return items
+@cache
+def load_splits(kind: type[DataTask], source: Source, stamps: tuple[tuple[int, int], ...]) -> Splits:
+    """Items of a source, read once per process as long as its files stay what they are.
+
+    Args:
+        kind: the task.
+        source: where the rows are.
+        stamps: time and size of its files.
+
+    Raises:
+        UsageError: The rows cannot be read, or few of them have an answer.
+    """
+    if source.train is None:
+        train, held_out = read_hub(kind.name, kind.hub["train"]), read_hub(kind.name, kind.hub["held_out"])
+    else:
+        train = read_rows(source.train, kind.fields)
+        held_out = read_rows(source.held_out, kind.fields) if source.held_out else []
+    if not held_out:
+        step = max(_LARGEST_SHARE, len(train) // _ABOUT)
+        held_out = train[step - 1 :: step]
+        train = [row for place, row in enumerate(train, 1) if place % step]
+    train_items, held_out_items = _items(kind, train, "training"), _items(kind, held_out, "held-out")
+    digest = hashlib.sha256(json.dumps([train_items, held_out_items], sort_keys=True).encode())
+    return Splits(train_items, held_out_items, digest.hexdigest()[:12])
+
+
+def _items(kind: type[DataTask], rows: Sequence[Row], which: str) -> list[Item]:
+    items = [item for row in rows if (item := kind.read(row)) is not None]
+    if len(items) < max(1, 0.9 * len(rows)):
+        raise UsageError(
+            f"{kind.name}: {len(items)} of {len(rows)} {which} rows have an answer that can be scored; "
+            f"check the fields {', '.join(kind.fields)}"
+        )
+    return items

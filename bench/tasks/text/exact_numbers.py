@@ -16,7 +16,7 @@ _SCIENTIFIC = re.compile(r"([+-]?\d+(?:\.\d+)?)\*10\^\{([+-]?\d{1,3})\}")
 _MIXED = re.compile(r"([+-]?)(\d+)\\frac\{(\d+)\}\{(\d+)\}")
 _RATIO = re.compile(r"([^/]+)/([^/]+)")
 _UNIT = re.compile(
-    r"(?:\\text\{[^{}]*\}|(?:dollars?|cents?|degrees?|percent|units?|square|cubic|inch(?:es)?|feet|foot|ft|yards?|miles?"
+    r"(?:\\text\{[^{}\d]*\}|(?:dollars?|cents?|degrees?|percent|units?|square|cubic|inch(?:es)?|feet|foot|ft|yards?|miles?"
     r"|mph|mm|cm|km|meters?|centimeters?|kilometers?|seconds?|minutes?|hours?|days?|weeks?|months?|years?|grams?|kg"
     r"|pounds?|ounces?|liters?|people|ways)+)(?:\^\{[23]\})?\Z"
 )

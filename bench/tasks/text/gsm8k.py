@@ -49,7 +49,8 @@ class Gsm8k(DataTask):
     }
     max_response = 2048
 
-    def read(self, row: Row) -> Item | None:
+    @staticmethod
+    def read(row: Row) -> Item | None:
         """The question with an instruction; the gold number after ``####``."""
         value = marked_number(str(row["answer"]))
         if value is None:

@@ -22,7 +22,7 @@ _NAMED = re.compile(r"(\\?[A-Za-z]+ ?(?:_\{\w+\})?(?:\([A-Za-z]\))?(?:=|\\in ))"
 _RELATION = re.compile(r"[=<>]|\\(?:le|ge|ne|in|pm) ")
 _LEADING = re.compile(r"\d+(?:\.\d+)?")
 _JOINED = re.compile(r"\\text\{(?:and|or)\}")
-_UNIT = re.compile(r"\\text\{[^{}]*\}(?:\^\{[23]\})?\Z")
+_UNIT = re.compile(r"\\text\{[^{}\d]*\}(?:\^\{[23]\})?\Z")
 _NOT_A_FACTOR = ("^", "_", "!", ".", "*", "\\overline")
 
 
@@ -116,10 +116,11 @@ def _term(sign: int, text: str) -> tuple[Fraction, str]:
         end = group_end(rest, group_end(rest, 5))
         parts = frac_parts(rest[: max(end, 0)])
         bottom = number(parts[1]) if parts else None
-        if parts and bottom and not rest[end:].startswith(_NOT_A_FACTOR) and not _top_level(parts[0], "+-"):
-            exact = number(parts[0])
-            top, words = (exact, "") if exact is not None else _leading_factor(parts[0])
-            return coefficient * factor * top / bottom, words + rest[end:]
+        above = parts[0].removeprefix("-") if parts else ""
+        if parts and bottom and not rest[end:].startswith(_NOT_A_FACTOR) and not _top_level(above, "+-"):
+            exact = number(above)
+            top, words = (exact, "") if exact is not None else _leading_factor(above)
+            return coefficient * factor * top / (bottom if above == parts[0] else -bottom), words + rest[end:]
     return coefficient * factor, rest
 
 

@@ -27,6 +27,11 @@ class Source(NamedTuple):
     train: Path | None
     held_out: Path | None
 
+    def stamps(self) -> tuple[tuple[int, int], ...]:
+        """Time of the last change and size of each file."""
+        stats = [path.stat() for path in (self.train, self.held_out) if path]
+        return tuple((stat.st_mtime_ns, stat.st_size) for stat in stats)
+
 
 def resolve(task: str, data: str, test: str) -> Source:
     """Which files ``data=`` and ``test=`` name.

@@ -1,0 +1,156 @@
+"""How well, and how long before, does each signal tell the runs that will be lost from those that will not?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from vcpo_bench.analysis.intervals import holm, wilson
+from vcpo_bench.analysis.prediction.matched import Comparison, bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
+from vcpo_bench.analysis.prediction.precision import Landmarks, average_precision, landmarks, ranks_within
+from vcpo_bench.analysis.signals import PRIMARY
+
+REPLICATIONS = 1000
+AFTER = -10
+"""A lead after the fact: does the signal at least react?"""
+
+_PRECISION_REPLICATIONS = 200
+_HALF = 0.5
+
+Row = dict[str, Any]
+BETTER, WORSE, NOTHING = "better than chance", "points the other way", "cannot be told from chance"
+
+
+def auroc_table(
+    panel: Panel, signals: Iterable[str] | None = None, leads: Sequence[int] = (*LEADS, AFTER)
+) -> pd.DataFrame:
+    """One row per signal and lead.
+
+    Columns: ``signal``, ``lead`` (negative: after the fact), ``n_collapsed``, ``n_healthy``; ``value``, ``low``,
+    ``high`` (AUROC with 95% interval, runs resampled), ``p`` (two-sided, against 1/2), ``p_holm`` (over all signals
+    and leads before the fact but the primary endpoint), ``verdict``; ``auprc``, ``auprc_low``, ``auprc_high``,
+    ``prevalence``. With too few runs the numbers are NaN and the verdict says so.
+    """
+    names = list(panel.recorded() if signals is None else signals)
+    draws = bootstrap_draws(len(panel.runs), REPLICATIONS)
+    rows = []
+    for lead in leads:
+        sets, rest = risk_sets(panel, lead), landmarks(panel, lead)
+        for name in names:
+            scores = panel.scores(name)
+            row: Row = {"signal": name, "lead": lead} | auroc_row(compare(scores, sets), panel, draws)
+            rows.append(row | _precision(scores, rest, draws, row["verdict"] != TOO_FEW and lead > 0))
+    table = pd.DataFrame(rows).sort_values(["signal", "lead"], kind="stable", ignore_index=True)
+    exploratory = (table["lead"] > 0) & ~((table["signal"] == PRIMARY) & (table["lead"] == PRIMARY_LEAD))
+    table["p_holm"] = holm(table["p"].where(exploratory))
+    return table
+
+
+def auroc_row(comparison: Comparison, panel: Panel, draws: Array) -> Row:
+    """Counts, AUROC, interval, p and verdict of one comparison; no numbers where there are too few runs."""
+    collapsed, healthy = comparison.counts(panel.healthy)
+    counts: Row = {"n_collapsed": collapsed, "n_healthy": healthy}
+    if min(collapsed, healthy) < LEAST_RUNS:
+        return counts | {"value": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "verdict": TOO_FEW}
+    value, drawn = comparison.auroc(), comparison.replicates(draws)
+    low, high = area_interval(value, drawn, collapsed)
+    word = BETTER if low > _HALF else WORSE if high < _HALF else NOTHING
+    return counts | {"value": value, "low": low, "high": high, "p": area_p(value, drawn, collapsed), "verdict": word}
+
+
+def area_interval(value: float, drawn: Array, cases: int) -> tuple[float, float]:
+    """95% percentile interval; where every replicate is perfect, Wilson's bound for that many cases instead."""
+    low, high = (float(one) for one in np.nanquantile(drawn, [0.025, 0.975]))
+    if value in (0.0, 1.0) and low == high:
+        return wilson(round(value * cases), cases)
+    return low, high
+
+
+def area_p(value: float, drawn: Array, cases: int, null: float = _HALF) -> float:
+    """Two-sided p of an area against a null value, by its bootstrap standard error.
+
+    A perfect area has no spread over replicates; it is given that of an area of 1 - 1/(2 cases).
+    """
+    error = float(np.nanstd(drawn))
+    if error == 0 and value != null:
+        error = float(np.sqrt(0.5 / cases * (1 - 0.5 / cases) / cases))
+    return float(2 * stats.norm.sf(abs(value - null) / error)) if error > 0 else 1.0
+
+
+def hanley_mcneil(area: float, collapsed: int, healthy: int) -> float:
+    """Half-width of the 95% interval of an AUROC of independent runs (Hanley and McNeil 1982)."""
+    q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (collapsed - 1) * (q1 - area**2) + (healthy - 1) * (q2 - area**2)
+    return float(1.96 * np.sqrt(spread / (collapsed * healthy)))
+
+
+def matching_table(panel: Panel) -> pd.DataFrame:
+    """AUROC at the primary lead when controls are matched on less, and on more, than step, task, regime and lag.
+
+    Columns: ``signal``, ``match`` (``nothing``: any task, lag and step; ``step``; ``lag``: and task, at any step;
+    ``step+lag``: the endpoint; ``+rate``; ``+rate+method``) and those of :func:`auroc_row`. A clock loses what it has
+    when matched on step, a reflection of the lag when matched on lag; what is left with rate and method matched too
+    tells seeds of one configuration apart.
+    """
+    draws = bootstrap_draws(len(panel.runs), REPLICATIONS // 2)
+    schemes: dict[str, tuple[tuple[str, ...], bool]] = {
+        "nothing": ((), True),
+        "step": ((), False),
+        "lag": (MATCH, True),
+        "step+lag": (MATCH, False),
+        "+rate": ((*MATCH, "lr"), False),
+        "+rate+method": ((*MATCH, "lr", "method"), False),
+    }
+    rows = []
+    for label, (columns, any_step) in schemes.items():
+        sets = risk_sets(panel, PRIMARY_LEAD, columns)
+        rest = landmarks(panel, PRIMARY_LEAD)
+        for name in panel.recorded():
+            scores = panel.scores(name)
+            one = _any_step(scores, panel, rest, columns) if any_step else compare(scores, sets)
+            row: Row = {"signal": name, "match": label}
+            rows.append(row | auroc_row(one, panel, draws))
+    return pd.DataFrame(rows)
+
+
+def _any_step(scores: Array, panel: Panel, rest: Landmarks, columns: Sequence[str]) -> Comparison:
+    """Cases against the landmarks of other runs at whatever step; each control counts by its mean over landmarks."""
+    grid = np.unique(rest.row)
+    table = np.full((len(panel.runs), grid.size), np.nan)
+    negative = ~rest.positive
+    table[rest.run[negative], np.searchsorted(grid, rest.row[negative])] = scores[
+        rest.run[negative], rest.row[negative]
+    ]
+    case, own = rest.run[rest.positive], scores[rest.run[rest.positive], rest.row[rest.positive]]
+    case, own = case[np.isfinite(own)], own[np.isfinite(own)]
+    known = np.isfinite(table)
+    stratum = panel.strata(columns)
+    usable = known.any(axis=1)[None, :] & (stratum[case][:, None] == stratum[None, :])
+    usable[np.arange(case.size), case] = False
+    wins = np.zeros(usable.shape)
+    for i, value in enumerate(own):
+        with np.errstate(invalid="ignore"):
+            lower = ((table < value) + 0.5 * (table == value)).sum(axis=1)
+        wins[i] = lower / np.maximum(known.sum(axis=1), 1)
+    kept = usable.any(axis=1)
+    return Comparison(case[kept], usable[kept], wins[kept])
+
+
+def _precision(scores: Array, rest: Landmarks, draws: Array, enough: bool) -> dict[str, float]:
+    nothing = {"auprc": np.nan, "auprc_low": np.nan, "auprc_high": np.nan, "prevalence": np.nan}
+    if not enough:
+        return nothing
+    values = scores[rest.run, rest.row]
+    known = np.isfinite(values)
+    label, run = rest.positive[known], rest.run[known]
+    rank = ranks_within(values[known], rest.group[known])
+    ones = np.ones((1, draws.shape[1]))
+    drawn = average_precision(rank, label, run, draws[:_PRECISION_REPLICATIONS])
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    area = float(average_precision(rank, label, run, ones)[0])
+    return {"auprc": area, "auprc_low": float(low), "auprc_high": float(high), "prevalence": float(label.mean())}

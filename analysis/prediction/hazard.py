@@ -1,0 +1,76 @@
+"""Discrete-time hazard of being lost, with covariates known some updates before: how much does each signal raise it?
+
+A row is a run at an evaluation it may be found down at (given that it was up before); the covariates are those known
+PRIMARY_LEAD updates earlier. Log odds are linear in the log of the step (and its square), lag, learning rate, task
+and the signal's normal score; with evaluations this frequent an odds ratio is all but a hazard ratio.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.intervals import holm
+from vcpo_bench.analysis.prediction.features import KNOWN_BEFORE, circumstances, normal_scores
+from vcpo_bench.analysis.prediction.logistic import clustered_errors, fit, wald_p
+from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel
+from vcpo_bench.analysis.prediction.precision import Landmarks, landmarks
+from vcpo_bench.analysis.signals import PRIMARY
+
+_Z = 1.96
+_COLUMNS = ["signal", "rows", "n_collapsed", "n_healthy", "ratio", "low", "high", "p"]
+_COLUMNS += ["early", "late", "p_proportional", "verdict"]
+Row = dict[str, Any]
+
+
+def hazard_table(panel: Panel) -> pd.DataFrame:
+    """One row per signal, each in a model of its own beside the circumstances.
+
+    Columns: ``signal``, ``rows``, ``n_collapsed``, ``n_healthy``; ``ratio`` (hazard ratio per standard deviation) with
+    ``low`` and ``high`` (errors clustered by run), ``p``, ``p_holm`` (over all but the primary signal); ``early`` and
+    ``late`` (the ratio before and after the median finding), ``p_proportional`` (that they are equal), ``verdict``.
+    """
+    rows = landmarks(panel, PRIMARY_LEAD, guard=0)
+    table = pd.DataFrame(
+        [_one(panel, rows, name) for name in panel.recorded() if name not in KNOWN_BEFORE],
+        columns=_COLUMNS,
+    )
+    table["p_holm"] = holm(table["p"].where(table["signal"] != PRIMARY).to_numpy(dtype=np.float64))
+    return table
+
+
+def _one(panel: Panel, rows: Landmarks, name: str) -> Row:
+    values = panel.scores(name)[rows.run, rows.row]
+    known = np.isfinite(values)
+    part = Landmarks(rows.run[known], rows.row[known], rows.found[known], rows.positive[known], rows.group[known])
+    lost = int(part.positive.sum())
+    healthy = int(np.unique(part.run[panel.healthy[part.run]]).size)
+    row: Row = {"signal": name, "rows": int(known.sum()), "n_collapsed": lost, "n_healthy": healthy}
+    if min(lost, healthy) < LEAST_RUNS:
+        return row | {"verdict": TOO_FEW}
+    score = normal_scores(values[known])(values[known])
+    known_before = circumstances(panel, part, np.ones(part.run.size, dtype=bool))
+    beta, error = _coefficient(np.column_stack([known_before, score]), part)
+    middle = float(np.median(part.found[part.positive]))
+    late = (part.found > middle).astype(np.float64)
+    split = np.column_stack([known_before, score, score * late])
+    model, errors = _fitted(split, part.positive, part.run)
+    early, change = model[-2], model[-1]
+    row |= {"ratio": np.exp(beta), "low": np.exp(beta - _Z * error), "high": np.exp(beta + _Z * error)}
+    row |= {"p": wald_p(beta, error), "early": np.exp(early), "late": np.exp(early + change)}
+    row["p_proportional"] = wald_p(change, errors[-1])
+    return row | {"verdict": "raises" if beta > _Z * error else "lowers" if beta < -_Z * error else "cannot be told"}
+
+
+def _coefficient(table: Array, part: Landmarks) -> tuple[float, float]:
+    model, errors = _fitted(table, part.positive, part.run)
+    return float(model[-1]), float(errors[-1])
+
+
+def _fitted(table: Array, positive: Flags, run: NDArray[np.int64]) -> tuple[Array, Array]:
+    model = fit(table, positive)
+    covariance = clustered_errors(model, table, positive, run)
+    return model.coefficients, np.sqrt(np.diag(covariance))

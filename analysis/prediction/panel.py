@@ -1,0 +1,170 @@
+"""All judged runs side by side: when each was lost, until when it was watched, and every signal at every update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.events import UNDECIDED, Rule, events
+from vcpo_bench.analysis.prediction.tail_index import TAIL, tail_indices
+from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.signals import SIGNALS, Signal
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+LEADS = (5, 10, 20, 50, 100)
+"""Updates between the landmark and the evaluation that finds the run down."""
+PRIMARY_LEAD = 20
+"""The lead of the primary endpoint."""
+LEAST_RUNS = 15
+"""With fewer collapsed or fewer healthy held-out runs than this a number is not given."""
+WINDOW = 5
+"""Updates in the trailing mean of a score whose window is not tuned."""
+MATCH = ("task", "regime", "staleness")
+"""What a control shares with its case, besides the step."""
+
+TOO_FEW = "too few"
+_PATIENCE_STRIDES = 2  # a run still undecided at its end was surely up this many evaluations earlier
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Runs x updates.
+
+    Attributes:
+        runs: one row per judged run: ``key``, ``task``, ``method``, ``regime``, ``staleness``, ``lr``, ``seed``,
+            ``event``, ``failed``, ``steps_done``.
+        values: per signal, its values [N, S] at each update; NaN where it says nothing or the run has ended.
+        onset: updates applied before the evaluation that first found the run down [N]; infinite: it never was.
+        found: the same on the grid of evaluations [N]: for a run that ended as nan, the last evaluation before.
+        end: updates applied before the last evaluation that still says what became of the run [N].
+        stride: updates between evaluations.
+    """
+
+    runs: pd.DataFrame
+    values: Mapping[str, Array]
+    onset: Array
+    found: Array
+    end: Array
+    stride: int
+    _scores: dict[tuple[str, int], Array] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def failed(self) -> Flags:
+        """Which runs were lost [N]."""
+        return np.isfinite(self.onset)
+
+    @property
+    def healthy(self) -> Flags:
+        """Which runs are known never to have been lost [N]; one that an alarm stopped is neither."""
+        return ~self.failed & ~self.runs["event"].isin(UNDECIDED).to_numpy(dtype=bool)
+
+    @property
+    def length(self) -> int:
+        """S, the updates of the longest run."""
+        return int(next(iter(self.values.values())).shape[1])
+
+    def scores(self, name: str, window: int = WINDOW) -> Array:
+        """Trailing mean [N, S] of a signal, as :meth:`vcpo_bench.analysis.detectors.Detector.scores` gives it."""
+        if (name, window) not in self._scores:
+            self._scores[name, window] = trailing(self.values[name], window)
+        return self._scores[name, window]
+
+    def recorded(self) -> list[str]:
+        """Signals that say something about at least one run."""
+        return [name for name, values in self.values.items() if np.isfinite(values).any()]
+
+    def strata(self, columns: Sequence[str]) -> NDArray[np.int64]:
+        """Number of the group of runs [N] that agree in these columns of ``runs``."""
+        if not columns:
+            return np.zeros(len(self.runs), dtype=np.int64)
+        return np.asarray(self.runs.groupby(list(columns), sort=True, dropna=False).ngroup(), dtype=np.int64)
+
+    def judged_by(self, verdicts: pd.DataFrame) -> Panel:
+        """The same runs and signals under other verdicts; runs these do not apply to are never at risk.
+
+        Args:
+            verdicts: of :func:`vcpo_bench.analysis.events.events`, all runs.
+        """
+        here = self.runs[["key"]].merge(verdicts, on="key", how="left", validate="one_to_one")
+        onset, found, end = _times(here, self.stride)
+        end[(here["event"] == "not applicable").to_numpy()] = -1.0
+        runs = self.runs.assign(event=here["event"], failed=np.isfinite(onset))
+        return replace(self, runs=runs, onset=onset, found=found, end=end)
+
+
+def trailing(values: Array, window: int) -> Array:
+    """Mean of the last ``window`` values along the last axis, missing ones left out: nothing from the future.
+
+    The sum runs from the oldest to the newest, as a stream adds them, so that an online detector gets the same bits.
+    """
+    present = ~np.isnan(values)
+    filled = np.where(present, values, 0.0)
+    total, number = np.zeros_like(filled), np.zeros_like(filled)
+    length = values.shape[-1]
+    for back in range(min(window, length) - 1, -1, -1):
+        total[..., back:] += filled[..., : length - back]
+        number[..., back:] += present[..., : length - back]
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def build_panel(
+    results: Results, signals: Mapping[str, Signal] = SIGNALS, rule: Rule | None = None, samples: bool = False
+) -> Panel:
+    """Judge every run by the rule of :mod:`vcpo_bench.analysis.events` and lay out its signals.
+
+    Runs to which the rule does not apply, and runs without a table of updates, are left out of ``runs``; the caller
+    counts them.
+
+    Args:
+        results: the runs.
+        signals: what to compute from their tables of updates.
+        rule: None: the default parameters.
+        samples: also read the recorded trajectories, for :data:`TAIL`.
+    """
+    verdicts = events(results, rule)
+    tables = _by_run(results.steps)
+    judged = verdicts[(verdicts["event"] != "not applicable") & verdicts["key"].isin(list(tables))]
+    judged = judged.sort_values("key", kind="stable").reset_index(drop=True)
+    stride = _stride(results.evals)
+    onset, found, end = _times(judged, stride)
+    values = _values([tables[key] for key in judged["key"]], {name: one.of for name, one in signals.items()})
+    if samples:
+        values[TAIL] = tail_indices(results, list(judged["key"]), next(iter(values.values())).shape[1])
+    columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "failed", "steps_done"]
+    return Panel(judged[columns], values, onset, found, end, stride)
+
+
+def _by_run(steps: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    ordered = steps.sort_values(["key", "step"], kind="stable")
+    return {str(key): table for key, table in ordered.groupby("key", sort=False)}
+
+
+def _values(tables: list[pd.DataFrame], formulas: Mapping[str, Callable[[pd.DataFrame], Array]]) -> dict[str, Array]:
+    positions = [table["step"].to_numpy(dtype=np.int64) for table in tables]
+    length = max((int(at[-1]) + 1 for at in positions if at.size), default=1)
+    values = {name: np.full((len(tables), length), np.nan) for name in formulas}
+    for i, (table, at) in enumerate(zip(tables, positions, strict=True)):
+        for name, formula in formulas.items():
+            values[name][i, at] = formula(table)
+    return values
+
+
+def _stride(evals: pd.DataFrame) -> int:
+    gaps = evals.sort_values(["key", "step"]).groupby("key")["step"].diff()
+    gaps = gaps[gaps > 0]
+    return int(gaps.median()) if len(gaps) else 1
+
+
+def _times(verdicts: pd.DataFrame, stride: int) -> tuple[Array, Array, Array]:
+    failed = verdicts["failed"].fillna(False).to_numpy(dtype=bool)
+    onset = np.where(failed, verdicts["onset"].to_numpy(dtype=np.float64), np.inf)
+    found = np.where(failed, np.floor(onset / stride) * stride, np.inf)
+    end = np.nan_to_num(verdicts["last_step"].to_numpy(dtype=np.float64), nan=-1.0)
+    undecided = verdicts["unresolved"].fillna(False).to_numpy(dtype=bool) & ~failed
+    return onset, found, np.where(undecided, end - _PATIENCE_STRIDES * stride, end)

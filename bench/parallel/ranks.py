@@ -1,0 +1,63 @@
+"""The processes that train one cell together, and what they tell each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+PATIENCE = timedelta(seconds=120)
+"""A process that has not answered the others after so long ends the run."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among those that train a cell together, from inside `opened`.
+
+    Attributes:
+        rank: This one, from 0.
+        count: How many they are.
+    """
+
+    rank: int
+    count: int
+
+    @classmethod
+    @contextmanager
+    def opened(cls, store: Path, rank: int, count: int) -> Iterator[Ranks]:
+        """Meet the others; at most once at a time in a process.
+
+        Args:
+            store: A file that all of them name and that does not exist before.
+            rank: This one.
+            count: How many they are.
+
+        Raises:
+            torch.distributed.DistError: The others did not come.
+        """
+        dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=count, timeout=PATIENCE)
+        try:
+            yield cls(rank, count)
+        finally:
+            dist.destroy_process_group()
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """The rows of all, those of rank 0 first; every rank gives as many."""
+        sent = rows.to(torch.uint8) if rows.dtype is torch.bool else rows
+        found = [torch.empty_like(sent) for _ in range(self.count)]
+        dist.all_gather(found, sent.contiguous())
+        return torch.cat(found).to(rows.dtype)
+
+    def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Replace each parameter's gradient with its sum over the ranks: the same bits on all of them."""
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        total = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(total)
+        for gradient, piece in zip(gradients, torch.split(total, [each.numel() for each in gradients]), strict=True):
+            gradient.copy_(piece.view_as(gradient))

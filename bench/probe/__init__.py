@@ -1,0 +1,14 @@
+"""The estimator probe: bias, variance and signal-to-noise of every method's update at a recorded checkpoint."""
+
+from vcpo_bench.bench.probe.checkpoint import Checkpoint, probe_checkpoint
+from vcpo_bench.bench.probe.command import ProbeSpec, check_probe, default_path, probe_cell, run_probe
+
+__all__ = [
+    "Checkpoint",
+    "ProbeSpec",
+    "check_probe",
+    "default_path",
+    "probe_cell",
+    "probe_checkpoint",
+    "run_probe",
+]

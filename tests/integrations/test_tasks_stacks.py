@@ -1,0 +1,121 @@
+"""Tasks in words beside third-party packages: reasoning-gym's data, math-verify's verdicts, transformers' sizes."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+from math_pairs import DIFFERENT, SAME, pairs
+
+from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text.math_answers import same_answer
+from vcpo_bench.errors import UsageError
+
+RESTATED = {
+    *((r"2^{10}", "1024"), (r"\sqrt{4}", "2"), ("2*3", "6"), ("3+4", "7"), ("4!", "24"), (r"\binom52", "10")),
+    *((r"(x+1)^2", "x^2+2x+1"), (r"\frac{1}{2}^2", r"\frac{1}{4}"), ("x2", "2x"), ("50\\%", "0.5")),
+}
+"""Right by value, which this project calls wrong on purpose: a response must not earn a reward by restating."""
+LAX = {
+    *(("1011_2", "1011"), ("1011_2", "1011_3"), ("0.333333333", r"\frac13"), ("(1,2)", "1,2"), ("1,1", "1")),
+    *(("x", "X"), ("2^10", "2^{10}"), ("5", r"5\text{ or 6}")),
+}
+"""math-verify drops bases, case and words, rounds, reads a point as a list, and ``2^10`` as no TeX does."""
+
+
+@pytest.mark.parametrize("dataset", ["leg_counting", "chain_sum", "countdown", "word_ladder"])
+def test_reasoning_gym_items_are_pure_and_their_answers_right(dataset: str) -> None:
+    pytest.importorskip("reasoning_gym")
+    task = get_text_task(f"reasoning-gym(dataset={dataset})")
+    items = [task.item(0, 1, index) for index in range(3)]
+    assert items == [get_text_task(task.canonical).item(0, 1, index) for index in range(3)]
+    assert len({item.prompt for item in items}) == 3
+    for item in items:
+        assert task.score(item, task.demonstration(item)) == 1
+        assert task.score(item, "<answer>not this</answer>") == 0  # the package gives 0.01
+        assert task.score(item, item.answer) == 0  # without tags
+
+
+def test_reasoning_gym_items_are_the_same_in_another_process() -> None:
+    pytest.importorskip("reasoning_gym")
+    code = (
+        "from vcpo_bench.bench.tasks.text import get_text_task\n"
+        "print(get_text_task('reasoning-gym(chain_sum)').item(5, 1, 2).prompt)"
+    )
+    again = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert again.strip() == get_text_task("reasoning-gym(chain_sum)").item(5, 1, 2).prompt.strip()
+
+
+def test_reasoning_gym_refuses_unknown_data_sets() -> None:
+    pytest.importorskip("reasoning_gym")
+    with pytest.raises(UsageError, match="no such data set"):
+        get_text_task("reasoning-gym(dataset=nope)")
+
+
+@pytest.fixture(scope="module")
+def verdict() -> Any:
+    """math-verify's opinion of two boxed answers."""
+    package = pytest.importorskip("math_verify")
+
+    def read(answer: str) -> Any:
+        return package.parse(f"$\\boxed{{{answer}}}$", parsing_timeout=None)
+
+    return lambda one, other: package.verify(read(one), read(other), timeout_seconds=None)
+
+
+def test_math_verify_agrees_but_for_what_is_right_by_value_only(verdict: Any) -> None:
+    checked = [(one, other, verdict(one, other)) for one, other in pairs(SAME) + pairs(DIFFERENT)]
+    stricter = {(one, other) for one, other, right in checked if right and not same_answer(one, other)}
+    laxer = [(one, other) for one, other, right in checked if not right and same_answer(one, other)]
+    print("only math-verify calls right:", sorted(stricter), "\nonly same_answer calls right:", sorted(laxer))
+    assert stricter <= RESTATED | LAX
+    assert len(laxer) <= 0.25 * len(checked)  # words, units and spellings that math-verify does not read
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3"])
+def test_sizes_and_saved_activations_match_transformers(kind: str, dtype: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    import torch
+
+    from vcpo_bench.bench.gpu_estimate import Workload, memory
+    from vcpo_bench.bench.model_shapes import read_shape
+
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=128,
+        hidden_size=256,
+        intermediate_size=640,
+        num_hidden_layers=3,
+        num_attention_heads=8,
+        num_key_value_heads=2,
+        head_dim=32,
+        attn_implementation="sdpa",
+    )
+    model = getattr(transformers, f"{kind}ForCausalLM")(config)
+    shape = read_shape(config.to_dict(), kind)
+    assert shape.parameters == sum(parameter.numel() for parameter in model.parameters())
+    saved: dict[int, Any] = {}
+
+    def keep(tensor: Any) -> Any:
+        saved[tensor.untyped_storage().data_ptr()] = tensor  # held, so that no place is used twice
+        return tensor
+
+    with (
+        torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16", cache_enabled=False),
+        torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+    ):
+        hidden = model.model(torch.randint(0, 128, (4, 60)), use_cache=False).last_hidden_state
+    assert hidden.requires_grad
+    weights = {tuple(parameter.shape) for parameter in model.parameters()}  # also their casts
+    places = {
+        place: tensor
+        for place, tensor in saved.items()
+        if not {tuple(tensor.shape), tuple(tensor.shape[::-1])} & weights
+    }
+    measured = sum(tensor.untyped_storage().nbytes() for tensor in places.values())
+    estimated = memory(shape, Workload(4, 1, 56, prompt_tokens=4, dtype=dtype)).activations
+    print(f"{kind} {dtype}: autograd saves {measured}, estimated {estimated:.0f}, ratio {measured / estimated:.2f}")
+    assert 0.85 < measured / estimated < 1.15

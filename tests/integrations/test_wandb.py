@@ -1,0 +1,154 @@
+"""The real wandb: an offline mirror read back record by record, and an online one whose server never answers.
+
+Runs in the environment that ``.ci/integrations.d/evals.sh`` builds; skipped where wandb is absent.
+"""
+
+import json
+import math
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("wandb", exc_type=ImportError)
+
+RUN = [sys.executable, "-m", "vcpo_bench", "run", "--methods", "clip", "--staleness", "2", "--seeds", "1", "--prompts"]
+RUN += ["4", "--responses", "4", "--task", "walk-eos", "--steps", "60", "--jobs", "1", "--no-controls", "--quiet"]
+
+
+def records(path: Path) -> Iterator[Any]:
+    """The records of an offline run: a 7-byte file header, then blocks of 32 KiB with records in one or more pieces."""
+    from wandb.proto import wandb_internal_pb2
+
+    data, place, buffer = path.read_bytes(), 7, b""
+    while place + 7 <= len(data):
+        left = 32768 - place % 32768
+        if left < 7:
+            place += left
+            continue
+        length, kind = struct.unpack("<HB", data[place + 4 : place + 7])
+        piece, place = data[place + 7 : place + 7 + length], place + 7 + length
+        buffer = piece if kind in (1, 2) else buffer + piece
+        if kind in (1, 4):
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(buffer)
+            yield record
+
+
+def values(items: Any) -> dict[str, Any]:
+    return {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items}
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    home.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("WANDB")}
+    return {
+        **kept,
+        "HOME": str(home),
+        "VCPO_BENCH_CHECKPOINT_SECONDS": "0",
+        "VCPO_BENCH_WANDB_LOOK_SECONDS": "0.2",
+    } | more
+
+
+def wait_for(found: Any, seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def services() -> set[int]:
+    """Running processes of wandb's service."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "comm").read_text().startswith("wandb-core"):
+                found.add(int(folder.name))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.fixture(scope="module")
+def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose command is killed once part of it is mirrored, and then run again."""
+    root = tmp_path_factory.mktemp("wandb")
+    out = root / "run"
+    command = [*RUN, "--out", str(out), "--wandb", "offline"]
+    before = services()
+    process = subprocess.Popen(command, env=environment(root / "home"), start_new_session=True)
+    wait_for(lambda: process.poll() is not None or list((out / "wandb").glob("offline-run-*/*.wandb")))
+    assert process.poll() is None, "it ended before it could be killed"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    wait_for(lambda: not services() - before)
+    subprocess.run(command, env=environment(root / "home"), check=True, timeout=300)
+    return out
+
+
+def test_every_recorded_number_is_there_once(mirrored: Path) -> None:
+    (cell,) = (mirrored / "cells").iterdir()
+    (path,) = (mirrored / "wandb").glob(f"offline-run-*-{cell.name}/*.wandb")
+    found = list(records(path))
+    rows = [values(one.history.item) for one in found if one.WhichOneof("record_type") == "history"]
+    assert [row["_step"] for row in rows] == list(range(61))
+    for name in ("steps", "evals"):
+        recorded = 0
+        for wanted in pq.read_table(cell / f"{name}.parquet").to_pylist():
+            row = rows[wanted.pop("step")]
+            for column, value in wanted.items():
+                there = value not in (None, "") and not (isinstance(value, float) and not math.isfinite(value))
+                assert row.get(f"{name}/{column}") == (value if there else None)
+                recorded += there
+        assert recorded == sum(key.startswith(f"{name}/") for row in rows for key in row)
+    summary: dict[str, Any] = {}
+    for one in found:
+        if one.WhichOneof("record_type") == "summary":
+            summary |= values(one.summary.update)
+    assert (summary["status"], summary["steps_done"]) == ("completed", 60)
+    (run,) = (one.run for one in found if one.WhichOneof("record_type") == "run")
+    assert (run.run_id, run.run_group, run.job_type) == (cell.name, "run", "cell")
+    assert values(run.config.update)["staleness"] == 2
+
+
+def test_the_report_is_there_and_the_home_folder_is_not_touched(mirrored: Path) -> None:
+    (page,) = (mirrored / "wandb").glob("offline-run-*-report-run/files/media/html/*.html")
+    assert page.read_bytes() == (mirrored / "report.html").read_bytes()
+    assert not list((mirrored.parent / "home").rglob("*wandb*"))
+
+
+def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
+    command = [sys.executable, "-m", "vcpo_bench", "wandb", str(mirrored), "--mode", "offline", "--project", "other"]
+    for count in ("1", "0"):
+        done = subprocess.run(
+            command, env=environment(mirrored.parent / "home"), capture_output=True, text=True, check=True, timeout=120
+        )
+        assert done.stdout == f"{count} cells mirrored to the wandb project other (offline)\n"
+
+
+def test_a_server_that_never_answers_costs_a_warning(tmp_path: Path) -> None:
+    before = services()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        nowhere = {"WANDB_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}", "WANDB_API_KEY": "0" * 40}
+        patience = {"VCPO_BENCH_WANDB_PATIENCE_SECONDS": "8"}
+        done = subprocess.run(
+            [*RUN, "--out", str(tmp_path / "run"), "--wandb", "online"],
+            env=environment(tmp_path / "home", **nowhere, **patience),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "wandb: no sign of life for 8 seconds; the run goes on without it" in done.stderr
+    assert len(list((tmp_path / "run" / "cells").glob("*/cell.json"))) == 1
+    wait_for(lambda: not services() - before)
