@@ -169,12 +169,9 @@ def run(
     plugins = tuple(path.resolve() for path in plugin or [])
     for path in plugins:
         load_plugin(path)
-<<<<<<< HEAD
     if url:
         os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
-=======
     watched = alarms.stop_default(options.level(record)) if stop_on_alarm else None
->>>>>>> hf
     spec = grid.GridSpec(
         methods=options.split_top_level(methods),
         staleness=options.lags(staleness),

@@ -186,10 +186,6 @@ def doctor(
 
 def add_to(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-<<<<<<< HEAD
-    for command in (diff, export, trace, analyze, doctor):
-=======
-    for command in (diff, export, trace, analyze, probe, fork, wandb):
->>>>>>> hf
+    for command in (diff, export, trace, analyze, probe, fork, wandb, doctor):
         app.command()(command)
     app.command(name="eval")(evaluate)
