@@ -154,19 +154,9 @@ def test_a_bfloat16_engine_is_measurably_another_policy(warm: Path) -> None:
 
 def test_a_worker_killed_with_its_engine_is_taken_up_again(warm: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    arguments = [
-        "run",
-        "--model",
-        str(warm),
-        "--task",
-        COUNTDOWN,
-        "--sampler",
-        "vllm",
-        "--methods",
-        "clip",
-        "--staleness",
-    ]
-    arguments += ["2", "--seeds", "1", "--steps", "30", "--prompts", "4", "--responses", "4", "--jobs", "1"]
+    arguments = ["run", "--model", str(warm), "--task", COUNTDOWN, "--sampler", "vllm", "--methods", "clip"]
+    arguments += ["--staleness", "2", "--seeds", "1", "--steps", "30", "--prompts", "4", "--responses", "4"]
+    arguments += ["--jobs", "1", "--no-controls", "--out", str(out)]
     environment = command_environment() | {"VCPO_BENCH_CHECKPOINT_SECONDS": "0"}
     process = subprocess.Popen(
         [sys.executable, "-m", "vcpo_bench", *arguments],

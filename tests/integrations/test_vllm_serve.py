@@ -1,5 +1,6 @@
 """A real ``vllm serve`` process as the sampler: exact log-probabilities, pauses under way, its death and its return."""
 
+import re
 import socket
 import subprocess
 import threading
@@ -53,6 +54,17 @@ class Served:
             else:
                 return
         pytest.fail(self._log.read_text()[-3000:])
+
+    def wait_until_running(self, count: int) -> None:
+        """Until so many responses are under way, and a few tokens long."""
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit:
+            with urllib.request.urlopen(f"{self.url}/metrics", timeout=30) as answer:
+                found = re.search(r"^vllm:num_requests_running\{.*\} ([\d.]+)", answer.read().decode(), re.MULTILINE)
+            if found and float(found[1]) >= count:
+                return
+            time.sleep(0.02)
+        pytest.fail(f"never {count} responses under way")
 
     def kill(self) -> None:
         self.process.kill()
@@ -109,7 +121,7 @@ def test_weights_that_change_under_way(model: Path, server: Served, pause: str) 
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(draw()))
     thread.start()
-    time.sleep(0.4)  # of the second or more that it takes
+    server.wait_until_running(8)
     torch.manual_seed(3)
     new = {name: tensor + 0.05 * torch.randn_like(tensor) for name, tensor in old.items()}
     sampler.set_weights(new.items(), 6)
