@@ -21,7 +21,7 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.records import STEPS, Level
 
 DEFAULTS = Path(__file__).with_name("monitor_defaults.json")
-"""Detectors with their measured rates, as ``analyze prediction`` exports them; the first is what ends a run."""
+"""Detectors with their measured rates, as ``analyze prediction`` exports them, the best first."""
 
 LEAST_RUNS = 15
 """Collapsed and healthy held-out runs that a rate needs; with fewer it is not a number."""
@@ -243,18 +243,16 @@ class StopOnAlarm:
 
 
 def stop_default(level: Level) -> Calibration:
-    """What ends a run with ``--stop-on-alarm``: the first of the package's detectors.
+    """What ends a run with ``--stop-on-alarm``: the best of the package's detectors that this run can feed.
 
     Args:
         level: Record level of the run.
 
     Raises:
-        UsageError: Its signal needs a column that this level does not record.
+        UsageError: All of them need columns that this level does not record.
     """
-    chosen = load_calibrations()[0]
-    deeper = {c.name for c in STEPS if c.level == "diagnostics"} & set(signal_of(chosen.detector).columns)
-    if deeper and level == "basic":
-        raise UsageError(
-            f"--stop-on-alarm listens to {chosen.detector.signal}, which needs {min(deeper)}: add --record diagnostics"
-        )
-    return chosen
+    absent = {c.name for c in STEPS if c.level != "basic"} if level == "basic" else set()
+    for one in load_calibrations():
+        if not absent & set(signal_of(one.detector).columns):
+            return one
+    raise UsageError("--stop-on-alarm: every detector needs more than --record basic writes; add --record diagnostics")

@@ -54,6 +54,8 @@ def test_the_only_top_level_name_is_vcpo_bench(wheel_names: list[str]) -> None:
 def test_the_wheel_holds_the_data_and_no_tests(wheel_names: list[str]) -> None:
     assert "vcpo_bench/py.typed" in wheel_names
     assert {f"vcpo_bench/bench/warm/{task}.safetensors" for task in ("chain", "walk", "walk-eos")} <= set(wheel_names)
+    tasks = {name for name in wheel_names if name.startswith("vcpo_bench/bench/lm_eval_tasks/")}
+    assert {Path(name).name for name in tasks} >= {"chain.yaml", "countdown-sampled.yaml", "_tokens", "_words"}
     assert not [name for name in wheel_names if "/tests/" in name or "test_" in name]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -53,13 +54,14 @@ class Panel:
     end: Array
     stride: int
     _scores: dict[tuple[str, int], Array] = field(default_factory=dict, compare=False, repr=False)
+    _strata: dict[tuple[str, ...], NDArray[np.int64]] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
+    @cached_property
     def failed(self) -> Flags:
         """Which runs were lost [N]."""
         return np.isfinite(self.onset)
 
-    @property
+    @cached_property
     def healthy(self) -> Flags:
         """Which runs are known never to have been lost [N]; one that an alarm stopped is neither."""
         return ~self.failed & ~self.runs["event"].isin(UNDECIDED).to_numpy(dtype=bool)
@@ -83,7 +85,11 @@ class Panel:
         """Number of the group of runs [N] that agree in these columns of ``runs``."""
         if not columns:
             return np.zeros(len(self.runs), dtype=np.int64)
-        return np.asarray(self.runs.groupby(list(columns), sort=True, dropna=False).ngroup(), dtype=np.int64)
+        key = tuple(columns)
+        if key not in self._strata:
+            groups = self.runs.groupby(list(columns), sort=True, dropna=False).ngroup()
+            self._strata[key] = np.asarray(groups, dtype=np.int64)
+        return self._strata[key]
 
     def judged_by(self, verdicts: pd.DataFrame) -> Panel:
         """The same runs and signals under other verdicts; runs these do not apply to are never at risk.

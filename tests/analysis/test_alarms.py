@@ -1,5 +1,6 @@
 """Alarms while a run trains: the bits of the recorded run, rates only where measured, and a text that survives."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.alarms import (
+    DEFAULTS,
     AlarmPanel,
     Calibration,
     Rate,
@@ -135,11 +137,31 @@ def test_late_in_a_long_run_a_signal_remembers_all_that_it_needs(name: str, monk
     np.testing.assert_allclose(latest, signal.of(table.where(np.isfinite(table))), rtol=1e-6, atol=1e-9)
 
 
-def test_the_packaged_detectors_can_end_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert StopOnAlarm(stop_default("diagnostics").detector.text).observe({"step": 0}) == ""
+def test_a_run_ends_on_the_best_detector_that_it_can_feed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "detectors.json"
-    path.write_text(json.dumps([ENTRY | {"signal": "grad_cosine"}]))
+    path.write_text(json.dumps([ENTRY | {"signal": "grad_cosine"}, ENTRY]))
     monkeypatch.setattr(load_calibrations, "__defaults__", (path,))
-    assert stop_default("full").detector.signal == "grad_cosine"
-    with pytest.raises(UsageError, match="needs grad_cosine: add --record diagnostics"):
+    assert stop_default("diagnostics").detector.signal == "grad_cosine"
+    assert stop_default("basic").detector.signal == "ess"
+    path.write_text(json.dumps([ENTRY | {"signal": "grad_cosine"}]))
+    with pytest.raises(UsageError, match="add --record diagnostics"):
         stop_default("basic")
+
+
+def test_the_page_shows_the_packaged_detectors() -> None:
+    docs = DEFAULTS.resolve().parents[1] / "docs"
+    spec = importlib.util.spec_from_file_location("make_monitor_defaults", docs / "make_monitor_defaults.py")
+    assert spec
+    assert spec.loader
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    written = (docs / "monitor.md").read_text(encoding="utf-8")
+    assert written == generator.page(written, load_calibrations()), "run: python docs/make_monitor_defaults.py STUDY"
+
+
+def test_the_packaged_detectors_are_measured_and_can_end_a_run() -> None:
+    calibrations = load_calibrations()
+    assert all(one.false_alarms and one.recall and one.n_collapsed >= 15 for one in calibrations)
+    assert {SIGNALS[one.detector.signal].role for one in calibrations} & {"circumstance"} == set()
+    for level in ("basic", "full"):
+        assert StopOnAlarm(stop_default(level).detector.text).observe({"step": 0}) == ""

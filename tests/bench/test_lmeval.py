@@ -50,7 +50,7 @@ def test_text_to_tokens_and_back():
         words.encode("1\n")
 
 
-@pytest.mark.parametrize("expression", ["chain", "chain(n=5)", "walk", "walk-eos"])
+@pytest.mark.parametrize("expression", ["chain", "chain(n=5)", "walk", "walk-eos", "prefix-chain"])
 def test_the_score_of_a_text_is_the_reward_of_its_tokens(expression):
     task = get_task(expression)
     words = Vocabulary(task.vocabulary)
@@ -150,6 +150,7 @@ def test_scoring_again_replaces_the_rows_of_that_task_only(tmp_path):
 
 
 def test_every_task_has_its_files():
+    """A new task needs two: copy those of one of its kind."""
     names = {path.stem for path in OWN_TASKS.glob("*.yaml")}
     tasks = {*task_names(), *text_task_names()} - {"reasoning-gym"}  # its scores are another package's
     assert {name + suffix for name in tasks for suffix in ("", "-sampled")} == names

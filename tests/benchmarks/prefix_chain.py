@@ -1,4 +1,4 @@
-"""The published tables of the prefix chain beside ours: ``python tests/benchmarks/prefix_chain.py [SEEDS]``, 5 minutes.
+"""The published tables of the prefix chain beside ours: ``python tests/benchmarks/prefix_chain.py [SEEDS]``.
 
 Published: the values in the figures of "Is Frontier Asynchronous RL Solved?" (Huang, 2026), seed 3, 7,000 updates.
 Ours: mean over seeds with the 95% Student-t interval; a batch "inf" is the exact dynamics without sampling noise, set
