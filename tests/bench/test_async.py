@@ -202,27 +202,39 @@ def _alive(pid: int) -> bool:
         return False
 
 
+class Weights(torch.nn.Linear):
+    """As much of a model as shared memory needs."""
+
+    def trainable(self) -> list[torch.nn.Parameter]:
+        return list(self.parameters())
+
+
 def test_shared_weights_are_never_a_mixture_of_versions() -> None:
-    policy, copy = (torch.nn.Linear(300, 300).requires_grad_(False) for _ in range(2))
+    policy, copy = (Weights(300, 300).requires_grad_(False) for _ in range(2))
     memory = SharedWeights.create(sum(p.numel() for p in policy.parameters()))
     other = SharedWeights(os.dup(memory.descriptor), sum(p.numel() for p in policy.parameters()))
     assert memory.silence() is None
     pid = os.fork()
     if pid == 0:  # the publisher: every parameter equals the version
-        for version in range(1, 400):
-            with torch.no_grad():
-                for parameter in policy.parameters():
-                    parameter.fill_(version)
-            memory.publish(policy, version)
-        os._exit(0)
-    seen = 0
+        try:
+            for version in range(1, 400):
+                with torch.no_grad():
+                    for parameter in policy.parameters():
+                        parameter.fill_(version)
+                memory.publish(policy, version)
+        finally:  # whatever happens, this process must not go on with the tests
+            os._exit(0)
+    seen, ended = 0, False
     while seen < 399:
+        ended = ended or os.waitpid(pid, os.WNOHANG)[0] == pid
         version = other.read(copy)
         assert version >= seen
+        assert version == 399 or not ended, "the publisher died"
         if version:
             assert {float(value) for p in copy.parameters() for value in (p.min(), p.max())} == {version}
         seen = version
-    os.waitpid(pid, 0)
+    if not ended:
+        os.waitpid(pid, 0)
     other.beat(1.5)
     assert memory.busy == 1.5
     assert memory.silence() < 1
