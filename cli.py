@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -118,7 +119,12 @@ def run(
     ] = "",
     dtype: Annotated[str, typer.Option(help="float32 or bfloat16.", rich_help_panel=Language)] = "float32",
     lora: Annotated[int, typer.Option(help="Rank of adapters; 0: train all weights.", rich_help_panel=Language)] = 0,
-    sampler: Annotated[str, typer.Option(help="torch, torch(slots=64), generate.", rich_help_panel=Language)] = "torch",
+    sampler: Annotated[
+        str, typer.Option(help="torch, torch(slots=64), generate, vllm or vllm-server.", rich_help_panel=Language)
+    ] = "torch",
+    url: Annotated[
+        str, typer.Option(help="Of --sampler vllm-server.", envvar="VCPO_BENCH_VLLM_URL", rich_help_panel=Language)
+    ] = "",
     max_response: Annotated[int, typer.Option(help="Tokens; 0: the task's.", rich_help_panel=Language)] = 0,
     micro_tokens: Annotated[int, typer.Option(help="Tokens per pass; 0: no limit.", rich_help_panel=Language)] = 0,
     checkpointing: Annotated[bool, typer.Option(help="Recompute activations.", rich_help_panel=Language)] = False,
@@ -163,6 +169,8 @@ def run(
     plugins = tuple(path.resolve() for path in plugin or [])
     for path in plugins:
         load_plugin(path)
+    if url:
+        os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
     watched = alarms.stop_default(options.level(record)) if stop_on_alarm else None
     spec = grid.GridSpec(
         methods=options.split_top_level(methods),

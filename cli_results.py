@@ -1,4 +1,4 @@
-"""Commands about results that exist: compare, export, trace and judge them. Wiring only, as in ``cli``."""
+"""Commands about what exists: results to compare, export, trace and judge, and the environment. Wiring only."""
 
 from __future__ import annotations
 
@@ -169,8 +169,23 @@ def evaluate(
             typer.echo(f"  {score['task']:24} {score['metric']:12} {score['value']:.4f}{error}")
 
 
+def doctor(
+    gpu: Annotated[bool, typer.Option("--gpu", help="Run the checks that need a GPU.")] = False,
+) -> None:
+    """What this environment can do: versions, extras, devices."""
+    from vcpo_bench.bench import doctor as examining
+    from vcpo_bench.bench.gpu_checks import gpu_checks
+
+    failed = False
+    for finding in [*examining.examine(), *(gpu_checks() if gpu else ())]:
+        typer.echo(f"{finding.status:8} {finding.name}: {finding.text}")
+        failed |= finding.status == "failed"
+    if failed:
+        raise typer.Exit(1)
+
+
 def add_to(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    for command in (diff, export, trace, analyze, probe, fork, wandb):
+    for command in (diff, export, trace, analyze, probe, fork, wandb, doctor):
         app.command()(command)
     app.command(name="eval")(evaluate)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vcpo_bench.bench.model import Model
+from vcpo_bench.bench.samplers import InflightSampler, parse_sampler
 from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
 from vcpo_bench.bench.warmup import load_warm_start
 from vcpo_bench.errors import UsageError
@@ -46,6 +47,19 @@ def open_model(config: CellConfig, task: Task, start: Path | None, device: str =
     with _extra():
         from vcpo_bench.bench.hf import loading
     return loading.open_model(config, task, _folder(config, start), device)
+
+
+def open_sampler(config: CellConfig, task: Task, policy: Model) -> InflightSampler | None:
+    """The inference engine that samples for a cell; None: the policy itself does.
+
+    Raises:
+        UsageError: vLLM is not installed, or the cell cannot be sampled by it.
+    """
+    if not parse_sampler(config.sampler).name.startswith("vllm"):
+        return None
+    with _extra():
+        from vcpo_bench.bench.vllm import opening
+    return opening.open_sampler(config, task, policy)
 
 
 def warm_up_model(

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import vcpo_bench
+from vcpo_bench.bench.vllm.releases import installed
 
-_LIBRARIES = ("torch", "numpy", "scipy", "pandas", "pyarrow")
+_LIBRARIES = ("torch", "numpy", "scipy", "pandas", "pyarrow", "transformers")
 
 
 @cache
@@ -22,7 +23,7 @@ def provenance() -> dict[str, Any]:
         "vcpo_bench": vcpo_bench.__version__,
         **_code_state(Path(vcpo_bench.__file__).resolve().parent),
         "python": platform.python_version(),
-        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "libraries": {name: _version(name) for name in _LIBRARIES} | {"vllm": (installed() or ("", "absent"))[1]},
         "platform": platform.platform(terse=True),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

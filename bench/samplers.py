@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol
 
@@ -34,6 +35,38 @@ class Sampler(Protocol):
 
     def close(self) -> None:
         """Let go of processes and memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Some consecutive tokens of every response of a batch in flight.
+
+    Attributes:
+        batch: index of the batch.
+        prompts: int64 [P, Lp].
+        uniforms: float64 [B, T].
+        rollout: [B, T] tensors with the tokens before; filled in place.
+        places: which tokens to draw.
+    """
+
+    batch: int
+    prompts: Tensor
+    uniforms: Tensor
+    rollout: Rollout
+    places: range
+
+
+class InflightSampler(Sampler, Protocol):
+    """A sampler that keeps responses in flight while its weights change."""
+
+    def advance(self, segments: Sequence[Segment], eos: int | None, keep: bool) -> None:
+        """Draw the next tokens of all batches in flight, in place, under the present weights.
+
+        Args:
+            segments: one per batch; a batch not seen before begins, after what its rollout holds already.
+            eos: token that ends a response, or None.
+            keep: go on with the keys and values of the old weights; else the present ones read everything again.
+        """
 
 
 class InProcess:
@@ -79,11 +112,16 @@ class SamplerSpec:
     """How a language model is sampled; the embedded policies have one way only.
 
     Attributes:
-        name: ``torch`` (own loop, key-value cache, continuous refill) or ``generate`` (Hugging Face's).
+        name: ``torch`` (own loop, key-value cache, continuous refill), ``generate`` (Hugging Face's), ``vllm`` (in this
+            process) or ``vllm-server`` (over HTTP).
         slots: responses drawn at once; 0: as many as are asked for.
         top_p: probability mass kept; 1 is all.
         top_k: tokens kept; 0 is all.
         truncate: ``refuse`` or ``allow`` top_p and top_k.
+        dtype: what vLLM computes in; empty: as the learner.
+        memory: GiB of vLLM's key-value cache; 0: what the cell needs.
+        weights: how they reach a server: ``disk``, ``ipc`` or ``nccl``.
+        pause: what a server does with responses in flight when weights change: ``wait``, ``keep`` or ``abort``.
     """
 
     name: str = "torch"
@@ -91,6 +129,10 @@ class SamplerSpec:
     top_p: float = 1.0
     top_k: int = 0
     truncate: str = "refuse"
+    dtype: str = ""
+    memory: float = 0.0
+    weights: str = "disk"
+    pause: str = "wait"
 
     @property
     def canonical(self) -> str:
@@ -102,19 +144,39 @@ class SamplerSpec:
         return f"{self.name}({text})" if text else self.name
 
 
+_OPTIONS = {
+    "torch": ("slots", "top_p", "top_k", "truncate"),
+    "generate": ("top_p", "top_k", "truncate"),
+    "vllm": ("dtype", "memory"),
+    "vllm-server": ("weights", "pause"),
+}
+_CHOICES = {
+    "truncate": ("refuse", "allow"),
+    "dtype": ("float32", "bfloat16"),
+    "weights": ("disk", "ipc", "nccl"),
+    "pause": ("wait", "keep", "abort"),
+}
+
+
 def parse_sampler(expression: str) -> SamplerSpec:
-    """The sampler that an expression names: ``torch``, ``torch(slots=64)``, ``generate``.
+    """The sampler that an expression names: ``torch``, ``torch(slots=64)``, ``generate``, ``vllm``, ``vllm-server``.
 
     Raises:
         UsageError: the name, an option or a value is unknown, or sampling would be truncated without being asked for
             in so many words.
     """
-    match = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", expression)
-    if match is None or match[1] not in ("torch", "generate"):
-        raise UsageError(f"--sampler {expression!r}: unknown; choose torch, torch(slots=64) or generate")
+    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", expression)
+    if match is None or match[1] not in _OPTIONS:
+        raise UsageError(
+            f"--sampler {expression!r}: unknown; choose torch, torch(slots=64), generate, vllm or vllm-server"
+        )
     values: dict[str, str | int | float] = {}
     for part in split_top_level(match[2] or ""):
         key, _, text = (piece.strip() for piece in part.partition("="))
+        if key not in _OPTIONS[match[1]]:
+            raise UsageError(
+                f"--sampler {expression!r}: {match[1]} has no {key}; it has {', '.join(_OPTIONS[match[1]])}"
+            )
         values[key] = _option(expression, key, text)
     spec = SamplerSpec(match[1], **values)  # type: ignore[arg-type]  # _option gave each the type of its field
     if (spec.top_p < 1 or spec.top_k) and spec.truncate != "allow":
@@ -122,8 +184,6 @@ def parse_sampler(expression: str) -> SamplerSpec:
             f"--sampler {expression!r}: truncated sampling draws from another distribution than the policy, so that no "
             "importance ratio is 1 even without lag; leave it out, or add truncate=allow to study just that"
         )
-    if spec.name == "generate" and spec.slots:
-        raise UsageError(f"--sampler {expression!r}: slots belongs to torch; generate draws a whole batch at once")
     return spec
 
 
@@ -133,10 +193,11 @@ def _option(expression: str, key: str, text: str) -> str | int | float:
             return int(text)
         if key == "top_p" and 0 < float(text) <= 1:
             return float(text)
+        if key == "memory" and 0 < float(text) < math.inf:
+            return float(text)
     except ValueError:
         pass
-    if key == "truncate" and text in ("refuse", "allow"):
+    if text in _CHOICES.get(key, ()):
         return text
-    raise UsageError(
-        f"--sampler {expression!r}: cannot read {key}={text}; options: slots=N, top_p=0..1, top_k=N, truncate=allow"
-    )
+    legal = "|".join(_CHOICES.get(key, ())) or {"top_p": "0..1", "memory": "GIB"}.get(key, "N")
+    raise UsageError(f"--sampler {expression!r}: cannot read {key}={text}; write {key}={legal}")

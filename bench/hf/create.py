@@ -21,17 +21,18 @@ def new_model(expression: str, seed: int = 0) -> tuple[Any, Any]:
     """An untrained model and its tokenizer.
 
     Args:
-        expression: ``llama(1M)``: about so many parameters, 10k to 1000M.
+        expression: ``llama(1M)``: about so many parameters, 10k to 1000M; ``llama(1M,head=32)``: with attention heads
+            of that size, as vLLM needs on a CPU.
         seed: of the weights; the global random state is neither read nor changed.
 
     Raises:
         UsageError: the expression cannot be read.
     """
-    match = re.fullmatch(r"\s*llama\((\d+(?:\.\d+)?)([kM])\)\s*", expression)
+    match = re.fullmatch(r"\s*llama\((\d+(?:\.\d+)?)([kM])\s*(?:,\s*head=(\d{1,3}))?\)\s*", expression)
     parameters = float(match[1]) * (1e3 if match[2] == "k" else 1e6) if match else 0.0
     if not 1e4 <= parameters <= 1e9:
         raise UsageError(f"--new {expression!r}: write llama(SIZE) with 10k to 1000M parameters, such as llama(1M)")
-    layers, width, head = shape_for(parameters)
+    layers, width, head = shape_for(parameters, int(match[3] or 0) if match else 0)
     config = LlamaConfig(
         vocab_size=len(SPECIAL) + len(CHARACTERS),
         hidden_size=width,
@@ -50,10 +51,10 @@ def new_model(expression: str, seed: int = 0) -> tuple[Any, Any]:
         return LlamaForCausalLM(config), character_tokenizer()
 
 
-def shape_for(parameters: float) -> tuple[int, int, int]:
+def shape_for(parameters: float, head: int = 0) -> tuple[int, int, int]:
     """Layers, width and size of a head of a model of about so many parameters (12 layers x width squared)."""
     layers = 2 if parameters < 5e5 else 4 if parameters < 5e6 else 8 if parameters < 5e7 else 16
-    head = 16 if parameters < 5e6 else 64
+    head = head or (16 if parameters < 5e6 else 64)
     return layers, min(range(head, 4097, head), key=lambda width: abs(12 * layers * width**2 - parameters)), head
 
 

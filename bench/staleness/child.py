@@ -21,6 +21,8 @@ HANG_SECONDS = 10.0
 """A sampler that shows no sign of life for so long is killed; it shows one several times a second."""
 STARTUP_SECONDS = 120.0
 """A sampler that has not shown itself after so long is killed: it imports torch first."""
+LANGUAGE_MODEL = 10
+"""Times longer than that for language models: they and their engines take their time to load and to draw a batch."""
 
 
 class Setup(NamedTuple):
@@ -68,7 +70,8 @@ class Child:
     """
 
     def __init__(self, setup: Setup, weights: SharedWeights, hang_seconds: float = HANG_SECONDS) -> None:
-        self._weights, self._hang = weights, hang_seconds
+        patience = LANGUAGE_MODEL if setup.config.model else 1
+        self._weights, self._hang, self._startup = weights, hang_seconds * patience, STARTUP_SECONDS * patience
         weights.forget_beat()
         self.pipe, theirs = multiprocessing.Pipe()
         descriptors = (theirs.fileno(), weights.descriptor)
@@ -112,7 +115,7 @@ class Child:
             raise SamplerDown("sampler_died")
         silence = self._weights.silence()
         if silence is None:
-            if time.monotonic() - self._born > STARTUP_SECONDS:
+            if time.monotonic() - self._born > self._startup:
                 raise SamplerDown("sampler_did_not_start")
         elif silence > self._hang:
             raise SamplerDown("sampler_hung")

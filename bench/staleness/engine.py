@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.model import Model
-from vcpo_bench.bench.samplers import InProcess
+from vcpo_bench.bench.samplers import InflightSampler, InProcess, Sampler
 from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.streams import uniforms
 
@@ -23,21 +23,27 @@ class Engine:
             samples from, and reports, another policy; a number: it reports log-probabilities with Gaussian noise of
             that standard deviation, in nats per token.
         seed: Seed of the noise.
+        external: What draws instead of a policy in this process.
 
     Attributes:
         sampler: What draws, from the learner's own policy where nothing makes a copy necessary.
+        inflight: The sampler, if it keeps responses in flight itself.
     """
 
-    def __init__(self, policy: Model, publish_every: int, noise: str, seed: int) -> None:
+    def __init__(
+        self, policy: Model, publish_every: int, noise: str, seed: int, external: InflightSampler | None = None
+    ) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
         self._rounding = noise if noise in ("bf16", "int8") else ""
         self._sigma = 0.0 if noise in ("off", "bf16", "int8") else float(noise)
-        self.sampler = InProcess(policy, copied=publish_every > 1 or bool(self._rounding))
+        self.inflight = external
+        self._own = InProcess(policy, copied=external is None and (publish_every > 1 or bool(self._rounding)))
+        self.sampler: Sampler = external or self._own
 
     @property
     def policy(self) -> Model:
-        """What is sampled from."""
-        return self.sampler.model
+        """What is sampled from, where that is in this process."""
+        return self._own.model
 
     def publish(self, update: int) -> None:
         """Give the sampler the learner's weights if they are published before this update.
@@ -72,11 +78,11 @@ class Engine:
 
     def tensors(self) -> dict[str, Tensor]:
         """The copied weights, for a checkpoint."""
-        return dict(self.policy.named_parameters()) if self.sampler.copied else {}
+        return dict(self.policy.named_parameters()) if self._own.copied else {}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Take up what ``tensors`` gave."""
-        self.sampler.set_weights(tensors.items(), self.sampler.version)
+        self._own.set_weights(tensors.items(), self._own.version)
 
 
 def rounded(weight: Tensor, to: str) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.model import Decoding
+from vcpo_bench.bench.samplers import InflightSampler, Segment
 from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.staleness.engine import Engine
 from vcpo_bench.bench.staleness.schedule import Order
@@ -68,8 +69,11 @@ class Generator:
             if order.batch not in self.drafts:
                 self.drafts[order.batch] = self._draft(order.batch, count)
         self._rows([order for order in orders if order.rows is not None], version)
-        for order in orders:
-            if order.rows is None:
+        planned = [order for order in orders if order.rows is None]
+        if self.engine.inflight and any(len(self._places(order)) < self.task.max_response for order in planned):
+            self._advance(self.engine.inflight, planned, version)
+        else:
+            for order in planned:
                 self._tokens(self.drafts[order.batch], order, version)
         done = sorted(batch for batch, draft in self.drafts.items() if not draft.missing)
         return [self._complete(batch) for batch in done]
@@ -87,7 +91,7 @@ class Generator:
     def _tokens(self, draft: Draft, order: Order, version: int) -> None:
         """The tokens ``start..stop`` of every trajectory."""
         rows, T = draft.version.shape
-        places = range(order.start, T if order.stop is None else min(order.stop, T))
+        places = self._places(order)
         if len(places) == T:
             draft.rollout = self.engine.generate(draft.prompts, draft.noise, self.task.eos)
         else:
@@ -97,6 +101,19 @@ class Generator:
         stamps = draft.rollout.version
         draft.version[:, places.start : places.stop] = version if stamps is None else stamps
         draft.missing -= rows * len(places)
+
+    def _places(self, order: Order) -> range:
+        T = self.task.max_response
+        return range(order.start, T if order.stop is None else min(order.stop, T))
+
+    def _advance(self, sampler: InflightSampler, orders: Sequence[Order], version: int) -> None:
+        """The orders of all batches in flight at once: an engine draws for all of them in each of its steps."""
+        drafts = [(self.drafts[order.batch], order.batch, self._places(order)) for order in orders]
+        segments = [Segment(batch, draft.prompts, draft.noise, draft.rollout, part) for draft, batch, part in drafts]
+        sampler.advance(segments, self.task.eos, self.keep_cache)
+        for draft, _, places in drafts:
+            draft.version[:, places.start : places.stop] = version
+            draft.missing -= len(draft.version) * len(places)
 
     def _decoder(self, draft: Draft, start: int) -> Decoding:
         rows, T = draft.version.shape

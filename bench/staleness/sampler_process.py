@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from vcpo_bench.bench.models import open_model, open_task
+from vcpo_bench.bench.models import open_model, open_sampler, open_task
 from vcpo_bench.bench.staleness.child import Result, Setup, numpy_arrays
 from vcpo_bench.bench.staleness.engine import Engine
 from vcpo_bench.bench.staleness.gate import AsyncSchedule
@@ -42,7 +42,7 @@ class Server:
         task = open_task(config, self.setup.start)
         self.policy = open_model(config, task, self.setup.start, self.setup.device)
         self.weights = SharedWeights(descriptor, sum(p.numel() for p in self.policy.trainable()))
-        self.engine = Engine(self.policy, 1, self.setup.noise, config.seed)
+        self.engine = Engine(self.policy, 1, self.setup.noise, config.seed, open_sampler(config, task, self.policy))
         self.sampler = GroupSampler(config, task, self.engine)
         shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
         self.schedule = AsyncSchedule(config.staleness, shape)  # for the arithmetic of tickets only

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.learner import Learner
+from vcpo_bench.bench.models import open_sampler
 from vcpo_bench.bench.staleness.build import build_schedule, check_method, service_times
 from vcpo_bench.bench.staleness.child import Setup
 from vcpo_bench.bench.staleness.engine import Engine
@@ -51,7 +52,8 @@ def _source(
         times, slots = service_times(regime), regime["slots"] or config.prompts
         setup = Setup(config, regime["engine_noise"], slots, times, start, str(learner.policy.device))
         return WallSource(schedule, learner.policy, setup)
-    engine = Engine(learner.policy, regime["publish_every"], regime["engine_noise"], config.seed)
+    external = open_sampler(config, task, learner.policy)
+    engine = Engine(learner.policy, regime["publish_every"], regime["engine_noise"], config.seed, external)
     if isinstance(schedule, AsyncSchedule):
         sampler = GroupSampler(config, task, engine)
         return VirtualSource(schedule, sampler, regime["slots"] or config.prompts, service_times(regime))

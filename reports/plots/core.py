@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 from vcpo_bench.reports.style import look
 
 Array = NDArray[np.float64]
+
+LEGEND_ROW = 1.5
+"""Height of a row of a legend, in font sizes."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +135,13 @@ def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
 
 
 def add_legend(figure: Figure, methods: Sequence[str], columns: int) -> None:
-    """Put the legend of methods above the panels."""
+    """Put the legend of methods above the panels; the figure grows by what more than one row of it needs."""
     handles = [
         Line2D([], [], color=look(name).color, linestyle=look(name).dash, marker=look(name).marker, label=name)
         for name in methods
     ]
+    rows = -(-len(handles) // max(columns, 1))
+    figure.set_figheight(figure.get_figheight() + (rows - 1) * LEGEND_ROW * mpl.rcParams["legend.fontsize"] / 72)
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, columnspacing=1.2)
 
 

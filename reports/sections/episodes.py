@@ -34,11 +34,11 @@ def episodes(study: Study) -> list[Table]:
 
 
 def _chosen(runs: pd.DataFrame) -> pd.DataFrame:
-    fall = runs["best_reward"] - runs["final_reward"]
-    lost = runs[runs["failed"].astype(bool)].assign(fall=fall).sort_values(["fall", "key"], ascending=[False, True])
+    runs = runs.assign(fall=runs["best_reward"] - runs["final_reward"])  # before selecting: an empty frame would grow
+    lost = runs[runs["failed"].astype(bool)].sort_values(["fall", "key"], ascending=[False, True])
     kept = runs[~runs["failed"].astype(bool) & ~runs["control"].astype(bool)]
     kept = kept.sort_values(["final_reward", "key"], ascending=[False, True])
-    return pd.concat([lost.head(RUNS_PER_OUTCOME).drop(columns="fall"), kept.head(RUNS_PER_OUTCOME)])
+    return pd.concat([lost.head(RUNS_PER_OUTCOME), kept.head(RUNS_PER_OUTCOME)])
 
 
 def _rows(study: Study, cell: pd.Series, written: pd.DataFrame) -> list[list[Entry]]:

@@ -58,7 +58,7 @@ def test_whole_groups_keep_their_order() -> None:
     assert [piece.rows for piece in pieces] == [slice(0, 4), slice(4, 6)]
 
 
-@pytest.mark.parametrize("method", ["clip", "vcpo", "clip+entropy(coef=0.01)"])
+@pytest.mark.parametrize("method", ["clip", "vcpo", "clip+entropy(beta=0.01)"])
 def test_the_update_does_not_depend_on_the_micro_batches(method: str) -> None:
     gradients = []
     for tokens in (0, 70):

@@ -19,6 +19,11 @@ DRAWS = torch.linspace(0, 0.99, 8 * 5, dtype=torch.float64).view(8, 5)
         ("torch", "torch"),
         (" torch( slots = 0 ) ", "torch"),
         ("torch(slots=64)", "torch(slots=64)"),
+        ("vllm", "vllm"),
+        ("vllm( dtype = bfloat16 )", "vllm(dtype=bfloat16)"),
+        ("vllm(memory=2.5)", "vllm(memory=2.5)"),
+        ("vllm-server(weights=nccl, pause=abort)", "vllm-server(pause=abort,weights=nccl)"),
+        ("vllm-server(weights=disk,pause=wait)", "vllm-server"),
         ("generate()", "generate"),
         ("torch(top_p=1,top_k=0)", "torch"),
         ("generate(truncate=allow,top_p=0.90,top_k=5)", "generate(top_k=5,top_p=0.9,truncate=allow)"),
@@ -33,14 +38,18 @@ def test_equal_meaning_is_equal_text(expression: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "named"),
     [
-        ("vllm", "choose torch"),
+        ("sglang", "choose torch"),
+        ("vllm(top_p=0.9)", "vllm has no top_p"),
+        ("vllm(dtype=int8)", "dtype=float32"),
+        ("vllm(memory=0)", "memory=GIB"),
+        ("vllm-server(pause=stop)", "pause=wait"),
         ("torch(slots=-1)", "slots=-1"),
         ("torch(slots=many)", "slots=many"),
         ("torch(beams=4)", "beams=4"),
         ("torch(top_p=0)", "top_p=0"),
         ("torch(top_p=0.95)", "truncate=allow"),
         ("generate(top_k=20)", "truncate=allow"),
-        ("generate(slots=4)", "slots belongs to torch"),
+        ("generate(slots=4)", "generate has no slots"),
     ],
 )
 def test_what_cannot_be_used_is_named(expression: str, named: str) -> None:

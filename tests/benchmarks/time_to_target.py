@@ -21,6 +21,10 @@ import torch
 from vcpo_bench.bench.allocator import keep_freed_memory
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.parallel.launch import parallel_trainer
+from vcpo_bench.bench.staleness import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.staleness.build import service_times
+from vcpo_bench.bench.staleness.gate import AsyncSchedule
+from vcpo_bench.bench.staleness.simulation import steps
 from vcpo_bench.bench.trainer import Trainer
 
 STEPS = 200
@@ -78,16 +82,37 @@ def virtual() -> None:
                 trainer = train(options, k, task, seed)
                 targets.setdefault((task, seed), TARGET * best(trainer))
                 found = reach(trainer, targets[task, seed])
-                steps = trainer.recorder.tables["steps.parquet"].columns
+                rows = trainer.recorder.tables["steps.parquet"].columns
                 updates.append(found)
-                times.append(None if found is None else sum(steps["seconds_wait"][:found]) + found)
+                times.append(None if found is None else sum(rows["seconds_wait"][:found]) + found)
                 bests.append(best(trainer))
-                realised.append(mean(steps["lag_mean"]))
+                realised.append(mean(rows["lag_mean"]))
             rest = f"{shown(bests, '{:.2f}')} | {mean(realised):.1f} |"
             print(f"| {task}, {name} | {k} | {shown(updates)} | {shown(times)} | {rest}", flush=True)
             if k == 0:
                 halves = [None if value is None else value / 2 for value in times]
                 print(f"| {task}, {name} | 0, (b) | {shown(updates)} | {shown(halves)} | {rest}", flush=True)
+
+
+def crossover() -> None:
+    """Time per update by how much times vary, every response at full length; no training."""
+    lags = (0, 1, 2, 4, 8)
+    print("\n| times | (a) | (b) | " + " | ".join(f"async, k = {k}" for k in lags[1:]) + " |\n" + "|---" * 7 + "|")
+    for options in ("", "spread=0.25", "spread=0.5", "spread=1", "straggler=0.05", "straggler=0.05,overflow=drop"):
+        regime = parse_regime(f"async(clock=virtual,sampler=1,learner=1,{options})".replace(",)", ")"))
+        found = []
+        for k in lags:
+            ends = []
+            for seed in range(5):
+                schedule = build_schedule(regime, k, CellShape(seed, 16, 8, 12))
+                assert isinstance(schedule, AsyncSchedule)
+                ends.append(list(steps(schedule, service_times(regime), 16, STEPS))[-1][1] / STEPS)
+            found.append(mean(ends))
+        print(
+            f"| {options or 'constant'} | "
+            + " | ".join(f"{t:.2f}" for t in (found[0], found[0] / 2, *found[1:]))
+            + " |"
+        )
 
 
 @contextmanager
@@ -171,6 +196,7 @@ def main() -> None:
     if parser.parse_args().real:
         real()
         return
+    crossover()
     virtual()
     dropping()
 

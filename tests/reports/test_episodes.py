@@ -32,6 +32,17 @@ def test_lost_runs_come_first_and_end_wrong(told: Study) -> None:
     assert "wrong [0]" in first[-1][7].text
 
 
+def test_where_no_run_was_lost_the_survivors_are_shown(
+    make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = make_results(tmp_path_factory.mktemp("kept"), methods=("vcpo",), lags=(1,), record="diagnostics")
+    study = Study(load(folder))
+    kept = study.cells[~study.cells["failed"].astype(bool)]
+    study.cells = kept
+    (table,) = episodes(study)
+    assert {row[4].text for row in table.rows} == {"healthy"}
+
+
 def test_what_a_model_writes_is_escaped(told: Study) -> None:
     page = render(told)
     assert "prompt 0 &lt;b&gt; at 0" in page

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vcpo_bench.analysis.results import load
-from vcpo_bench.reports.plots.core import Plot, Sheet, figure_name
+from vcpo_bench.reports.plots.core import Plot, Sheet, add_legend, figure_name, panel_grid
 from vcpo_bench.reports.plots.failure import at_onset, survival
 from vcpo_bench.reports.plots.heat import ess_map, stability_map
 from vcpo_bench.reports.plots.lags import realised_lag, reward_against_lag
@@ -182,3 +182,14 @@ def test_missing_and_infinite_values_leave_gaps(study: Study) -> None:
     for quantity in QUANTITIES[:3]:
         for line in drawn(trajectories, broken, SHEET, quantity, "chain", "fifo").lines:
             assert np.isfinite(line.y).all()
+
+
+def test_a_long_legend_does_not_squeeze_the_panels() -> None:
+    with drawing():
+        heights = []
+        for methods in (["vcpo"], [f"clip(high=0.{i})" for i in range(30, 48)]):
+            figure, axes = panel_grid(Sheet(width=5.5, panel_height=1.35, legend=True), 2, 2)
+            add_legend(figure, methods, 2)
+            figure.canvas.draw()
+            heights.append(axes[0].get_position().height * figure.get_figheight())
+    assert heights[1] > 0.9 * heights[0]
