@@ -91,6 +91,8 @@ def read_cell(folder: Path, start: Path | None = None) -> RecordedCell:
         )
     if parse_method(config.method).version != facts.get("method_version"):
         raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
+    if config.model:
+        raise UsageError(f"{key}: it trained a language model; only runs of the embedded policies are done again")
     regime = parse_regime(config.regime)
     if regime.name == "async" and regime["clock"] == "wall":
         raise UsageError(

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vcpo_bench.bench.scoring import DenseScores, score
 from vcpo_bench.bench.trajectories import Trajectories
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,18 @@ class Table(nn.Module):
         self.head = nn.Identity()
         with torch.no_grad():
             self.table.weight.copy_(torch.from_numpy(logits))
+
+    @property
+    def device(self) -> torch.device:
+        return self.table.weight.device
+
+    def trainable(self) -> list[nn.Parameter]:
+        return list(self.parameters())
+
+    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
+        return score(self, prompts, responses, mask)  # type: ignore[arg-type]
+
+    score_rows = score
 
     def hidden(self, tokens: Tensor, first: int = 0) -> Tensor:
         assert first == 0

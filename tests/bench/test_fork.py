@@ -249,6 +249,7 @@ def test_cells_that_cannot_be_done_again_are_refused(tmp_path: Path, recorded: R
         ({"method_version": 99}, "code of vcpo has changed"),
         ({"config": facts["config"] | {"regime": "async"}}, "a real clock decided"),
         ({"config": facts["config"] | {"series": "x"}}, "borrows"),
+        ({"config": facts["config"] | {"model": "qwen"}}, "language model"),
         ({"config": facts["config"] | {"start": "0123456789"}}, "--start"),
         ({"config": 3}, "damaged"),
     ):
