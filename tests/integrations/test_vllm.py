@@ -14,6 +14,7 @@ import pytest
 import torch
 from vllm_models import TOLERANCE, Watched, command_environment, config, save_model
 
+from vcpo_bench.bench.gpu_checks import vllm_in_process
 from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.hf.warm import warm_up_model
 from vcpo_bench.bench.models import open_model, open_sampler, open_task
@@ -178,3 +179,7 @@ def test_a_worker_killed_with_its_engine_is_taken_up_again(warm: Path, tmp_path:
     assert "its worker died" in errors
     (facts,) = [json.loads(path.read_text()) for path in out.glob("cells/*/cell.json")]
     assert (facts["status"], facts["steps_done"]) == ("completed", 30)
+
+
+def test_the_doctors_check_of_an_engine() -> None:
+    assert "after a push: log-probabilities within" in vllm_in_process("cpu")
