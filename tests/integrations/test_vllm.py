@@ -162,21 +162,21 @@ def test_a_worker_killed_with_its_engine_is_taken_up_again(warm: Path, tmp_path:
     process = subprocess.Popen(
         [sys.executable, "-m", "vcpo_bench", *arguments],
         env=environment,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        stdout=subprocess.PIPE,
         text=True,
     )
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while not list(out.glob("cells/*.partial/**/state.json")):
-        assert process.poll() is None, process.communicate()[1]
+        assert process.poll() is None, process.communicate()[0]
         time.sleep(0.05)
     workers = [
         int(pid) for pid in children.read_text().split() if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
     os.kill(workers[0], signal.SIGKILL)
-    _, errors = process.communicate(timeout=600)
-    assert process.returncode == 0, errors
-    assert "its worker died" in errors
+    said, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, said
+    assert "its worker died" in said
     (facts,) = [json.loads(path.read_text()) for path in out.glob("cells/*/cell.json")]
     assert (facts["status"], facts["steps_done"]) == ("completed", 30)
 
