@@ -14,6 +14,7 @@ import pytest
 import torch
 from vllm_models import TOLERANCE, Watched, command_environment, config, save_model
 
+from vcpo_bench.bench.gpu_checks import vllm_in_process
 from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.hf.warm import warm_up_model
 from vcpo_bench.bench.models import open_model, open_sampler, open_task
@@ -161,20 +162,24 @@ def test_a_worker_killed_with_its_engine_is_taken_up_again(warm: Path, tmp_path:
     process = subprocess.Popen(
         [sys.executable, "-m", "vcpo_bench", *arguments],
         env=environment,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        stdout=subprocess.PIPE,
         text=True,
     )
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while not list(out.glob("cells/*.partial/**/state.json")):
-        assert process.poll() is None, process.communicate()[1]
+        assert process.poll() is None, process.communicate()[0]
         time.sleep(0.05)
     workers = [
         int(pid) for pid in children.read_text().split() if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
     os.kill(workers[0], signal.SIGKILL)
-    _, errors = process.communicate(timeout=600)
-    assert process.returncode == 0, errors
-    assert "its worker died" in errors
+    said, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, said
+    assert "its worker died" in said
     (facts,) = [json.loads(path.read_text()) for path in out.glob("cells/*/cell.json")]
     assert (facts["status"], facts["steps_done"]) == ("completed", 30)
+
+
+def test_the_doctors_check_of_an_engine() -> None:
+    assert "after a push: log-probabilities within" in vllm_in_process("cpu")
