@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -56,7 +58,9 @@ class Server:
     def start(self) -> None:
         """Start it, at the same address as before if it was killed."""
         with self._log.open("a") as log:
-            self.process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                self._command, env=self._environment, stdout=log, stderr=log, start_new_session=True
+            )
 
     def wait(self) -> None:
         """Wait until it answers.
@@ -71,8 +75,9 @@ class Server:
             time.sleep(0.5)
 
     def kill(self) -> None:
-        """End it at once."""
-        self.process.kill()
+        """End it at once, with the engine's process, which would outlive it."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def __enter__(self) -> Self:

@@ -1,12 +1,15 @@
 """A real ``vllm serve`` process as the sampler: exact log-probabilities, pauses under way, its death and its return."""
 
+import os
 import re
+import signal
 import socket
 import subprocess
 import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +45,7 @@ class Served:
         environment = command_environment() | {"VLLM_SERVER_DEV_MODE": "1", "VLLM_CPU_CI_ENV": "1"}
         command = ["vllm", "serve", str(self._model), "--host", "127.0.0.1", "--port", str(self.port), *OPTIONS]
         with self._log.open("a") as log:
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
 
     def wait(self) -> None:
         limit = time.monotonic() + STARTUP_SECONDS
@@ -67,7 +70,8 @@ class Served:
         pytest.fail(f"never {count} responses under way")
 
     def kill(self) -> None:
-        self.process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # with the engine's process, which would outlive it
         self.process.wait()
 
 
