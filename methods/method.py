@@ -72,7 +72,7 @@ class Method(Component):
 
     def terms(self, ev: Evidence) -> Terms:
         """The surrogate: u, k and what was clipped."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define terms()")
 
     def own_baseline(self) -> Baseline:
         """The baseline used unless one is added."""
@@ -384,7 +384,7 @@ class WeightMethod(RatioMethod):
 
     def weight(self, ev: Evidence) -> Tensor:
         """``[..., P, G, 1|T]`` u >= 0."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define weight()")
 
     def terms(self, ev: Evidence) -> Terms:
         """C = A u."""

@@ -1,4 +1,8 @@
-"""What each slot of a method may do. A part is a :class:`Component` with one of these interfaces."""
+"""What each slot of a method may do. A part is a :class:`Component` with one of these interfaces.
+
+What an interface leaves to its parts raises NotImplementedError with the name of the part and of what it lacks: the
+author of a plug-in who forgot it reads that as the reason of the failed cell.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -27,7 +31,7 @@ class Admission(Part):
 
     def admit(self, ev: Evidence) -> Tensor:
         """``[..., P, G]`` bool, the rows to keep."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define admit()")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ class Baseline(Part):
 
     def advantage(self, ev: Evidence) -> Tensor:
         """``[..., P, G]``, or ``[..., P, G, T]`` for advantages per token."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define advantage()")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +59,7 @@ class Mask(Part):
 
     def keep(self, ev: Evidence) -> Tensor:
         """``[..., P, G, T]`` or ``[..., P, G, 1]`` bool, True where the token stays."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define keep()")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +89,7 @@ class Aggregation(Part):
 
     def factor(self, ev: Evidence) -> Tensor:
         """``[..., P, G]`` N, the same for every token of a row; 0 for rows without tokens."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define factor()")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,4 +100,4 @@ class Step(Part):
 
     def scale(self, ev: Evidence) -> Tensor:
         """Leading shape: the multiplier."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define scale()")

@@ -84,7 +84,7 @@ class Borrowed(Step):
 
     def arrange(self, values: list[float], rng_seed: int) -> tuple[float, ...]:
         """The scales in the order they will be used."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define arrange()")
 
     def scale(self, ev: Evidence) -> Tensor:
         """Leading shape: the next scale; the series starts again when it is used up.

@@ -15,7 +15,7 @@ import pytest
 playwright = pytest.importorskip("playwright.sync_api", reason="needs .ci/integrations browser")
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None:
-    pytest.skip("needs Debian's chromium", allow_module_level=True)
+    pytest.skip("nothing to open pages with: .ci/integrations browser installs chromium", allow_module_level=True)
 
 WIDTHS = ((1280, "light"), (800, "dark"), (390, "light"))
 

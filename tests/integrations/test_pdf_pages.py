@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("playwright", reason="needs .ci/integrations browser, whose environment also has this")
 image = pytest.importorskip("PIL.Image")
 if shutil.which("pdftoppm") is None:
-    pytest.skip("needs poppler-utils", allow_module_level=True)
+    pytest.skip("nothing to draw pages with: .ci/integrations browser installs poppler-utils", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,22 @@
+"""A part or method that leaves out what its slot asks for says so by name."""
+
+import pytest
+
+from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.parts import base
+
+
+@pytest.mark.parametrize(
+    ("slot", "function"),
+    [
+        (base.Admission, "admit"),
+        (base.Baseline, "advantage"),
+        (base.Mask, "keep"),
+        (base.Aggregation, "factor"),
+        (base.Step, "scale"),
+    ],
+)
+def test_an_unfilled_slot_names_the_part_and_what_it_lacks(slot: type[base.Part], function: str) -> None:
+    unfinished = type("Unfinished", (slot,), {})()
+    with pytest.raises(NotImplementedError, match=rf"Unfinished must define {function}\(\)"):
+        getattr(unfinished, function)(Evidence.__new__(Evidence))
