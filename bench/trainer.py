@@ -119,7 +119,7 @@ class Trainer:
         if self.learner.previous_gradient is not None:
             tensors["previous_gradient"] = self.learner.previous_gradient
         tensors |= {f"source/{name}": tensor for name, tensor in self.source.tensors().items()}
-        save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "state.safetensors")
+        save_file({k: v.cpu().contiguous() for k, v in tensors.items()}, folder / "state.safetensors")
         scalars = {"step": self.step, "skipped": self.skipped, "source": self.source.state()}
         scalars["method"] = self.config.method
         (folder / "state.json").write_text(json.dumps(scalars))

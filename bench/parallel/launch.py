@@ -59,6 +59,7 @@ def main() -> None:
                 trainer.advance()
         except RuntimeError:  # of the connection: the others are gone, and nobody waits for this one
             os._exit(1)
+    os._exit(0)  # threads of the connection are still there and would abort an ordinary end
 
 
 if __name__ == "__main__":

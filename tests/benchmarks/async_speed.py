@@ -2,13 +2,11 @@
 
 Run it alone on a machine: ``python tests/benchmarks/async_speed.py``. Times of sampler and learner are emulated: each
 takes at least so long, most of it waiting, so that they do not compete for cores. What they take beyond is fitted on
-two runs, and the simulator predicts six others. ``--real`` adds the case without emulation, and the baseline in which
-two processes sample and learn together, data-parallel.
+two runs, and the simulator predicts six others. ``time_to_target.py --real`` measures without emulation.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass
 from statistics import median
@@ -16,7 +14,6 @@ from statistics import median
 import torch
 
 from vcpo_bench.bench.cell import CellConfig
-from vcpo_bench.bench.parallel.launch import parallel_trainer
 from vcpo_bench.bench.staleness import CellShape, build_schedule, parse_regime
 from vcpo_bench.bench.staleness.build import service_times
 from vcpo_bench.bench.staleness.clock import ServiceTimes
@@ -88,18 +85,6 @@ def measure(options: str, k: int) -> Measured:
     )
 
 
-def colocated() -> tuple[float, float]:
-    """Updates and samples per second of two processes that sample and learn together, synchronously."""
-    config = CellConfig(method="clip", staleness=0, seed=0, steps=UPDATES, eval_every=10**6)
-    with parallel_trainer(config, 2) as trainer:
-        ends = []
-        while not trainer.status:
-            trainer.advance()
-            ends.append(time.perf_counter())
-    speed = (UPDATES - 3) / (ends[-1] - ends[2])
-    return speed, speed * config.prompts * config.responses
-
-
 def predict(options: str, k: int, sampling: float, learning: float) -> Speed:
     """The simulator's answer, with the fitted times of computing added to the emulated ones."""
     regime = parse_regime(f"async({options})")
@@ -114,9 +99,6 @@ def predict(options: str, k: int, sampling: float, learning: float) -> Speed:
 
 def main() -> None:
     """Measure and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--real", action="store_true", help="also without emulated times")
-    real = parser.parse_args().real
     torch.set_num_threads(1)
     fits = [measure(*setting) for setting in FIT]
     sampling, learning = (sum(getattr(fit, name) for fit in fits) / 2 for name in ("sampling", "learning"))
@@ -134,7 +116,7 @@ def main() -> None:
         )
     print("\n| times | k | updates/s | samples/s | of synchronous | mean lag | sampler busy | learner busy |")
     print("|---|---|---|---|---|---|---|---|")
-    for name, options in (*GAINS, *([("real", "sampler=0")] if real else [])):
+    for name, options in GAINS:
         base = 0.0
         for k in (0, 1, 4):
             found = measure(options, k)
@@ -145,9 +127,6 @@ def main() -> None:
                 f"| {found.learner_busy:.0%} |",
                 flush=True,
             )
-    if real:
-        updates, samples = colocated()
-        print(f"| real, colocated | 0 | {updates:.2f} | {samples:.0f} | {updates / base:.2f} | 0.00 | | |")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,66 @@
+"""Small cells trained on a device of choice, as functions that another process can be sent."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
+from vcpo_bench.bench.trainer import Trainer
+
+Result = dict[str, np.ndarray]
+"""What training came to: trained weights by name, and `grad_norm`, the gradient norm of every update."""
+
+
+def train(config: dict[str, Any], start: Path | None = None, device: str = "cpu", interrupted: bool = False) -> Result:
+    """Train a cell to its end; interrupted: saved half way, and taken up by a new trainer."""
+    torch.set_num_threads(1)
+    cell = CellConfig.model_validate({"seed": 0, "prompts": 3, "responses": 4, "steps": 4, "eval_every": 2} | config)
+    trainer = Trainer(cell, start=start, device=device)
+    while not trainer.status:
+        trainer.advance()
+        if interrupted and trainer.step == cell.steps // 2:
+            trainer = _again(trainer, cell, start, device)
+    trainer.close()
+    found = {name: tensor.cpu().numpy() for name, tensor in trainer.policy.trained_state().items()}
+    return found | {"grad_norm": np.array(trainer.recorder.tables["steps.parquet"].columns["grad_norm"])}
+
+
+def train_elsewhere(config: dict[str, Any], start: Path | None = None, interrupted: bool = False) -> Result:
+    """The same on the pretended device; for a process of its own."""
+    import pretended_gpu
+
+    with pretended_gpu.pretending():
+        return train(config, start, pretended_gpu.NAME, interrupted)
+
+
+def reward_chance() -> None:
+    """Random language models are never right: reward something they do by chance."""
+    Arithmetic.score = lambda self, item, text: (sum(map(ord, text)) % 5) / 4  # type: ignore[method-assign]
+
+
+def mixed() -> str:
+    """The error of an operation on two devices."""
+    import pretended_gpu
+
+    with pretended_gpu.pretending():
+        there = torch.ones(2, device=pretended_gpu.NAME)
+        try:
+            there + torch.ones(2)
+        except RuntimeError as error:
+            return str(error)
+    return ""
+
+
+def _again(trainer: Trainer, cell: CellConfig, start: Path | None, device: str) -> Trainer:
+    with tempfile.TemporaryDirectory() as folder:
+        trainer.save(Path(folder))
+        trainer.close()
+        again = Trainer(cell, start=start, device=device)
+        again.load(Path(folder))
+        return again
