@@ -19,6 +19,17 @@ from vcpo_bench import records
 from vcpo_bench.errors import DamagedResultError, UsageError
 
 _LANGUAGE_MODEL = ("model", "dtype", "lora", "chat", "sampler", "max_response", "device")
+_KEPT_TOGETHER = (
+    "steps",
+    "prompts",
+    "responses",
+    "eval_every",
+    "start",
+    "stop",
+    "fork_step",
+    "weight_decay",
+    *_LANGUAGE_MODEL,
+)
 PARTIAL = "partial"
 """``status`` of a cell that is running or was interrupted."""
 
@@ -308,11 +319,12 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
         notes.append(f"cells ran under different rules versions ({', '.join(versions)}): they are not comparable")
     elif versions and versions[0] != records.RULES_VERSION:
         notes.append(f"cells ran under rules version {versions[0]}; this program's rules are {records.RULES_VERSION}")
-    per_method = cells.groupby("method")["method_version"].nunique()
+    codes = cells["method_version"].astype(str) + " " + cells.get("plugins", pd.Series("", cells.index)).fillna("")
+    per_method = codes.groupby(cells["method"]).nunique()
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
-    for name in ("steps", "prompts", "responses", "eval_every", "start", "stop", "fork_step", *_LANGUAGE_MODEL):
+    for name in _KEPT_TOGETHER:
         values = sorted({"none" if pd.isna(one) or one == "" else str(one) for one in cells.get(name, [])})
         if len(values) > 1:
             notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")

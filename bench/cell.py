@@ -45,6 +45,9 @@ class CellConfig(BaseModel):
         max_response: Longest response in tokens; 0: what the task suggests.
         micro_tokens: Most positions of one pass of the learner, padding included; 0: no limit.
         checkpointing: Whether activations are computed again in the backward pass instead of kept.
+        plugins: Digests of the plug-in files its method comes from (``Method.plugins``), so that an edited one makes
+            another cell; empty: everything ships or is installed.
+        weight_decay: Of AdamW, decoupled.
         device: What kind of device computes.
     """
 
@@ -74,6 +77,7 @@ class CellConfig(BaseModel):
     max_response: int = Field(default=0, ge=0)
     micro_tokens: int = Field(default=0, ge=0)
     checkpointing: bool = False
+    plugins: str = ""
     weight_decay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     device: Literal["cpu", "cuda"] = "cpu"
 

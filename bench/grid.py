@@ -176,6 +176,7 @@ def _plan_cell(
         stop=spec.stop,
         device=spec.device.partition(":")[0],
         weight_decay=spec.weight_decay,
+        plugins=parsed.plugins,
         **(spec.model.fields() if spec.model else {}),
     )
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0

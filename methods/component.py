@@ -34,6 +34,7 @@ class Component:
         host: For a part that makes a stabilizer of its own: the method it is added to when its name stands first, so
             that ``opsm`` means ``clip+opsm``.
         revision: Raised whenever the numbers it produces change.
+        source: Digest of the plug-in file it was loaded from; empty for what ships and for installed packages.
     """
 
     name: ClassVar[str] = ""
@@ -45,6 +46,7 @@ class Component:
     differences: ClassVar[tuple[str, ...]] = ()
     revision: ClassVar[int] = 1
     host: ClassVar[str] = ""
+    source: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Refuse illegal parameter values.

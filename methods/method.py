@@ -173,6 +173,11 @@ class Method(Component):
         return self.revision + sum(part.revision - 1 for part in self._parts)
 
     @property
+    def plugins(self) -> str:
+        """Digests of the plug-in files that it and its parts come from, joined with ``+``; empty for what ships."""
+        return "+".join(sorted({part.source for part in (self, *self._parts)} - {""}))
+
+    @property
     def needs(self) -> frozenset[str]:
         """Optional batch fields the method and its parts read; ``state`` when one keeps state."""
         return self.own_needs().union(*(part.needs for part in self._parts))

@@ -1,5 +1,6 @@
 """What methods and parts exist: found by listing the folders and the entry points, never from a list to edit."""
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -126,6 +127,8 @@ def load_plugin(path: str | Path) -> list[str]:
         spec.loader.exec_module(module)
     except Exception as error:
         raise PluginError(f"plug-in {file} failed while loading: {type(error).__name__}: {error}") from error
+    for kind in components_of(module):
+        kind.source = hashlib.sha256(file.read_bytes()).hexdigest()[:10]
     return _add_loaded(registry(), module, str(file))
 
 

@@ -194,6 +194,9 @@ def test_a_method_of_ones_own_is_written_tested_and_run(tmp_path: Path) -> None:
     done = call(*arguments)
     assert done.exit_code == 0, done.output
     assert "my-method(cap=3)" in done.output
+    plugin.write_text(plugin.read_text() + "# edited\n")
+    assert call(*arguments).exit_code == 0
+    assert len(list((tmp_path / "out" / "cells").iterdir())) == 2, "an edited plug-in is another method"
 
 
 def test_a_broken_plugin_is_one_clear_line(tmp_path: Path) -> None:

@@ -120,6 +120,15 @@ def test_a_mix_of_rules_versions_is_said(tmp_path, make_results):
     assert any("not comparable" in note and "0.9" in note for note in load(tmp_path).notes)
 
 
+def test_results_of_an_edited_plugin_are_said_not_to_compare(tmp_path, make_results):
+    make_results(tmp_path, methods=("mine",), seeds=(0,), steps=20, controls=False)
+    assert not any("mine" in note for note in load(tmp_path).notes)
+    for file, digest in zip(sorted(tmp_path.rglob("cell.json")), ("aa", "bb"), strict=False):
+        facts = json.loads(file.read_text())
+        file.write_text(json.dumps(facts | {"config": facts["config"] | {"plugins": digest}}))
+    assert "mine ran in more than one version of its code: not comparable" in load(tmp_path).notes
+
+
 def test_an_older_rules_version_is_said(tmp_path, make_results):
     make_results(tmp_path, methods=("tis",), seeds=(0,), steps=20, controls=False, rules_version="0.9")
     assert any("rules version 0.9" in note for note in load(tmp_path).notes)

@@ -67,6 +67,12 @@ def test_a_plugin_file_joins_the_grammar(tmp_path: Path) -> None:
     assert parse_method("half+ess").canonical == "half+ess"
     assert "half" in method_names()
     assert describe("half").origin == str(file)
+    before = parse_method("half+ess").plugins
+    assert len(before) == 10
+    assert parse_method("clip+ess").plugins == ""
+    file.write_text(HALF + "\n")
+    load_plugin(file)
+    assert parse_method("half+ess").plugins not in ("", before)
 
 
 @pytest.mark.parametrize(
