@@ -240,7 +240,10 @@ def test_a_proximal_anchor_is_forked_only_where_a_rollout_begins(tmp_path: Path,
     assert "clip(anchor=proximal)" in forks
 
 
-def test_cells_that_cannot_be_done_again_are_refused(tmp_path: Path, recorded: Recorded) -> None:
+def test_cells_that_cannot_be_done_again_are_refused(
+    tmp_path: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     facts = json.loads((recorded().folder / "cell.json").read_text())
     folder = tmp_path / "cells" / "copy"
     folder.mkdir(parents=True)
@@ -251,6 +254,7 @@ def test_cells_that_cannot_be_done_again_are_refused(tmp_path: Path, recorded: R
         ({"config": facts["config"] | {"series": "x"}}, "borrows"),
         ({"config": facts["config"] | {"model": "qwen@0"}}, "the language model qwen; say where it is with --model"),
         ({"config": facts["config"] | {"sampler": "vllm"}}, "depend on what else it has in flight"),
+        ({"config": facts["config"] | {"device": "cuda"}}, "this machine has 0 CUDA devices"),
         ({"config": facts["config"] | {"start": "0123456789"}}, "--start"),
         ({"config": 3}, "damaged"),
     ):
