@@ -145,7 +145,9 @@ def _device(key: str, trained: str, asked: str) -> str:
     if chosen.partition(":")[0] != trained:
         raise UsageError(f"--device {asked}: {key} ran on {trained}, and {asked} computes other bits; leave it out")
     if trained == "cuda" and (torch.device(chosen).index or 0) >= (there := torch.cuda.device_count()):
-        raise UsageError(f"{key}: ran on cuda, and this machine has {there} CUDA devices; do it again where there is one")
+        raise UsageError(
+            f"{key}: ran on cuda, and this machine has {there} CUDA devices; do it again where there is one"
+        )
     return chosen
 
 

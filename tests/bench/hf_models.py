@@ -62,7 +62,9 @@ def recorded(
 ) -> RecordedCell:
     """A cell at lag 2 on the small task, run to its end of 6 updates and read again."""
     sizes = {"steps": 6, "prompts": 3, "responses": 4, "controls": False}
-    spec = GridSpec((method,), (2,), (0,), (TASK,), (1e-2,), (regime,), model=LanguageModel(str(folder), **model), **sizes)
+    spec = GridSpec(
+        (method,), (2,), (0,), (TASK,), (1e-2,), (regime,), model=LanguageModel(str(folder), **model), **sizes
+    )
     (cell,) = plan_grid(spec)
     results = ResultsFolder(out)
     assert run_cell(cell, results.cells, keep_every, lambda *_: None) == "completed"

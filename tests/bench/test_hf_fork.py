@@ -161,7 +161,19 @@ def test_fork_on_the_command_line(
 ) -> None:
     monkeypatch.setattr(run_grid, "run_jobs", in_process)
     parent = recorded()
-    asked = ("fork", parent.folder, "--at", AT, "--methods", "vespo", "--out", tmp_path / "fork", "--model", model, "-q")
+    asked = (
+        "fork",
+        parent.folder,
+        "--at",
+        AT,
+        "--methods",
+        "vespo",
+        "--out",
+        tmp_path / "fork",
+        "--model",
+        model,
+        "-q",
+    )
     forked = call(*map(str, asked))
     assert forked.exit_code == 0, forked.output
     assert "1 updates replayed from the checkpoint at 2, equal to the record bit for bit" in forked.output
