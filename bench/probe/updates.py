@@ -147,7 +147,7 @@ class Estimators:
                 outputs.append(scored.differentiable_entropy())
                 weights.append(_negated(update.entropy_coefficients, piece, scored))
             found = torch.autograd.grad(outputs, self.parameters, weights, retain_graph=True, allow_unused=True)
-            for place, gradient in zip(row.split(sizes), found, strict=True):
+            for place, gradient in zip(torch.split(row, sizes), found, strict=True):
                 if gradient is not None:
                     place.add_(gradient.flatten().to(place.device))
 

@@ -85,7 +85,7 @@ def run_all(spec: ForkSpec) -> dict[str, Path]:
     [
         ("vcpo", "fifo", {}),
         ("clip+ess(base=measured)", "inflight", {"micro_tokens": 60}),
-        ("tis", "async(clock=virtual)", {"sampler": "torch(slots=3)"}),
+        ("tis", "async(clock=virtual)", {"sampler": "torch(slots=8)"}),
         ("clip", "fifo(publish_every=2,engine_noise=bf16)", {"lora": 2, "checkpointing": True}),
     ],
 )

@@ -47,14 +47,13 @@ def test_a_cell_trains_there_as_here_also_when_interrupted(
     np.testing.assert_allclose(there.result()["grad_norm"], here["grad_norm"], rtol=1e-3)
 
 
-@pytest.mark.parametrize("more", [{}, {"lora": 2, "micro_tokens": 60}])
 def test_a_cell_is_probed_there_as_here(
-    elsewhere: ProcessPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, int]
+    elsewhere: ProcessPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Arithmetic, "score", Arithmetic.score)  # put back afterwards
     pretended_cells.reward_chance()
     model = hf_models.save(tmp_path / "model")
-    cell = hf_models.recorded(model, tmp_path / "run", "vcpo", "fifo(engine_noise=bf16)", **more)
+    cell = hf_models.recorded(model, tmp_path / "run", "vcpo", "fifo(engine_noise=bf16)", micro_tokens=100)
     methods = ("vcpo", "clip+kl(anchor=reference)", "kl-cov")
     there = elsewhere.submit(pretended_cells.probe_elsewhere, cell.folder, model, methods, tmp_path / "there.csv")
     pretended_cells.probe(cell.folder, model, methods, tmp_path / "here.csv")

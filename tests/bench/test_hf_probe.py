@@ -33,9 +33,9 @@ Recorded = Callable[..., RecordedCell]
 
 @pytest.fixture(scope="module", autouse=True)
 def _rewarded() -> Iterator[None]:
-    """Random models are never right: reward something they do by chance."""
+    """Random models are never right: reward something they can learn at once, so that updates have a direction."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Arithmetic, "score", lambda self, item, text: (sum(map(ord, text)) % 5) / 4)
+        patch.setattr(Arithmetic, "score", lambda self, item, text: sum(ord(c) % 2 for c in text) / max(1, len(text)))
         yield
 
 
@@ -66,7 +66,7 @@ def asked(cell: RecordedCell, methods: str, n: int = 8) -> ProbeSpec:
     ("method", "regime", "more"),
     [
         ("vcpo", "fifo", {}),
-        ("clip+ess(base=measured)", "fifo(engine_noise=bf16)", {"sampler": "torch(slots=3)"}),
+        ("clip+ess(base=measured)", "fifo(engine_noise=bf16)", {}),
         ("clip+kl(anchor=reference)", "fifo", {"lora": 2, "micro_tokens": 60, "checkpointing": True}),
         ("vespo", "fifo", {"lora": 2, "dtype": "bfloat16"}),
     ],
@@ -158,7 +158,8 @@ def by_hand(updates: np.ndarray, truth: np.ndarray, away: np.ndarray) -> dict[st
     length = float(np.mean([truth[i] @ truth[j] for i, j in pairs]))
     along = float(updates.mean(0) @ truth.mean(0))
     variance = float(np.mean([u @ u for u in updates])) - signal
-    back = float(updates.mean(0) @ away) / (max(signal, 0.0) ** 0.5 * np.linalg.norm(away)) if signal > 0 else np.nan
+    with np.errstate(divide="ignore"):
+        back = updates.mean(0) @ away / (max(signal, 0.0) ** 0.5 * np.linalg.norm(away))
     return {
         "signal_sq": signal,
         "variance": variance,
@@ -213,7 +214,7 @@ def compare(table: pd.Series, row: tuple[str, int, bool], wanted: dict[str, floa
         if name == "cosine_back" and not row[1]:
             continue
         near = {"signal_sq": 1e-3 * wanted["variance"], "snr": 1e-3}.get(name, 0.0)  # differences of large numbers
-        assert table[(*row, name)] == pytest.approx(value, rel=5e-3, abs=near, nan_ok=True), (row, name)
+        assert table[(*row, name)] == pytest.approx(value, rel=5e-3, abs=near), (row, name)
 
 
 def call(*arguments: str | Path) -> Result:
