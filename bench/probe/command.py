@@ -145,6 +145,7 @@ def run_probe(spec: ProbeSpec, target: Path, say: Callable[[str], None]) -> None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         draft.touch()
+        draft.unlink()  # what is refused later leaves nothing behind
     except OSError as error:
         raise UsageError(f"--out {target}: cannot be written ({error.strerror}); name another file") from error
     table = RecordTable(PROBES, "basic")

@@ -273,5 +273,6 @@ def test_gradients_that_no_memory_holds_are_refused_before_the_replay(
     with pytest.raises(UsageError, match=f"24 gradients of {trained} trained parameters"):
         run_probe(asked(cell, "tis;clip"), tmp_path / "p.csv", said.append)
     assert not said
+    assert not list(tmp_path.iterdir())
     monkeypatch.setattr(spec, "main_memory", lambda: needed)
     spec.check_memory(asked(cell, "tis;clip"), trained)
