@@ -107,7 +107,7 @@ def fork(
     model: Annotated[str, typer.Option(help="The language model the runs began with, if they did.")] = "",
     device: Annotated[str, typer.Option(help="Which GPU (cuda:N), for runs on one; default: their kind.")] = "",
     plugin: Annotated[list[Path] | None, typer.Option(help="Python file with a method of your own.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core, or one on a GPU.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core or GPU.")] = 0,
     wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:

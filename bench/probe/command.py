@@ -104,7 +104,7 @@ def _estimators(cell: RecordedCell, trainer: Trainer) -> Callable[[Sequence[Meth
     states = {config.method: dict(trainer.learner.method_state)}
 
     def reference() -> Model:
-        return open_model(config, trainer.task, cell.start, str(policy.device))
+        return trainer.learner.reference or open_model(config, trainer.task, cell.start, str(policy.device))
 
     return lambda methods: Estimators(policy, methods, reference, states, config.micro_tokens)
 
