@@ -74,6 +74,8 @@ def probe(
     fresh: Annotated[int, typer.Option(help="Batches sampled on policy, for the true gradient.")] = 256,
     out: Annotated[Path | None, typer.Option(help="Table, .parquet or .csv; default: RESULTS/probes/KEY.")] = None,
     start: Annotated[Path | None, typer.Option(help="Start policy, where the run had one of its own.")] = None,
+    model: Annotated[str, typer.Option(help="The language model the run began with, if it did.")] = "",
+    device: Annotated[str, typer.Option(help="Which GPU (cuda:N), for a run on one; default: its kind.")] = "",
     plugin: Annotated[list[Path] | None, typer.Option(help="Python file with a method of your own.")] = None,
 ) -> None:
     """Measure bias, variance and signal-to-noise of every method's update at checkpoints of a recorded run."""
@@ -86,7 +88,7 @@ def probe(
 
     for path in plugin or []:
         load_plugin(path)
-    found = recorded.read_cell(cell, start)
+    found = recorded.read_cell(cell, start, model, device)
     chosen = {method.canonical: method for method in map(parse_method, options.split_top_level(methods))}
     spec = probing.ProbeSpec(found, options.updates(at), list(chosen.values()), batches, fresh)
     target = out or probing.default_path(found)
@@ -102,8 +104,10 @@ def fork(
     out: Annotated[Path, typer.Option(help="Results folder of the forks; a second call completes it.")],
     steps: Annotated[int | None, typer.Option(min=1, help="Updates of the whole run; default: the run's.")] = None,
     start: Annotated[Path | None, typer.Option(help="Start policy, where the runs had one of their own.")] = None,
+    model: Annotated[str, typer.Option(help="The language model the runs began with, if they did.")] = "",
+    device: Annotated[str, typer.Option(help="Which GPU (cuda:N), for runs on one; default: their kind.")] = "",
     plugin: Annotated[list[Path] | None, typer.Option(help="Python file with a method of your own.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core or GPU.")] = 0,
     wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -121,9 +125,9 @@ def fork(
     plugins = tuple(path.resolve() for path in plugin or [])
     for path in plugins:
         load_plugin(path)
-    parents = [recorded.read_cell(folder, start) for folder in cells]
+    parents = [recorded.read_cell(folder, start, model, device) for folder in cells]
     spec = forking.ForkSpec(parents, at, options.split_top_level(methods), out, steps)
-    planned, workers = forking.plan_forks(spec), run_grid.worker_count(jobs)
+    planned, workers = forking.plan_forks(spec), run_grid.worker_count(jobs, spec.device)
     forking.write_origins(spec, planned, wait, typer.echo)
     view = make_view(quiet, Console())
     try:

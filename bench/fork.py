@@ -10,10 +10,9 @@ from pathlib import Path
 
 from vcpo_bench.bench.grid import PlannedCell
 from vcpo_bench.bench.recorded import RecordedCell, Replay, one_thread, origin_folder
-from vcpo_bench.bench.staleness import CellShape, build_schedule, check_method, parse_regime
+from vcpo_bench.bench.staleness import check_method
 from vcpo_bench.bench.staleness.schedule import StalenessSchedule
 from vcpo_bench.bench.store import ResultsFolder, ended_keys
-from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method, parse_method
 
@@ -35,6 +34,11 @@ class ForkSpec:
     methods: Sequence[str]
     out: Path
     steps: int | None = None
+
+    @property
+    def device(self) -> str:
+        """What most limits how many cells train at once: a GPU where a parent had one, else the CPU."""
+        return next((parent.device for parent in self.parents if parent.device.startswith("cuda")), "cpu")
 
 
 def plan_forks(spec: ForkSpec) -> list[PlannedCell]:
@@ -65,8 +69,7 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
     parent.check(spec.at)
     old = parent.config
     steps = old.steps if spec.steps is None else spec.steps
-    shape = CellShape(old.seed, old.prompts, old.responses, get_task(old.task).max_response)
-    schedule = build_schedule(parse_regime(old.regime), old.staleness, shape)
+    schedule = parent.schedule
     left = schedule.updates(steps) - spec.at
     if left < 1:
         raise UsageError(f"--at {spec.at}: no update is left of {schedule.updates(steps)}; give --steps N with more")
@@ -81,6 +84,7 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
         schedule.updates(steps),
         parent.start,
         origin_folder(spec.out, parent.key, spec.at),
+        parent.device,
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from vcpo_bench.bench import options
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.language_model import LanguageModel
 from vcpo_bench.bench.staleness import CellShape, Regime, build_schedule, check_method, parse_regime
@@ -217,8 +217,7 @@ def _check(spec: GridSpec) -> None:
             raise UsageError(f"{flag} {value}: must be at least 1")
     if not 0 <= spec.weight_decay < math.inf:
         raise UsageError(f"--weight-decay {spec.weight_decay:g}: give a number, 0 or more")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", spec.device):
-        raise UsageError(f"--device {spec.device}: choose cpu, cuda or cuda:N")
+    options.device(spec.device)
     if spec.model and spec.start:
         raise UsageError(f"--start {spec.start}: belongs to embedded policies; a language model starts as --model is")
 

@@ -83,6 +83,26 @@ class LanguageModel:
         return task.canonical, self.max_response or task.max_response
 
 
+def recorded_model(key: str, recorded: str, source: str) -> Path:
+    """The folder of the language model that a recorded cell began with.
+
+    Args:
+        key: Key of the cell.
+        recorded: What the cell says of its model (``CellConfig.model``).
+        source: Folder or name given with ``--model``; may be empty.
+
+    Raises:
+        UsageError: None is given, it is not there, or it holds other files.
+    """
+    name, _, trained = recorded.partition("@")
+    if not source:
+        raise UsageError(f"{key}: the cell trained the language model {name}; say where it is with --model")
+    folder = find(source)
+    if fingerprint(folder) != trained:
+        raise UsageError(f"--model {source}: not the files the cell began with ({recorded})")
+    return folder
+
+
 @cache
 def fingerprint(folder: Path) -> str:
     """Ten hex digits of the hash of everything in a model's folder that decides what it computes."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from vcpo_bench.bench.model import Model
 from vcpo_bench.bench.samplers import InflightSampler, parse_sampler
 from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
+from vcpo_bench.bench.tasks.text import get_text_task
 from vcpo_bench.bench.warmup import load_warm_start
 from vcpo_bench.errors import UsageError
 
@@ -33,6 +34,17 @@ def open_task(config: CellConfig, start: Path | None) -> Task:
     with _extra():
         from vcpo_bench.bench.hf import loading
     return loading.open_task(config, _folder(config, start))
+
+
+def longest_response(config: CellConfig) -> int:
+    """Longest response of a cell in tokens; its language model need not be at hand.
+
+    Raises:
+        UsageError: the task is unknown.
+    """
+    if not config.model:
+        return get_task(config.task).max_response
+    return config.max_response or get_text_task(config.task).max_response
 
 
 def open_model(config: CellConfig, task: Task, start: Path | None, device: str = "cpu") -> Model:

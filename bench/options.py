@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import TypeVar, cast, get_args
 
@@ -57,6 +58,13 @@ def level(text: str) -> Level:
         if text == known:
             return cast(Level, known)
     raise UsageError(f"--record {text!r}: choose one of {', '.join(get_args(Level))}")
+
+
+def device(text: str) -> str:
+    """``--device``: ``cpu``, ``cuda`` or ``cuda:N``."""
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", text):
+        raise UsageError(f"--device {text}: choose cpu, cuda or cuda:N")
+    return text
 
 
 def every(text: str) -> int:

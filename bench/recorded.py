@@ -15,9 +15,14 @@ from pydantic import ValidationError
 from safetensors import SafetensorError
 from torch import Tensor
 
+from vcpo_bench.bench import options
 from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.grid import start_digest
-from vcpo_bench.bench.staleness import parse_regime
+from vcpo_bench.bench.language_model import recorded_model
+from vcpo_bench.bench.models import longest_response
+from vcpo_bench.bench.samplers import parse_sampler
+from vcpo_bench.bench.staleness import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.staleness.schedule import StalenessSchedule
 from vcpo_bench.bench.store import read_json
 from vcpo_bench.bench.trainer import Trainer
 from vcpo_bench.errors import UsageError
@@ -38,7 +43,8 @@ class RecordedCell:
         key: Its key.
         config: What was run.
         updates: Updates it made.
-        start: File with the start policy; None: the one that ships with the task.
+        start: File with the start policy, or folder of the language model; None: what ships with the task.
+        device: Where to compute; empty: what its configuration says.
     """
 
     folder: Path
@@ -46,11 +52,19 @@ class RecordedCell:
     config: CellConfig
     updates: int
     start: Path | None
+    device: str = ""
 
     @property
     def results(self) -> Path:
         """Its results folder."""
         return self.folder.resolve().parents[1]
+
+    @property
+    def schedule(self) -> StalenessSchedule:
+        """When its data were sampled, and which update consumed them."""
+        config = self.config
+        shape = CellShape(config.seed, config.prompts, config.responses, longest_response(config))
+        return build_schedule(parse_regime(config.regime), config.staleness, shape)
 
     def check(self, step: int) -> None:
         """Refuse an update that the run never reached.
@@ -66,16 +80,18 @@ class RecordedCell:
             )
 
 
-def read_cell(folder: Path, start: Path | None = None) -> RecordedCell:
+def read_cell(folder: Path, start: Path | None = None, model: str = "", device: str = "") -> RecordedCell:
     """Read what was run, and refuse what cannot be done again.
 
     Args:
         folder: Folder of an ended cell.
         start: File with the start policy, where the run had one of its own.
+        model: Folder or name of the language model that the run began with, where it trained one.
+        device: Where to compute, of the kind that the run had; empty: that kind.
 
     Raises:
-        UsageError: There is no ended cell, it is damaged, the code has changed since, a real clock decided its batches,
-            or its start policy is not at hand.
+        UsageError: There is no ended cell, it is damaged, the code has changed since, a real clock or an inference
+            engine decided its batches, or its start policy, language model or kind of device is not at hand.
     """
     if not (folder / CELL_FILE).is_file():
         raise UsageError(f"{folder}: {_nothing_there(folder)}")
@@ -91,20 +107,48 @@ def read_cell(folder: Path, start: Path | None = None) -> RecordedCell:
         )
     if parse_method(config.method).version != facts.get("method_version"):
         raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
-    if config.model:
-        raise UsageError(f"{key}: it trained a language model; only runs of the embedded policies are done again")
     regime = parse_regime(config.regime)
     if regime.name == "async" and regime["clock"] == "wall":
         raise UsageError(
             f"{key}: a real clock decided which data each update got, so the run cannot be done again; "
             "use one with async(clock=virtual)"
         )
+    if parse_sampler(config.sampler).name.startswith("vllm"):
+        raise UsageError(
+            f"{key}: {config.sampler} sampled it, whose bits depend on what else it has in flight, so the run cannot "
+            "be done again; use one sampled by torch"
+        )
     if config.series:
         raise UsageError(f"{key}: it borrows the step scales of another cell; choose that one or an ordinary one")
+    begun = _language_model(key, config, start, model) if config.model else _start_policy(key, config, start, model)
+    return RecordedCell(folder, key, config, updates, begun, _device(key, config.device, device))
+
+
+def _language_model(key: str, config: CellConfig, start: Path | None, model: str) -> Path:
+    if start:
+        raise UsageError(f"--start {start}: {key} trained a language model, which begins as --model is; leave it out")
+    return recorded_model(key, config.model, model)
+
+
+def _start_policy(key: str, config: CellConfig, start: Path | None, model: str) -> Path | None:
+    if model:
+        raise UsageError(f"--model {model}: {key} trained the embedded policy; leave it out")
     if (start_digest(start) if start else "") != config.start:
         had = "a start policy of its own; give its file with --start" if config.start else "the task's own start policy"
         raise UsageError(f"{key}: it had {had}" + (f", not {start}" if start else ""))
-    return RecordedCell(folder, key, config, updates, start)
+    return start
+
+
+def _device(key: str, trained: str, asked: str) -> str:
+    """Where to compute: only the kind of device that a run had gives its bits again."""
+    chosen = options.device(asked or trained)
+    if chosen.partition(":")[0] != trained:
+        raise UsageError(f"--device {asked}: {key} ran on {trained}, and {asked} computes other bits; leave it out")
+    if trained == "cuda" and (torch.device(chosen).index or 0) >= (there := torch.cuda.device_count()):
+        raise UsageError(
+            f"{key}: ran on cuda, and this machine has {there} CUDA devices; do it again where there is one"
+        )
+    return chosen
 
 
 def _nothing_there(folder: Path) -> str:
@@ -126,7 +170,7 @@ class Replay:
     Attributes:
         trainer: Its state now.
         began: Update it was taken up at; 0 is the start.
-        snapshots: Weights by version, of those asked for.
+        snapshots: Trained weights by version, of those asked for, in main memory.
     """
 
     def __init__(self, cell: RecordedCell, earliest: int) -> None:
@@ -137,7 +181,7 @@ class Replay:
 
     def _take_up(self, earliest: int) -> Trainer:
         for checkpoint in self._checkpoints(earliest):
-            trainer = Trainer(self.cell.config, start=self.cell.start)
+            trainer = self._trainer()
             try:
                 trainer.load(checkpoint)
             except (OSError, ValueError, KeyError, RuntimeError, SafetensorError):
@@ -146,7 +190,10 @@ class Replay:
             return trainer
         if self.cell.config.parent:
             raise UsageError(f"{self.cell.key}: its fork state is gone from {self.cell.results / ORIGINS}; fork again")
-        return Trainer(self.cell.config, start=self.cell.start)
+        return self._trainer()
+
+    def _trainer(self) -> Trainer:
+        return Trainer(self.cell.config, start=self.cell.start, device=self.cell.device)
 
     def _checkpoints(self, earliest: int) -> list[Path]:
         kept = [p for p in (self.cell.folder / "checkpoints").glob("[0-9]*") if int(p.name) <= earliest]
@@ -157,8 +204,9 @@ class Replay:
         """Train until ``step`` updates are done; keep the weights of the versions in ``keep`` on the way."""
         while True:
             if self.trainer.step in keep and self.trainer.step not in self.snapshots:
-                state = self.trainer.policy.state_dict()
-                self.snapshots[self.trainer.step] = {name: tensor.clone() for name, tensor in state.items()}
+                state = self.trainer.policy.trained_state()
+                kept = {name: tensor.to("cpu", copy=True) for name, tensor in state.items()}
+                self.snapshots[self.trainer.step] = kept
             if self.trainer.step >= step:
                 return
             self.trainer.advance()

@@ -7,10 +7,9 @@ from lm_eval.models.huggingface import HFLM
 
 from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.hf.task import BoundTask
-from vcpo_bench.bench.language_model import find, fingerprint
+from vcpo_bench.bench.language_model import recorded_model
 from vcpo_bench.bench.lmeval.checkpoints import Checkpoint, load_trained
 from vcpo_bench.bench.models import open_model, open_task
-from vcpo_bench.errors import UsageError
 
 ROWS = 32
 """Sequences scored or generated at once."""
@@ -54,12 +53,7 @@ def open_checkpoint(checkpoint: Checkpoint, model: str, device: str) -> Checkpoi
     Raises:
         UsageError: ``model`` is missing or another one, or the checkpoint cannot be read.
     """
-    name, _, trained = checkpoint.config.model.partition("@")
-    if not model:
-        raise UsageError(f"{checkpoint.key}: the cell trained the language model {name}; say where it is with --model")
-    folder = find(model)
-    if fingerprint(folder) != trained:
-        raise UsageError(f"--model {model}: not the files the cell began with ({checkpoint.config.model})")
+    folder = recorded_model(checkpoint.key, checkpoint.config.model, model)
     config = checkpoint.config.model_copy(update={"checkpointing": False})
     task = open_task(config, folder)
     policy = open_model(config, task, folder, device)

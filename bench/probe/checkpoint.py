@@ -82,6 +82,7 @@ def probe_checkpoint(checkpoint: Checkpoint, methods: Sequence[Method]) -> Itera
     (found,) = checkpoint.estimators([parse_method(CONTROL)]).updates(checkpoint.control, checkpoint.step)
     for preconditioned, values in truth.compare(found, control, stale=False):
         yield from _rows(checkpoint, CONTROL, 0, preconditioned, values, len(checkpoint.control))
+    del found  # gradients are what memory goes to
     reference: dict[tuple[bool, str], Floats] = {}
     measured = checkpoint.estimators(methods).updates(checkpoint.stale, checkpoint.step)
     for name, found in zip([method.canonical for method in methods], measured, strict=True):
@@ -120,15 +121,18 @@ class _Truth:
         """Cosine of the mean update with theta_t - theta_mu."""
         assert self.checkpoint.displacement is not None
         away = self.checkpoint.displacement.double()
-        dots = (gradients.double() @ (away if space is None else away * space.double())).numpy() * factors
+        seen = away if space is None else away * space.double()
+        dots = products(gradients, seen.unsqueeze(0), None)[:, 0] * factors
         return cosine_of_mean(dots, signal, float(away.norm()), weights)
 
     def compare(self, found: Updates, weights: Floats, stale: bool) -> Iterator[tuple[bool, dict[str, Floats]]]:
         """Quantities of one method's updates, before and after preconditioning."""
-        norms = torch.linalg.vector_norm(found.gradients.double(), dim=1).numpy()
+        plain = products(found.gradients, found.gradients, None)
+        norms = np.sqrt(np.diag(plain))
         for space, gram in zip(self.spaces, self.grams, strict=True):
             factors = found.scales if space is None else found.scales * np.minimum(1.0, GRAD_CLIP / (norms + 1e-6))
-            own = products(found.gradients, found.gradients, space) * np.outer(factors, factors)
+            own = plain if space is None else products(found.gradients, found.gradients, space)
+            own = own * np.outer(factors, factors)
             cross = products(found.gradients, self.gradients, space) * factors[:, None]
             values = quantities(Products(own, cross, gram), weights, self.weights)
             if stale and self.checkpoint.displacement is not None:

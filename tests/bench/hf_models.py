@@ -9,9 +9,14 @@ import torch
 transformers = pytest.importorskip("transformers")
 
 from vcpo_bench.bench.cell import CellConfig  # noqa: E402
+from vcpo_bench.bench.grid import GridSpec, plan_grid  # noqa: E402
 from vcpo_bench.bench.hf.create import character_tokenizer  # noqa: E402
 from vcpo_bench.bench.hf.policy import CausalPolicy  # noqa: E402
+from vcpo_bench.bench.language_model import LanguageModel  # noqa: E402
+from vcpo_bench.bench.recorded import RecordedCell, read_cell  # noqa: E402
+from vcpo_bench.bench.run_cell import run_cell  # noqa: E402
 from vcpo_bench.bench.samplers import parse_sampler  # noqa: E402
+from vcpo_bench.bench.store import ResultsFolder  # noqa: E402
 from vcpo_bench.bench.trainer import Trainer  # noqa: E402
 
 PAD, EOS, VOCABULARY = 0, 1, 99
@@ -50,3 +55,17 @@ def trainer(folder: Path, method: str = "clip", staleness: int = 0, **config: An
     """A cell on a small task."""
     settings = {"task": TASK, "prompts": 3, "responses": 4, "steps": 4, "eval_every": 100, "lr": 1e-2} | config
     return Trainer(CellConfig(method=method, staleness=staleness, seed=0, model="tiny@0", **settings), start=folder)
+
+
+def recorded(
+    folder: Path, out: Path, method: str, regime: str = "fifo", keep_every: int = 0, **model: Any
+) -> RecordedCell:
+    """A cell at lag 2 on the small task, run to its end of 6 updates and read again."""
+    sizes = {"steps": 6, "prompts": 3, "responses": 4, "controls": False}
+    spec = GridSpec(
+        (method,), (2,), (0,), (TASK,), (1e-2,), (regime,), model=LanguageModel(str(folder), **model), **sizes
+    )
+    (cell,) = plan_grid(spec)
+    results = ResultsFolder(out)
+    assert run_cell(cell, results.cells, keep_every, lambda *_: None) == "completed"
+    return read_cell(results.cells / cell.key, model=str(folder))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ import numpy as np
 import torch
 
 from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.probe import ProbeSpec, run_probe
+from vcpo_bench.bench.recorded import read_cell
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.methods import parse_method
 
 Result = dict[str, np.ndarray]
 """What training came to: trained weights by name, and `grad_norm`, the gradient norm of every update."""
@@ -37,6 +41,21 @@ def train_elsewhere(config: dict[str, Any], start: Path | None = None, interrupt
 
     with pretended_gpu.pretending():
         return train(config, start, pretended_gpu.NAME, interrupted)
+
+
+def probe(folder: Path, model: Path, methods: tuple[str, ...], out: Path, device: str = "cpu") -> None:
+    """Write what the probe finds after 4 updates of a recorded cell."""
+    torch.set_num_threads(1)
+    cell = replace(read_cell(folder, model=str(model)), device=device)
+    run_probe(ProbeSpec(cell, [4], [parse_method(text) for text in methods], 8, 8), out, lambda _: None)
+
+
+def probe_elsewhere(folder: Path, model: Path, methods: tuple[str, ...], out: Path) -> None:
+    """The same on the pretended device; for a process of its own."""
+    import pretended_gpu
+
+    with pretended_gpu.pretending():
+        probe(folder, model, methods, out, pretended_gpu.NAME)
 
 
 def reward_chance() -> None:

@@ -240,7 +240,10 @@ def test_a_proximal_anchor_is_forked_only_where_a_rollout_begins(tmp_path: Path,
     assert "clip(anchor=proximal)" in forks
 
 
-def test_cells_that_cannot_be_done_again_are_refused(tmp_path: Path, recorded: Recorded) -> None:
+def test_cells_that_cannot_be_done_again_are_refused(
+    tmp_path: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     facts = json.loads((recorded().folder / "cell.json").read_text())
     folder = tmp_path / "cells" / "copy"
     folder.mkdir(parents=True)
@@ -249,13 +252,22 @@ def test_cells_that_cannot_be_done_again_are_refused(tmp_path: Path, recorded: R
         ({"method_version": 99}, "code of vcpo has changed"),
         ({"config": facts["config"] | {"regime": "async"}}, "a real clock decided"),
         ({"config": facts["config"] | {"series": "x"}}, "borrows"),
-        ({"config": facts["config"] | {"model": "qwen"}}, "language model"),
+        ({"config": facts["config"] | {"model": "qwen@0"}}, "the language model qwen; say where it is with --model"),
+        ({"config": facts["config"] | {"sampler": "vllm"}}, "depend on what else it has in flight"),
+        ({"config": facts["config"] | {"device": "cuda"}}, "this machine has 0 CUDA devices"),
         ({"config": facts["config"] | {"start": "0123456789"}}, "--start"),
         ({"config": 3}, "damaged"),
     ):
         (folder / "cell.json").write_text(json.dumps(facts | change))
         with pytest.raises(UsageError, match=said):
             read_cell(folder)
+    for asked, said in (
+        ({"model": str(tmp_path)}, "trained the embedded policy"),
+        ({"device": "cuda:1"}, "ran on cpu"),
+        ({"device": "gpu"}, "choose cpu, cuda or cuda:N"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            read_cell(recorded().folder, **asked)
     with pytest.raises(UsageError, match=f"did you mean {folder}"):
         read_cell(folder.with_name("cpoy"))
     folder.with_name("running.partial").mkdir()

@@ -12,6 +12,7 @@ import pretended_cells
 import pytest
 
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
+from vcpo_bench.reports.probe import read_probe
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +45,23 @@ def test_a_cell_trains_there_as_here_also_when_interrupted(
     here = pretended_cells.train(config, folder)
     # attention is another kernel there, so the last bits differ
     np.testing.assert_allclose(there.result()["grad_norm"], here["grad_norm"], rtol=1e-3)
+
+
+def test_a_cell_is_probed_there_as_here(
+    elsewhere: ProcessPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Arithmetic, "score", Arithmetic.score)  # put back afterwards
+    pretended_cells.reward_chance()
+    model = hf_models.save(tmp_path / "model")
+    cell = hf_models.recorded(model, tmp_path / "run", "vcpo", "fifo(engine_noise=bf16)", micro_tokens=100)
+    methods = ("vcpo", "clip+kl(anchor=reference)", "kl-cov")
+    there = elsewhere.submit(pretended_cells.probe_elsewhere, cell.folder, model, methods, tmp_path / "there.csv")
+    pretended_cells.probe(cell.folder, model, methods, tmp_path / "here.csv")
+    there.result()
+    tables = []
+    for name in ("there", "here"):
+        table = read_probe(tmp_path / f"{name}.csv")
+        kept = table["quantity"].isin(["variance", "step_scale"])
+        tables.append(table[kept].set_index(["method", "lag", "preconditioned", "quantity"])["value"])
+    np.testing.assert_allclose(tables[0], tables[1], rtol=1e-2)
+    assert len(tables[0]) == 14

@@ -35,6 +35,8 @@ def test_lists_are_read() -> None:
         (options.rates, "-1e-4"),
         (options.rates, "nan"),
         (options.rates, "inf"),
+        (options.device, "tpu"),
+        (options.device, "cuda:x"),
         (options.every, "50"),
         (options.every, "every=0"),
         (options.level, "everything"),
