@@ -75,7 +75,7 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
         raise UsageError(f"--at {spec.at}: no update is left of {schedule.updates(steps)}; give --steps N with more")
     _check_method(method, parse_method(old.method), spec.at, schedule)
     fork = {"method": method.canonical, "steps": steps, "parent": parent.key, "fork_step": spec.at, "stop": ""}
-    config = old.model_copy(update=fork)
+    config = old.model_copy(update=fork | {"plugins": method.plugins})
     return PlannedCell(
         config,
         config.key(method.version),

@@ -105,7 +105,8 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
         raise UsageError(
             f"{key}: ran under rules {facts.get('rules_version')}, not {RULES_VERSION}; run it again first"
         )
-    if parse_method(config.method).version != facts.get("method_version"):
+    method = parse_method(config.method)
+    if (method.version, method.plugins) != (facts.get("method_version"), config.plugins):
         raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
     regime = parse_regime(config.regime)
     if regime.name == "async" and regime["clock"] == "wall":
