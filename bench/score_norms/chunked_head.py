@@ -104,8 +104,8 @@ class _Statistics(torch.autograd.Function):
         to_hidden = slope * gradient[..., :1]
         by_entropy = torch.stack([torch.zeros_like(gradient[..., 1]), gradient[..., 1]], -1)
         if bool(by_entropy.any()):
-            sent = sent_to(places, by_entropy)
-            to_hidden[sent.counted] += ctx.vocabulary.to_hidden(sent).to(to_hidden.dtype)
+            sent, counted = sent_to(places, by_entropy)
+            to_hidden[counted] += ctx.vocabulary.to_hidden(sent).to(to_hidden.dtype)
         return to_hidden.to(places.hidden.dtype), *[None] * (3 + len(places))
 
 
@@ -125,7 +125,7 @@ class _HeadPath(torch.autograd.Function):
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         weight, *places = ctx.saved_tensors
-        sent = sent_to(Places(*places), gradient)
+        sent, _ = sent_to(Places(*places), gradient)
         to_weight, to_bias = ctx.vocabulary.to_head(sent, ctx.vocabulary.dtype)
         needed = zip((to_weight, to_bias), ctx.needs_input_grad[:2], strict=True)
         return *(found.to(weight.dtype) if asked else None for found, asked in needed), *[None] * (1 + len(places))

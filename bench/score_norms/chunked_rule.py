@@ -16,9 +16,9 @@ from vcpo_bench.bench.score_norms.vocabulary import Places, Sent, Vocabulary, se
 class ChunkedHeadRule(HeadRule):
     """A linear head that returned [B, T, 2] log-probabilities and entropies: see `ChunkedHead`.
 
-    With g_t [V] the gradient by the logits of place t (see `vocabulary`), the gradient of a trajectory is sum_t g_t a_t^T
-    and sum_t g_t, as of any linear layer. Its squared norm is summed over blocks of the vocabulary, either of that
-    matrix or of g_t . g_s in sum_{t,s} (g_t . g_s) (a_t . a_s + 1). Here `a` is `Places` [B, T] and `b` [B, T, 2].
+    With g_t [V] the gradient by the logits of place t (see `vocabulary`), the gradient of a trajectory is that of any
+    linear layer, sum_t g_t a_t^T and sum_t g_t. Its squared norm is summed over blocks of the vocabulary, either of
+    that matrix or of g_t . g_s in sum_{t,s} (g_t . g_s) (a_t . a_s + 1). Here `a` is `Places` [B, T] and `b` [B, T, 2].
 
     Args:
         vocabulary: the head, unchanged between the forward pass and the last question.
@@ -73,7 +73,7 @@ class ChunkedHeadRule(HeadRule):
 
     def weighted(self, a: Places, b: Tensor, weights: Tensor) -> list[Tensor]:
         """See `Rule.weighted`."""
-        sent = sent_to(a, b * weights.to(b.dtype)[:, None, None])
+        sent, _ = sent_to(a, b * weights.to(b.dtype)[:, None, None])
         to_weight, to_bias = self.vocabulary.to_head(sent, self.vocabulary.exact)
         return [*[to_weight] * self.has_weight, *[to_bias] * self.has_bias]
 
@@ -91,14 +91,19 @@ class ChunkedHeadRule(HeadRule):
         """See `HeadRule.cross`."""
         total = b.new_zeros(len(b))
         for i in range(len(b)):
-            sent = sent_to(Places(*(each[i] for each in a)), b[i])
-            products = working(sent.places.hidden.to(self.vocabulary.dtype)) @ e[i].t()
-            total[i] = (self.vocabulary.by_logit_of(sent, ids[i]) * products).sum()
+            sent, _ = sent_to(Places(*(each[i] for each in a)), b[i])
+            for part in self.vocabulary.stretches(sent, len(ids[i])):
+                products = self._read(part) @ e[i].t()
+                total[i] += torch.vdot(self.vocabulary.by_logit_of(part, ids[i]).flatten(), products.flatten())
         return total
 
     def _in_a_row(self, a: Places, b: Tensor) -> tuple[Sent, list[int], Tensor]:
         """The places that count, how many of each trajectory, and what multiplies their g_t: [N, H], [N, H + 1], .."""
-        sent = sent_to(a, b)
-        hidden = working(sent.places.hidden.to(self.vocabulary.dtype))
+        sent, counted = sent_to(a, b)
+        hidden = self._read(sent)
         columns = [*[hidden] * self.has_weight, *[hidden.new_ones(len(hidden), 1)] * self.has_bias]
-        return sent, sent.counted.sum(1).tolist(), torch.cat(columns, 1) if len(columns) > 1 else columns[0]
+        return sent, counted.sum(1).tolist(), torch.cat(columns, 1) if len(columns) > 1 else columns[0]
+
+    def _read(self, sent: Sent) -> Tensor:
+        """[N, H], what the head read, in the precision in which it did."""
+        return working(sent.places.hidden.to(self.vocabulary.dtype))

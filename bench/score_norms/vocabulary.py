@@ -1,8 +1,8 @@
 """A softmax head over a large vocabulary, gone through in blocks, so that the logits of all places never exist at once.
 
-With logits z = W a + bias [V] and p = softmax(z), the gradient by z_v of a place with target y is c (1[v = y] - p_v) for
-c times its log-probability, and -e p_v (log p_v + entropy) for e times its entropy. Any block of columns of it is found
-again from a, one block of W and the logarithm of the normaliser.
+With logits z = W a + bias [V] and p = softmax(z), the gradient by z_v of a place with target y is c (1[v = y] - p_v)
+for c times its log-probability, and -e p_v (log p_v + entropy) for e times its entropy. Any block of its columns is
+found again from a, one block of W and the logarithm of the normaliser.
 """
 
 from __future__ import annotations
@@ -61,26 +61,32 @@ class Sent(NamedTuple):
         places: with N as their only leading axis.
         by_logp: [N], what reached their log-probabilities: c.
         by_entropy: [N], what reached their entropies: e; None if that is 0 everywhere.
-        counted: bool [...], which of the places given they are.
     """
 
     places: Places
     by_logp: Tensor
     by_entropy: Tensor | None
-    counted: Tensor
+
+    def some(self, part: slice) -> Sent:
+        """A stretch of them."""
+        by_entropy = None if self.by_entropy is None else self.by_entropy[part]
+        return Sent(Places(*(each[part] for each in self.places)), self.by_logp[part], by_entropy)
 
 
-def sent_to(places: Places, gradient: Tensor) -> Sent:
+def sent_to(places: Places, gradient: Tensor) -> tuple[Sent, Tensor]:
     """Leave out the places that no gradient reached.
 
     Args:
         places: with leading axes [...].
         gradient: [..., 2], what reached log-probabilities and entropies.
+
+    Returns:
+        The others, and bool [...], which they are.
     """
     counted = (gradient != 0).any(-1)
     by_logp, by_entropy = gradient[counted].unbind(-1)
     kept = Places(*(each[counted] for each in places))
-    return Sent(kept, by_logp, by_entropy if bool(by_entropy.any()) else None, counted)
+    return Sent(kept, by_logp, by_entropy if bool(by_entropy.any()) else None), counted
 
 
 class Vocabulary:
@@ -110,6 +116,11 @@ class Vocabulary:
     def blocks(self, numbers: int) -> list[slice]:
         """Ranges of tokens: `numbers` numbers for each token of a range take at most `chunk_bytes`."""
         return slices(self.weight.shape[0], self.chunk_bytes // (self.exact.itemsize * max(1, numbers)))
+
+    def stretches(self, sent: Sent, numbers: int) -> list[Sent]:
+        """The places in pieces: `numbers` numbers for each place of a piece take at most `chunk_bytes`."""
+        size = self.chunk_bytes // (self.exact.itemsize * max(1, numbers))
+        return [sent.some(part) for part in slices(len(sent.by_logp), size)]
 
     @torch.no_grad()
     def read(self, hidden: Tensor, targets: Tensor, slopes: bool) -> Reading:
