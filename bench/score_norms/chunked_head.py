@@ -97,7 +97,7 @@ class _Statistics(torch.autograd.Function):
         return torch.stack([known.logp, known.entropy], -1)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         slope, _, *tensors = ctx.saved_tensors
         places = Places(*tensors)
@@ -122,7 +122,7 @@ class _HeadPath(torch.autograd.Function):
         return places[2].new_zeros(*places[2].shape, 2)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         weight, *places = ctx.saved_tensors
         sent, _ = sent_to(Places(*places), gradient)

@@ -50,11 +50,11 @@ class ChunkedHeadRule(HeadRule):
     def squared(self, a: Places, b: Tensor) -> Tensor:
         """See `Rule.squared`."""
         sent, counts, read = self._in_a_row(a, b)
-        V, d, xs = len(self.vocabulary.weight), read.shape[1], read.split(counts)
+        V, d, xs = len(self.vocabulary.weight), read.shape[1], torch.split(read, counts)
         grams = [x.new_zeros(len(x), len(x)) if gram_is_cheaper(len(x), d, V) else None for x in xs]
         total = b.new_zeros(len(b))
         for block in self.vocabulary.blocks(max(read.shape)):
-            for i, y in enumerate(self.vocabulary.by_logit(sent, block).split(counts)):
+            for i, y in enumerate(torch.split(self.vocabulary.by_logit(sent, block), counts)):
                 gram = grams[i]
                 if gram is None:
                     total[i] += torch.linalg.vector_norm(y.t() @ xs[i]).square()
@@ -80,9 +80,9 @@ class ChunkedHeadRule(HeadRule):
     def inner(self, a: Places, b: Tensor) -> Tensor:
         """See `Rule.inner`."""
         sent, counts, read = self._in_a_row(a, b)
-        total, xs = b.new_zeros(len(b), len(b)), read.split(counts)
+        total, xs = b.new_zeros(len(b), len(b)), torch.split(read, counts)
         for block in self.vocabulary.blocks(max(len(read), len(b) * read.shape[1])):
-            ys = self.vocabulary.by_logit(sent, block).split(counts)
+            ys = torch.split(self.vocabulary.by_logit(sent, block), counts)
             rows = torch.stack([(y.t() @ x).flatten() for x, y in zip(xs, ys, strict=True)])
             total += rows @ rows.t()
         return total

@@ -139,7 +139,8 @@ class Vocabulary:
             if slope is not None:
                 own = -numbers[0, part].expm1().unsqueeze(1)  # 1 - p at the target, exact also where p is nearly 1
                 slope[part] = _product(p.neg_().scatter_(1, targets[part].unsqueeze(1), own).to(self.dtype), weight)
-        return Reading(*numbers.unbind(0), slope)
+        logp, normaliser, entropy, squares = numbers.unbind(0)
+        return Reading(logp, normaliser, entropy, squares, slope)
 
     def by_logit(self, sent: Sent, block: slice) -> Tensor:
         """[N, v] gradient by the logits of a range of v tokens."""
