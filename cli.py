@@ -104,6 +104,7 @@ def run(
     task: Annotated[str, typer.Option(help="Tasks (vcpo-bench ls tasks).", rich_help_panel=Grid)] = "chain",
     regime: Annotated[str, typer.Option(help="How the lag comes about (ls regimes).", rich_help_panel=Grid)] = "fifo",
     lr: Annotated[str, typer.Option(help="Learning rates.", rich_help_panel=Grid)] = "3e-4",
+    weight_decay: Annotated[float, typer.Option(help="Of AdamW.", rich_help_panel=Grid)] = 0.0,
     steps: Annotated[int, typer.Option(help="Optimizer updates.", rich_help_panel=Grid)] = 300,
     prompts: Annotated[int, typer.Option(help="Prompts per update.", rich_help_panel=Grid)] = 16,
     responses: Annotated[int, typer.Option(help="Responses per prompt.", rich_help_panel=Grid)] = 8,
@@ -139,7 +140,7 @@ def run(
         DEFAULT_OUT
     ),
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.", rich_help_panel=How)] = "cpu",
-    jobs: Annotated[int, typer.Option(help="Workers; 0: one per core, or one on a GPU.", rich_help_panel=How)] = 0,
+    jobs: Annotated[int, typer.Option(help="Workers; 0: one per core or GPU.", rich_help_panel=How)] = 0,
     dry_run: Annotated[bool, typer.Option(help="Show the cells and a time estimate.", rich_help_panel=How)] = False,
     wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.", rich_help_panel=How)] = False,
     keep_checkpoints: Annotated[
@@ -190,6 +191,7 @@ def run(
         if model
         else None,
         device=device,
+        weight_decay=weight_decay,
     )
     if save_config:
         _save_config(ctx, save_config)

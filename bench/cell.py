@@ -74,6 +74,7 @@ class CellConfig(BaseModel):
     max_response: int = Field(default=0, ge=0)
     micro_tokens: int = Field(default=0, ge=0)
     checkpointing: bool = False
+    weight_decay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     device: Literal["cpu", "cuda"] = "cpu"
 
     @property

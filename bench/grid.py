@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ class GridSpec:
         stop: What ends a cell early (``CellConfig.stop``); cells whose step scales others borrow are never stopped.
         model: The language model to train instead of embedded policies.
         device: ``cpu``, ``cuda`` or ``cuda:N``.
+        weight_decay: Of AdamW.
     """
 
     methods: Sequence[str]
@@ -58,6 +60,7 @@ class GridSpec:
     stop: str = ""
     model: LanguageModel | None = None
     device: str = "cpu"
+    weight_decay: float = 0.0
 
     def task(self, expression: str) -> tuple[str, int]:
         """Canonical expression and longest response of one of the tasks."""
@@ -172,6 +175,7 @@ def _plan_cell(
         start=start_digest(spec.start) if spec.start else "",
         stop=spec.stop,
         device=spec.device.partition(":")[0],
+        weight_decay=spec.weight_decay,
         **(spec.model.fields() if spec.model else {}),
     )
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
@@ -210,6 +214,8 @@ def _check(spec: GridSpec) -> None:
     for flag, value in (("--steps", spec.steps), ("--prompts", spec.prompts), ("--responses", spec.responses)):
         if value < 1:
             raise UsageError(f"{flag} {value}: must be at least 1")
+    if not 0 <= spec.weight_decay < math.inf:
+        raise UsageError(f"--weight-decay {spec.weight_decay:g}: give a number, 0 or more")
     if not re.fullmatch(r"cpu|cuda(:\d+)?", spec.device):
         raise UsageError(f"--device {spec.device}: choose cpu, cuda or cuda:N")
     if spec.model and spec.start:

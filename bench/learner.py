@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,12 +59,13 @@ class Learner:
     Args:
         policy: Trained in place.
         method: Maps the evidence of a step to coefficients.
-        lr: Learning rate of AdamW (0.9, 0.999, no weight decay) before the method's step scale.
+        lr: Learning rate of AdamW (0.9, 0.999) before the method's step scale.
         watch_gradient: Measure what needs the whole gradient of this step and the last.
         measure_norms: Measure score norms also for a method that does not need them, in a pass of their own, so that
             recording more never changes the training.
         micro_batches: Passes a batch is cut into, along prompts; the update does not depend on it.
         micro_tokens: Instead, most positions of a pass, prompt and padding included; 0: no limit.
+        weight_decay: Decoupled, of all trained weights: each update shrinks them by lr x step scale x this.
     """
 
     def __init__(
@@ -77,14 +77,15 @@ class Learner:
         measure_norms: bool = False,
         micro_batches: int = 1,
         micro_tokens: int = 0,
+        weight_decay: float = 0.0,
     ) -> None:
         self.policy, self.method, self.lr = policy, method, lr
         self.micro_batches, self.micro_tokens = micro_batches, micro_tokens
-        self.optimizer = torch.optim.AdamW(policy.trainable(), lr=lr, weight_decay=0.0, fused=True)
+        self.optimizer = torch.optim.AdamW(policy.trainable(), lr=lr, weight_decay=weight_decay, fused=True)
         self.method_state: dict[str, Tensor] = {}
         self.watch_gradient = watch_gradient or method.combine is not None
         self.previous_gradient: Tensor | None = None
-        self.reference = copy.deepcopy(policy).requires_grad_(False) if "reference_logp" in method.needs else None
+        self.reference = policy.replica() if "reference_logp" in method.needs else None
         self._norms = ScoreNorms(policy) if "score_norm_sq" in method.needs else None
         self._probe = ScoreNorms(policy) if measure_norms and self._norms is None else None
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -113,6 +114,11 @@ class Model(nn.Module, ABC):
     def trainable(self) -> list[nn.Parameter]:
         """The parameters that training moves, in a fixed order."""
         return [parameter for parameter in self.parameters() if parameter.requires_grad]
+
+    def replica(self) -> Self:
+        """A copy that nothing trains; it shares the frozen weights, so that of adapters only they are copied."""
+        shared: dict[int, Any] = {id(p): p for p in self.parameters() if not p.requires_grad}
+        return copy.deepcopy(self, shared).requires_grad_(False)
 
     def trained_state(self) -> dict[str, Tensor]:
         """What training has changed, by name, for a checkpoint."""

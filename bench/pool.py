@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -36,6 +36,7 @@ class CellJob:
 
 @dataclass(slots=True)
 class _Worker:
+    position: int
     process: BaseProcess
     pipe: Connection
     job: CellJob | None = None
@@ -57,7 +58,7 @@ def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> i
         How many cells failed (status ``error``, or given up).
     """
     progress = _Progress(deque(jobs))
-    crew = [_spawn() for _ in range(min(workers, len(jobs)))]
+    crew = [_spawn(position) for position in range(min(workers, len(jobs)))]
     try:
         for worker in crew:
             _assign(worker, progress)
@@ -75,10 +76,21 @@ def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> i
     return progress.failed
 
 
-def _spawn() -> _Worker:
+def placed(device: str, position: int, count: int) -> str:
+    """Where a worker computes: ``cuda`` stands for all GPUs of the machine, and workers take them in turn.
+
+    Args:
+        device: As asked for.
+        position: Of the worker in its crew.
+        count: GPUs there are.
+    """
+    return f"cuda:{position % count}" if device == "cuda" and count > 1 else device
+
+
+def _spawn(position: int) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs,), daemon=True)
+    process = context.Process(target=_work, args=(theirs, position), daemon=True)
     # Ctrl-C reaches the whole process group, but the parent decides: a worker has it blocked from its very start.
     # The resource tracker unblocks it when it starts, hence starts before.
     resource_tracker.ensure_running()
@@ -88,7 +100,7 @@ def _spawn() -> _Worker:
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     theirs.close()
-    return _Worker(process, ours)
+    return _Worker(position, process, ours)
 
 
 def _assign(worker: _Worker, progress: _Progress) -> None:
@@ -123,7 +135,7 @@ def _replace(dead: _Worker, progress: _Progress, observer: GridObserver) -> _Wor
     else:
         progress.failed += 1
         observer.ended(key, "error", 0.0, f"its worker died {deaths} times ({_cause(dead.process)})")
-    fresh = _spawn()
+    fresh = _spawn(dead.position)
     _assign(fresh, progress)
     return fresh
 
@@ -133,7 +145,7 @@ def _cause(process: BaseProcess) -> str:
     return signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
 
 
-def _work(pipe: Connection) -> None:
+def _work(pipe: Connection, position: int) -> None:
     """Body of a worker: run one job after the other until the parent is gone."""
     threading.Thread(target=_follow_parent, daemon=True).start()
 
@@ -153,7 +165,8 @@ def _work(pipe: Connection) -> None:
         for plugin in set(job.plugins) - loaded:
             load_plugin(plugin)
             loaded.add(plugin)
-        run_cell(job.cell, job.cells_folder, job.keep_every, lambda *event: send(event), job.watch)
+        cell = replace(job.cell, device=placed(job.cell.device, position, torch.cuda.device_count()))
+        run_cell(cell, job.cells_folder, job.keep_every, lambda *event: send(event), job.watch)
 
 
 def _follow_parent() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from vcpo_bench.bench.grid import PlannedCell
 from vcpo_bench.bench.observe import GridObserver, Watch
 from vcpo_bench.bench.pool import CellJob, run_jobs
@@ -36,15 +38,15 @@ class RunOptions:
 
 
 def worker_count(asked: int, device: str = "cpu") -> int:
-    """Worker processes for ``--jobs``: 0 means one per core this process may use, or one on a GPU.
+    """Worker processes for ``--jobs``: 0 means one per core this process may use, or one per GPU.
 
     Raises:
         UsageError: The number is negative.
     """
     if asked < 0:
-        raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core (GPU: one)")
+        raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core or GPU")
     if device != "cpu":
-        return asked or 1
+        return asked or (max(1, torch.cuda.device_count()) if device == "cuda" else 1)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return asked or cores or 1
 

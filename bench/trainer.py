@@ -69,7 +69,13 @@ class Trainer:
         self.ranks = ranks
         kind = partial(ParallelLearner, ranks) if ranks else Learner
         self.learner: Learner = kind(
-            self.policy, chosen, config.lr, watch_gradient, measure_norms, micro_tokens=config.micro_tokens
+            self.policy,
+            chosen,
+            config.lr,
+            watch_gradient,
+            measure_norms,
+            micro_tokens=config.micro_tokens,
+            weight_decay=config.weight_decay,
         )
         self.recorder = recorder_of(config)
         self.step = 0

@@ -115,6 +115,7 @@ class _Pretending(TorchDispatchMode):
 def pretending() -> Iterator[None]:
     """Inside, the device is there. Inference mode becomes `no_grad`: wrappers know no inference tensors."""
     saved, torch.inference_mode = torch.inference_mode, torch.no_grad  # type: ignore[assignment,misc]
+    torch.__future__.set_swap_module_params_on_conversion(True)  # or moving a module would untie its tied weights
     try:
         with _Pretending():
             yield

@@ -172,3 +172,12 @@ def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.Monk
     (cell,) = plan_grid(asked)
     assert run_cell(cell, tmp_path, 0, lambda *_: None) == "error"
     assert pq.read_table(tmp_path / cell.key / "events.parquet")["event"].to_pylist() == ["sampler_died"]
+
+
+def test_weight_decay_is_part_of_a_cell_and_no_old_key_moves() -> None:
+    plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False)
+    (usual,), (decayed,) = plan_grid(plain), plan_grid(replace(plain, weight_decay=0.1))
+    assert decayed.config.weight_decay == 0.1
+    assert decayed.key != usual.key == plan_grid(replace(plain, weight_decay=0.0))[0].key
+    with pytest.raises(UsageError, match="--weight-decay -1: give a number, 0 or more"):
+        plan_grid(replace(plain, weight_decay=-1.0))

@@ -9,6 +9,7 @@ import torch
 from hf_models import EOS, PAD
 from torch import Tensor
 
+from vcpo_bench.bench.hf.loading import add_adapters
 from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.score_norms import ScoreNorms
@@ -174,3 +175,15 @@ def test_truncated_sampling_reports_what_it_drew_from() -> None:
     full = policy.score(PROMPTS, rollout.responses, rollout.mask).logp
     assert (rollout.logp > full).all()
     assert rollout.entropy.max() < torch.tensor(3.0).log() + 1e-6
+
+
+def test_a_replica_copies_only_what_is_trained() -> None:
+    """The reference policy of a method costs an adapted model its adapters, not the whole model again."""
+    subject = hf_models.policy("llama")
+    add_adapters(subject.network, 2)
+    twin = subject.replica()
+    assert not any(parameter.requires_grad for parameter in twin.parameters())
+    copies = dict(twin.named_parameters())
+    for name, parameter in subject.named_parameters():
+        assert (copies[name].data_ptr() == parameter.data_ptr()) == ("lora_" not in name), name
+        assert torch.equal(copies[name], parameter)

@@ -31,7 +31,7 @@ def elsewhere() -> Iterator[ProcessPoolExecutor]:
         ("gpt2", {"method": "clip", "regime": "inflight(cache=recompute)"}),
         ("llama", {"method": "tba", "sampler": "generate"}),
         ("llama", {"method": "clip", "sampler": "torch(slots=3)", "regime": "async(clock=virtual)"}),
-        ("llama", {"method": "kl-cov", "lora": 2, "checkpointing": True, "micro_tokens": 60}),
+        ("llama", {"method": "vespo", "lora": 2, "checkpointing": True, "micro_tokens": 60}),
     ],
 )
 def test_a_cell_trains_there_as_here_also_when_interrupted(

@@ -186,3 +186,16 @@ def test_a_gradient_that_is_not_finite_is_recorded_also_by_methods_that_act_on_i
         assert trainer.recorder.tables["steps.parquet"].columns["nonfinite"] == ["", *["gradient"] * 3]
         assert trainer.learner.previous_gradient is kept
         assert all(torch.equal(before[name], now) for name, now in trainer.policy.state_dict().items())
+
+
+def test_weight_decay_shrinks_all_weights_by_the_scaled_rate() -> None:
+    """Beyond what the gradient does, which is the same at the first update; ``vcpo`` scales its rate."""
+    plain, decayed = small("vcpo(baseline=group)", lr=1e-2), small("vcpo(baseline=group)", lr=1e-2, weight_decay=0.1)
+    batch = stale_batch(plain)
+    decayed.policy.load_state_dict(plain.policy.state_dict())
+    before = copy.deepcopy(plain.policy.state_dict())
+    scales = [trainer.learner.update(batch, 1).step_scale for trainer in (plain, decayed)]
+    assert scales[0] == scales[1] < 1
+    for name, weight in plain.policy.state_dict().items():
+        lost = weight - decayed.policy.state_dict()[name]
+        torch.testing.assert_close(lost, 1e-2 * scales[0] * 0.1 * before[name], rtol=1e-2, atol=3e-7)

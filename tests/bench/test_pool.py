@@ -65,3 +65,9 @@ def test_a_cell_whose_worker_always_dies_is_given_up(tmp_path: Path) -> None:
     ((_, status, _, reason),) = log.names("ended")
     assert status == "error"
     assert f"died {pool.MAX_DEATHS} times" in reason
+
+
+def test_workers_take_the_gpus_in_turn() -> None:
+    assert [pool.placed("cuda", position, 2) for position in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    assert [pool.placed(asked, 1, 2) for asked in ("cpu", "cuda:0")] == ["cpu", "cuda:0"]
+    assert pool.placed("cuda", 3, 1) == "cuda"
