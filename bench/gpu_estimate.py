@@ -10,7 +10,8 @@ prompt and response length n = n_p + n_r; b bytes of the computing type (bfloat1
   included; another (2q + 2k) (b + 2) with norms on query and key heads. With checkpointing 4 C L h for the layers'
   inputs, plus the activations of one layer. Attention is taken to store no n x n matrix. (Tested against what autograd
   saves for small models.)
-- logits: three buffers of 128 MiB; the vocabulary is gone through in chunks.
+- logits: three buffers of 128 MiB; the vocabulary is gone through in chunks, also where score norms are taken (one more
+  vector per position, 4 C h, is then kept and not counted).
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
 - learning: R n (2 N_a + 2 n L q) operations per forward pass; scoring is one, the trained pass three (backward twice
   a forward; once with adapters, whose frozen maps need no gradient), checkpointing one more; at MFU of the type's peak.

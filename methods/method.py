@@ -185,10 +185,7 @@ class Method(Component):
     @property
     def anchors(self) -> dict[str, str]:
         """What each ratio is relative to: ``{"ratio": "behavior", "ess weights": "behavior"}``."""
-        found = dict(self.own_anchors())
-        for part in self._parts:
-            found |= part.anchors
-        return found
+        return dict(item for each in (self.own_anchors(), *(p.anchors for p in self._parts)) for item in each.items())
 
     @cached_property
     def canonical(self) -> str:
@@ -245,8 +242,7 @@ class Method(Component):
             ev.admit(admission.admit(ev))
         ev.row_log_ratio()
         ev.advantage = self._advantage(ev)
-        for part in self.regularisers:
-            penalty = part.penalty(ev)
+        for penalty in (part.penalty(ev) for part in self.regularisers):
             if penalty is not None:
                 ev.advantage = ev.advantage - penalty
         return ev

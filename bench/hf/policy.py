@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from vcpo_bench.bench.hf.slots import Slots
 from vcpo_bench.bench.model import Decoding, Model
 from vcpo_bench.bench.samplers import SamplerSpec
 from vcpo_bench.bench.sampling import Rollout
+from vcpo_bench.bench.score_norms import ChunkedHead
 from vcpo_bench.bench.scoring import DenseScores
 from vcpo_bench.errors import UsageError
 
@@ -78,6 +79,7 @@ class CausalPolicy(Model):
         self.network: Any = network.eval()  # dropout would make sampler and learner different policies
         self.pad, self.dtype, self.sampler = pad, dtype, sampler
         self._recomputed = _checkpointed(network) if recompute else []
+        self.chunked_head = ChunkedHead(self.output_head(), dtype)
         self._check_head()
 
     def output_head(self) -> nn.Module:
@@ -100,12 +102,20 @@ class CausalPolicy(Model):
             hidden, head.weight, getattr(head, "bias", None), responses[:, :length][kept], self.dtype
         )
         spread = [torch.zeros(kept.shape, device=kept.device).masked_scatter(kept, values) for values in found]
-        logp, entropies, squares = (F.pad(values, (0, mask.shape[1] - length)) for values in spread)
-        return TokenScores(logp, mask, entropies, squares)
+        return _token_scores(spread, mask)
 
-    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
-        """See `Model.score_rows`: score norms see the head's output, so here all logits of these rows exist."""
+    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores | DenseScores:
+        """See `Model.score_rows`; logits exist all at once only where they are no more than `chunked_head` holds."""
         prompts, responses, mask = self._here(prompts, responses, mask)
+        vocabulary = self.chunked_head.vocabulary
+        if 4 * responses.numel() * len(vocabulary.weight) <= vocabulary.chunk_bytes:
+            return self._dense_rows(prompts, responses, mask)
+        length = _longest(mask)
+        hidden = self._hidden(prompts, responses[:, :length])
+        return _token_scores(self.chunked_head.statistics(hidden, responses[:, :length], mask[:, :length]), mask)
+
+    def _dense_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
+        """The same from all logits, which is faster where they are few."""
         with self._precision():
             logits = self.output_head()(self._hidden(prompts, responses))
         distribution = logits.float().log_softmax(2)
@@ -220,6 +230,12 @@ def _checkpointed(network: Any) -> list[nn.Module]:
     except ValueError as error:
         raise UsageError(f"--checkpointing: {type(network).__name__} does not support it; leave it out") from error
     return [module for module in network.modules() if getattr(module, "gradient_checkpointing", False)]
+
+
+def _token_scores(found: Iterable[Tensor], mask: Tensor) -> TokenScores:
+    """Scores from log-probabilities, entropies and sums of squares of the first places [B, <= T]; 0 behind them."""
+    logp, entropies, squares = (F.pad(values, (0, mask.shape[1] - values.shape[1])) for values in found)
+    return TokenScores(logp, mask, entropies, squares)
 
 
 def _longest(mask: Tensor) -> int:

@@ -13,7 +13,7 @@ from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.fallback import FallbackRule
 from vcpo_bench.bench.score_norms.linear import LinearRule
 from vcpo_bench.bench.score_norms.normalization import GainRule, gain_rule, layer_norm
-from vcpo_bench.bench.score_norms.rules import Rule
+from vcpo_bench.bench.score_norms.rules import Rule, RuledLayer
 
 WHOLE = (nn.MultiheadAttention, nn.RNNBase)  # they use the weights of layers inside them without calling those
 
@@ -61,7 +61,11 @@ def loose_parameters_of(model: nn.Module) -> list[Layer]:
 
 
 def _owners(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """The smallest layers that own trainable parameters directly."""
+    """The smallest layers that own trainable parameters directly, and those that bring a rule for some."""
+    if isinstance(module, RuledLayer):
+        if module.score_norm_rule().parameters:
+            yield name or "model", module
+        return
     if not has_trainable(module):
         return
     if (has_trainable(module, recurse=False) and not is_container(module)) or isinstance(module, WHOLE):
@@ -95,6 +99,8 @@ def rule_for(module: nn.Module) -> Rule | None:
     Raises:
         InexactError: see `layers_of`.
     """
+    if isinstance(module, RuledLayer):
+        return module.score_norm_rule()
     forward = type(module).forward
     if isinstance(module, nn.Linear) and forward is nn.Linear.forward:
         return LinearRule(trainable(module.weight), trainable(module.bias))

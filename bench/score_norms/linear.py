@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms.rows import Layout
-from vcpo_bench.bench.score_norms.rules import Rule, inner_products, sum_squares, working
+from vcpo_bench.bench.score_norms.rules import HeadRule, inner_products, sum_squares, working
 
 LANES = 8
 
 
-class LinearRule(Rule):
+class LinearRule(HeadRule):
     """y_t = W a_t + bias: the gradient of a trajectory is sum_t b_t a_t^T and sum_t b_t.
 
     The squared norm is either taken from that matrix, or as sum_{t,s} (b_t . b_s) (a_t . a_s + 1) from two [T, T] Gram
@@ -29,7 +29,7 @@ class LinearRule(Rule):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the weight is trainable and stored [p, d]."""
+        """See `HeadRule.is_plain`."""
         return self.has_weight and not self.transposed
 
     def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
@@ -87,6 +87,13 @@ class LinearRule(Rule):
         a, b = working(a).flatten(0, 1), working(b).flatten(0, 1)
         products = (a @ a.t() + float(self.has_bias)).mul_(b @ b.t())
         return products.view(B, T, B, T).sum((1, 3))
+
+    def cross(self, a: Tensor, b: Tensor, ids: Tensor, e: Tensor) -> Tensor:
+        """See `HeadRule.cross`."""
+        picked = working(b).gather(2, ids[:, None, :].expand(-1, b.shape[1], -1))
+        products = torch.bmm(working(a), e.transpose(1, 2))
+        found: Tensor = torch.linalg.vecdot(picked.flatten(1), products.flatten(1))
+        return found
 
 
 def gram(x: Tensor) -> Tensor:

@@ -61,6 +61,36 @@ class Rule(ABC):
         return layout.rows(inputs, shape, real=False), layout.rows(gradient, shape)
 
 
+class HeadRule(Rule):
+    """A layer with a weight [V, d] that may be tied to an embedding."""
+
+    @property
+    @abstractmethod
+    def is_plain(self) -> bool:
+        """Whether the weight is trainable and stored [V, d]."""
+
+    @abstractmethod
+    def cross(self, a: Any, b: Tensor, ids: Tensor, e: Tensor) -> Tensor:
+        """Inner products [B] of the trajectories' gradients of the weight with those of an embedding.
+
+        With the gradients g_t [V] of place t, which read a_t, <E, H> = sum_{t,u} g_t[id_u] (a_t . e_u).
+
+        Args:
+            a: what the layer read.
+            b: the gradients that reached what it returned.
+            ids: int64 [B, U], what the embedding read.
+            e: [B, U, d], the gradients that reached what it returned, in float32 at least.
+        """
+
+
+class RuledLayer(nn.Module):
+    """A layer that says itself how its gradients follow, also if the parameters it uses belong to other layers."""
+
+    def score_norm_rule(self) -> Rule:
+        """Its rule, without parameters if none is trained."""
+        raise NotImplementedError(f"{type(self).__name__} has no score_norm_rule")
+
+
 def sum_squares(gradients: Sequence[Tensor]) -> Tensor:
     """Squared norms over all axes but the first, summed over the tensors: [B]."""
     total: Tensor = torch.linalg.vector_norm(gradients[0].flatten(1), dim=1).square()

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
-from vcpo_bench.bench.score_norms.linear import LinearRule
-from vcpo_bench.bench.score_norms.rules import Rule, inner_products, sum_squares, weighted_sum, working
+from vcpo_bench.bench.score_norms.rules import HeadRule, Rule, inner_products, sum_squares, weighted_sum
 
 Gradients = dict[nn.Parameter, Tensor]
 Side = tuple[Rule, Any, Tensor]  # a rule with its a [B, T, ...] and b [B, T, ...]
@@ -79,12 +78,9 @@ class Shared(Contribution):
 class Tied(Shared):
     """An embedding and a head with one weight [V, d]: ||E + H||^2 = ||E||^2 + ||H||^2 + 2 <E, H>, nothing of size V d.
 
-    With the embedding's ids_u and gradients e_u and the head's inputs a_t and gradients b_t,
-    <E, H> = sum_{t,u} b_t[id_u] (a_t . e_u).
-
     Args:
         embedding: the rule, ids [B, U] and gradients [B, U, d] of the embedding.
-        head: the rule, inputs [B, T, d] and gradients [B, T, V] of the head.
+        head: the rule, inputs and gradients of the head, whose rule knows <E, H>.
         keep: see `Contribution`.
     """
 
@@ -95,11 +91,10 @@ class Tied(Shared):
     def squared(self) -> Tensor:
         """[B] squared norms."""
         rule, ids, e = self.embedding
-        _, a, b = self.head
+        head, a, b = self.head
         assert isinstance(rule, EmbeddingRule)
-        picked = working(b).gather(2, ids[:, None, :].expand(-1, b.shape[1], -1))
-        products = torch.bmm(working(a), rule.counted(ids, e).transpose(1, 2))
-        cross: Tensor = torch.linalg.vecdot(picked.flatten(1), products.flatten(1))
+        assert isinstance(head, HeadRule)
+        cross = head.cross(a, b, ids, rule.counted(ids, e))
         return self.parts[0].squared() + self.parts[1].squared() + 2 * cross
 
 
@@ -114,7 +109,7 @@ def contribution_of(sides: Sequence[Side], keep: bool) -> Contribution:
     if len(joined) == 1:
         return Contribution(*joined[0], keep)
     embeddings = [side for side in joined if isinstance(side[0], EmbeddingRule)]
-    heads = [side for side in joined if isinstance(side[0], LinearRule) and side[0].is_plain]
+    heads = [side for side in joined if isinstance(side[0], HeadRule) and side[0].is_plain]
     if len(joined) == 2 and embeddings and heads:
         return Tied(embeddings[0], heads[0], keep)
     return Shared([Contribution(*side, keep) for side in joined])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,19 @@ Result = dict[str, np.ndarray]
 
 
 def train(config: dict[str, Any], start: Path | None = None, device: str = "cpu", interrupted: bool = False) -> Result:
-    """Train a cell to its end; interrupted: saved half way, and taken up by a new trainer."""
+    """Train a cell to its end; interrupted: saved half way, and taken up by a new trainer.
+
+    `chunk_bytes` in the configuration is that of a language model's head.
+    """
     torch.set_num_threads(1)
+    chunk_bytes = (config := dict(config)).pop("chunk_bytes", None)
     cell = CellConfig.model_validate({"seed": 0, "prompts": 3, "responses": 4, "steps": 4, "eval_every": 2} | config)
-    trainer = Trainer(cell, start=start, device=device)
+    new = partial(_trainer, cell, start, device, chunk_bytes)
+    trainer = new()
     while not trainer.status:
         trainer.advance()
         if interrupted and trainer.step == cell.steps // 2:
-            trainer = _again(trainer, cell, start, device)
+            trainer = _again(trainer, new)
     trainer.close()
     found = {name: tensor.cpu().numpy() for name, tensor in trainer.policy.trained_state().items()}
     return found | {"grad_norm": np.array(trainer.recorder.tables["steps.parquet"].columns["grad_norm"])}
@@ -76,10 +83,17 @@ def mixed() -> str:
     return ""
 
 
-def _again(trainer: Trainer, cell: CellConfig, start: Path | None, device: str) -> Trainer:
+def _trainer(cell: CellConfig, start: Path | None, device: str, chunk_bytes: int | None) -> Trainer:
+    trainer = Trainer(cell, start=start, device=device)
+    if chunk_bytes:
+        trainer.policy.chunked_head.vocabulary.chunk_bytes = chunk_bytes
+    return trainer
+
+
+def _again(trainer: Trainer, new: Callable[[], Trainer]) -> Trainer:
     with tempfile.TemporaryDirectory() as folder:
         trainer.save(Path(folder))
         trainer.close()
-        again = Trainer(cell, start=start, device=device)
+        again = new()
         again.load(Path(folder))
         return again

@@ -1,14 +1,12 @@
 """Chunked log-probabilities: the numbers and gradients of the plain way, without its memory. Needs torch only."""
 
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from allocations import Allocations
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from vcpo_bench.bench.hf.logp import TokenStatistics, token_statistics
 
@@ -54,26 +52,6 @@ def test_frozen_head_gets_no_gradient_and_bfloat16_is_close() -> None:
     assert hidden.grad is not None
     assert weight.grad is None
     assert hidden.grad.dtype == torch.float32
-
-
-class Allocations(TorchDispatchMode):
-    """Bytes of tensor storage alive at once, at most, counting what operations return inside the block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.alive: dict[int, int] = {}
-        self.peak = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, Tensor):
-                storage = tensor.untyped_storage()
-                if storage._cdata not in self.alive:
-                    self.alive[storage._cdata] = storage.nbytes()
-                    weakref.finalize(storage, self.alive.pop, storage._cdata, None)
-        self.peak = max(self.peak, sum(self.alive.values()))
-        return result
 
 
 def peak(compute: Callable[..., TokenStatistics], tokens: int, vocabulary: int) -> int:

@@ -28,6 +28,7 @@ def elsewhere() -> Iterator[ProcessPoolExecutor]:
     [
         ("llama", {"method": "vcpo", "record": "full"}),
         ("qwen2", {"method": "vcpo", "regime": "inflight"}),
+        ("llama", {"method": "vcpo", "chunk_bytes": 4000}),
         ("gpt2", {"method": "clip", "regime": "inflight(cache=recompute)"}),
         ("llama", {"method": "tba", "sampler": "generate"}),
         ("llama", {"method": "clip", "sampler": "torch(slots=3)", "regime": "async(clock=virtual)"}),
