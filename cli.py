@@ -208,7 +208,7 @@ def run(
         typer.echo(f"left out, because the regime cannot serve them: {', '.join(skipped)}", err=True)
     if watched:
         typer.echo(f"cells stop on {watched.detector.text}; {watched.words}", err=True)
-    workers = run_grid.worker_count(jobs, device)
+    workers = run_grid.worker_count(jobs, device, sampler)
     if dry_run:
         _show_plan(cells, workers, out)
         return

@@ -30,7 +30,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     image = np.stack([_row(study, str(key), edges) for key in cells["key"]])
     if not (image > 0).any():
         return None
-    sizes = cells.groupby(["staleness", "method"], sort=False).size().to_numpy(np.int64)
+    sizes = np.asarray(cells.groupby(["staleness", "method"], sort=False).size(), dtype=np.int64)
     height = max(min(3.2 * sheet.panel_height, 1.0 + 0.07 * len(cells)), 0.8 + _BLOCK_INCHES * len(sizes))
     tall = Sheet(sheet.width, height, sheet.font_size, sheet.legend)
     figure, (axes,) = panel_grid(tall, 1, 1)
