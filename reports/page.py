@@ -132,7 +132,13 @@ def _data(plot: Plot) -> dict[str, object]:
         if line.low is not None and line.high is not None:
             entry |= {"low": _rounded(line.low), "high": _rounded(line.high)}
         lines.append(entry)
-    names = {"name": plot.name, "xName": plot.x_name, "yName": plot.y_name, "places": plot.places, "rows": plot.rows}
+    names = {
+        "name": plot.name,
+        "xName": plot.x_name,
+        "yName": plot.y_name,
+        "places": plot.places,
+        "blocks": plot.blocks,
+    }
     return {**names, "panels": panels, "xs": shared, "lines": lines}
 
 

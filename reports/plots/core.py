@@ -66,7 +66,7 @@ class Plot:
         lines: the data.
         x_name, y_name: their names in the CSV.
         panels: a label per panel, in the order of ``figure.axes``.
-        rows: each line is a row of a heat map, from the top down.
+        blocks: for a heat map with a row per line, from the top down: rows of each of its blocks of equal height.
         places: the x values stand at equal distances 0, 1, 2, ... in order, not where their size says.
     """
 
@@ -80,7 +80,7 @@ class Plot:
     y_name: str = "y"
     panels: list[str] = field(default_factory=list)
     places: bool = False
-    rows: bool = False
+    blocks: list[int] = field(default_factory=list)
 
 
 def panel_grid(

@@ -57,7 +57,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     names = [f"lag {c.staleness}, {c.method}, lr {rate(c.lr)}, seed {c.seed}" for c in cells.itertuples()]
     lines = [Line(0, name, np.floor(centers), values) for name, values in zip(names, image, strict=True)]
     name = figure_name("ess-map", task, regime)
-    return Plot(name, title, caption, figure, [], lines, "update", "ess_ratio", [task], rows=True)
+    return Plot(name, title, caption, figure, [], lines, "update", "ess_ratio", [task], blocks=sizes.tolist())
 
 
 def _row(study: Study, key: str, edges: Array) -> Array:

@@ -46,6 +46,4 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
         f"{title} Median over updates of all cells of a method; runs side by side on one machine slow each other down."
     )
     lines = [Line(0, label, places, medians.loc[methods, column].to_numpy(np.float64)) for column, label in _PHASES]
-    return Plot(
-        "phases", title, caption, figure, [], lines, "method_index", "milliseconds", [", ".join(methods)], rows=False
-    )
+    return Plot("phases", title, caption, figure, [], lines, "method_index", "milliseconds", [", ".join(methods)])

@@ -61,11 +61,14 @@
     cursor.setAttribute("class", "cursor");
     svg.append(cursor);
 
-    // A heat map: one line per row, from the top down.
+    // A heat map: one line per row, from the top down, in blocks of equal height.
     function readRow(px, py) {
       const { box, x: [low, high] } = data.panels[0];
       if (px < box[0] || px > box[2] || py < box[1] || py > box[3]) { readout.textContent = ""; return; }
-      const line = data.lines[Math.min(data.lines.length - 1, Math.floor((py - box[1]) / (box[3] - box[1]) * data.lines.length))];
+      const down = Math.min((py - box[1]) / (box[3] - box[1]), 1 - 1e-9) * data.blocks.length;
+      const block = Math.floor(down);
+      const above = data.blocks.slice(0, block).reduce((sum, size) => sum + size, 0);
+      const line = data.lines[above + Math.floor((down - block) * data.blocks[block])];
       const x = low + (px - box[0]) / (box[2] - box[0]) * (high - low);
       const far = data.xs[line.x].map((one) => Math.abs(one - x));
       const at = far.indexOf(Math.min(...far));
@@ -96,7 +99,7 @@
       const view = svg.viewBox.baseVal;
       const px = (event.clientX - frame.left) / frame.width * view.width;
       const py = (event.clientY - frame.top) / frame.height * view.height;
-      if (data.rows) { readRow(px, py); return; }
+      if (data.blocks.length) { readRow(px, py); return; }
       const panel = data.panels.findIndex(({ box }) => px >= box[0] && px <= box[2] && py >= box[1] && py <= box[3]);
       const values = panel < 0 ? [] : xs(panel);
       if (!values.length) { clear(); return; }
@@ -107,7 +110,7 @@
     svg.addEventListener("pointerleave", clear);
     figure.querySelector(".drawing").addEventListener("keydown", (event) => {
       const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] || [];
-      if (dx === undefined || !data.panels.length || data.rows) return;
+      if (dx === undefined || !data.panels.length || data.blocks.length) return;
       event.preventDefault();
       const panel = spot ? (spot.panel + dy + data.panels.length) % data.panels.length : 0;
       spot = { panel, index: spot ? spot.index + dx : 0 };

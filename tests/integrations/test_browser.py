@@ -117,6 +117,15 @@ def test_hovering_and_arrow_keys_read_values(opened: Callable[..., Any]) -> None
     assert figure.locator(".readout").inner_text().startswith("lr 3e-4, lag 0, ")
 
 
+_BLOCK_MIDDLES = """figure => {
+  const data = JSON.parse(figure.querySelector("script").textContent), svg = figure.querySelector("svg");
+  const [, top, , bottom] = data.panels[0].box, frame = svg.getBoundingClientRect();
+  const height = (bottom - top) / data.blocks.length, scale = frame.height / svg.viewBox.baseVal.height;
+  return data.blocks.map((_, block) => frame.top + (top + (block + 0.5) * height) * scale);
+}"""
+"""Where on the screen the middles of a heat map's blocks are."""
+
+
 def test_heat_map_reads_the_row_under_the_pointer(opened: Callable[..., Any]) -> None:
     tab = opened()
     figure = tab.locator("#figure-ess-map-chain")
@@ -124,6 +133,11 @@ def test_heat_map_reads_the_row_under_the_pointer(opened: Callable[..., Any]) ->
     box = figure.locator(".drawing svg").bounding_box()
     tab.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.05 * box["height"])
     assert re.match(r"lag 0, reinforce, lr 1e-4, seed \d, update 5\d: 0\.9", figure.locator(".readout").inner_text())
+    blocks = tab.evaluate(_BLOCK_MIDDLES, figure.element_handle())
+    assert len(blocks) == 9, "lag 0 has one method, lags 1 and 16 have four each"
+    for label, y in (("lag 0, reinforce", blocks[0]), ("lag 16, vcpo", blocks[-1])):
+        tab.mouse.move(box["x"] + 0.5 * box["width"], y)
+        assert figure.locator(".readout").inner_text().startswith(f"{label}, lr ")
 
 
 def test_figures_offer_their_data_and_drawing(opened: Callable[..., Any]) -> None:

@@ -96,6 +96,7 @@ def test_ess_map_has_a_row_per_cell_and_marks_failures(study: Study) -> None:
     assert image is not None
     seen = {row.tobytes() for row in np.asarray(image)}
     assert seen == {np.asarray(line.y).tobytes() for line in plot.lines}, "a row per cell"
+    assert sum(plot.blocks) == len(plot.lines)
     names = plot.figure.axes[0].get_yticklabels()
     blocks = study.cells[["staleness", "method"]].drop_duplicates()
     assert [label.get_position()[1] for label in names] == [block + 0.5 for block in range(len(blocks))]
