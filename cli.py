@@ -161,7 +161,7 @@ def run(
     from rich.console import Console
 
     from vcpo_bench.analysis import alarms
-    from vcpo_bench.bench import grid, options, run_grid
+    from vcpo_bench.bench import devices, grid, options, run_grid
     from vcpo_bench.bench.language_model import LanguageModel
     from vcpo_bench.bench.mirror.process import WandbMirror
     from vcpo_bench.methods import load_plugin
@@ -212,6 +212,7 @@ def run(
     if dry_run:
         _show_plan(cells, workers, out)
         return
+    devices.checked_device(device)
     with WandbMirror(wandb, wandb_project, out, cells, _warn) as mirror:
         view = make_view(quiet or as_json, Console(stderr=as_json))
         try:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.model import Model
 from vcpo_bench.bench.samplers import InflightSampler, parse_sampler
 from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
@@ -55,7 +56,7 @@ def open_model(config: CellConfig, task: Task, start: Path | None, device: str =
     """
     if not config.model:
         assert isinstance(task, EmbeddedTask)
-        return load_warm_start(task, start).to(device)
+        return load_warm_start(task, start).to(checked_device(device))
     with _extra():
         from vcpo_bench.bench.hf import loading
     return loading.open_model(config, task, _folder(config, start), device)

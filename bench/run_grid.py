@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.grid import PlannedCell
 from vcpo_bench.bench.observe import GridObserver, Watch
 from vcpo_bench.bench.pool import CellJob, run_jobs
@@ -58,8 +59,10 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         How many failed.
 
     Raises:
-        UsageError: The folder cannot be used, or another process is writing it.
+        UsageError: The folder cannot be used, another process is writing it, or this machine lacks a cell's device.
     """
+    for device in {cell.device or cell.config.device for cell in cells}:
+        checked_device(device)
     folder = ResultsFolder(options.out)
     with folder.locked(options.wait):
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})

@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.hf.task import BoundTask
 from vcpo_bench.bench.samplers import parse_sampler
@@ -119,15 +120,3 @@ def add_adapters(network: Any, rank: int) -> None:
         inject_adapter_in_model(settings, network)
     for name, parameter in network.named_parameters():
         parameter.requires_grad_("lora_" in name)
-
-
-def checked_device(name: str) -> torch.device:
-    """The device of that name.
-
-    Raises:
-        UsageError: this machine has no such device.
-    """
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UsageError(f"--device {name}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
-    return device

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vcpo_bench import __version__
+from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.evaluation import evaluate
 from vcpo_bench.bench.hf.create import new_model
-from vcpo_bench.bench.hf.loading import check_context, checked_device, read_network, read_tokenizer
+from vcpo_bench.bench.hf.loading import check_context, read_network, read_tokenizer
 from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.hf.task import BoundTask
 from vcpo_bench.bench.language_model import find
