@@ -9,7 +9,7 @@ prompt and response length n = n_p + n_r; b bytes of the computing type (bfloat1
 - activations: C L (24h + (4q + 4f + n) b): three float32 numbers per channel for each norm; in bfloat16 28h, casts
   included; another (2q + 2k) (b + 2) with norms on query and key heads. Prompts of different lengths are padded, and
   attention then repeats keys and values for every query head and keeps a mask n x n of each row. With checkpointing
-  4 C L h for the layers' inputs, plus the activations of one layer. (Tested against what autograd saves for small models.)
+  4 C L h for the layers' inputs, plus the activations of one layer. (Tested: what autograd saves in small models.)
 - logits: three buffers of 128 MiB; the vocabulary is gone through in chunks, also where score norms are taken (one more
   vector per position, 4 C h, is then kept and not counted).
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.

@@ -8,9 +8,11 @@ import pytest
 import torch
 from hf_models import EOS, PAD
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from vcpo_bench.bench.hf.loading import add_adapters
 from vcpo_bench.bench.hf.policy import CausalPolicy
+from vcpo_bench.bench.samplers import InProcess
 from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.errors import UsageError
@@ -171,6 +173,28 @@ def test_caches_hold_what_is_computed_in() -> None:
     decoding = policy.decoding(torch.tensor([[PAD, 5, 6], [7, 8, 9]]), 4, 5)
     assert {cache.dtype for cache in decoding.caches} == {torch.bfloat16}
     assert hf_models.policy("llama").decoding(torch.tensor([[5, 6]]), 2, 5).caches[0].dtype == torch.float32
+
+
+class Casts(TorchDispatchMode):
+    """Counts conversions of tensors of one size to bfloat16."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self.count = size, 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.ops.aten._to_copy.default and kwargs.get("dtype") == torch.bfloat16:
+            self.count += args[0].numel() == self.size
+        return func(*args, **kwargs)
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_sampler_converts_its_weights_once_per_batch(copied: bool) -> None:
+    sampler = InProcess(hf_models.policy("llama", dtype=torch.bfloat16), copied)
+    with Casts(32 * 48) as casts:
+        sampler.generate(PROMPTS, DRAWS, EOS)
+    assert casts.count == 2 * 3  # layers, and projections of their size
 
 
 def test_bfloat16_computes_in_it_and_trains_float32() -> None:
