@@ -161,7 +161,7 @@ def run(
     from rich.console import Console
 
     from vcpo_bench.analysis import alarms
-    from vcpo_bench.bench import devices, grid, options, run_grid
+    from vcpo_bench.bench import grid, options, run_grid
     from vcpo_bench.bench.language_model import LanguageModel
     from vcpo_bench.bench.mirror.process import WandbMirror
     from vcpo_bench.methods import load_plugin
@@ -208,11 +208,10 @@ def run(
         typer.echo(f"left out, because the regime cannot serve them: {', '.join(skipped)}", err=True)
     if watched:
         typer.echo(f"cells stop on {watched.detector.text}; {watched.words}", err=True)
-    workers = run_grid.worker_count(jobs, device)
+    workers = run_grid.worker_count(jobs, device, sampler)
     if dry_run:
         _show_plan(cells, workers, out)
         return
-    devices.checked_device(device)
     with WandbMirror(wandb, wandb_project, out, cells, _warn) as mirror:
         view = make_view(quiet or as_json, Console(stderr=as_json))
         try:

@@ -125,23 +125,23 @@ def step_controls(cells: pd.DataFrame, column: str) -> pd.DataFrame:
 def cost_table(results: Results) -> pd.DataFrame:
     """What an update costs, and what the halves add.
 
-    Columns: ``task``, ``method``, ``cells``, ``microseconds`` (median over cells of a cell's median time per update in
+    Columns: ``task``, ``method``, ``cells``, ``milliseconds`` (median over cells of a cell's median time per update in
     scoring and updating, sampling and recording left out), ``base`` (the bare method) and ``added`` with ``low`` and
     ``high``: the mean paired difference to it (same lag, rate and seed) with 95% interval; NaN without pairs. Cells
     that ran side by side on a busy machine disturb one another: the interval shows by how much.
     """
-    work = 1e6 * (results.steps["seconds_score"] + results.steps["seconds_update"])
+    work = 1e3 * (results.steps["seconds_score"] + results.steps["seconds_update"])
     median = work.groupby(results.steps["key"].to_numpy()).median()
-    cells = results.cells.assign(microseconds=results.cells["key"].map(median))
+    cells = results.cells.assign(milliseconds=results.cells["key"].map(median))
     rows = []
     for (task, method), own in cells.groupby(["task", "method"]):
         base = _base(str(method))
         pair = cells[(cells["task"] == task) & cells["method"].isin([method, base])]
         found = (
-            contrast(pair, {str(method): 1.0, base: -1.0}, "microseconds", (*PLACE, "lr")) if base != method else _NONE
+            contrast(pair, {str(method): 1.0, base: -1.0}, "milliseconds", (*PLACE, "lr")) if base != method else _NONE
         )
-        rows.append((task, method, len(own), own["microseconds"].median(), base, found.estimate, found.low, found.high))
-    return pd.DataFrame(rows, columns=["task", "method", "cells", "microseconds", "base", "added", "low", "high"])
+        rows.append((task, method, len(own), own["milliseconds"].median(), base, found.estimate, found.low, found.high))
+    return pd.DataFrame(rows, columns=["task", "method", "cells", "milliseconds", "base", "added", "low", "high"])
 
 
 def _effects(runs: pd.DataFrame, members: dict[tuple[bool, bool], str], column: str) -> list[dict[str, object]]:

@@ -135,8 +135,8 @@ def _targets(table: pd.DataFrame) -> list[str]:
 def _cost(table: pd.DataFrame) -> list[str]:
     known = table[(table["method"] != table["base"]) & table["added"].notna()]
     return [
-        f"An update of {row['method']} on {row['task']} takes {row['microseconds']:.0f} microseconds; compared with "
-        f"{row['base']} that is {with_interval(row['added'], row['low'], row['high'], 0)} more."
+        f"An update of {row['method']} on {row['task']} takes {row['milliseconds']:.1f} ms; compared with "
+        f"{row['base']} that is {with_interval(row['added'], row['low'], row['high'], 1)} ms more."
         for row in known.to_dict("records")
     ]
 

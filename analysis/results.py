@@ -18,18 +18,24 @@ import pyarrow.parquet as pq
 from vcpo_bench import records
 from vcpo_bench.errors import DamagedResultError, UsageError
 
-_LANGUAGE_MODEL = ("model", "dtype", "lora", "chat", "sampler", "max_response", "device")
-_KEPT_TOGETHER = (
-    "steps",
-    "prompts",
-    "responses",
-    "eval_every",
-    "start",
-    "stop",
-    "fork_step",
-    "weight_decay",
-    *_LANGUAGE_MODEL,
-)
+KEPT_TOGETHER = {
+    "steps": 300,
+    "prompts": 16,
+    "responses": 8,
+    "eval_every": 10,
+    "start": "",
+    "stop": "",
+    "fork_step": 0,
+    "weight_decay": 0.0,
+    "model": "",
+    "dtype": "float32",
+    "lora": 0,
+    "chat": True,
+    "sampler": "torch",
+    "max_response": 0,
+    "device": "cpu",
+}
+"""Settings that no table keeps apart, and what a cell had that was recorded before there was a choice."""
 PARTIAL = "partial"
 """``status`` of a cell that is running or was interrupted."""
 
@@ -324,10 +330,11 @@ def _version_notes(cells: pd.DataFrame) -> list[str]:
     notes += [
         f"{name} ran in more than one version of its code: not comparable" for name in per_method[per_method > 1].index
     ]
-    for name in _KEPT_TOGETHER:
-        values = sorted({"none" if pd.isna(one) or one == "" else str(one) for one in cells.get(name, [])})
+    for name, usual in KEPT_TOGETHER.items():
+        values = {usual if pd.isna(one) else one for one in cells.get(name, [])}
         if len(values) > 1:
-            notes.append(f"cells differ in {name} ({', '.join(values)}), which no table keeps apart")
+            shown = ", ".join(sorted(str(one) or "none" for one in values))
+            notes.append(f"cells differ in {name} ({shown}), which no table keeps apart")
     partial = int(cells["partial"].sum())
     if partial:
         notes.append(f"{partial} of {len(cells)} cells are still running or were interrupted")

@@ -1,24 +1,11 @@
-"""The device a cell computes on: whether it is there, and what a cell leaves behind on it."""
+"""What a cell leaves behind on its device."""
 
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
 
 import torch
-
-from vcpo_bench.errors import UsageError
-
-
-def checked_device(name: str) -> torch.device:
-    """The device of that name.
-
-    Raises:
-        UsageError: this machine has no such device.
-    """
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
-        raise UsageError(f"--device {name}: torch finds {count} CUDA devices here (vcpo-bench doctor); use cpu")
-    return device
 
 
 def release_memory(device: str) -> None:
@@ -30,4 +17,5 @@ def release_memory(device: str) -> None:
     """
     if device.startswith("cuda"):
         gc.collect()
-        torch.cuda.empty_cache()
+        with suppress(RuntimeError):  # after an error of the GPU: the process is about to be replaced
+            torch.cuda.empty_cache()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import torch
 
-from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.grid import PlannedCell
+from vcpo_bench.bench.model import checked_device
 from vcpo_bench.bench.observe import GridObserver, Watch
 from vcpo_bench.bench.pool import CellJob, run_jobs
 from vcpo_bench.bench.store import CellStore, ResultsFolder
@@ -38,16 +38,19 @@ class RunOptions:
     watch: Watch | None = None
 
 
-def worker_count(asked: int, device: str = "cpu") -> int:
+def worker_count(asked: int, device: str = "cpu", sampler: str = "") -> int:
     """Worker processes for ``--jobs``: 0 means one per core this process may use, or one per GPU.
 
+    Engines of vLLM all take the first GPU, whatever the worker's: 0 then means one.
+
     Raises:
-        UsageError: The number is negative.
+        UsageError: The number is negative, or the device is not there.
     """
     if asked < 0:
         raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core or GPU")
+    checked_device(device)
     if device != "cpu":
-        return asked or (max(1, torch.cuda.device_count()) if device == "cuda" else 1)
+        return asked or (torch.cuda.device_count() if device == "cuda" and not sampler.startswith("vllm") else 1)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return asked or cores or 1
 
@@ -59,10 +62,8 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         How many failed.
 
     Raises:
-        UsageError: The folder cannot be used, another process is writing it, or this machine lacks a cell's device.
+        UsageError: The folder cannot be used, or another process is writing it.
     """
-    for device in {cell.device or cell.config.device for cell in cells}:
-        checked_device(device)
     folder = ResultsFolder(options.out)
     with folder.locked(options.wait):
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})

@@ -46,8 +46,8 @@ spelling.
 
 `vcpo-bench new method my-method` writes a working file and its test; run it with `--plugin my_method.py`, or publish
 a package with an entry point in the group `vcpo_bench.methods`. A method is a frozen dataclass: fields are parameters,
-and `terms(ev)` returns the weight of every token. An edited plug-in file makes new cells; results of the old one stay,
-and a note says that they do not compare.
+and `terms(ev)` returns the weight of every token. An edited plug-in file (not one that it
+imports) makes new cells; results of the old one stay, and a note says that they do not compare.
 """
 
 

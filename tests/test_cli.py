@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner, Result
 
 from vcpo_bench.cli import app
@@ -155,6 +156,17 @@ def test_a_lag_as_long_as_the_run_is_allowed_with_a_warning() -> None:
     result = call("run", "--staleness", "50", "--steps", "5", "--prompts", "2", "--seeds", "1", "--dry-run")
     assert result.exit_code == 0
     assert "every update consumes data of the start policy" in result.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_device_that_is_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    result = call("run", "--device", "cuda", "--out", str(tmp_path / "out"), *more)
+    assert result.exit_code == 2
+    assert result.stderr == "error: --device cuda: this machine has 0 CUDA devices; use cpu\n"
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("what", "shown"), [("methods", "vespo"), ("tasks", "walk-eos"), ("presets", "quick")])

@@ -11,9 +11,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from vcpo_bench.bench.cell import CellConfig
-from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.hf.task import BoundTask
+from vcpo_bench.bench.model import checked_device
 from vcpo_bench.bench.samplers import parse_sampler
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.tasks.text import get_text_task

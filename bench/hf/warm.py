@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vcpo_bench import __version__
-from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.evaluation import evaluate
 from vcpo_bench.bench.hf.create import new_model
 from vcpo_bench.bench.hf.loading import check_context, read_network, read_tokenizer
 from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.hf.task import BoundTask
 from vcpo_bench.bench.language_model import find
+from vcpo_bench.bench.model import checked_device
 from vcpo_bench.bench.tasks.text import get_text_task
 from vcpo_bench.bench.warmup import imitate
 from vcpo_bench.errors import UsageError

@@ -53,14 +53,14 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
         if panel % columns == 0:
             axes[panel].set_ylabel("AUROC")
         if panel + columns >= len(panels):
-            axes[panel].set_xlabel("updates before the run is found down")
+            axes[panel].set_xlabel("lead (updates)")
     if sheet.legend:
         add_legend(figure, signals, legend_columns(sheet, signals))
     title = "Can a failure be seen coming?"
     caption = (
-        f"{title} Area under the ROC curve of each signal, so many updates before the evaluation that finds a run "
-        "down, against runs of the same task, regime and lag that are still up at the same update. 0.5 (dashed): a "
-        "coin; below it the signal points the other way than expected. Band: 95% interval, runs resampled."
+        f"{title} Area under the ROC curve of each signal, so many updates (the lead) before the evaluation that "
+        "finds a run down, against runs of the same task, regime and lag that are still up at the same update. 0.5 "
+        "(dashed): a coin; below it the signal points the other way than expected. Band: 95% interval, runs resampled."
     )
     names = [title for title, _ in panels]
     return Plot("auroc-lead", title, caption, figure, signals, lines, "lead", "auroc", names)

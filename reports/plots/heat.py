@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
+from numpy.typing import NDArray
 
 from vcpo_bench.analysis.events import UNDECIDED
 from vcpo_bench.reports.plots.core import Array, Line, Plot, Sheet, columns_for, figure_name, panel_grid
@@ -14,6 +15,7 @@ from vcpo_bench.reports.style import INK
 from vcpo_bench.reports.words import rate
 
 COLORS = "cividis"
+_BLOCK_INCHES = 0.13
 
 
 def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
@@ -28,24 +30,28 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     image = np.stack([_row(study, str(key), edges) for key in cells["key"]])
     if not (image > 0).any():
         return None
-    tall = Sheet(sheet.width, min(3.2 * sheet.panel_height, 1.0 + 0.07 * len(cells)), sheet.font_size, sheet.legend)
+    sizes = np.asarray(cells.groupby(["staleness", "method"], sort=False).size(), dtype=np.int64)
+    height = max(min(3.2 * sheet.panel_height, 1.0 + 0.07 * len(cells)), 0.8 + _BLOCK_INCHES * len(sizes))
+    tall = Sheet(sheet.width, height, sheet.font_size, sheet.legend)
     figure, (axes,) = panel_grid(tall, 1, 1)
     axes.grid(visible=False)
-    extent = (0.0, float(last + 1), float(len(cells)), 0.0)
     norm = LogNorm(max(float(np.nanmin(image[image > 0])), 1e-3), 1.0)
-    shown = axes.imshow(image, aspect="auto", interpolation="nearest", extent=extent, cmap=COLORS, norm=norm)
+    extent, even = (0.0, last + 1.0, float(len(sizes)), 0.0), image[_even_rows(sizes)]
+    shown = axes.imshow(even, aspect="auto", interpolation="nearest", extent=extent, cmap=COLORS, norm=norm)
     bar = figure.colorbar(shown, ax=axes, pad=0.01, aspect=40, fraction=0.03, format="%g", ticks=[0.001, 0.01, 0.1, 1])
     bar.set_label("ESS ratio")
     bar.ax.minorticks_off()
     failed = cells[cells["onset"].notna()]
-    axes.scatter(failed["onset"], failed.index + 0.5, marker="|", s=22, color="white", linewidth=2.4)
-    axes.scatter(failed["onset"], failed.index + 0.5, marker="|", s=22, color="#D55E00", linewidth=1.0)
-    _label_rows(axes, cells)
+    middles = np.concatenate([block + (np.arange(size) + 0.5) / size for block, size in enumerate(sizes)])[failed.index]
+    axes.scatter(failed["onset"], middles, marker="|", s=22, color="white", linewidth=2.4)
+    axes.scatter(failed["onset"], middles, marker="|", s=22, color="#D55E00", linewidth=1.0)
+    _label_blocks(axes, cells)
     axes.set_xlabel("update")
     title = "Does a low ESS come before a failure?"
     caption = (
         f"{title} Task {task}, regime {regime}: ESS ratio of every cell (rows, sorted by lag, method, learning rate "
-        "and seed), averaged within up to 40 bins of updates. A red mark is the onset of a collapse, rebound or nan."
+        "and seed; every block has the same height), averaged within up to 40 bins of updates. A red mark is the onset "
+        "of a collapse, rebound or nan."
     )
     centers = (edges[:-1] + edges[1:]) / 2
     names = [f"lag {c.staleness}, {c.method}, lr {rate(c.lr)}, seed {c.seed}" for c in cells.itertuples()]
@@ -59,19 +65,23 @@ def _row(study: Study, key: str, edges: Array) -> Array:
     return binned(rows["step"].to_numpy(np.float64), rows["ess_ratio"].to_numpy(np.float64), edges)
 
 
-def _label_rows(axes: Axes, cells: pd.DataFrame) -> None:
-    """Name each lag-and-method block at its middle where there is room, and part lags by a white line."""
-    names = list(zip(cells["staleness"], cells["method"], strict=True))
-    starts = [row for row, name in enumerate(names) if row == 0 or name != names[row - 1]]
-    ticks, labels = [], []
-    previous_lag: object = None
-    for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
-        lag, method = names[start]
-        ticks.append((start + end) / 2)
-        labels.append(f"lag {lag}, {method}" if lag != previous_lag else str(method))
-        axes.axhline(start, color="white", linewidth=1.6 if lag != previous_lag else 0.5)
-        previous_lag = lag
-    axes.set_yticks(ticks, labels)
+def _even_rows(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cells by row of an image in which every lag-and-method block has the same height, so that its name fits."""
+    height, starts = 4 * int(sizes.max()), np.cumsum(sizes) - sizes
+    return np.concatenate(
+        [start + np.arange(height) * size // height for start, size in zip(starts, sizes, strict=True)]
+    )
+
+
+def _label_blocks(axes: Axes, cells: pd.DataFrame) -> None:
+    """Name each lag-and-method block at its middle, and part lags by a broader white line."""
+    names = list(cells[["staleness", "method"]].drop_duplicates().itertuples(index=False, name=None))
+    labels = []
+    for block, (lag, method) in enumerate(names):
+        new_lag = block == 0 or lag != names[block - 1][0]
+        labels.append(f"lag {lag}, {method}" if new_lag else str(method))
+        axes.axhline(block, color="white", linewidth=1.6 if new_lag else 0.5)
+    axes.set_yticks(np.arange(len(names)) + 0.5, labels)
     axes.tick_params(axis="y", length=0)
 
 

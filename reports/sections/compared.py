@@ -87,9 +87,9 @@ _COST = {
     "task": _TASK,
     "method": _METHOD,
     "cells": Shown("cells", "count"),
-    "microseconds": Shown("microseconds per update", "count"),
+    "milliseconds": Shown("ms per update", digits=1),
     "base": Shown("compared with", "name"),
-    "added": Shown("added [95%]", digits=0, interval="plain"),
+    "added": Shown("added, ms [95%]", digits=1, interval="plain"),
 }
 
 _SCORE = "Rewards are normalised: 0 is the start policy, 1 the best synchronous training, where there is one."

@@ -109,7 +109,7 @@ def _entry(
     if shown.interval:
         low, high = (_float(row[f"{column}_{end}" if shown.interval == "own" else end]) for end in ("low", "high"))
         # An interval without width comes from a single run: it would look like certainty.
-        if math.isfinite(low) and math.isfinite(high) and low < high:
+        if low < high:  # false also where there is none
             text += f" [{fixed(low, shown.digits)}, {fixed(high, shown.digits)}]"
     how = f"column {column} of the table {table}, computed by `vcpo-bench analyze`"
     entry = ledger.add(f"{table}.{column}", about, value, how, keys, columns=("final_reward", "event"), text=text)

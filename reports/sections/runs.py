@@ -14,6 +14,7 @@ _NOT_SETTINGS = ("key", "method", "staleness", "seed", "lr", "task", "regime")
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version", "control", "partial")
 _HIDDEN = {*_FACTS, *_NOT_SETTINGS, "path", "provenance"}
 FEW_SEEDS = 5
+_READABLE = 600
 
 
 def failures(study: Study) -> list[Table | Prose]:
@@ -61,7 +62,7 @@ def protocol(study: Study) -> Table:
     for name in shown:
         values = [_text(value) for value in sorted(cells[name].dropna().unique(), key=by_size)]
         if values:
-            rows.append([Entry(name), Entry(", ".join(values[:24]) + (", ..." if len(values) > 24 else ""))])
+            rows.append([Entry(name), Entry(_listed(values))])
     rows.append([Entry("rules version"), Entry(", ".join(sorted({str(v) for v in cells["rules_version"].dropna()})))])
     return Table("protocol", "Settings of the cells; several values are axes of the grid.", ["setting", "values"], rows)
 
@@ -119,6 +120,14 @@ def threats(study: Study) -> Prose:
     version = f"this program's rules are version {records.RULES_VERSION}"
     found.append(sentence(f"Results are comparable within one version of the rules; {version}."))
     return Prose(found, bullets=True)
+
+
+def _listed(values: list[str]) -> str:
+    """The values, or how many there are where nobody would read them: keys of cells that step scales come from."""
+    named = [value or "none" for value in values]
+    return (
+        ", ".join(named) if sum(map(len, named)) < _READABLE else f"{len(named)} values, from {named[0]} to {named[-1]}"
+    )
 
 
 def _text(value: object) -> str:

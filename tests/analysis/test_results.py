@@ -129,6 +129,15 @@ def test_results_of_an_edited_plugin_are_said_not_to_compare(tmp_path, make_resu
     assert "mine ran in more than one version of its code: not comparable" in load(tmp_path).notes
 
 
+def test_a_setting_that_older_cells_do_not_name_is_its_usual_value(tmp_path, make_results):
+    make_results(tmp_path, methods=("tis",), seeds=(0,), steps=20, controls=False)
+    file = min(tmp_path.rglob("cell.json"))
+    facts = json.loads(file.read_text())
+    for decay, said in ((0.0, []), (0.1, ["cells differ in weight_decay (0.0, 0.1), which no table keeps apart"])):
+        file.write_text(json.dumps(facts | {"config": facts["config"] | {"weight_decay": decay}}))
+        assert load(tmp_path).notes == said
+
+
 def test_an_older_rules_version_is_said(tmp_path, make_results):
     make_results(tmp_path, methods=("tis",), seeds=(0,), steps=20, controls=False, rules_version="0.9")
     assert any("rules version 0.9" in note for note in load(tmp_path).notes)

@@ -33,6 +33,7 @@ def train(config: dict[str, Any], start: Path | None = None, device: str = "cpu"
     cell = CellConfig.model_validate({"seed": 0, "prompts": 3, "responses": 4, "steps": 4, "eval_every": 2} | config)
     new = partial(_trainer, cell, start, device, chunk_bytes)
     trainer = new()
+    assert trainer.policy.device == torch.device(device)
     while not trainer.status:
         trainer.advance()
         if interrupted and trainer.step == cell.steps // 2:

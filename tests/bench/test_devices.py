@@ -25,7 +25,7 @@ def test_a_missing_device_is_refused_before_anything_runs(tmp_path: Path) -> Non
     arguments = ["run", "--device", "cuda:1", "--steps", "2", "--methods", "clip", "--out", str(tmp_path / "out")]
     outcome = CliRunner().invoke(app, arguments)
     assert outcome.exit_code == 2
-    assert "--device cuda:1: torch finds 0 CUDA devices here" in " ".join(outcome.output.split())
+    assert "--device cuda:1: this machine has 0 CUDA devices; use cpu" in " ".join(outcome.output.split())
     assert not (tmp_path / "out").exists()
 
 

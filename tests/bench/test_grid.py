@@ -9,9 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from vcpo_bench.analysis.results import KEPT_TOGETHER
+from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.grid import GridSpec, lag_warnings, plan_grid, skipped_methods
 from vcpo_bench.bench.run_cell import run_cell
-from vcpo_bench.bench.run_grid import waves
+from vcpo_bench.bench.run_grid import waves, worker_count
 from vcpo_bench.bench.store import ResultsFolder
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.bench.trainer import Trainer
@@ -174,6 +176,10 @@ def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.Monk
     assert pq.read_table(tmp_path / cell.key / "events.parquet")["event"].to_pylist() == ["sampler_died"]
 
 
+def test_analysis_knows_what_cells_had_before_there_was_a_choice() -> None:
+    assert {name: CellConfig.model_fields[name].default for name in KEPT_TOGETHER} == KEPT_TOGETHER
+
+
 def test_weight_decay_is_part_of_a_cell_and_no_old_key_moves() -> None:
     plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False)
     (usual,), (decayed,) = plan_grid(plain), plan_grid(replace(plain, weight_decay=0.1))
@@ -181,3 +187,20 @@ def test_weight_decay_is_part_of_a_cell_and_no_old_key_moves() -> None:
     assert decayed.key != usual.key == plan_grid(replace(plain, weight_decay=0.0))[0].key
     with pytest.raises(UsageError, match="--weight-decay -1: give a number, 0 or more"):
         plan_grid(replace(plain, weight_decay=-1.0))
+
+
+def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_path: Path) -> None:
+    (cell,) = plan_grid(GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY))
+    planned_before = replace(cell, config=cell.config.model_copy(update={"plugins": "0123456789"}))
+    events: list[tuple] = []
+    assert run_cell(planned_before, tmp_path, 0, lambda *event: events.append(event)) == "error"
+    assert "a plug-in of clip was edited while the grid ran; run it again" in events[-1][-1]
+
+
+def test_workers_by_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert [worker_count(0, device) for device in ("cuda", "cuda:1")] == [2, 1]
+    assert worker_count(0, "cuda", "vllm") == 1, "engines all take the first GPU"
+    assert worker_count(3, "cuda", "vllm") == 3
+    with pytest.raises(UsageError, match="--device cuda:2: this machine has 2 CUDA devices"):
+        worker_count(0, "cuda:2")

@@ -94,7 +94,18 @@ def test_ess_map_has_a_row_per_cell_and_marks_failures(study: Study) -> None:
     assert len(marks) == int(study.cells["onset"].notna().sum())
     image = plot.figure.axes[0].images[0].get_array()
     assert image is not None
-    assert image.shape == (len(study.cells), 40)
+    seen = {row.tobytes() for row in np.asarray(image)}
+    assert seen == {np.asarray(line.y).tobytes() for line in plot.lines}, "a row per cell"
+    names = plot.figure.axes[0].get_yticklabels()
+    blocks = study.cells[["staleness", "method"]].drop_duplicates()
+    assert [label.get_position()[1] for label in names] == [block + 0.5 for block in range(len(blocks))]
+
+
+def test_a_mark_of_the_ess_map_lies_in_the_row_of_its_cell(study: Study) -> None:
+    axes = drawn(ess_map, study, SHEET, "chain", "fifo").figure.axes[0]
+    names = [label.get_text().rpartition(" ")[2] for label in axes.get_yticklabels()]
+    marked = {names[int(y)] for _, y in axes.collections[-1].get_offsets()}
+    assert marked == set(study.cells.loc[study.cells["onset"].notna(), "method"])
 
 
 def test_failed_runs_are_aligned_at_their_onset(study: Study) -> None:
