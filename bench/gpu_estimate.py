@@ -6,10 +6,10 @@ prompt and response length n = n_p + n_r; b bytes of the computing type (bfloat1
 
 - weights: 4 N_t + b (N - N_t): trained ones stay float32; in bfloat16, autocast holds a copy of 2 N_t besides.
 - gradients 4 N_t, optimizer (AdamW's two moments) 8 N_t.
-- activations: C L (24h + (2q + 2k + 4f) b): three float32 numbers per channel for each norm; in bfloat16 28h, casts
-  included; another (2q + 2k) (b + 2) with norms on query and key heads. With checkpointing 4 C L h for the layers'
-  inputs, plus the activations of one layer. Attention is taken to store no n x n matrix. (Tested against what autograd
-  saves for small models.)
+- activations: C L (24h + (4q + 4f + n) b): three float32 numbers per channel for each norm; in bfloat16 28h, casts
+  included; another (2q + 2k) (b + 2) with norms on query and key heads. Prompts of different lengths are padded, and
+  attention then repeats keys and values for every query head and keeps a mask n x n of each row. With checkpointing
+  4 C L h for the layers' inputs, plus the activations of one layer. (Tested: what autograd saves in small models.)
 - logits: three buffers of 128 MiB; the vocabulary is gone through in chunks, also where score norms are taken (one more
   vector per position, 4 C h, is then kept and not counted).
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
@@ -165,7 +165,7 @@ def _activations(shape: ModelShape, work: Workload) -> float:
     through = max(1, shape.active_experts) * shape.intermediate
     heads = 2 * shape.query + 2 * shape.key_value
     norms = (28 if work.width == 2 else 24) * shape.hidden + (heads * (work.width + 2) if shape.head_norms else 0)
-    layer = work.positions * (norms + (heads + 4 * through) * work.width)
+    layer = work.positions * (norms + (4 * shape.query + 4 * through + work.length) * work.width)
     if work.checkpointing:
         return layer + 4 * work.positions * shape.layers * shape.hidden
     return layer * shape.layers

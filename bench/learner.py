@@ -18,6 +18,8 @@ from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 
 GRAD_CLIP = 1.0
 """Largest l2 norm of the gradient that reaches the optimizer, as in both papers' code."""
+DOT_LENGTH = 2**30
+"""Longest vectors multiplied in one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,7 @@ class Learner:
         head = _gradient_norm(self.policy.output_head())
         if previous is None:
             return math.nan, head
-        dots = (float(gradient @ gradient), float(gradient @ previous), float(previous @ previous))
+        dots = (_dot(gradient, gradient), _dot(gradient, previous), _dot(previous, previous))
         if self.method.combine is not None:
             self._replace_gradient(gradient, previous, *self.method.combine(dots))
         product = math.sqrt(dots[0]) * math.sqrt(dots[2])
@@ -252,6 +254,12 @@ class Learner:
 
 def _flat_gradient(module: nn.Module) -> Tensor:
     return torch.cat([p.grad.flatten() for p in module.parameters() if p.grad is not None])
+
+
+def _dot(left: Tensor, right: Tensor) -> float:
+    """Inner product of two vectors; in pieces, because that of a GPU counts no further than 2^31 - 1."""
+    pairs = zip(torch.split(left, DOT_LENGTH), torch.split(right, DOT_LENGTH), strict=True)
+    return sum(float(a @ b) for a, b in pairs)
 
 
 def _gradient_norm(module: nn.Module) -> float:

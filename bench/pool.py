@@ -119,9 +119,21 @@ def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bo
         return False
     getattr(observer, event)(*details)
     if event == "ended":
-        progress.failed += details[1] == "error"
+        failed = details[1] == "error"
+        progress.failed += failed
+        if failed and progress.pending and worker.job and worker.job.cell.device.startswith("cuda"):
+            _renew(worker)
         _assign(worker, progress)
     return True
+
+
+def _renew(worker: _Worker) -> None:
+    """Give a worker a process of its own again: after an error of the GPU, every later call on it may fail too."""
+    worker.process.kill()
+    worker.process.join()
+    worker.pipe.close()
+    fresh = _spawn(worker.position)
+    worker.process, worker.pipe = fresh.process, fresh.pipe
 
 
 def _replace(dead: _Worker, progress: _Progress, observer: GridObserver) -> _Worker:
@@ -152,6 +164,7 @@ def _work(pipe: Connection, position: int) -> None:
     import torch
 
     from vcpo_bench.bench.allocator import keep_freed_memory
+    from vcpo_bench.bench.devices import release_memory
     from vcpo_bench.bench.run_cell import run_cell
     from vcpo_bench.methods import load_plugin
 
@@ -167,6 +180,7 @@ def _work(pipe: Connection, position: int) -> None:
             loaded.add(plugin)
         cell = replace(job.cell, device=placed(job.cell.device, position, torch.cuda.device_count()))
         run_cell(cell, job.cells_folder, job.keep_every, lambda *event: send(event), job.watch)
+        release_memory(cell.device)
 
 
 def _follow_parent() -> None:

@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import vcpo_bench
 from vcpo_bench.bench.vllm.releases import installed
 
@@ -28,6 +30,16 @@ def provenance() -> dict[str, Any]:
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
     }
+
+
+def gpu(device: str) -> dict[str, str]:
+    """The model of the GPU of that name; nothing for a CPU, or where the GPU does not answer."""
+    if not device.startswith("cuda"):
+        return {}
+    try:
+        return {"gpu": torch.cuda.get_device_name(device)}
+    except (RuntimeError, AssertionError):  # a driver that has failed, or a torch without CUDA
+        return {}
 
 
 def _version(package: str) -> str:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import torch
 from safetensors import SafetensorError
 
+from vcpo_bench.bench.cell import CellConfig
 from vcpo_bench.bench.grid import PlannedCell
 from vcpo_bench.bench.observe import Watch
-from vcpo_bench.bench.provenance import provenance
+from vcpo_bench.bench.provenance import gpu, provenance
 from vcpo_bench.bench.recorder import Recorder
 from vcpo_bench.bench.store import CellStore, write_json
 from vcpo_bench.bench.trainer import Trainer, recorder_of
@@ -60,8 +62,8 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit,
                 _train(trainer, cell, store, keep_every, emit)
             status, error, stopped = trainer.status, None, trainer.stopped
             recorder, steps_done = trainer.recorder, trainer.step
-        except Exception:  # a failed cell is a row with its error; the others go on
-            status, error, stopped = "error", traceback.format_exc(), ""
+        except Exception as problem:  # a failed cell is a row with its error; the others go on
+            status, error, stopped = "error", traceback.format_exc() + _remedy(problem, cell.config), ""
             recorder, steps_done = _recorded(cell, store)
         seconds, reason = time.perf_counter() - began, _reason(status, error, stopped)
         with store.finish() as folder:
@@ -80,6 +82,8 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit, watch: Watch | None
         trainer.load(checkpoint)
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as problem:
         trainer.close()
+        if isinstance(problem, (torch.OutOfMemoryError, torch.AcceleratorError)):
+            raise  # the GPU's trouble: the checkpoint is sound
         aside = store.set_checkpoint_aside(checkpoint)
         emit("message", f"{cell.config.label}: damaged checkpoint set aside as {aside.name} ({problem}); starting over")
         return _trainer(cell, store, watch)
@@ -164,8 +168,21 @@ def _facts(
         "method_version": parse_method(cell.config.method).version,
         "seconds": seconds,
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "provenance": provenance(),
+        "provenance": provenance() | gpu(cell.device or cell.config.device),
     }
+
+
+def _remedy(problem: Exception, config: CellConfig) -> str:
+    """What to change after an error, as a last line; empty where nobody knows."""
+    if not isinstance(problem, torch.OutOfMemoryError):
+        return ""
+    if not config.model:
+        return f"{type(problem).__name__}: the GPU is full: give fewer --jobs on one GPU, or --device cpu\n"
+    limit = f"smaller than {config.micro_tokens}" if config.micro_tokens else "which cuts the batch, such as 16384"
+    more = [] if config.checkpointing else ["--checkpointing"]
+    more += [] if config.lora else ["--lora 16"]
+    text = ", ".join([f"--micro-tokens {limit}", *more])
+    return f"{type(problem).__name__}: the GPU is full: try {text}, or fewer slots (--sampler 'torch(slots=32)')\n"
 
 
 def _reason(status: str, error: str | None, stopped: str) -> str:

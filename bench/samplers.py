@@ -83,7 +83,8 @@ class InProcess:
 
     def __init__(self, model: Model, copied: bool) -> None:
         self.copied, self.version = copied, 0
-        self.model = copy.deepcopy(model).requires_grad_(False) if copied else model
+        # weights that ask for no gradients would be cast again for every token: autocast remembers only the others
+        self.model = copy.deepcopy(model) if copied else model
 
     def generate(self, prompts: Tensor, uniforms: Tensor, eos: int | None) -> Rollout:
         """See `Sampler`."""

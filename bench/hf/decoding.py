@@ -30,6 +30,7 @@ class SlotDecoding:
         prompts = prompts.to(policy.device).repeat_interleave(rows // len(prompts), 0)
         self._slots = Slots(policy, rows, prompts.shape[1] + length)
         self._padding = (~policy.real(prompts)).sum(1)
+        self._least_padding = int(self._padding.min())
         self._first = self._slots.fill(torch.arange(rows, device=policy.device), prompts)
         self.position = prompts.shape[1]
 
@@ -66,6 +67,6 @@ class SlotDecoding:
         rollout.mask[:, places.stop :] = live.cpu().unsqueeze(1)
 
     def _step(self, token: Tensor) -> Tensor:
-        self._slots.place(self.position - self._padding)
+        self._slots.place(self.position - self._padding, self.position - self._least_padding)
         self.position += 1
         return self._slots.step(token)

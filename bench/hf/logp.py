@@ -44,7 +44,8 @@ def token_statistics(
         The statistics; gradients reach hidden, weight and bias.
     """
     rows = max(1, chunk_bytes // (4 * weight.shape[0]))
-    found: tuple[Tensor, Tensor, Tensor] = _TokenStatistics.apply(hidden, weight, bias, targets, dtype, rows)  # type: ignore[no-untyped-call]
+    with torch.autocast(hidden.device.type, enabled=False):  # which would round what is summed over the vocabulary
+        found: tuple[Tensor, Tensor, Tensor] = _TokenStatistics.apply(hidden, weight, bias, targets, dtype, rows)  # type: ignore[no-untyped-call]
     return TokenStatistics(*found)
 
 

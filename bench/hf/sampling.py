@@ -54,10 +54,11 @@ class Draws:
         size = max(1, _DRAW_BYTES // (8 * logits.shape[1]))
         parts = zip(*(torch.split(tensor, size) for tensor in (logits, rows, places)), strict=True)
         found = torch.cat([self._draw(*part) for part in parts], 1)
-        token = found[0].long()
-        at = (rows[live], places[live])
-        self.tokens[at], self.mask[at] = token[live], True
-        self.logp[at], self.entropy[at] = found[1, live].float(), found[2, live].float()
+        token, logp, entropy = found[0].long(), found[1].float(), found[2].float()
+        at = (rows, self._within(places))
+        known = ((self.tokens, token), (self.logp, logp), (self.entropy, entropy), (self.mask, live))
+        for kept, new in known:  # rows differ; choosing the live ones by an index would wait for the GPU
+            kept[at] = torch.where(live, new, kept[at])
         return token, live & (token != self.eos) & (places + 1 < self.uniforms.shape[1])
 
     def _draw(self, logits: Tensor, rows: Tensor, places: Tensor) -> Tensor:
@@ -65,13 +66,16 @@ class Draws:
         logp = truncated(logits, self.spec).log_softmax(1)
         p = logp.exp()
         cumulative = p.double().cumsum(1)
-        places = places.clamp(max=self.uniforms.shape[1] - 1)  # of rows that have ended
-        target = (self.uniforms[rows, places] * cumulative[:, -1]).unsqueeze(1)
+        target = (self.uniforms[rows, self._within(places)] * cumulative[:, -1]).unsqueeze(1)
         token = torch.searchsorted(cumulative, target, right=True).squeeze(1).clamp(max=logits.shape[1] - 1)
         if self.greedy is not None:
             token = torch.where(self.greedy[rows], logp.argmax(1), token)
         entropy = torch.special.entr(p).sum(1)
         return torch.stack([token.double(), logp.gather(1, token.unsqueeze(1)).squeeze(1).double(), entropy.double()])
+
+    def _within(self, places: Tensor) -> Tensor:
+        """The places, those of rows that have ended not behind the last."""
+        return places.clamp(max=self.uniforms.shape[1] - 1)
 
     def rollout(self) -> Rollout:
         """What was drawn, in main memory."""
@@ -108,8 +112,7 @@ def sample(policy: CausalPolicy, prompts: Tensor, draws: Draws, slots: int) -> R
     places, live = torch.zeros_like(rows), torch.zeros_like(rows, dtype=torch.bool)
     logits, waiting = torch.empty(0), 0  # the first row that has no slot yet
     while True:
-        free = (~live).nonzero().squeeze(1)
-        if waiting < B and len(free) * _WORTH_FILLING >= len(live):
+        if waiting < B and len(free := (~live).nonzero().squeeze(1)) * _WORTH_FILLING >= len(live):
             new = free[: B - waiting]
             rows[new] = torch.arange(waiting, waiting + len(new), device=policy.device)
             waiting += len(new)

@@ -48,10 +48,10 @@ class Slots:
         tokens, lengths = _pad_right(distinct, self.policy.real(distinct))
         hidden, cache = self.policy.prefill(tokens, lengths)
         if not self.caches:
-            self.caches = [_room(layer.keys, len(self.length), self.width) for layer in cache.layers]
+            self.caches = [self._room(layer.keys) for layer in cache.layers]
         for kept, layer in zip(self.caches, cache.layers, strict=True):
-            kept[0, slots, :, : tokens.shape[1]] = layer.keys[place]
-            kept[1, slots, :, : tokens.shape[1]] = layer.values[place]
+            kept[0, slots, :, : tokens.shape[1]] = layer.keys[place].to(kept.dtype)
+            kept[1, slots, :, : tokens.shape[1]] = layer.values[place].to(kept.dtype)
         self.length[slots] = lengths[place]
         self._seen = int(self.length.max())
         last = hidden.gather(1, (lengths - 1).view(-1, 1, 1).expand(-1, 1, hidden.shape[2])).squeeze(1)
@@ -66,9 +66,9 @@ class Slots:
         self.length += 1
         return self.policy.logits(hidden)
 
-    def place(self, length: Tensor) -> None:
-        """Say how many tokens each slot holds, int64 [S]: after its caches were replaced by others."""
-        self.length, self._seen = length, int(length.max())
+    def place(self, length: Tensor, longest: int) -> None:
+        """Say how many tokens each slot holds, int64 [S], and the most of any: after its caches were replaced."""
+        self.length, self._seen = length, longest
 
     def keep(self, slots: Tensor) -> None:
         """Go on with some of the slots only, in the order given."""
@@ -88,10 +88,14 @@ class Slots:
         """What the network may ask of a cache; positions are given explicitly, so nothing depends on it."""
         return self._seen
 
+    def _room(self, keys: Tensor) -> Tensor:
+        """An empty cache for keys and values like `keys`, [n, heads, L, size].
 
-def _room(keys: Tensor, slots: int, width: int) -> Tensor:
-    """An empty cache for keys and values like `keys`, [n, heads, L, size]."""
-    return keys.new_zeros(2, slots, keys.shape[1], width, keys.shape[3])
+        In what the policy computes in: where rotary embeddings leave keys in float32, attention reads them in bfloat16
+        all the same, and would convert the whole cache for every token.
+        """
+        shape = (2, len(self.length), keys.shape[1], self.width, keys.shape[3])
+        return keys.new_zeros(shape, dtype=self.policy.dtype)
 
 
 def _pad_right(prompts: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:

@@ -60,7 +60,8 @@ class ChunkedHead(RuledLayer):
             mask: bool [B, T], False at places to leave out.
         """
         slopes = hidden.requires_grad and torch.is_grad_enabled()
-        found = self.vocabulary.read(hidden.detach()[mask], targets[mask], slopes)
+        with torch.autocast(hidden.device.type, enabled=False):  # which would round what is summed over the vocabulary
+            found = self.vocabulary.read(hidden.detach()[mask], targets[mask], slopes)
         logp, normaliser, entropy, squares = (_spread(each, mask) for each in found[:4])
         slope = None if found.slope is None else _spread(found.slope, mask)
         pair = self(hidden, Places(hidden.detach(), targets, logp, normaliser, entropy), slope)

@@ -182,6 +182,9 @@ class ScoreNorms:
             members[self._sites[use.layer.name]].append(use)
         missing = Counter({site: len(group) for site, group in members.items()})
 
+        # a replay settles inside the forward's own modes: it would take the products of the norms in half precision
+        @torch.no_grad()
+        @torch.autocast(logp.device.type, enabled=False)  # type: ignore[untyped-decorator]
         def settle(site: str) -> None:
             sides = []
             for use in members.pop(site):

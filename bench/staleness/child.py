@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.models import longest_response
 from vcpo_bench.bench.staleness.clock import ServiceTimes
 from vcpo_bench.bench.staleness.shared import SharedWeights
 
@@ -23,6 +24,8 @@ STARTUP_SECONDS = 120.0
 """A sampler that has not shown itself after so long is killed: it imports torch first."""
 LANGUAGE_MODEL = 10
 """Times longer than that for language models: they and their engines take their time to load and to draw a batch."""
+TOKEN_SECONDS = 0.1
+"""And so much more for each token of their longest response: a batch is drawn without a sign of life in between."""
 
 
 class Setup(NamedTuple):
@@ -71,7 +74,9 @@ class Child:
 
     def __init__(self, setup: Setup, weights: SharedWeights, hang_seconds: float = HANG_SECONDS) -> None:
         patience = LANGUAGE_MODEL if setup.config.model else 1
-        self._weights, self._hang, self._startup = weights, hang_seconds * patience, STARTUP_SECONDS * patience
+        drawing = TOKEN_SECONDS * longest_response(setup.config) if setup.config.model else 0.0
+        self._weights, self._startup = weights, STARTUP_SECONDS * patience
+        self._hang = hang_seconds * patience + drawing
         weights.forget_beat()
         self.pipe, theirs = multiprocessing.Pipe()
         descriptors = (theirs.fileno(), weights.descriptor)

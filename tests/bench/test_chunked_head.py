@@ -216,6 +216,16 @@ def test_bfloat16_products_are_close_and_sums_are_float32() -> None:
     assert all(gradient.dtype is torch.float32 for gradient in norms.gradient(torch.ones(B)).values())
 
 
+def test_an_autocast_region_around_it_changes_nothing() -> None:
+    hidden, targets = torch.randn(2, 5, 8), torch.randint(0, 30, (2, 5))
+    head = ChunkedHead(nn.Linear(8, 30))
+    found = head.statistics(hidden, targets, torch.ones(2, 5, dtype=torch.bool))
+    with torch.autocast("cpu", torch.bfloat16):
+        inside = head.statistics(hidden, targets, torch.ones(2, 5, dtype=torch.bool))
+    for ours, theirs in zip(inside, found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
 def test_a_weight_that_changes_before_the_backward_is_noticed() -> None:
     model, (tokens, mask) = Net(), batch(9)
     logp = model.double()(tokens, mask).logp

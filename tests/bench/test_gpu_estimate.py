@@ -98,7 +98,7 @@ def test_memory_by_hand_in_float32() -> None:
     n = TINY.parameters
     assert (need.weights, need.gradients, need.optimizer) == (4 * n, 4 * n, 8 * n)
     rows, length = 6, 8
-    assert need.activations == rows * length * 2 * (24 * 8 + (2 * 8 + 2 * 4 + 4 * 16) * 4)
+    assert need.activations == rows * length * 2 * (24 * 8 + (4 * 8 + 4 * 16 + length) * 4)
     assert need.cache == 2 * rows * length * 2 * 4 * 4
     assert need.peak == 16 * n + max(need.activations + need.logits, need.cache)
 
@@ -107,7 +107,7 @@ def test_bfloat16_halves_activations_but_not_the_state() -> None:
     need = memory(TINY, replace(WORK, dtype="bfloat16"))
     n = TINY.parameters
     assert (need.weights, need.gradients, need.optimizer) == (6 * n, 4 * n, 8 * n)
-    assert need.activations == 6 * 8 * 2 * (28 * 8 + (2 * 8 + 2 * 4 + 4 * 16) * 2)
+    assert need.activations == 6 * 8 * 2 * (28 * 8 + (4 * 8 + 4 * 16 + 8) * 2)
     with_norms = memory(replace(TINY, head_norms=True), replace(WORK, dtype="bfloat16"))
     assert with_norms.activations - need.activations == 6 * 8 * 2 * (2 * 8 + 2 * 4) * 4
 

@@ -54,6 +54,14 @@ def test_frozen_head_gets_no_gradient_and_bfloat16_is_close() -> None:
     assert hidden.grad.dtype == torch.float32
 
 
+def test_an_autocast_region_around_it_changes_nothing() -> None:
+    found = token_statistics(*inputs(True))
+    with torch.autocast("cpu", torch.bfloat16):
+        inside = token_statistics(*inputs(True))
+    for ours, theirs in zip(inside, found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
 def peak(compute: Callable[..., TokenStatistics], tokens: int, vocabulary: int) -> int:
     """Bytes a forward and a backward pass allocate at most."""
     hidden = torch.randn(tokens, 16, requires_grad=True)

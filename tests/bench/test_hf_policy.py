@@ -8,9 +8,11 @@ import pytest
 import torch
 from hf_models import EOS, PAD
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from vcpo_bench.bench.hf.loading import add_adapters
 from vcpo_bench.bench.hf.policy import CausalPolicy
+from vcpo_bench.bench.samplers import InProcess
 from vcpo_bench.bench.sampling import Rollout
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.errors import UsageError
@@ -149,6 +151,50 @@ def test_score_norms_are_those_of_single_trajectories() -> None:
         ).logp.sum().backward()
         alone = sum(p.grad.square().sum() for p in policy.parameters() if p.grad is not None)
         torch.testing.assert_close(found[row], torch.as_tensor(alone), rtol=1e-3, atol=1e-5)
+
+
+def test_score_norms_of_recomputed_activations_are_not_taken_in_bfloat16() -> None:
+    prompts, responses = torch.randint(2, 99, (4, 36), generator=torch.Generator().manual_seed(0)).split((6, 30), 1)
+    found = []
+    for recompute in (False, True):
+        policy = CausalPolicy(hf_models.network("llama"), PAD, torch.bfloat16, recompute=recompute)
+        norms = ScoreNorms(policy)
+        for _ in range(2):  # that layers are replayed is known from the first batch on
+            with norms.record():
+                scores = policy.score_rows(prompts, responses, torch.ones(4, 30, dtype=torch.bool))
+            norms.squared_norms(scores.logp)
+        found.append(norms.layers())
+    assert all(value.dtype == torch.float32 for value in found[1].values())
+    torch.testing.assert_close(found[1], found[0], rtol=1e-6, atol=0)
+
+
+def test_caches_hold_what_is_computed_in() -> None:
+    policy = hf_models.policy("llama", dtype=torch.bfloat16)
+    decoding = policy.decoding(torch.tensor([[PAD, 5, 6], [7, 8, 9]]), 4, 5)
+    assert {cache.dtype for cache in decoding.caches} == {torch.bfloat16}
+    assert hf_models.policy("llama").decoding(torch.tensor([[5, 6]]), 2, 5).caches[0].dtype == torch.float32
+
+
+class Casts(TorchDispatchMode):
+    """Counts conversions of tensors of one size to bfloat16."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self.count = size, 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.ops.aten._to_copy.default and kwargs.get("dtype") == torch.bfloat16:
+            self.count += args[0].numel() == self.size
+        return func(*args, **kwargs)
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_sampler_converts_its_weights_once_per_batch(copied: bool) -> None:
+    sampler = InProcess(hf_models.policy("llama", dtype=torch.bfloat16), copied)
+    with Casts(32 * 48) as casts:
+        sampler.generate(PROMPTS, DRAWS, EOS)
+    assert casts.count == 2 * 3  # layers, and projections of their size
 
 
 def test_bfloat16_computes_in_it_and_trains_float32() -> None:

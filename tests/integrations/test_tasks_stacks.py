@@ -107,7 +107,9 @@ def test_sizes_and_saved_activations_match_transformers(kind: str, dtype: str) -
         torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16", cache_enabled=False),
         torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
     ):
-        hidden = model.model(torch.randint(0, 128, (4, 60)), use_cache=False).last_hidden_state
+        real = (torch.arange(60) >= torch.tensor([[3], [0], [2], [0]])).long()  # padded on the left, as batches are
+        tokens = torch.randint(0, 128, (4, 60))
+        hidden = model.model(tokens, attention_mask=real, use_cache=False).last_hidden_state
     assert hidden.requires_grad
     weights = {tuple(parameter.shape) for parameter in model.parameters()}  # also their casts
     places = {

@@ -1,0 +1,127 @@
+"""Devices that are missing, full or broken, and what a cell leaves on them."""
+
+import gc
+import weakref
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from test_pool import Log, jobs
+from typer.testing import CliRunner
+
+from vcpo_bench.bench import learner, pool, provenance, run_cell
+from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.devices import release_memory
+from vcpo_bench.bench.store import read_json
+from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.cli import app
+
+without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+
+
+@without_gpu
+def test_a_missing_device_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    arguments = ["run", "--device", "cuda:1", "--steps", "2", "--methods", "clip", "--out", str(tmp_path / "out")]
+    outcome = CliRunner().invoke(app, arguments)
+    assert outcome.exit_code == 2
+    assert "--device cuda:1: this machine has 0 CUDA devices; use cpu" in " ".join(outcome.output.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_memory_of_a_cell_is_freed_before_the_next() -> None:
+    trainer = Trainer(CellConfig(method="vcpo", staleness=0, seed=0, steps=1, prompts=2, responses=4))
+    trainer.advance()
+    head = weakref.ref(trainer.policy.output_head())
+    gc.disable()
+    try:
+        del trainer
+        release_memory("cpu")
+        assert head() is not None  # score norms hook into the model they belong to
+        release_memory("cuda")
+        assert head() is None
+    finally:
+        gc.enable()
+
+
+def out_of_memory(*_: object) -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+
+@pytest.mark.parametrize(
+    ("config", "wanted", "unwanted"),
+    [
+        ({}, "fewer --jobs", "--micro-tokens"),
+        (
+            {"model": "tiny@0"},
+            "--micro-tokens which cuts the batch, such as 16384, --checkpointing, --lora 16",
+            "--jobs",
+        ),
+        ({"model": "tiny@0", "lora": 4, "micro_tokens": 900}, "--micro-tokens smaller than 900, --checkp", "--lora"),
+        ({"model": "tiny@0", "checkpointing": True}, "--lora 16", "--checkpointing"),
+    ],
+)
+def test_a_full_gpu_says_what_to_change(config: dict, wanted: str, unwanted: str) -> None:
+    cell = CellConfig(method="clip", staleness=0, seed=0, **config)
+    said = run_cell._reason("error", run_cell._remedy(torch.OutOfMemoryError("no"), cell), "")
+    assert wanted in said
+    assert unwanted not in said
+    assert run_cell._remedy(RuntimeError("no"), cell) == ""
+
+
+def test_a_full_gpu_ends_a_cell_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (job,) = jobs(tmp_path, 1)
+    monkeypatch.setattr(Trainer, "advance", out_of_memory)
+    log = Log()
+    assert run_cell.run_cell(job.cell, job.cells_folder, 0, lambda name, *rest: getattr(log, name)(*rest)) == "error"
+    facts = read_json(job.cells_folder / job.cell.key / "cell.json")
+    assert "Tried to allocate 2.00 GiB" in facts["error"]
+    assert "the GPU is full" in facts["reason"] == log.names("ended")[0][3]
+
+
+def test_a_full_gpu_does_not_condemn_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (job,) = jobs(tmp_path, 1)
+    monkeypatch.setattr(run_cell, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(run_cell.CellStore, "finish", out_of_memory)  # as good as a kill at the end
+    with pytest.raises(torch.OutOfMemoryError):
+        run_cell.run_cell(job.cell, job.cells_folder, 0, lambda *_: None)
+    monkeypatch.undo()
+    log = Log()
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "load", out_of_memory)
+        run_cell.run_cell(job.cell, job.cells_folder, 0, lambda name, *rest: getattr(log, name)(*rest))
+    assert log.names("message") == []
+    assert log.names("ended")[0][1] == "error"
+
+
+@without_gpu
+def test_after_an_error_on_a_gpu_the_next_cell_gets_a_new_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = []
+    spawn = pool._spawn
+
+    def counted(position: int) -> pool._Worker:
+        worker = spawn(position)
+        begun.append(worker.process.pid)
+        return worker
+
+    monkeypatch.setattr(pool, "_spawn", counted)
+    log = Log()
+    on_gpu = [replace(job, cell=replace(job.cell, device="cuda")) for job in jobs(tmp_path, 2)]
+    assert pool.run_jobs(on_gpu, 1, log) == 2
+    assert len(set(begun)) == 2
+    assert [event[1] for event in log.names("ended")] == ["error", "error"]
+    assert log.names("message") == []
+
+
+def test_inner_products_of_long_vectors_are_taken_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    left, right = torch.arange(10.0), torch.arange(10.0) + 1
+    whole = learner._dot(left, right)
+    assert whole == float(left @ right)
+    monkeypatch.setattr(learner, "DOT_LENGTH", 3)
+    assert learner._dot(left, right) == whole
+
+
+def test_a_cpu_names_no_gpu() -> None:
+    assert provenance.gpu("cpu") == provenance.gpu("cuda:99") == {}
