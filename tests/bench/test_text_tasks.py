@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.tasks.text import TextTask, get_text_task, text_task_names, text_task_types
+from vcpo_bench.bench.tasks.text import TextTask, get_text_task, judges, text_task_names, text_task_types
 from vcpo_bench.bench.tasks.text.draws import Draws
 from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k, marked_number
 from vcpo_bench.errors import UsageError
@@ -88,6 +88,7 @@ ITEMS: dict[str, object] = {}
         ("arithmetic(1)", "terms must be 2 to 8"),
         ("arithmetic(largest=0)", "largest must be 1 to 999"),
         ("math(data=sample,scorer=2)", "has scorer 1 only"),
+        ("math(data=sample,judge=best)", "choose own or math-verify"),
         ("arithmetic(terms=2,terms=3)", "parameter 'terms' is given twice"),
     ],
 )
@@ -190,3 +191,13 @@ def test_arithmetic_lengths_vary_and_the_answer_is_the_value() -> None:
     lengths = {len(task.demonstration(item)) for item in items}
     assert min(lengths) <= 3
     assert max(lengths) >= 20
+
+
+def test_a_judge_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(package: str) -> str:
+        raise judges.PackageNotFoundError(package)
+
+    monkeypatch.setattr(judges, "version", missing)
+    with pytest.raises(UsageError, match="pip install math-verify"):
+        get_text_task("math(data=sample,judge=math-verify)")
+    assert get_text_task("math(data=sample,judge=own)").canonical == "math(data=sample)"

@@ -1,7 +1,9 @@
 """Tasks in words beside third-party packages: reasoning-gym's data, math-verify's verdicts, transformers' sizes."""
 
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 from math_pairs import DIFFERENT, SAME, pairs
 
 from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text.base import Item
 from vcpo_bench.bench.tasks.text.math_answers import same_answer
 from vcpo_bench.errors import UsageError
 
@@ -73,6 +76,22 @@ def test_math_verify_agrees_but_for_what_is_right_by_value_only(verdict: Any) ->
     print("only math-verify calls right:", sorted(stricter), "\nonly same_answer calls right:", sorted(laxer))
     assert stricter <= RESTATED | LAX
     assert len(laxer) <= 0.25 * len(checked)  # words, units and spellings that math-verify does not read
+
+
+def test_math_verify_can_be_the_judge() -> None:
+    pytest.importorskip("math_verify")
+    strict, lenient = get_text_task("math(data=sample)"), get_text_task("math(data=sample,judge=math-verify)")
+    assert re.fullmatch(r"math\(data=sample,judge=math-verify/[\d.]+\)", lenient.canonical)
+    assert get_text_task(lenient.canonical).canonical == lenient.canonical
+    item = Item("How many?", "1024", {})
+    for text, by_own, by_package in ((r"\boxed{1024}", 1, 1), (r"\boxed{2^{10}}", 0, 1), (r"\boxed{1023}", 0, 0)):
+        assert (strict.score(item, text), lenient.score(item, text)) == (by_own, by_package)
+    began = time.perf_counter()
+    assert lenient.score(item, r"\boxed{9^{9^{9^{9}}}}") == 0
+    assert time.perf_counter() - began < 15
+    assert all(lenient.score(one, lenient.demonstration(one)) == 1 for one in lenient.items("held_out"))
+    with pytest.raises(UsageError, match=r"math-verify==0\.0\.1"):
+        get_text_task("math(data=sample,judge=math-verify/0.0.1)")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
