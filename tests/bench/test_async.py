@@ -111,6 +111,18 @@ def test_stragglers_are_dropped_and_nothing_is_trained_twice(make) -> None:
     assert max(lags) <= 3
 
 
+def test_a_straggler_is_waited_for_and_not_taken_for_a_hung_sampler(make) -> None:
+    trainer = make("async(overflow=wait,sampler=0.02,straggler=0.2,slowdown=50)", steps=9)
+    consumed = run(trainer, 1)
+    source(trainer).child._hang = 0.7  # type: ignore[union-attr]  # a straggler takes a second
+    began = time.monotonic()
+    consumed += run(trainer, 8)
+    assert time.monotonic() - began > 1
+    assert consumed == [(batch, group) for batch in range(9) for group in range(3)]
+    assert not events(trainer)
+    assert source(trainer).schedule.conserved()
+
+
 def test_a_sampler_that_is_killed_or_hangs_is_noticed_and_replaced(make) -> None:
     trainer = make(f"async({FASTER})")
     consumed = run(trainer, 3)
