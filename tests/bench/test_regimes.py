@@ -29,6 +29,7 @@ REGIMES = [
     "inflight(every=9,engine_noise=int8)",
     "random",
     "random(geometric,unit=trajectory)",
+    "random(trace=[0 2 3 1])",
     "replay",
 ]
 
