@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.hf.decoding import SlotDecoding
 from vcpo_bench.bench.hf.generate import generate
-from vcpo_bench.bench.hf.logp import token_statistics
 from vcpo_bench.bench.hf.sampling import Draws, sample
 from vcpo_bench.bench.hf.slots import Slots
 from vcpo_bench.bench.model import Decoding, Model
@@ -93,28 +92,25 @@ class CausalPolicy(Model):
 
     def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
         """See `Model.score`; memory grows with tokens, not with tokens times vocabulary."""
-        prompts, responses, mask = self._here(prompts, responses, mask)
-        length = _longest(mask)
-        kept = mask[:, :length]
-        hidden = self._hidden(prompts, responses[:, :length])[kept]
-        head: Any = self.output_head()
-        found = token_statistics(
-            hidden, head.weight, getattr(head, "bias", None), responses[:, :length][kept], self.dtype
-        )
-        spread = [torch.zeros(kept.shape, device=kept.device).masked_scatter(kept, values) for values in found]
-        return _token_scores(spread, mask)
+        return self._chunked(*self._here(prompts, responses, mask))
 
     def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores | DenseScores:
         """See `Model.score_rows`; logits exist all at once only where they are no more than `chunked_head` holds."""
         prompts, responses, mask = self._here(prompts, responses, mask)
         vocabulary = self.chunked_head.vocabulary
         if 4 * responses.numel() * len(vocabulary.weight) <= vocabulary.chunk_bytes:
-            return self._dense_rows(prompts, responses, mask)
-        length = _longest(mask)
-        hidden = self._hidden(prompts, responses[:, :length])
-        return _token_scores(self.chunked_head.statistics(hidden, responses[:, :length], mask[:, :length]), mask)
+            return self._dense(prompts, responses, mask)
+        return self._chunked(prompts, responses, mask)
 
-    def _dense_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
+    def _chunked(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
+        """Scores up to the end of the longest response; the vocabulary is gone through in blocks."""
+        length = _longest(mask)
+        responses, kept = responses[:, :length], mask[:, :length]
+        found = self.chunked_head.statistics(self._hidden(prompts, responses), responses, kept)
+        logp, entropies, squares = (F.pad(values, (0, mask.shape[1] - length)) for values in found)
+        return TokenScores(logp, mask, entropies, squares)
+
+    def _dense(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
         """The same from all logits, which is faster where they are few."""
         with self._precision():
             logits = self.output_head()(self._hidden(prompts, responses))
@@ -230,12 +226,6 @@ def _checkpointed(network: Any) -> list[nn.Module]:
     except ValueError as error:
         raise UsageError(f"--checkpointing: {type(network).__name__} does not support it; leave it out") from error
     return [module for module in network.modules() if getattr(module, "gradient_checkpointing", False)]
-
-
-def _token_scores(found: Iterable[Tensor], mask: Tensor) -> TokenScores:
-    """Scores from log-probabilities, entropies and sums of squares of the first places [B, <= T]; 0 behind them."""
-    logp, entropies, squares = (F.pad(values, (0, mask.shape[1] - values.shape[1])) for values in found)
-    return TokenScores(logp, mask, entropies, squares)
 
 
 def _longest(mask: Tensor) -> int:
