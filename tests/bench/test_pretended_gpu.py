@@ -33,6 +33,7 @@ def test_the_device_refuses_company(elsewhere: ProcessPoolExecutor) -> None:
         ("tba", {"regime": "fifo(publish_every=2,engine_noise=bf16)"}),
         ("vespo", {"regime": "inflight"}),
         ("dppo-tv", {"regime": "inflight(cache=recompute)"}),
+        ("gspo", {"regime": "replay"}),
     ],
 )
 def test_a_cell_trains_there_as_here_also_when_interrupted(
