@@ -60,6 +60,14 @@ class SamplerDown(Exception):  # noqa: N818 - a state of the sampler, handled wh
     """The sampler is dead or does not answer; the text is the name of the event."""
 
 
+def patience(config: CellConfig, hang_seconds: float) -> tuple[float, float]:
+    """Seconds that a sampler may take to show itself, and may be silent later, before it counts as hung."""
+    if not config.model:
+        return STARTUP_SECONDS, hang_seconds
+    drawing = TOKEN_SECONDS * longest_response(config)
+    return STARTUP_SECONDS * LANGUAGE_MODEL, hang_seconds * LANGUAGE_MODEL + drawing
+
+
 class Child:
     """A running sampler process.
 
@@ -73,10 +81,8 @@ class Child:
     """
 
     def __init__(self, setup: Setup, weights: SharedWeights, hang_seconds: float = HANG_SECONDS) -> None:
-        patience = LANGUAGE_MODEL if setup.config.model else 1
-        drawing = TOKEN_SECONDS * longest_response(setup.config) if setup.config.model else 0.0
-        self._weights, self._startup = weights, STARTUP_SECONDS * patience
-        self._hang = hang_seconds * patience + drawing
+        self._weights = weights
+        self._startup, self._hang = patience(setup.config, hang_seconds)
         weights.forget_beat()
         self.pipe, theirs = multiprocessing.Pipe()
         descriptors = (theirs.fileno(), weights.descriptor)
