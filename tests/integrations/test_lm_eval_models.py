@@ -18,6 +18,7 @@ pytest.importorskip("lm_eval", exc_type=ImportError)
 pytest.importorskip("transformers", exc_type=ImportError)
 
 from vcpo_bench.bench.hf.create import new_model
+from vcpo_bench.bench.hf.policy import CausalPolicy
 from vcpo_bench.bench.lmeval.checkpoints import find_checkpoints
 from vcpo_bench.bench.lmeval.evaluate import Scoring, language_model
 from vcpo_bench.bench.models import open_model, open_task
@@ -60,9 +61,9 @@ def test_texts_and_log_likelihoods_are_those_of_the_policy(trained: Path) -> Non
     checkpoint = find_checkpoints([trained / "run"], "2")[0]
     model = language_model(checkpoint, Scoring(model=str(trained / "model")))
     task: Any = open_task(checkpoint.config, trained / "model")
-    policy = open_model(checkpoint.config, task, trained / "model")
-    assert not torch.equal(policy.output_head().weight, model.model.get_output_embeddings().weight)
-    policy.network = model.model
+    begun = open_model(checkpoint.config, task, trained / "model")
+    assert not torch.equal(begun.output_head().weight, model.model.get_output_embeddings().weight)
+    policy = CausalPolicy(model.model, task.pad)
     items = task.text.items("held_out")[:12]
     prompts = [_as_asked(model, item.prompt) for item in items]
     tokens = task.held_out(12)
