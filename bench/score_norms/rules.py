@@ -83,12 +83,12 @@ class HeadRule(Rule):
         """
 
 
-class RuledLayer(nn.Module):
+class RuledLayer(nn.Module, ABC):
     """A layer that says itself how its gradients follow, also if the parameters it uses belong to other layers."""
 
+    @abstractmethod
     def score_norm_rule(self) -> Rule:
         """Its rule, without parameters if none is trained."""
-        raise NotImplementedError(f"{type(self).__name__} has no score_norm_rule")
 
 
 def sum_squares(gradients: Sequence[Tensor]) -> Tensor:
