@@ -1,4 +1,4 @@
-"""``python -m vcpo_bench``: the same as the installed command."""
+"""`python -m vcpo_bench`: the same as the installed command."""
 
 from vcpo_bench.cli import main
 

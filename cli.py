@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from vcpo_bench import cli_results, cli_warmup
-from vcpo_bench.cli_results import DEFAULT_OUT
+from vcpo_bench.commands import results as cli_results
+from vcpo_bench.commands import warmup as cli_warmup
+from vcpo_bench.commands.results import DEFAULT_OUT
 from vcpo_bench.errors import UsageError, VcpoBenchError
 
 if TYPE_CHECKING:
-    from vcpo_bench.bench.grid import PlannedCell
+    from vcpo_bench.bench.cells.grid import PlannedCell
 
 
 class _OneLineErrors(TyperGroup):
@@ -40,7 +41,7 @@ class _OneLineErrors(TyperGroup):
 
 
 def _is_method_error(error: ValueError) -> bool:
-    from vcpo_bench.methods.errors import MethodError  # loads torch: only once something went wrong
+    from vcpo_bench.methods.core.errors import MethodError  # loads torch: only once something went wrong
 
     return isinstance(error, MethodError)
 
@@ -66,7 +67,7 @@ def _flags(command: Any) -> dict[str, Any]:
 def _read_config(ctx: typer.Context, value: str) -> str:
     """Make the file's values the defaults of this call, so that a flag typed wins."""
     if value:
-        from vcpo_bench.bench.configuration import read_configuration
+        from vcpo_bench.bench.cells.preset_file import read_configuration
 
         flags = _flags(ctx.command)
         kinds = {flag: type(p.default) if isinstance(p.default, (bool, int)) else str for flag, p in flags.items()}
@@ -76,7 +77,7 @@ def _read_config(ctx: typer.Context, value: str) -> str:
 
 
 def _save_config(ctx: typer.Context, path: Path) -> None:
-    from vcpo_bench.bench.configuration import write_configuration
+    from vcpo_bench.bench.cells.preset_file import write_configuration
 
     flags = _flags(ctx.command)
     settings = {flag: ctx.params[p.name] for flag, p in flags.items()}
@@ -160,12 +161,14 @@ def run(
     """Train every (method, lag, rate, task, seed) cell that is missing, then show the scoreboard."""
     from rich.console import Console
 
-    from vcpo_bench.analysis import alarms
-    from vcpo_bench.bench import grid, options, run_grid
-    from vcpo_bench.bench.language_model import LanguageModel
-    from vcpo_bench.bench.mirror.process import WandbMirror
+    from vcpo_bench.analysis.monitoring import alarm_panel as alarms
+    from vcpo_bench.bench.cells import flag_values as options
+    from vcpo_bench.bench.cells import grid
+    from vcpo_bench.bench.cells.model_source import LanguageModel
+    from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
+    from vcpo_bench.bench.running import run_grid
     from vcpo_bench.methods import load_plugin
-    from vcpo_bench.reports.live import make_view
+    from vcpo_bench.reports.terminal.live import make_view
 
     plugins = tuple(path.resolve() for path in plugin or [])
     for path in plugins:
@@ -197,7 +200,7 @@ def run(
         _save_config(ctx, save_config)
     keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0
     if dry_run and spec.model and device != "cpu":
-        from vcpo_bench.bench.gpu_plan import gpu_plan
+        from vcpo_bench.bench.machine.gpu_plan import gpu_plan
 
         typer.echo("\n".join(gpu_plan(spec, spec.model)))
         return
@@ -226,7 +229,7 @@ def run(
 
 
 def _write_page(out: Path) -> Path:
-    from vcpo_bench.reports.page import write_page
+    from vcpo_bench.reports.writers.html import write_page
 
     return write_page([out], out / "report.html")
 
@@ -236,8 +239,8 @@ def _warn(text: str) -> None:
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
-    from vcpo_bench.bench.estimate import estimate
-    from vcpo_bench.bench.store import ended_keys
+    from vcpo_bench.bench.cells.results_folder import ended_keys
+    from vcpo_bench.bench.running.time_estimate import estimate
 
     done = ended_keys(out)
     missing = [cell for cell in cells if cell.key not in done]
@@ -260,7 +263,7 @@ def plan_command(
     simulate: Annotated[bool, typer.Option("--simulate", help="Speed of async under its service times.")] = False,
 ) -> None:
     """Draw which update consumes which version of the weights, and print the largest and mean lag and the period."""
-    from vcpo_bench.bench.staleness.simulation import describe, describe_speed
+    from vcpo_bench.bench.regimes.simulation import describe, describe_speed
 
     typer.echo((describe_speed if simulate else describe)(regime, staleness, steps, seed))
 
@@ -273,7 +276,7 @@ def show(
 ) -> None:
     """Show the scoreboard of a results folder (and write its scoreboard.csv), or a method: show method vespo."""
     if what == "method":
-        from vcpo_bench.bench.listing import method_page
+        from vcpo_bench.commands.listing import method_page
 
         typer.echo("\n".join(method_page(name)))
     else:
@@ -287,7 +290,7 @@ def new(
     folder: Annotated[Path, typer.Option(help="Where to write.")] = Path(),
 ) -> None:
     """Write a working method of your own and its test: new method NAME."""
-    from vcpo_bench.methods.template import new_method
+    from vcpo_bench.methods.assembly.template import new_method
 
     if what != "method":
         raise UsageError(f"new {what}: only 'new method NAME' exists")
@@ -298,9 +301,9 @@ def new(
 def _show(folder: Path, as_json: bool) -> None:
     from rich.console import Console
 
+    from vcpo_bench.analysis.comparison.scoreboard import scoreboard, write_csv
     from vcpo_bench.analysis.results import load
-    from vcpo_bench.analysis.scoreboard import scoreboard, write_csv
-    from vcpo_bench.reports.terminal import scoreboard_table
+    from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
     results = load(folder)
     board = scoreboard(results)
@@ -322,9 +325,10 @@ def demo(
     from rich.console import Console
 
     from vcpo_bench.analysis.results import load
-    from vcpo_bench.bench import grid, run_grid
-    from vcpo_bench.reports.live import make_view
-    from vcpo_bench.reports.terminal import curves
+    from vcpo_bench.bench.cells import grid
+    from vcpo_bench.bench.running import run_grid
+    from vcpo_bench.reports.terminal.live import make_view
+    from vcpo_bench.reports.terminal.scoreboard import curves
 
     demonstrated = ("tis", "vcpo", "vespo")
     spec = grid.GridSpec(demonstrated, staleness=(16,), seeds=(0,), lrs=(1e-3,), steps=200, controls=False)
@@ -349,9 +353,10 @@ def report(
     watch: Annotated[bool, typer.Option(help="Write the page again until no cell is running.")] = False,
 ) -> None:
     """Write the results as one offline HTML page, as a PDF, and as figures for a paper."""
-    from vcpo_bench.reports import page, paper
-    from vcpo_bench.reports import pdf as typeset
-    from vcpo_bench.reports import watch as watching
+    from vcpo_bench.reports.writers import html as page
+    from vcpo_bench.reports.writers import paper
+    from vcpo_bench.reports.writers import pdf as typeset
+    from vcpo_bench.reports.writers import watch as watching
 
     sources = folders or [DEFAULT_OUT]
     target = html or sources[0] / "report.html"
@@ -380,7 +385,7 @@ def ls(
     from rich.console import Console
     from rich.table import Table
 
-    from vcpo_bench.bench.listing import listing
+    from vcpo_bench.commands.listing import listing
 
     found = listing(what, results, PRESETS)
     table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)

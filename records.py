@@ -1,8 +1,8 @@
 """What a run writes and every reader relies on: the layout of a results folder and the columns of its tables.
 
-``results/<name>/`` holds ``grid.json`` (which cells were asked for, which are controls) and ``cells/<key>/`` (ended) or
-``cells/<key>.partial/`` (running or interrupted). An ended cell holds ``cell.json`` and the tables below as Parquet.
-``scores/<key>.parquet`` holds what was measured on its kept checkpoints later.
+`results/<name>/` holds `grid.json` (which cells were asked for, which are controls) and `cells/<key>/` (ended) or
+`cells/<key>.partial/` (running or interrupted). An ended cell holds `cell.json` and the tables below as Parquet.
+`scores/<key>.parquet` holds what was measured on its kept checkpoints later.
 Neither torch nor pandas is imported here, so that every room can read this page.
 """
 
@@ -24,12 +24,12 @@ EVENTS_FILE = "events.parquet"
 SAMPLES_FILE = "samples.parquet"
 EPISODES_FILE = "episodes.parquet"
 PROBES_FOLDER = "probes"
-"""In a results folder: ``<key>.parquet`` for each cell that was probed (``vcpo-bench probe``), with ``PROBES``."""
+"""In a results folder: `<key>.parquet` for each cell that was probed (`vcpo-bench probe`), with `PROBES`."""
 SCORES_FOLDER = "scores"
-"""Holds ``<key>.parquet`` for each cell that ``vcpo-bench eval`` scored: an ended cell's own folder never changes."""
+"""Holds `<key>.parquet` for each cell that `vcpo-bench eval` scored: an ended cell's own folder never changes."""
 
 Status = Literal["completed", "nan", "stopped_by", "error"]
-"""How a cell ended. ``nan``: three updates in a row were not finite. Collapse is a judgement of ``analysis``."""
+"""How a cell ended. `nan`: three updates in a row were not finite. Collapse is a judgment of `analysis`."""
 
 Level = Literal["basic", "diagnostics", "full"]
 """How much is recorded; each level contains the one before."""
@@ -184,7 +184,7 @@ EVENTS: tuple[Column, ...] = (
     Column("reward", "float", "reward", "basic", "mean reward of its responses"),
     Column("detail", "str", "text", "basic", "what else there is to say"),
 )
-"""Only where the regime is ``async``. Times of a virtual clock are in its units."""
+"""Only where the regime is `async`. Times of a virtual clock are in its units."""
 
 PROBES: tuple[Column, ...] = (
     Column("key", "str", "name", "basic", "cell that was probed"),
@@ -230,4 +230,4 @@ SCORES: tuple[Column, ...] = (
     Column("shots", "int", "examples", "basic", "worked examples in front of each document"),
     Column("lm_eval", "str", "version", "basic", "version of lm-eval"),
 )
-"""Scores of kept checkpoints by lm-eval, in ``scores/<key>.parquet``; scoring a task again replaces its rows."""
+"""Scores of kept checkpoints by lm-eval, in `scores/<key>.parquet`; scoring a task again replaces its rows."""

@@ -1,4 +1,4 @@
-"""The analyses by name: what ``vcpo-bench analyze`` runs."""
+"""The analyzes by name: what `vcpo-bench analyze` runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from vcpo_bench.analysis.collapse_report import analyze_collapse
-from vcpo_bench.analysis.compare import analyze_compare
+from vcpo_bench.analysis.collapse.findings import analyze_collapse
+from vcpo_bench.analysis.comparison.findings import analyze_compare
+from vcpo_bench.analysis.diagnostics.gradients import analyze_gradients
+from vcpo_bench.analysis.diagnostics.weights import analyze_weights
 from vcpo_bench.analysis.findings import Findings
-from vcpo_bench.analysis.gradients import analyze_gradients
-from vcpo_bench.analysis.prediction.report import analyze_prediction
+from vcpo_bench.analysis.prediction.findings import analyze_prediction
 from vcpo_bench.analysis.results import Results, load
-from vcpo_bench.analysis.weights import analyze_weights
 from vcpo_bench.errors import UsageError
 
 ANALYSES: dict[str, Callable[[Results], Findings]] = {
@@ -28,15 +28,15 @@ def run(kind: str, folder: str | Path | Iterable[str | Path], include_partial: b
     """Run one analysis on a results folder (or several, pooled).
 
     Args:
-        kind: ``weights``, ``gradients``, ``collapse``, ``compare`` or ``prediction``.
-        folder: as :func:`vcpo_bench.analysis.results.load`.
-        include_partial: also use running or interrupted cells.
+        kind: `weights`, `gradients`, `collapse`, `compare` or `prediction`.
+        folder: As `analysis.results.load`.
+        include_partial: Also use running or interrupted cells.
 
     Returns:
         Sentences, those about damaged files and mixed versions first, tables, and documents.
 
     Raises:
-        UsageError: unknown kind, or no results there.
+        UsageError: Unknown kind, or no results there.
     """
     if kind not in ANALYSES:
         close = get_close_matches(kind, ANALYSES, n=1)

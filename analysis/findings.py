@@ -18,9 +18,9 @@ class Findings:
     """Plain-words findings and named tables; each sentence rests on one of the tables.
 
     Attributes:
-        text: the sentences.
-        tables: by name.
-        documents: further files by file name, for other commands to read.
+        text: The sentences.
+        tables: By name.
+        documents: Further files by file name, for other commands to read.
     """
 
     text: list[str] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Findings:
 
 
 def with_interval(value: float, low: float, high: float, digits: int = 2) -> str:
-    """``0.12 [0.03, 0.21]``, or the bare value where there is no interval, or ``unknown``."""
+    """`0.12 [0.03, 0.21]`, or the bare value where there is no interval, or `unknown`."""
     if not math.isfinite(value):
         return "unknown"
     if math.isnan(low) or math.isnan(high):
@@ -38,7 +38,7 @@ def with_interval(value: float, low: float, high: float, digits: int = 2) -> str
 
 
 def verdict(low: float, high: float, null: float = 0.0) -> str:
-    """``more``, ``less`` or ``cannot be told apart`` from whether the interval excludes the null value."""
+    """`more`, `less` or `cannot be told apart` from whether the interval excludes the null value."""
     if low > null:
         return "more"
     return "less" if high < null else "cannot be told apart"
@@ -52,7 +52,7 @@ def label(row: Mapping[Any, Any] | pd.Series, table: pd.DataFrame) -> str:
 
 
 def rate(lr: float) -> str:
-    """A learning rate as people write it: ``3e-4``."""
+    """A learning rate as people write it: `3e-4`."""
     mantissa, exponent = f"{lr:.3g}", ""
     if lr and abs(lr) < 0.01:
         mantissa, exponent = f"{lr:.2e}".split("e")

@@ -36,9 +36,9 @@ def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
         return (float("nan"), float("nan"))
     z = float(stats.norm.ppf(0.5 + level / 2))
     share, weight = count / total, z * z / total
-    centre = (share + weight / 2) / (1 + weight)
+    center = (share + weight / 2) / (1 + weight)
     half = z * np.sqrt(share * (1 - share) / total + weight / (4 * total)) / (1 + weight)
-    low, high = (0.0 if count == 0 else centre - half), (1.0 if count == total else centre + half)
+    low, high = (0.0 if count == 0 else center - half), (1.0 if count == total else center + half)
     return (float(low), float(high))
 
 
@@ -49,9 +49,9 @@ def stratified_t(
     against 0.
 
     Args:
-        strata: one array of (paired) differences per stratum; empty ones are left out.
-        level: of the interval.
-        widen: factor for the standard error, where values are known not to be independent.
+        strata: One array of (paired) differences per stratum; empty ones are left out.
+        level: Of the interval.
+        widen: Factor for the standard error, where values are known not to be independent.
 
     Returns:
         Estimate, low, high, p; the last three are NaN where a stratum has a single value.
@@ -73,7 +73,7 @@ def stratified_t(
 def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
     """Two-sided sign-flip permutation p-value of the mean difference: no assumption beyond symmetry.
 
-    Exact up to 14 differences, 20,000 random flips above. With n pairs it cannot be below ``2^(1-n)``.
+    Exact up to 14 differences, 20,000 random flips above. With n pairs it cannot be below `2^(1-n)`.
     """
     finite = _finite(differences)
     if finite.size == 0:

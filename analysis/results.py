@@ -37,7 +37,7 @@ KEPT_TOGETHER = {
 }
 """Settings that no table keeps apart, and what a cell had that was recorded before there was a choice."""
 PARTIAL = "partial"
-"""``status`` of a cell that is running or was interrupted."""
+"""`status` of a cell that is running or was interrupted."""
 
 _IDENTITY = {"task", "method", "regime", "staleness", "lr", "seed", "steps"}
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version")
@@ -67,14 +67,14 @@ class Results:
     """The recorded facts of one or more results folders.
 
     Attributes:
-        folders: where the cells were read from.
-        cells: one row per cell: ``key``, every scalar of its configuration (``task``, ``method``, ``regime``,
-            ``staleness``, ``lr``, ``seed``, ``steps``, ``prompts``, ``responses``, ``record``, ...), ``status``,
-            ``reason``, ``error``, ``steps_done``, ``seconds``, ``rules_version``, ``method_version``, ``control``,
-            ``partial``, ``provenance`` (a dict) and ``path`` (the folder that holds its tables).
-        problems: damaged or missing files, one sentence each. It grows while tables are read: they are read when
+        folders: Where the cells were read from.
+        cells: One row per cell: `key`, every scalar of its configuration (`task`, `method`, `regime`,
+            `staleness`, `lr`, `seed`, `steps`, `prompts`, `responses`, `record`, ...), `status`,
+            `reason`, `error`, `steps_done`, `seconds`, `rules_version`, `method_version`, `control`,
+            `partial`, `provenance` (a dict) and `path` (the folder that holds its tables).
+        problems: Damaged or missing files, one sentence each. It grows while tables are read: they are read when
             asked.
-        notes: what a reader must know before comparing, such as a mix of rules versions.
+        notes: What a reader must know before comparing, such as a mix of rules versions.
 
     In the tables below, values that are not finite (an overflowed norm or weight) are missing: NaN.
     """
@@ -86,32 +86,32 @@ class Results:
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """One row per optimizer update (:data:`records.STEPS`) with the cell's ``key`` in front."""
+        """One row per optimizer update (`records.STEPS`) with the cell's `key` in front."""
         return self._table(records.STEPS_FILE)
 
     @cached_property
     def evals(self) -> pd.DataFrame:
-        """One row per evaluation (:data:`records.EVALS`) with the cell's ``key`` in front."""
+        """One row per evaluation (`records.EVALS`) with the cell's `key` in front."""
         return self._table(records.EVALS_FILE)
 
     @cached_property
     def lags(self) -> pd.DataFrame:
-        """Realised lags (:data:`records.LAGS`) with the cell's ``key`` in front."""
+        """Realized lags (`records.LAGS`) with the cell's `key` in front."""
         return self._table(records.LAGS_FILE)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """One row per trajectory (:data:`records.SAMPLES`); empty where nothing above ``basic`` was recorded."""
+        """One row per trajectory (`records.SAMPLES`); empty where nothing above `basic` was recorded."""
         return self._table(records.SAMPLES_FILE, optional=True)
 
     @cached_property
     def episodes(self) -> pd.DataFrame:
-        """Example episodes as text (:data:`records.EPISODES`); empty where nothing above ``basic`` was recorded."""
+        """Example episodes as text (`records.EPISODES`); empty where nothing above `basic` was recorded."""
         return self._table(records.EPISODES_FILE, optional=True)
 
     @cached_property
     def probes(self) -> pd.DataFrame:
-        """What ``vcpo-bench probe`` measured on these cells (:data:`records.PROBES`); empty if nothing."""
+        """What `vcpo-bench probe` measured on these cells (`records.PROBES`); empty if nothing."""
         known, tables = set(self.cells["key"]), []
         for file in sorted(
             path for folder in self.folders for path in (folder / records.PROBES_FOLDER).glob("*.parquet")
@@ -129,7 +129,7 @@ class Results:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """Scores of kept checkpoints by lm-eval (:data:`records.SCORES`); ``task`` is lm-eval's, not the cell's."""
+        """Scores of kept checkpoints by lm-eval (`records.SCORES`); `task` is lm-eval's, not the cell's."""
         keys: list[str] = []
         tables: list[pa.Table] = []
         for folder, key in product(self.folders, self.cells["key"]):
@@ -187,12 +187,12 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
     """Read the cells of one results folder, or of several that are pooled.
 
     Args:
-        folder: a folder as :mod:`vcpo_bench.records` describes it, or several.
-        include_partial: also read running or interrupted cells, from their newest checkpoint; their ``partial`` is
-            True and their ``status`` is ``"partial"``.
+        folder: A folder as `records` describes it, or several.
+        include_partial: Also read running or interrupted cells, from their newest checkpoint; their `partial` is
+            True and their `status` is `"partial"`.
 
     Raises:
-        UsageError: a folder does not exist or holds no cells.
+        UsageError: A folder does not exist or holds no cells.
     """
     folders = [Path(folder)] if isinstance(folder, str | Path) else [Path(one) for one in folder]
     problems: list[str] = []
@@ -258,7 +258,7 @@ def _read_cell(path: Path, partial: bool, controls: dict[str, bool]) -> dict[str
 
 
 def _newest_checkpoint(path: Path) -> Path:
-    """The newest ``checkpoint-*`` folder of a partial cell: the one with the largest number that holds tables."""
+    """The newest `checkpoint-*` folder of a partial cell: the one with the largest number that holds tables."""
     numbered = []
     for entry in path.glob("checkpoint-*"):
         digits = entry.name.removeprefix("checkpoint-")

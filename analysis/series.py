@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def trailing_mean(values: ArrayLike, window: int) -> NDArray[np.float64]:
-    """Mean of the last ``window`` values at each position, fewer at the beginning; non-finite values are left out.
+    """Mean of the last `window` values at each position, fewer at the beginning; non-finite values are left out.
 
     Args:
-        values: series of shape [S].
-        window: number of values.
+        values: Series of shape [S].
+        window: Number of values.
 
     Returns:
         Shape [S]; NaN where the window holds no finite value.
@@ -27,7 +27,7 @@ def trailing_mean(values: ArrayLike, window: int) -> NDArray[np.float64]:
 
 
 def first_long_streak(flags: ArrayLike, length: int) -> int | None:
-    """Position of the first of ``length`` consecutive True values, or None."""
+    """Position of the first of `length` consecutive True values, or None."""
     flag = np.asarray(flags, dtype=bool)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flag, [False]]).astype(np.int8)))
     starts, ends = edges[::2], edges[1::2]

@@ -19,11 +19,11 @@ def uniforms(seed: int, purpose: str, batch: int, count: int, length: int) -> ND
     2011: the key is a hash of seed and purpose, the counter holds trajectory, position and batch.)
 
     Args:
-        seed: seed of the run, non-negative.
-        purpose: name of the use, e.g. ``"prompts"`` or ``"sampling"``; different names are independent streams.
-        batch: which batch of the run, non-negative.
-        count: number of trajectories (rows).
-        length: numbers per trajectory (columns).
+        seed: Seed of the run, non-negative.
+        purpose: Name of the use, e.g. `"prompts"` or `"sampling"`; different names are independent streams.
+        batch: Which batch of the run, non-negative.
+        count: Number of trajectories (rows).
+        length: Numbers per trajectory (columns).
 
     Returns:
         float64 [count, length].

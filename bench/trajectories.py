@@ -15,15 +15,15 @@ class Trajectories:
 
     Attributes:
         index: Number of the batch; with the seed it fixes prompts and sampling noise.
-        prompts: ``[P, Lp]`` int64 token ids.
-        responses: ``[P, G, T]`` int64 token ids.
-        behavior_logp: ``[P, G, T]`` float32, log-probability of each token when it was sampled.
-        mask: ``[P, G, T]`` bool, True where the policy generated the token.
-        reward: ``[P, G]`` float64, one scalar per trajectory.
-        version: ``[P, G, T]`` int64, optimizer updates seen by the weights that sampled each token.
-        proximal_logp: ``[P, G, T]`` float32 under the policy at the first update on the rollout, where wanted.
-        origin: ``[P, 2]`` int64 batch and group each prompt came from; None where all are batch ``index`` in order.
-        seconds: ``[P, G, 2]`` float64 time each trajectory spent in flight and in the queue; only where time is real.
+        prompts: `[P, Lp]` int64 token ids.
+        responses: `[P, G, T]` int64 token ids.
+        behavior_logp: `[P, G, T]` float32, log-probability of each token when it was sampled.
+        mask: `[P, G, T]` bool, True where the policy generated the token.
+        reward: `[P, G]` float64, one scalar per trajectory.
+        version: `[P, G, T]` int64, optimizer updates seen by the weights that sampled each token.
+        proximal_logp: `[P, G, T]` float32 under the policy at the first update on the rollout, where wanted.
+        origin: `[P, 2]` int64 batch and group each prompt came from; None where all are batch `index` in order.
+        seconds: `[P, G, 2]` float64 time each trajectory spent in flight and in the queue; only where time is real.
     """
 
     index: int
@@ -43,7 +43,7 @@ class Trajectories:
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 
     def split(self, parts: int) -> list[Trajectories]:
-        """Cut along prompts into at most ``parts`` pieces of nearly equal size; groups stay whole."""
+        """Cut along prompts into at most `parts` pieces of nearly equal size; groups stay whole."""
         pieces = min(parts, self.prompts.shape[0])
         cut = {name: tensor.tensor_split(pieces) for name, tensor in self.tensors().items()}
         return [Trajectories(self.index, **{name: chunks[i] for name, chunks in cut.items()}) for i in range(pieces)]
@@ -55,22 +55,22 @@ class Trajectories:
         return Trajectories(self.index, **(tensors | {"origin": self.origins()[chosen]}))
 
     def origins(self) -> Tensor:
-        """``[P, 2]`` batch and group of each prompt."""
+        """`[P, 2]` batch and group of each prompt."""
         if self.origin is not None:
             return self.origin
         groups = torch.arange(len(self.prompts))
         return torch.stack([torch.full_like(groups, self.index), groups], dim=1)
 
     def flat_prompts(self) -> Tensor:
-        """``[P*G, Lp]``: the prompt of every trajectory."""
+        """`[P*G, Lp]`: the prompt of every trajectory."""
         return self.prompts.repeat_interleave(self.responses.shape[1], dim=0)
 
     def flat(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Prompts ``[P, Lp]``, responses and mask ``[P*G, T]``: what a policy scores."""
+        """Prompts `[P, Lp]`, responses and mask `[P*G, T]`: what a policy scores."""
         return self.prompts, self.responses.flatten(0, 1), self.mask.flatten(0, 1)
 
     def single_rows(self, rows: Tensor) -> Trajectories:
-        """Some of the ``P*G`` trajectories, each as a group of one: ``[len(rows), 1, T]``."""
+        """Some of the `P*G` trajectories, each as a group of one: `[len(rows), 1, T]`."""
         G = self.responses.shape[1]
         of_prompt = {"prompts", "origin"}
         tensors = {
@@ -80,7 +80,7 @@ class Trajectories:
         return Trajectories(self.index, **tensors)
 
     def oldest(self) -> Tensor:
-        """``[P, G]`` version of the oldest generated token of each trajectory."""
+        """`[P, G]` version of the oldest generated token of each trajectory."""
         return torch.where(self.mask, self.version, torch.iinfo(torch.int64).max).amin(-1)
 
 

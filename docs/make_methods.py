@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 
 from vcpo_bench.methods import Method, coefficient_curve, describe, draw_curve, method_names, parse_method, part_names
-from vcpo_bench.methods.component import SLOTS
-from vcpo_bench.methods.describe import Description
+from vcpo_bench.methods.assembly.describe import Description
+from vcpo_bench.methods.core.component import SLOTS
 
 DOCS = Path(__file__).resolve().parent
 GOLDEN = DOCS.parent / "tests" / "golden"
@@ -37,7 +37,7 @@ parameter says `anchor=proximal`.
 
 The first item is a method. What follows `+` is a part, or a weight that multiplies the advantage: `clip+ess`,
 `vespo+opob`, `gspo(low=3e-4)+ess(base=0.55)`, `clip(anchor=proximal)+token-tis(of=proximal)`. A baseline,
-aggregation or step rule replaces the method's own; masks, regularisers, weights and admissions add up. `NAME:paper`
+aggregation or step rule replaces the method's own; masks, regularizers, weights and admissions add up. `NAME:paper`
 adds the paper's own advantage and aggregation to the comparison default (group mean over population standard deviation,
 mean over the tokens of a row, then over rows). The order of parts does not matter, and an expression has one canonical
 spelling.

@@ -2,8 +2,8 @@
 
 Taken are the detectors that announced at least half of the held-out collapses, and more of them than random alarms
 did at the same rate. Left out are those that listen to a circumstance rather than to the run (step, lag, rate), and
-``reward_low``: its threshold is a level of reward, so that on a task that starts lower it would speak at once. The
-table in ``docs/monitor.md`` is written anew; a test fails when it is not current.
+`reward_low`: its threshold is a level of reward, so that on a task that starts lower it would speak at once. The
+table in `docs/monitor.md` is written anew; a test fails when it is not current.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from vcpo_bench.analysis.alarms import DEFAULTS, Calibration, Rate, load_calibrations
-from vcpo_bench.analysis.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.alarm_panel import DEFAULTS, Calibration, Rate, load_calibrations
+from vcpo_bench.analysis.monitoring.signals import SIGNALS
 
 PAGE = Path(__file__).with_name("monitor.md")
 HEAD = "| detector | false alarms per 1,000 healthy updates | collapses announced | median lead |\n|---|---|---|---|\n"
@@ -24,7 +24,7 @@ LEFT_OUT = ("reward_low",)
 
 
 def chosen(study: Path) -> list[dict[str, object]]:
-    """The entries of ``study/detectors.json`` that are packaged, in its order: the best first."""
+    """The entries of `study/detectors.json` that are packaged, in its order: the best first."""
     episodes = pd.read_csv(study / "episodes.csv")
     good = (episodes["verdict"] == BETTER) & (episodes["recall"] >= LEAST_RECALL)
     better = set(episodes.loc[good, "signal"]) - set(LEFT_OUT)

@@ -7,7 +7,7 @@ A test fails when the file is not current.
 
 from pathlib import Path
 
-from vcpo_bench.bench.mirror.history import metric_names
+from vcpo_bench.bench.outside.wandb_mirror.history import metric_names
 
 TEXT = """# Mirror to wandb
 

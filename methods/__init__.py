@@ -1,8 +1,12 @@
 """The gradient coefficients of every stabilizer: pure tensor maths, torch only."""
 
-from vcpo_bench.methods.batch import Batch
-from vcpo_bench.methods.describe import Curve, Description, coefficient_curve, describe, draw_curve
-from vcpo_bench.methods.errors import (
+from vcpo_bench.methods.assembly.describe import Curve, Description, coefficient_curve, describe, draw_curve
+from vcpo_bench.methods.assembly.method import Method, RatioMethod, Terms, WeightMethod
+from vcpo_bench.methods.assembly.reading import parse_method, parse_methods, split_expressions
+from vcpo_bench.methods.assembly.registry import broken_plugins, load_plugin, method_names, part_names
+from vcpo_bench.methods.assembly.template import new_method
+from vcpo_bench.methods.core.batch import Batch
+from vcpo_bench.methods.core.errors import (
     BatchError,
     ExpressionError,
     MethodError,
@@ -11,12 +15,8 @@ from vcpo_bench.methods.errors import (
     ParameterError,
     PluginError,
 )
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.expression import parse_method, parse_methods, split_expressions
-from vcpo_bench.methods.method import Method, RatioMethod, Terms, WeightMethod
-from vcpo_bench.methods.registry import broken_plugins, load_plugin, method_names, part_names
-from vcpo_bench.methods.template import new_method
-from vcpo_bench.methods.update import Update
+from vcpo_bench.methods.core.update import Update
+from vcpo_bench.methods.core.view import Evidence
 
 __all__ = [
     "Batch",

@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
 from vcpo_bench.methods.clip import differentiated
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class Aspo(RatioMethod):
     """c = A / r for A > 0, A r for A < 0, held at cap A where that weight exceeds the cap (ASPO 2510.06062).
 
     The flipped ratio of positive tokens lets unlikely ones learn more. PPO's clip is on the unflipped ratio. Tokens
-    with an entropy above ``entropy`` use the bound ``wide`` instead of ``eps``; the entropy is read only then.
+    with an entropy above `entropy` use the bound `wide` instead of `eps`; the entropy is read only then.
     """
 
     name: ClassVar[str] = "aspo"

@@ -7,18 +7,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
 from vcpo_bench.methods.clip import differentiated
-from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.core.view import BATCH_AXES, Evidence
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bapo(RatioMethod):
     """Dual clip whose bounds are searched on every batch (BAPO 2510.18927, algorithm 1).
 
-    Starting from [low, high], the lower bound and then the upper one are raised by ``step`` until the positive
-    tokens contribute at least ``target`` times what the negative ones do. Without negative contribution the bounds
+    Starting from [low, high], the lower bound and then the upper one are raised by `step` until the positive
+    tokens contribute at least `target` times what the negative ones do. Without negative contribution the bounds
     stay where they start.
     """
 
@@ -45,7 +45,7 @@ class Bapo(RatioMethod):
         return differentiated(ev, ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bounds(self, ev: Evidence, ratio: Tensor) -> tuple[Tensor, Tensor]:
-        """``[..., 1, 1, 1]`` the searched lower and upper bound."""
+        """`[..., 1, 1, 1]` the searched lower and upper bound."""
         signal = ev.advantage * ev.live
         gain, loss = signal.clamp(min=0), signal.clamp(max=0).neg_()
         lows, highs = _grid(self.low, self.low_max, self.step), _grid(self.high, self.high_max, self.step)
@@ -66,7 +66,7 @@ class Bapo(RatioMethod):
 
 
 def _grid(start: float, stop: float, step: float) -> list[float]:
-    """From ``start`` in steps until ``stop`` is reached or passed."""
+    """From `start` in steps until `stop` is reached or passed."""
     values = [start]
     while values[-1] < stop - 1e-9:
         values.append(values[-1] + step)

@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import as_number
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.masking import as_number
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import number
 
 
 def bounds(advantage: Tensor, low: float, high: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -23,9 +23,9 @@ def differentiated(ev: Evidence, ratio: Tensor, keep: Tensor, beyond: Tensor | N
 
     Args:
         ev: The evidence.
-        ratio: ``[..., P, G, 1|T]``.
-        keep: ``[..., P, G, T]`` zeros and ones from :meth:`Evidence.within`; changed in place.
-        beyond: ``[..., P, G, 1|T]`` bool, or None.
+        ratio: `[..., P, G, 1|T]`.
+        keep: `[..., P, G, T]` zeros and ones from `Evidence.within`; changed in place.
+        beyond: `[..., P, G, 1|T]` bool, or None.
     """
     if beyond is not None:
         keep.mul_(as_number(~beyond, keep.dtype))

@@ -6,19 +6,19 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import Terms
 from vcpo_bench.methods.clip import Clip, differentiated
-from vcpo_bench.methods.covariance import covariance
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import as_number
-from vcpo_bench.methods.method import Terms
-from vcpo_bench.methods.params import integer, number
+from vcpo_bench.methods.core.covariance import covariance
+from vcpo_bench.methods.core.masking import as_number
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import integer, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClipCov(Clip):
     """PPO's clip, and a random few unclipped tokens with a covariance in (floor, ceiling) dropped (2505.22617).
 
-    max(1, int(share n)) of the n tokens are drawn from that band, with a generator seeded by ``seed`` and ``now``, so
+    max(1, int(share n)) of the n tokens are drawn from that band, with a generator seeded by `seed` and `now`, so
     that the method is a pure function of its batch. Which token is drawn depends on the order of the rows.
     """
 
@@ -46,7 +46,7 @@ class ClipCov(Clip):
         return differentiated(ev, ratio, keep, ev.beyond("current", self.anchor, self.clamp))
 
     def _draw(self, ev: Evidence, band: Tensor) -> Tensor:
-        """``[..., P, G, T]`` bool, the tokens drawn from the band of each batch."""
+        """`[..., P, G, T]` bool, the tokens drawn from the band of each batch."""
         now = ev.batch.now
         step = int(now.max()) if isinstance(now, Tensor) else now
         drawn = torch.zeros_like(band).reshape(-1, band.shape[-3:].numel())

@@ -7,18 +7,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
 from vcpo_bench.methods.clip import differentiated
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ctpo(RatioMethod):
     """c_t = A times the ratio of the prefix up to t, clipped in log space by t^power (CTPO 2605.07331).
 
-    The prefix ratio is the product of the token ratios up to t (``mode=product``) or its geometric mean
-    (``mode=geometric``); only its value is used, the gradient is the token's own. For A > 0 the gradient is off
+    The prefix ratio is the product of the token ratios up to t (`mode=product`) or its geometric mean
+    (`mode=geometric`); only its value is used, the gradient is the token's own. For A > 0 the gradient is off
     where its logarithm exceeds high t^power, for A < 0 below -low t^power or above dual t^power.
     """
 
@@ -38,13 +38,13 @@ class Ctpo(RatioMethod):
     clamp: float = number(10.0, minimum=0)
 
     def prefix(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]`` logarithm of the prefix ratio."""
+        """`[..., P, G, T]` logarithm of the prefix ratio."""
         total = ev.log_ratio("current", self.anchor, 20.0).cumsum(-1)
         return total if self.mode == "product" else total / self._position(ev)
 
     @staticmethod
     def _position(ev: Evidence) -> Tensor:
-        """``[..., P, G, T]`` how many tokens in play there are up to and including this one, at least 1."""
+        """`[..., P, G, T]` how many tokens in play there are up to and including this one, at least 1."""
         return ev.mask.cumsum(-1).clamp(min=1).to(ev.batch.logp.dtype)
 
     def terms(self, ev: Evidence) -> Terms:

@@ -6,20 +6,20 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import Terms
 from vcpo_bench.methods.clip import Clip
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.proximal import approximate_proximal
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decoupled(Clip):
     """c = min(rho, cap) PPO(current/proximal), rho = proximal/behavior detached (2110.00641; AReaL 2505.24298).
 
-    ``proximal=given`` takes the proximal policy from the batch; ``loglinear`` interpolates it in log space by
+    `proximal=given` takes the proximal policy from the batch; `loglinear` interpolates it in log space by
     version, log prox = log mu + a (log theta - log mu), a = (v_prox - v_mu)/(v_theta - v_mu), v_prox = now - 1
-    (A-3PO 2512.06547), ``linear`` the probabilities, and ``behavior`` sets it equal to the behavior policy.
+    (A-3PO 2512.06547), `linear` the probabilities, and `behavior` sets it equal to the behavior policy.
     """
 
     name: ClassVar[str] = "decoupled"

@@ -7,21 +7,21 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
 from vcpo_bench.methods.clip import differentiated
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, flag, number
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, flag, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dppo(RatioMethod):
     """c = A min(r, cap) unless the token has moved too far outwards (DPPO 2602.04879).
 
-    ``divergence=tv``: off where A > 0 and p - q > high, or A <= 0 and p - q < -low, p and q the probabilities under
-    current and anchor. ``divergence=kl``: off where the Bernoulli KL(q || p) exceeds the bound on the same side.
-    ``divergence=ratio`` is PPO's own rule, off where r > 1 + high or r < 1 - low. ``live=on`` differentiates the
+    `divergence=tv`: off where A > 0 and p - q > high, or A <= 0 and p - q < -low, p and q the probabilities under
+    current and anchor. `divergence=kl`: off where the Bernoulli KL(q || p) exceeds the bound on the same side.
+    `divergence=ratio` is PPO's own rule, off where r > 1 + high or r < 1 - low. `live=on` differentiates the
     ratio, which has no gradient where the clamp holds it (SkyRL). A = 0 takes the negative side, as in the authors'
-    code. ``mask`` names the anchor of the divergence when it differs from that of the ratio.
+    code. `mask` names the anchor of the divergence when it differs from that of the ratio.
     """
 
     name: ClassVar[str] = "dppo-tv"
@@ -65,7 +65,7 @@ class Dppo(RatioMethod):
         return 1 + self.high if self.divergence == "ratio" else self.high
 
     def _measure(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]`` how far the token has moved, positive upwards (the ratio itself for ``ratio``)."""
+        """`[..., P, G, T]` how far the token has moved, positive upwards (the ratio itself for `ratio`)."""
         anchor = self.anchor if self.mask == "same" else self.mask
         if self.divergence == "ratio":
             return ev.ratio("current", anchor, self.clamp)

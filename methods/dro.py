@@ -3,20 +3,20 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dro(RatioMethod):
     """c = A - beta log r: valid for any behavior policy, no clipping (DRO 2405.19107; Kimi k1.5 2501.12599).
 
-    ``dro(beta=0.1)`` is Kimi k1.5 as ROLL has it; Trinity's OPMD writes its coefficient twice (beta = 2 tau).
+    `dro(beta=0.1)` is Kimi k1.5 as ROLL has it; Trinity's OPMD writes its coefficient twice (beta = 2 tau).
     """
 
     name: ClassVar[str] = "dro"
-    summary: ClassVar[str] = "plain advantage minus a quadratic pull towards the anchor"
+    summary: ClassVar[str] = "plain advantage minus a quadratic pull toward the anchor"
     reference: ClassVar[str] = "DRO 2405.19107; Kimi k1.5 2501.12599; OPMD 2509.24203"
     year: ClassVar[int] = 2024
     formula: ClassVar[str] = "c = A - beta log r"

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.clip import Clip
-from vcpo_bench.methods.params import number
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,17 +7,17 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import Terms
 from vcpo_bench.methods.clip import Clip
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import Terms
-from vcpo_bench.methods.params import flag, number
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import flag, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fipo(Clip):
     """PPO's clip times a detached weight: what happened to the tokens that follow (FIPO, ms-swift).
 
-    influence_t = exp(sum_{j>=t} gamma^(j-t) log r_j), gamma = 2^(-1/half_life), clipped to [1, 1+range] (``high_only``)
+    influence_t = exp(sum_{j>=t} gamma^(j-t) log r_j), gamma = 2^(-1/half_life), clipped to [1, 1+range] (`high_only`)
     or 1 +- range; for A < 0 and r > safe it is clipped to [0.8, 1] instead.
     """
 
@@ -33,7 +33,7 @@ class Fipo(Clip):
     ignore: float = number(10.0, minimum=0)
 
     def influence(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]`` the weight."""
+        """`[..., P, G, T]` the weight."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         weight = self.future(ev).clamp(-self.clamp, self.clamp).exp_()
         if math.isfinite(self.range):
@@ -44,7 +44,7 @@ class Fipo(Clip):
         return torch.where(risky, weight.clamp(0.8, 1.0), weight)
 
     def future(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]`` discounted sum of the log-ratios from each token on, those beyond ``ignore`` left out."""
+        """`[..., P, G, T]` discounted sum of the log-ratios from each token on, those beyond `ignore` left out."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         if self.ignore > 0 and float(logs.max()) > math.log(self.ignore):
             logs = torch.where(logs <= math.log(self.ignore), logs, 0.0)

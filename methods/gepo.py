@@ -6,18 +6,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
 from vcpo_bench.methods.clip import bounds, differentiated
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gepo(RatioMethod):
-    """Clip of p_i / E, p and q the length-normalised row probabilities, E the q-weighted mean of q (2508.17850).
+    """Clip of p_i / E, p and q the length-normalized row probabilities, E the q-weighted mean of q (2508.17850).
 
-    E = sum q^2 / sum q over the group. ``variant=plus`` uses the row's own q where the mean k3 of the row is below
-    ``near``; ``variant=expected`` divides by the q-weighted mean of p instead, with its gradient. ``scope=batch``
+    E = sum q^2 / sum q over the group. `variant=plus` uses the row's own q where the mean k3 of the row is below
+    `near`; `variant=expected` divides by the q-weighted mean of p instead, with its gradient. `scope=batch`
     takes the whole batch as one group, as the authors' trainer does with its micro-batch.
     """
 
@@ -45,7 +45,7 @@ class Gepo(RatioMethod):
         return Terms(score=self._through_expectation(ev, terms.weight), weight=terms.weight, kept=terms.kept)
 
     def _through_expectation(self, ev: Evidence, weight: Tensor) -> Tensor:
-        """``[..., P, G, 1]`` own term minus the row's share of what moving E does to every row of the group."""
+        """`[..., P, G, 1]` own term minus the row's share of what moving E does to every row of the group."""
         own = torch.where(ev.mask, ev.signal * weight, 0.0).sum(-1) / ev.lengths.clamp(min=1)
         log_q = torch.where(ev.lengths > 0, self._row_mean(ev, self.anchor), -torch.inf)
         joint = log_q + self._row_mean(ev, "current")
@@ -62,7 +62,7 @@ class Gepo(RatioMethod):
         return ev.token_field(field).sum(-1) / ev.lengths.clamp(min=1)
 
     def _log_expectation(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]`` log E, by log-sum-exp."""
+        """`[..., P, G]` log E, by log-sum-exp."""
         own = self._row_mean(ev, self.anchor)
         log_q = torch.where(ev.lengths > 0, own, -torch.inf)
         other = log_q if self.variant != "expected" else self._row_mean(ev, "current")

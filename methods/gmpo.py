@@ -6,18 +6,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
 from vcpo_bench.methods.clip import differentiated
-from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.gspo import row_mean
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gmpo(RatioMethod):
     """The geometric mean g of the row's ratios, each clipped in log space on the favorable side (2507.20673).
 
-    Every unclipped token gets the row's mean advantage times g. Weights added with ``+`` enter as one number per
+    Every unclipped token gets the row's mean advantage times g. Weights added with `+` enter as one number per
     row, their geometric mean, as in verl.
     """
 
@@ -50,7 +50,7 @@ class Gmpo(RatioMethod):
 
 
 def _row_weight(ev: Evidence) -> Tensor:
-    """``[..., P, G, 1]`` geometric mean of the added weights over the row."""
+    """`[..., P, G, 1]` geometric mean of the added weights over the row."""
     if ev.applied is None:
         return torch.ones_like(ev.lengths).unsqueeze(-1)
     return row_mean(ev, (ev.applied + 1e-10).log()).exp()

@@ -5,19 +5,19 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
 from vcpo_bench.methods.clip import bounds, differentiated
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gspo(RatioMethod):
-    """Clip of the length-normalised sequence ratio s, which is differentiated (GSPO 2507.18071, equation 5).
+    """Clip of the length-normalized sequence ratio s, which is differentiated (GSPO 2507.18071, equation 5).
 
     Every token of an unclipped row gets s times the mean of the row's advantages. The aggregation acts on the
     sequence loss; with seq-mean-token-mean it is the paper's. The logarithm of s is clamped, gradient 0 beyond.
-    ``average=on`` takes the row's mean advantage before clipping (AReaL); it matters for advantages per token only.
+    `average=on` takes the row's mean advantage before clipping (AReaL); it matters for advantages per token only.
     """
 
     name: ClassVar[str] = "gspo"
@@ -56,6 +56,6 @@ class Gspo(RatioMethod):
 
 
 def row_mean(ev: Evidence, value: Tensor) -> Tensor:
-    """``[..., P, G, 1]`` mean of a value per token over the tokens in play of the row."""
+    """`[..., P, G, 1]` mean of a value per token over the tokens in play of the row."""
     total = (value * ev.live).sum(-1, keepdim=True)
     return total / ev.lengths.clamp(min=1).unsqueeze(-1)

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vcpo_bench.methods.assembly.method import Terms
 from vcpo_bench.methods.clip import bounds, differentiated
-from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.gspo import Gspo
-from vcpo_bench.methods.method import Terms
 
 
 @dataclass(frozen=True, kw_only=True)
 class GspoToken(Gspo):
     """The value of s with the gradient of the token alone (GSPO 2507.18071, equation 13).
 
-    Equal to ``gspo`` when the advantage is constant over the row; different for advantages per token.
+    Equal to `gspo` when the advantage is constant over the row; different for advantages per token.
     """
 
     name: ClassVar[str] = "gspo-token"

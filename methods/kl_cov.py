@@ -5,16 +5,16 @@ from typing import ClassVar
 
 import torch
 
-from vcpo_bench.methods.covariance import covariance, largest
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import gate
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.covariance import covariance, largest
+from vcpo_bench.methods.core.masking import gate
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)
 class KlCov(RatioMethod):
-    """c = A r, and - coef sign(log r) on the ``share`` of tokens with the largest covariance (2505.22617)."""
+    """c = A r, and - coef sign(log r) on the `share` of tokens with the largest covariance (2505.22617)."""
 
     name: ClassVar[str] = "kl-cov"
     summary: ClassVar[str] = "unclipped ratio, |log r| penalty on the few highest-covariance tokens"

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vcpo_bench.methods.core.interfaces import Aggregation
 from vcpo_bench.methods.gspo import Gspo
-from vcpo_bench.methods.params import number
 from vcpo_bench.methods.parts.aggregation import LengthMean
-from vcpo_bench.methods.parts.base import Aggregation
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,12 +7,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
 from vcpo_bench.methods.clip import differentiated
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.selection import first_crossing
 from vcpo_bench.methods.vespo import judged_by
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +20,8 @@ class M2po(RatioMethod):
     """Clip at 1 - max(1 - e^-tau, low) and 1 + max(e^tau - 1, high), tau solved per batch (M2PO 2510.01161).
 
     tau is the largest |log r| of the tokens with A log r > 0 at which the mean of min(|log r|, tau)^2 over them stays
-    below the budget. ``sign=first`` takes the sign of A from column 0, as the authors' code does. The paper's final
-    text masks instead of clipping: ``reinforce+m2-mask``.
+    below the budget. `sign=first` takes the sign of A from column 0, as the authors' code does. The paper's final
+    text masks instead of clipping: `reinforce+m2-mask`.
     """
 
     name: ClassVar[str] = "m2po"
@@ -47,7 +47,7 @@ class M2po(RatioMethod):
         return differentiated(ev, ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bound(self, ev: Evidence) -> Tensor:
-        """``[..., 1, 1, 1]`` tau; inf when the budget is not exceeded."""
+        """`[..., 1, 1, 1]` tau; inf when the budget is not exceeded."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         outward = ev.mask & (judged_by(ev, self.sign) * logs > 0)
         size = logs.shape[-3:].numel()
@@ -56,7 +56,7 @@ class M2po(RatioMethod):
         return torch.stack(taus).reshape(*logs.shape[:-3], 1, 1, 1)
 
     def _solve(self, squares: Tensor) -> Tensor:
-        """Scalar tau of one batch from the squared outward log-ratios ``[n]``."""
+        """Scalar tau of one batch from the squared outward log-ratios `[n]`."""
         count = len(squares)
         target = self.budget * count
         if count == 0 or float(squares.sum()) <= target + 1e-12:

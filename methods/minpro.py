@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
 from vcpo_bench.methods.clip import bounds, differentiated
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import gate, within
-from vcpo_bench.methods.method import Terms
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.assembly.method import Terms
+from vcpo_bench.methods.core.masking import gate, within
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.masks import log_of
 from vcpo_bench.methods.tis import Tis
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)

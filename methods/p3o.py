@@ -1,4 +1,4 @@
-"""P3O: the effective sample size as cap, and as weight of a pull towards the behavior policy."""
+"""P3O: the effective sample size as cap, and as weight of a pull toward the behavior policy."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,17 +6,17 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.view import BATCH_AXES, Evidence
+from vcpo_bench.naming.parameters import choice
 
 
 @dataclass(frozen=True, kw_only=True)
 class P3o(RatioMethod):
-    """c = A min(r, e) - (1 - e)(1 - e^(-log r)), e the normalised ESS over the tokens of the batch (2605.12380).
+    """c = A min(r, e) - (1 - e)(1 - e^(-log r)), e the normalized ESS over the tokens of the batch (2605.12380).
 
-    No hyperparameters. ``trust=mixture`` is the same repository's P4O: e is the smaller of the two ESS against
-    behavior and proximal policy, and the pull is towards their mixture.
+    No hyperparameters. `trust=mixture` is the same repository's P4O: e is the smaller of the two ESS against
+    behavior and proximal policy, and the pull is toward their mixture.
     """
 
     name: ClassVar[str] = "p3o"
@@ -52,7 +52,7 @@ class P3o(RatioMethod):
         return Terms(weight=torch.minimum(ratio, ess, out=ev.buffer()), addend=pull.mul_(ess - 1))
 
     def _ess(self, ev: Evidence, anchor: str) -> Tensor:
-        """``[..., 1, 1, 1]`` ESS over tokens / number of tokens."""
+        """`[..., 1, 1, 1]` ESS over tokens / number of tokens."""
         logs = ev.log_ratio("current", anchor, self.clamp)
         top = logs.amax(BATCH_AXES, keepdim=True)  # masked tokens count as 0: at worst the shift is larger than needed
         weight = torch.sub(logs, top, out=ev.buffer()).exp_().mul_(ev.live)
@@ -61,7 +61,7 @@ class P3o(RatioMethod):
         return total * total / (count * squares).clamp(min=torch.finfo(total.dtype).tiny)
 
     def _to_mixture(self, ev: Evidence, behavior: Tensor, proximal: Tensor) -> Tensor:
-        """``[..., P, G, T]`` log pi - log of the mixture of behavior and proximal policy by these weights."""
+        """`[..., P, G, T]` log pi - log of the mixture of behavior and proximal policy by these weights."""
         total = (behavior + proximal).clamp(min=1e-30)
         near = -ev.log_ratio("current", "behavior", self.clamp) + (behavior + 1e-30).log()
         other = -ev.log_ratio("current", "proximal", self.clamp) + (proximal + 1e-30).log()

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vcpo_bench.methods.core.interfaces import Regularizer
 from vcpo_bench.methods.dppo import Dppo
-from vcpo_bench.methods.params import number
-from vcpo_bench.methods.parts.base import Regulariser
 from vcpo_bench.methods.parts.kl import Kl
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,6 @@ class PrimeRl(Dppo):
     cap: float = number(float("inf"), minimum=0)
     tau: float = number(1e-3, minimum=0)
 
-    def own_regularisers(self) -> tuple[Regulariser, ...]:
+    def own_regularizers(self) -> tuple[Regularizer, ...]:
         """Tau (log r)^2 in the loss."""
         return (Kl(kind="k2", beta=2 * self.tau, anchor=self.anchor, clamp=self.clamp),) if self.tau > 0 else ()

@@ -7,29 +7,29 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import WeightMethod
-from vcpo_bench.methods.params import number
+from vcpo_bench.methods.assembly.method import WeightMethod
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Psis(WeightMethod):
-    """c = A n w~, w~ the smoothed and self-normalised sequence weights of the n rows (PSIS 1507.02646).
+    """c = A n w~, w~ the smoothed and self-normalized sequence weights of the n rows (PSIS 1507.02646).
 
-    The largest M = floor(min(0.2 n, 3 sqrt(n / r_eff))) weights become the order statistics of a generalised Pareto
+    The largest M = floor(min(0.2 n, 3 sqrt(n / r_eff))) weights become the order statistics of a generalized Pareto
     distribution fitted to them, and none exceeds the largest raw one. Its shape k-hat above 0.7 says that the
     estimate is not to be trusted.
     """
 
     name: ClassVar[str] = "psis"
-    summary: ClassVar[str] = "sequence weights with a Pareto-smoothed tail, self-normalised"
+    summary: ClassVar[str] = "sequence weights with a Pareto-smoothed tail, self-normalized"
     reference: ClassVar[str] = "Vehtari et al. 1507.02646"
     year: ClassVar[int] = 2015
     formula: ClassVar[str] = "c = A n w~, w~ = Pareto-smoothed w, summing to 1"
     r_eff: float = number(1.0, minimum=1e-3)
 
     def weight(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, 1]`` with mean 1 over the rows in play."""
+        """`[..., P, G, 1]` with mean 1 over the rows in play."""
         logs = ev.row_log_ratio(self.of, self.anchor)
         flat, rows = logs.reshape(-1, *logs.shape[-2:]), ev.rows.reshape(-1, *logs.shape[-2:])
         out = torch.zeros_like(flat)
@@ -41,7 +41,7 @@ class Psis(WeightMethod):
 
 
 def pareto_smooth(log_weight: Tensor, r_eff: float = 1.0) -> tuple[Tensor, float]:
-    """Normalised smoothed log-weights ``[n]`` (their log-sum-exp is 0) and the tail shape k-hat.
+    """Normalized smoothed log-weights `[n]` (their log-sum-exp is 0) and the tail shape k-hat.
 
     k-hat is inf when the tail is too short (fewer than 5 weights) or flat to be fitted; nothing is smoothed then.
     """
@@ -62,7 +62,7 @@ def pareto_smooth(log_weight: Tensor, r_eff: float = 1.0) -> tuple[Tensor, float
 
 
 def fit_pareto(excess: Tensor) -> tuple[float, float]:
-    """Shape k and scale sigma of a generalised Pareto fit to sorted positive excesses (Zhang and Stephens 2009).
+    """Shape k and scale sigma of a generalized Pareto fit to sorted positive excesses (Zhang and Stephens 2009).
 
     A weak prior pulls k to 0.5 with the weight of 10 observations.
     """

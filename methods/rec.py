@@ -6,19 +6,19 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rec(RatioMethod):
     """c = A u keep with the gradient through log pi only (REC, 2509.24203).
 
-    keep: ``one-side`` is PPO's clip, ``two-side`` keeps the band whatever the sign, ``ring`` keeps the band and
-    the tokens far outside it on the side where the gradient pulls back, ``none`` keeps all. u: ``one``,
-    ``ratio``, ``truncated`` (the ratio clipped to the outer band) or ``advantage`` (exp(A / temperature)).
-    ``level=sequence`` takes mask and ratio from the geometric mean of the row.
+    keep: `one-side` is PPO's clip, `two-side` keeps the band whatever the sign, `ring` keeps the band and
+    the tokens far outside it on the side where the gradient pulls back, `none` keeps all. u: `one`,
+    `ratio`, `truncated` (the ratio clipped to the outer band) or `advantage` (exp(A / temperature)).
+    `level=sequence` takes mask and ratio from the geometric mean of the row.
     """
 
     name: ClassVar[str] = "rec"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import Method, Terms
+from vcpo_bench.methods.assembly.method import Method, Terms
+from vcpo_bench.methods.core.view import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,18 +6,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.gates import gate
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.masking import gate
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.gspo import row_mean
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sapo(RatioMethod):
     """c = A 4 sigma (1 - sigma) r, sigma = sigmoid(tau (r - 1)): a gate that never closes (SAPO 2511.20347).
 
-    ``level=sequence`` puts the length-normalised sequence ratio in place of r and the row's mean advantage in place
+    `level=sequence` puts the length-normalized sequence ratio in place of r and the row's mean advantage in place
     of A, as AReaL offers.
     """
 

@@ -1,10 +1,10 @@
-"""Self-normalised importance sampling."""
+"""Self-normalized importance sampling."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.params import choice
 from vcpo_bench.methods.tis import Tis
+from vcpo_bench.naming.parameters import choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,7 +13,7 @@ class Snis(Tis):
 
     name: ClassVar[str] = "snis"
     summary: ClassVar[str] = "sequence weights capped at 8 and divided by their batch mean"
-    reference: ClassVar[str] = "self-normalised importance sampling; verl rollout_is_batch_normalize"
+    reference: ClassVar[str] = "self-normalized importance sampling; verl rollout_is_batch_normalize"
     formula: ClassVar[str] = "c = A u / mean(u), u = min(w, cap)"
     differences: ClassVar[tuple[str, ...]] = ("token level: mean over all tokens; sequence level: mean over rows",)
     normalize: str = choice("on", "off", "counted")

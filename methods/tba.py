@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import torch
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import Method, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.assembly.method import Method, Terms
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.baselines import group_mean
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Tba(Method):
         return {"trajectory balance": self.anchor}
 
     def terms(self, ev: Evidence) -> Terms:
-        """The advantage, and the centred log-ratio of the row."""
+        """The advantage, and the centered log-ratio of the row."""
         row = ev.row_log_ratio("current", self.anchor)
-        centred = torch.where(ev.rows, row - group_mean(ev, row), 0.0)
-        return Terms(addend=-self.beta * centred.unsqueeze(-1).expand(ev.mask.shape))
+        centered = torch.where(ev.rows, row - group_mean(ev, row), 0.0)
+        return Terms(addend=-self.beta * centered.unsqueeze(-1).expand(ev.mask.shape))

@@ -6,20 +6,20 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import BATCH_AXES, Evidence
-from vcpo_bench.methods.method import WeightMethod
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.assembly.method import WeightMethod
+from vcpo_bench.methods.core.view import BATCH_AXES, Evidence
 from vcpo_bench.methods.parts.masks import log_of, segment_mean
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tis(WeightMethod):
-    """c = A min(u, cap), u the product of token ratios of the row (``level=sequence``), detached.
+    """c = A min(u, cap), u the product of token ratios of the row (`level=sequence`), detached.
 
-    ``level=token`` truncates every token ratio, ``geometric`` the length-normalised product, ``segment`` the
-    geometric mean over each run of tokens in play (a turn). Logarithms are clamped as a whole. ``low`` truncates
-    from below; ``normalize=on`` divides by the mean weight of the batch after truncation; ``counted`` lets rows
-    without tokens count in that mean, as zeros (slime). Unbiased only with ``seq-mean-token-sum``, before truncation.
+    `level=token` truncates every token ratio, `geometric` the length-normalized product, `segment` the
+    geometric mean over each run of tokens in play (a turn). Logarithms are clamped as a whole. `low` truncates
+    from below; `normalize=on` divides by the mean weight of the batch after truncation; `counted` lets rows
+    without tokens count in that mean, as zeros (slime). Unbiased only with `seq-mean-token-sum`, before truncation.
     """
 
     name: ClassVar[str] = "tis"
@@ -38,7 +38,7 @@ class Tis(WeightMethod):
     normalize: str = choice("off", "on", "counted")
 
     def log_weight(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, 1|T]`` clamped logarithm of the ratio at this level, before truncation."""
+        """`[..., P, G, 1|T]` clamped logarithm of the ratio at this level, before truncation."""
         if self.level == "token":
             return ev.log_ratio(self.of, self.anchor, self.clamp)
         if self.level == "segment":

@@ -6,16 +6,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Topr(RatioMethod):
     """Weight 1 for rewarded rows, min(w, cap) for the others (TOPR 2503.14286).
 
-    w is the ratio of the whole trajectory (``level=sequence``, the paper) or of the token (``level=token``, ROLL).
+    w is the ratio of the whole trajectory (`level=sequence`, the paper) or of the token (`level=token`, ROLL).
     A row is rewarded when its raw reward, not its advantage, is above 0.
     """
 

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
-from vcpo_bench.methods.parts.base import Baseline, Step
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.interfaces import Baseline, Step
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.baselines import Grpo
 from vcpo_bench.methods.parts.opob import Opob
 from vcpo_bench.methods.parts.steps import Constant, EssStep
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +20,8 @@ class Vcpo(RatioMethod):
     """Sequence TIS, a step scaled by the square root of the ESS, and the off-policy optimal baseline (2602.17616).
 
     c = A min(w, cap); the step is multiplied by min(1, rho/base)^(1/2) with rho the ESS ratio of the weights before
-    truncation; A = (R - b)/std with b of :class:`Opob`. Its halves are ``vcpo(baseline=group)`` and
-    ``vcpo(ess=off)``. ``variant=released`` is the published code: the weight enters the baseline twice and the ESS
+    truncation; A = (R - b)/std with b of `Opob`. Its halves are `vcpo(baseline=group)` and
+    `vcpo(ess=off)`. `variant=released` is the published code: the weight enters the baseline twice and the ESS
     is computed from unshifted weights, failing open (full step) when they overflow.
     """
 

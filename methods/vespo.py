@@ -7,9 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 _LOG_FLOOR = math.log(1e-8)
 
@@ -20,8 +20,8 @@ class Vespo(RatioMethod):
 
     phi(1) = 1. Rows with A >= 0 use (k_pos, lam_pos), rows with A < 0 (k_neg, lam_neg). Token log-ratios and their
     sum are clamped, and log w is at least log 1e-8, as in the authors' code. Each token is judged by its own
-    advantage; ``sign=first`` is the authors' code, which reads column 0 even where that token is masked. Weights
-    added with ``+`` multiply w token by token instead of c.
+    advantage; `sign=first` is the authors' code, which reads column 0 even where that token is masked. Weights
+    added with `+` multiply w token by token instead of c.
     """
 
     name: ClassVar[str] = "vespo"
@@ -50,7 +50,7 @@ class Vespo(RatioMethod):
         return Terms(weight=torch.where(judged_by(ev, self.sign) >= 0, positive, negative), absorbs=True)
 
     def _log_applied(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, 1]`` logarithm of the added weights over the row: they enter w, not c."""
+        """`[..., P, G, 1]` logarithm of the added weights over the row: they enter w, not c."""
         assert ev.applied is not None
         logs = ev.applied.clamp(min=1e-8).log().clamp(-self.clamp, self.clamp)
         return torch.where(ev.mask, logs, 0.0).sum(-1, keepdim=True)
@@ -61,5 +61,5 @@ class Vespo(RatioMethod):
 
 
 def judged_by(ev: Evidence, sign: str) -> Tensor:
-    """``[..., P, G, 1|T]`` the advantage whose sign counts: each token's own, or that of column 0, 0 where masked."""
+    """`[..., P, G, 1|T]` the advantage whose sign counts: each token's own, or that of column 0, 0 where masked."""
     return ev.advantage if sign == "own" else (ev.advantage * ev.live)[..., :1]

@@ -6,11 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.method import RatioMethod, Terms
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.baselines import group_mean, group_std, over_std
 from vcpo_bench.methods.parts.masks import log_of
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +18,8 @@ class Vtrace(RatioMethod):
     """c_t = min(pg, r_t)(R_t + v_{t+1} - V), v the V-trace target under V = group mean (IMPALA 1802.01561).
 
     The reward arrives with the last token in play, and gamma = 1 inside the response. It brings its own advantage,
-    so a baseline added with ``+`` has no effect. ``scale=std`` divides it by the population std of the group, the
-    scale of the comparison default; ``scale=none`` is the paper's.
+    so a baseline added with `+` has no effect. `scale=std` divides it by the population std of the group, the
+    scale of the comparison default; `scale=none` is the paper's.
     """
 
     name: ClassVar[str] = "vtrace"
@@ -33,7 +33,7 @@ class Vtrace(RatioMethod):
     scale: str = choice("std", "none")
 
     def targets(self, ev: Evidence) -> tuple[Tensor, Tensor]:
-        """``[..., P, G, T]`` V-trace values and the advantage before the ratio min(pg, r) multiplies it."""
+        """`[..., P, G, T]` V-trace values and the advantage before the ratio min(pg, r) multiplies it."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         value = group_mean(ev, ev.reward).to(ratio.dtype).unsqueeze(-1)
         surplus = ev.reward.to(ratio.dtype).unsqueeze(-1) - value

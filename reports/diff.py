@@ -10,10 +10,10 @@ from pathlib import Path
 from vcpo_bench.analysis.findings import verdict
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.reports.document import Document, Entry, Prose, Section, Table, sentence
+from vcpo_bench.reports.formatting import MISSING, by_size, count, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.page import render_document
 from vcpo_bench.reports.study import Study, open_study
-from vcpo_bench.reports.words import MISSING, by_size, count, fixed, interval, rate
+from vcpo_bench.reports.writers.html import render_document
 
 _OUTCOME = ("key", "status", "reason", "error", "steps_done", "seconds", "control", "partial", "path", "provenance")
 _PLACE = ["task", "regime", "lr", "staleness", "method", "control"]
@@ -21,7 +21,7 @@ _PLACE = ["task", "regime", "lr", "staleness", "method", "control"]
 
 @dataclass(frozen=True)
 class Diff:
-    """What differs between two results, as a document; ``text`` is the same for a terminal."""
+    """What differs between two results, as a document; `text` is the same for a terminal."""
 
     document: Document
 
@@ -45,7 +45,7 @@ def diff(first: str | Path, second: str | Path) -> Diff:
     """Compare two results folders.
 
     Raises:
-        UsageError: one of them holds no results.
+        UsageError: One of them holds no results.
     """
     a, b = open_study(first), open_study(second)
     sections = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from vcpo_bench.reports.numbers import Ledger, Number
-from vcpo_bench.reports.plots.core import Plot, Sheet
+from vcpo_bench.reports.plots.sheet import Plot, Sheet
 
 Tone = Literal["", "bad", "dim"]
 DrawPlot = Callable[[Sheet], Plot | None]
@@ -37,7 +37,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A statement made of text and numbers; ``tone`` bad marks a warning."""
+    """A statement made of text and numbers; `tone` bad marks a warning."""
 
     parts: tuple[str | Number, ...]
     tone: Tone = ""
@@ -60,7 +60,7 @@ class Prose:
 class Picture:
     """A figure that is still to be drawn; drawing may find that there is nothing to draw.
 
-    ``wide``: in a paper with two columns it needs both.
+    `wide`: in a paper with two columns it needs both.
     """
 
     draw: DrawPlot
@@ -89,5 +89,5 @@ class Document:
 
 
 def sentence(*parts: str | Number, tone: Tone = "") -> Sentence:
-    """Shorthand for a :class:`Sentence`."""
+    """Shorthand for a `Sentence`."""
     return Sentence(tuple(parts), tone)

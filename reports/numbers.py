@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from vcpo_bench.reports.words import number
+from vcpo_bench.reports.formatting import number
 
 
 @dataclass(frozen=True)
@@ -15,15 +15,15 @@ class Number:
     """One number of a report.
 
     Attributes:
-        id: ``<what>-<8 hex digits>``, a function of what it is about, not of its value: stable when runs are added.
-        what: the quantity, such as ``final_reward``.
-        about: what it is about, such as ``chain, fifo, lr 3e-4, lag 16, vcpo``.
-        value: unrounded.
-        text: as printed.
-        how: how it was computed, in a sentence.
-        table: the recorded table its column is in: ``cells``, ``steps``, ``evals``, ``lags`` or ``scores``.
-        columns: the columns of that table it depends on.
-        keys: the cells it depends on.
+        id: `<what>-<8 hex digits>`, a function of what it is about, not of its value: stable when runs are added.
+        what: The quantity, such as `final_reward`.
+        about: What it is about, such as `chain, fifo, lr 3e-4, lag 16, vcpo`.
+        value: Unrounded.
+        text: As printed.
+        how: How it was computed, in a sentence.
+        table: The recorded table its column is in: `cells`, `steps`, `evals`, `lags` or `scores`.
+        columns: The columns of that table it depends on.
+        keys: The cells it depends on.
     """
 
     id: str
@@ -58,17 +58,17 @@ class Ledger:
         """Enter a number and return it; the same number entered twice is the same entry.
 
         Args:
-            what: the quantity; also the readable part of the id.
-            about: what it is about, most general first.
-            value: the number.
-            how: how it was computed.
-            keys: cells it depends on.
-            table: recorded table of the columns.
-            columns: columns it depends on.
-            text: as printed; three decimals by default.
+            what: The quantity; also the readable part of the id.
+            about: What it is about, most general first.
+            value: The number.
+            how: How it was computed.
+            keys: Cells it depends on.
+            table: Recorded table of the columns.
+            columns: Columns it depends on.
+            text: As printed; three decimals by default.
 
         Raises:
-            ValueError: another number has this id.
+            ValueError: Another number has this id.
         """
         words = ", ".join(str(one) for one in about)
         digest = hashlib.sha256(f"{what}\n{words}".encode()).hexdigest()[:8]

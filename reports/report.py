@@ -7,22 +7,22 @@ from functools import partial
 
 from vcpo_bench.reports.document import Block, Document, Picture, Section
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.plots.core import Plot, Sheet
-from vcpo_bench.reports.plots.failure import at_onset, survival
-from vcpo_bench.reports.plots.heat import ess_map, stability_map
-from vcpo_bench.reports.plots.lags import realised_lag, reward_against_lag
-from vcpo_bench.reports.plots.phases import phases
-from vcpo_bench.reports.plots.profiles import profiles
-from vcpo_bench.reports.plots.tails import pareto_k
-from vcpo_bench.reports.plots.trajectories import QUANTITIES, Quantity, trajectories
-from vcpo_bench.reports.sections.compared import compared
-from vcpo_bench.reports.sections.episodes import episodes
-from vcpo_bench.reports.sections.foretold import foretold
-from vcpo_bench.reports.sections.judged import statements
-from vcpo_bench.reports.sections.lm_scores import lm_scores
+from vcpo_bench.reports.plots.curves import QUANTITIES, Quantity, trajectories
+from vcpo_bench.reports.plots.lag_axis import realized_lag, reward_against_lag
+from vcpo_bench.reports.plots.maps import ess_map, stability_map
+from vcpo_bench.reports.plots.pareto_tail import pareto_k
+from vcpo_bench.reports.plots.performance_profiles import profiles
+from vcpo_bench.reports.plots.sheet import Plot, Sheet
+from vcpo_bench.reports.plots.survival_and_onset import at_onset, survival
+from vcpo_bench.reports.plots.update_time import phases
+from vcpo_bench.reports.sections.analysis_blocks import statements
+from vcpo_bench.reports.sections.comparison import compared
+from vcpo_bench.reports.sections.example_episodes import episodes
+from vcpo_bench.reports.sections.lm_eval_scores import lm_scores
+from vcpo_bench.reports.sections.prediction import foretold
 from vcpo_bench.reports.sections.probe import probe
-from vcpo_bench.reports.sections.runs import failures, protocol, provenance, threats
-from vcpo_bench.reports.sections.scores import scoreboard
+from vcpo_bench.reports.sections.protocol_and_threats import failures, protocol, provenance, threats
+from vcpo_bench.reports.sections.scoreboard import scoreboard
 from vcpo_bench.reports.sections.verdict import said_about, verdict
 from vcpo_bench.reports.study import Study
 
@@ -48,7 +48,7 @@ def build(study: Study) -> Document:
         Section(
             "divergence", "Divergence and step size", _curves(study, "kl-steps", "entropy-steps", "step-scale-steps")
         ),
-        Section("realised-lag", "Realised lag", [Picture(partial(realised_lag, study), wide=True)]),
+        Section("realized-lag", "Realized lag", [Picture(partial(realized_lag, study), wide=True)]),
         Section("lm-eval", "Scores by lm-eval", [*lm_scores(study, ledger)]),
         Section("time", "Time to target and cost", _time(study, ledger)),
         Section("ablation", "Which part does the work", [*compared(study, ledger, "ablation", "step_controls")]),

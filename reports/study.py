@@ -1,4 +1,4 @@
-"""What a report draws from: recorded results and the judgements of ``analysis``, derived once for all figures."""
+"""What a report draws from: recorded results and the judgments of `analysis`, derived once for all figures."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.collapse_report import analyze_collapse
-from vcpo_bench.analysis.compare import analyze_compare
+from vcpo_bench.analysis.collapse.findings import analyze_collapse
+from vcpo_bench.analysis.comparison.findings import analyze_compare
+from vcpo_bench.analysis.comparison.scoreboard import cell_summary, scoreboard
+from vcpo_bench.analysis.diagnostics.gradients import analyze_gradients
+from vcpo_bench.analysis.diagnostics.weights import analyze_weights
 from vcpo_bench.analysis.findings import Findings
-from vcpo_bench.analysis.gradients import analyze_gradients
 from vcpo_bench.analysis.prediction.auroc import auroc_table
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, build_panel
 from vcpo_bench.analysis.results import Results, load
-from vcpo_bench.analysis.scoreboard import cell_summary, scoreboard
-from vcpo_bench.analysis.weights import analyze_weights
 from vcpo_bench.errors import UsageError
 
 Series = NDArray[np.float64]
@@ -44,37 +44,37 @@ class Study:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row per cell: ``analysis.scoreboard.cell_summary``."""
+        """One row per cell: `analysis.comparison.scoreboard.cell_summary`."""
         return cell_summary(self.results)
 
     @cached_property
     def board(self) -> pd.DataFrame:
-        """``analysis.scoreboard.scoreboard``: one row per task, method, regime, lag and learning rate."""
+        """`analysis.comparison.scoreboard.scoreboard`: one row per task, method, regime, lag and learning rate."""
         return scoreboard(self.results)
 
     @cached_property
     def comparison(self) -> Findings:
-        """``analysis.compare``: which method wins at which lag, at its best learning rate."""
+        """`analysis.comparison.findings`: which method wins at which lag, at its best learning rate."""
         return analyze_compare(self.results)
 
     @cached_property
     def losses(self) -> Findings:
-        """``analysis.collapse_report``: which runs were lost, when, and how sure that is."""
+        """`analysis.collapse.findings`: which runs were lost, when, and how sure that is."""
         return analyze_collapse(self.results)
 
     @cached_property
     def weights(self) -> Findings:
-        """``analysis.weights``: how much of the sample counts, and what KL says about it already."""
+        """`analysis.diagnostics.weights`: how much of the sample counts, and what KL says about it already."""
         return analyze_weights(self.results)
 
     @cached_property
     def gradients(self) -> Findings:
-        """``analysis.gradients``: norms, contributions and directions of the gradients."""
+        """`analysis.diagnostics.gradients`: norms, contributions and directions of the gradients."""
         return analyze_gradients(self.results)
 
     @cached_property
     def foretold(self) -> pd.DataFrame:
-        """``analysis.prediction``: AUROC of every signal by lead; empty where too few runs were lost or survived."""
+        """`analysis.prediction`: AUROC of every signal by lead; empty where too few runs were lost or survived."""
         if min(int(self.cells["failed"].sum()), int((~self.cells["failed"]).sum())) < LEAST_RUNS:
             return pd.DataFrame()
         return auroc_table(build_panel(self.results), leads=LEADS)
@@ -113,12 +113,12 @@ class Study:
 
     @cached_property
     def steps(self) -> dict[str, pd.DataFrame]:
-        """Key of a cell to its rows of the steps table, in order of ``step``; cells without rows are absent."""
+        """Key of a cell to its rows of the steps table, in order of `step`; cells without rows are absent."""
         return _by_key(self.results.steps)
 
     @cached_property
     def evals(self) -> dict[str, pd.DataFrame]:
-        """Key of a cell to its rows of the evals table, in order of ``step``; cells without rows are absent."""
+        """Key of a cell to its rows of the evals table, in order of `step`; cells without rows are absent."""
         return _by_key(self.results.evals)
 
 
@@ -126,11 +126,11 @@ def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False
     """Read one results folder, or several that are pooled.
 
     Args:
-        folders: what ``vcpo-bench run`` wrote.
-        partial: also read cells that are still running.
+        folders: What `vcpo-bench run` wrote.
+        partial: Also read cells that are still running.
 
     Raises:
-        UsageError: no folder holds a cell, or their cells ran under different versions of the rules.
+        UsageError: No folder holds a cell, or their cells ran under different versions of the rules.
     """
     results = load(folders, include_partial=partial)
     versions = sorted({str(version) for version in results.cells["rules_version"].dropna()})
@@ -153,9 +153,9 @@ def binned(steps: Series, values: Series, edges: Series) -> Series:
     """Mean of the finite values within each bin of updates; NaN where there are none.
 
     Args:
-        steps: update of each value, shape [S].
-        values: shape [S].
-        edges: rising bin edges, shape [B + 1]; the last bin includes its right edge.
+        steps: Update of each value, shape [S].
+        values: Shape [S].
+        edges: Rising bin edges, shape [B + 1]; the last bin includes its right edge.
 
     Returns:
         Shape [B].
@@ -169,6 +169,6 @@ def binned(steps: Series, values: Series, edges: Series) -> Series:
 
 
 def bin_edges(last_step: int, most: int = 40) -> Series:
-    """Edges of at most ``most`` equal bins over the updates 0..last_step, each at least one update wide."""
+    """Edges of at most `most` equal bins over the updates 0..last_step, each at least one update wide."""
     bins = max(min(most, last_step + 1), 1)
     return np.linspace(0, last_step + 1, bins + 1)

@@ -40,11 +40,11 @@ def trace(results_folder: str | Path | Iterable[str | Path], number_id: str) -> 
     """Find a number of the report of a results folder and the rows behind it.
 
     Args:
-        results_folder: the folder, or those, the report was made from.
-        number_id: as the page shows it when hovering, such as ``final_reward-1a2b3c4d``.
+        results_folder: The folder, or those, the report was made from.
+        number_id: As the page shows it when hovering, such as `final_reward-1a2b3c4d`.
 
     Raises:
-        UsageError: the report of these results has no number with this id.
+        UsageError: The report of these results has no number with this id.
     """
     study = open_study(results_folder)
     numbers = build(study).ledger.numbers

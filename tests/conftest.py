@@ -1,4 +1,4 @@
-"""Fixtures that more than one room needs: a synthetic results folder in the exact schema of ``records.py``."""
+"""Fixtures that more than one room needs: a synthetic results folder in the exact schema of `records.py`."""
 
 import hashlib
 import json
@@ -46,10 +46,10 @@ def log_weight_spread(shape: str, lag: int, steps: int) -> np.ndarray:
 
 
 def step_columns(shape: str, lag: int, lr: float, steps: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Every column of ``steps.parquet``, of length ``steps``."""
+    """Every column of `steps.parquet`, of length `steps`."""
     reward = np.clip(reward_curve(shape, steps)[:-1] + rng.normal(0, 0.03, steps), 0, 1)
     spread = log_weight_spread(shape, lag, steps)
-    realised = np.minimum(np.arange(steps), lag)
+    realized = np.minimum(np.arange(steps), lag)
     norm = 0.5 * np.exp(rng.normal(0, 0.3, steps)) * (1 + spread)
     ess = np.clip(np.exp(-(spread**2)) * np.exp(rng.normal(0, 0.05, steps)), 1 / TRAJECTORIES, 1)
     columns = {
@@ -69,12 +69,12 @@ def step_columns(shape: str, lag: int, lr: float, steps: int, rng: np.random.Gen
         "lr": lr * np.sqrt(ess),
         "share_clipped": np.clip(spread / 10, 0, 1),
         "share_masked": np.zeros(steps),
-        "lag_min": realised,
-        "lag_mean": realised.astype(float),
-        "lag_max": realised,
-        "version_oldest": np.arange(steps) - realised,
-        "version_newest": np.arange(steps) - realised,
-        "version_mean": (np.arange(steps) - realised).astype(float),
+        "lag_min": realized,
+        "lag_mean": realized.astype(float),
+        "lag_max": realized,
+        "version_oldest": np.arange(steps) - realized,
+        "version_newest": np.arange(steps) - realized,
+        "version_mean": (np.arange(steps) - realized).astype(float),
         "filling": np.arange(steps) < lag,
         "length_mean": np.full(steps, float(LENGTH)),
         "queued": np.zeros(steps, dtype=int),
@@ -96,7 +96,7 @@ def step_columns(shape: str, lag: int, lr: float, steps: int, rng: np.random.Gen
 
 
 def eval_columns(shape: str, steps: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Every column of ``evals.parquet``: before the first update, then every 10 updates."""
+    """Every column of `evals.parquet`: before the first update, then every 10 updates."""
     at = np.arange(0, steps + 1, EVAL_EVERY)
     sampled = np.clip(reward_curve(shape, steps)[at] + rng.normal(0, 0.02, at.size), 0, 1)
     greedy = np.clip(sampled + 0.05, 0, 1)
@@ -110,7 +110,7 @@ def eval_columns(shape: str, steps: int, rng: np.random.Generator) -> dict[str, 
 
 
 def sample_columns(shape: str, lag: int, steps: int, every: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Every column of ``samples.parquet``, with all trajectories of every ``every``-th update."""
+    """Every column of `samples.parquet`, with all trajectories of every `every`-th update."""
     at = np.repeat(np.arange(0, steps, every), TRAJECTORIES)
     spread = log_weight_spread(shape, lag, steps)[at]
     log_weight = rng.normal(-(spread**2) / 2, spread)
@@ -137,7 +137,7 @@ def sample_columns(shape: str, lag: int, steps: int, every: int, rng: np.random.
 
 
 def episode_columns(shape: str, steps: int) -> dict[str, np.ndarray]:
-    """Every column of ``episodes.parquet``: two prompts per evaluation, right where the curve is above a third."""
+    """Every column of `episodes.parquet`: two prompts per evaluation, right where the curve is above a third."""
     at = np.repeat(np.arange(0, steps + 1, EVAL_EVERY), 2)
     right = reward_curve(shape, steps)[at] >= 0.33
     prompt = np.tile([0, 1], at.size // 2)
@@ -215,9 +215,9 @@ def build_results(
 ) -> Path:
     """Write a plausible results folder and return it.
 
-    ``shapes`` says which curve (one of ``SHAPES``) a cell shows: a mapping from method to shape, or a function of
-    (method, lag, seed); the default collapses ``tis`` and ``reinforce`` at lags above 4. Methods named in ``partial``
-    are still running. With ``controls`` a ``reinforce`` cell per lag and seed and a synchronous one per seed are added.
+    `shapes` says which curve (one of `SHAPES`) a cell shows: a mapping from method to shape, or a function of
+    (method, lag, seed); the default collapses `tis` and `reinforce` at lags above 4. Methods named in `partial`
+    are still running. With `controls` a `reinforce` cell per lag and seed and a synchronous one per seed are added.
     """
     grid: dict[str, dict[str, bool]] = {}
     asked = [(method, lag, False) for method in methods for lag in lags]
@@ -252,5 +252,5 @@ def build_results(
 
 @pytest.fixture(scope="session")
 def make_results() -> Callable[..., Path]:
-    """``make_results(folder, methods=..., lags=..., seeds=..., steps=...) -> folder``; see :func:`build_results`."""
+    """`make_results(folder, methods=..., lags=..., seeds=..., steps=...) -> folder`; see `build_results`."""
     return build_results

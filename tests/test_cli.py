@@ -220,7 +220,7 @@ def test_a_broken_plugin_is_one_clear_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["weights", "gradients", "collapse", "compare", "prediction"])
-def test_analyses(finished: Path, tmp_path: Path, kind: str) -> None:
+def test_analyzes(finished: Path, tmp_path: Path, kind: str) -> None:
     result = call("analyze", kind, str(finished), "--out", str(tmp_path / "tables"))
     assert result.exit_code == 0, result.output
     assert list((tmp_path / "tables").glob("*.csv"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from vcpo_bench.analysis.alarms import load_calibrations
+from vcpo_bench.analysis.monitoring.alarm_panel import load_calibrations
 from vcpo_bench.cli import app
 
 RUN = ["run", "--methods", "clip", "--staleness", "1", "--seeds", "1", "--steps", "6", "--prompts", "2", "--jobs", "1"]

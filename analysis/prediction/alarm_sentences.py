@@ -8,26 +8,26 @@ from typing import Any
 import pandas as pd
 
 from vcpo_bench.analysis.findings import with_interval
-from vcpo_bench.analysis.prediction.alarms import FURTHEST, NEAREST
-from vcpo_bench.analysis.prediction.episodes import OPERATING
-from vcpo_bench.analysis.prediction.generalise import MODEL
+from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST
+from vcpo_bench.analysis.prediction.generalization import MODEL
+from vcpo_bench.analysis.prediction.operating_points import OPERATING
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, TOO_FEW
-from vcpo_bench.analysis.prediction.tuning import SPLITS
-from vcpo_bench.analysis.signals import PRIMARY
+from vcpo_bench.analysis.prediction.thresholds import SPLITS
 
 _SPLIT_WORDS = {"seed": "held-out seeds", "staleness": "held-out lags", "method": "held-out methods"}
 _SPLIT_WORDS["task"] = "held-out tasks"
 
 
 def all_sentences(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Operating point, its rivals, generalisation, and where misses and false alarms are listed."""
+    """Operating point, its rivals, generalization, and where misses and false alarms are listed."""
     episodes = tables["episodes"]
     if episodes.empty:
         return ["Alarms: thresholds come from training seeds; with one seed nothing can be held out."]
     return [
         *_operating_sentences(episodes),
         *_rival_sentence(episodes),
-        *_generalisation_sentences(tables["generalisation"]),
+        *_generalization_sentences(tables["generalization"]),
         *_one_by_one(tables["misses"], tables["false_alarms"]),
     ]
 
@@ -72,7 +72,7 @@ def _rival_sentence(episodes: pd.DataFrame) -> list[str]:
     return [f"Best others at the same point, recall at false alarms per 1,000 (healthy runs alarmed): {named}."]
 
 
-def _generalisation_sentences(table: pd.DataFrame) -> list[str]:
+def _generalization_sentences(table: pd.DataFrame) -> list[str]:
     result = []
     for name, measure in ((PRIMARY, "recall"), (MODEL, "auroc")):
         here = table[(table["signal"] == name) & (table["verdict"] != TOO_FEW)]

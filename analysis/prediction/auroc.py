@@ -10,10 +10,10 @@ import pandas as pd
 from scipy import stats
 
 from vcpo_bench.analysis.intervals import holm, wilson
-from vcpo_bench.analysis.prediction.matched import Comparison, bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
-from vcpo_bench.analysis.prediction.precision import Landmarks, average_precision, landmarks, ranks_within
-from vcpo_bench.analysis.signals import PRIMARY
+from vcpo_bench.analysis.prediction.precision_recall import Landmarks, average_precision, landmarks, ranks_within
 
 REPLICATIONS = 1000
 AFTER = -10
@@ -31,10 +31,10 @@ def auroc_table(
 ) -> pd.DataFrame:
     """One row per signal and lead.
 
-    Columns: ``signal``, ``lead`` (negative: after the fact), ``n_collapsed``, ``n_healthy``; ``value``, ``low``,
-    ``high`` (AUROC with 95% interval, runs resampled), ``p`` (two-sided, against 1/2), ``p_holm`` (over all signals
-    and leads before the fact but the primary endpoint), ``verdict``; ``auprc``, ``auprc_low``, ``auprc_high``,
-    ``prevalence``. With too few runs the numbers are NaN and the verdict says so.
+    Columns: `signal`, `lead` (negative: after the fact), `n_collapsed`, `n_healthy`; `value`, `low`,
+    `high` (AUROC with 95% interval, runs resampled), `p` (two-sided, against 1/2), `p_holm` (over all signals
+    and leads before the fact but the primary endpoint), `verdict`; `auprc`, `auprc_low`, `auprc_high`,
+    `prevalence`. With too few runs the numbers are NaN and the verdict says so.
     """
     names = list(panel.recorded() if signals is None else signals)
     draws = bootstrap_draws(len(panel.runs), REPLICATIONS)
@@ -92,8 +92,8 @@ def hanley_mcneil(area: float, collapsed: int, healthy: int) -> float:
 def matching_table(panel: Panel) -> pd.DataFrame:
     """AUROC at the primary lead when controls are matched on less, and on more, than step, task, regime and lag.
 
-    Columns: ``signal``, ``match`` (``nothing``: any task, lag and step; ``step``; ``lag``: and task, at any step;
-    ``step+lag``: the endpoint; ``+rate``; ``+rate+method``) and those of :func:`auroc_row`. A clock loses what it has
+    Columns: `signal`, `match` (`nothing`: any task, lag and step; `step`; `lag`: and task, at any step;
+    `step+lag`: the endpoint; `+rate`; `+rate+method`) and those of `auroc_row`. A clock loses what it has
     when matched on step, a reflection of the lag when matched on lag; what is left with rate and method matched too
     tells seeds of one configuration apart.
     """

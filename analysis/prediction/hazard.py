@@ -14,11 +14,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.intervals import holm
-from vcpo_bench.analysis.prediction.features import KNOWN_BEFORE, circumstances, normal_scores
+from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE, circumstances, normal_scores
 from vcpo_bench.analysis.prediction.logistic import clustered_errors, fit, wald_p
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel
-from vcpo_bench.analysis.prediction.precision import Landmarks, landmarks
-from vcpo_bench.analysis.signals import PRIMARY
+from vcpo_bench.analysis.prediction.precision_recall import Landmarks, landmarks
 
 _Z = 1.96
 _COLUMNS = ["signal", "rows", "n_collapsed", "n_healthy", "ratio", "low", "high", "p"]
@@ -29,9 +29,9 @@ Row = dict[str, Any]
 def hazard_table(panel: Panel) -> pd.DataFrame:
     """One row per signal, each in a model of its own beside the circumstances.
 
-    Columns: ``signal``, ``rows``, ``n_collapsed``, ``n_healthy``; ``ratio`` (hazard ratio per standard deviation) with
-    ``low`` and ``high`` (errors clustered by run), ``p``, ``p_holm`` (over all but the primary signal); ``early`` and
-    ``late`` (the ratio before and after the median finding), ``p_proportional`` (that they are equal), ``verdict``.
+    Columns: `signal`, `rows`, `n_collapsed`, `n_healthy`; `ratio` (hazard ratio per standard deviation) with
+    `low` and `high` (errors clustered by run), `p`, `p_holm` (over all but the primary signal); `early` and
+    `late` (the ratio before and after the median finding), `p_proportional` (that they are equal), `verdict`.
     """
     rows = landmarks(panel, PRIMARY_LEAD, guard=0)
     table = pd.DataFrame(

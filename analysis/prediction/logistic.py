@@ -19,7 +19,7 @@ _TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class Logistic:
-    """A fitted model of log odds: ``features @ coefficients[1:] + coefficients[0]``."""
+    """A fitted model of log odds: `features @ coefficients[1:] + coefficients[0]`."""
 
     coefficients: Array
 
@@ -33,12 +33,12 @@ class Logistic:
 
 
 def fit(features: Array, label: NDArray[np.bool_], ridge: float = RIDGE) -> Logistic:
-    """Maximise the penalised likelihood.
+    """Maximize the penalized likelihood.
 
     Args:
         features: [R, F], of about unit spread.
         label: [R].
-        ridge: penalty; 0 for none.
+        ridge: Penalty; 0 for none.
     """
     design, penalty = _design(features, ridge)
     target = label.astype(np.float64)

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.events import UNDECIDED, Rule, events
-from vcpo_bench.analysis.prediction.tail_index import TAIL, tail_indices
+from vcpo_bench.analysis.collapse.rule import UNDECIDED, Rule, events
+from vcpo_bench.analysis.monitoring.signals import SIGNALS, Signal
+from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.analysis.signals import SIGNALS, Signal
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -38,13 +38,13 @@ class Panel:
     """Runs x updates.
 
     Attributes:
-        runs: one row per judged run: ``key``, ``task``, ``method``, ``regime``, ``staleness``, ``lr``, ``seed``,
-            ``event``, ``failed``, ``steps_done``.
-        values: per signal, its values [N, S] at each update; NaN where it says nothing or the run has ended.
-        onset: updates applied before the evaluation that first found the run down [N]; infinite: it never was.
-        found: the same on the grid of evaluations [N]: for a run that ended as nan, the last evaluation before.
-        end: updates applied before the last evaluation that still says what became of the run [N].
-        stride: updates between evaluations.
+        runs: One row per judged run: `key`, `task`, `method`, `regime`, `staleness`, `lr`, `seed`,
+            `event`, `failed`, `steps_done`.
+        values: Per signal, its values [N, S] at each update; NaN where it says nothing or the run has ended.
+        onset: Updates applied before the evaluation that first found the run down [N]; infinite: it never was.
+        found: The same on the grid of evaluations [N]: for a run that ended as nan, the last evaluation before.
+        end: Updates applied before the last evaluation that still says what became of the run [N].
+        stride: Updates between evaluations.
     """
 
     runs: pd.DataFrame
@@ -72,7 +72,7 @@ class Panel:
         return int(next(iter(self.values.values())).shape[1])
 
     def scores(self, name: str, window: int = WINDOW) -> Array:
-        """Trailing mean [N, S] of a signal, as :meth:`vcpo_bench.analysis.detectors.Detector.scores` gives it."""
+        """Trailing mean [N, S] of a signal, as `analysis.monitoring.detectors.Detector.scores` gives it."""
         if (name, window) not in self._scores:
             self._scores[name, window] = trailing(self.values[name], window)
         return self._scores[name, window]
@@ -82,7 +82,7 @@ class Panel:
         return [name for name, values in self.values.items() if np.isfinite(values).any()]
 
     def strata(self, columns: Sequence[str]) -> NDArray[np.int64]:
-        """Number of the group of runs [N] that agree in these columns of ``runs``."""
+        """Number of the group of runs [N] that agree in these columns of `runs`."""
         if not columns:
             return np.zeros(len(self.runs), dtype=np.int64)
         key = tuple(columns)
@@ -95,7 +95,7 @@ class Panel:
         """The same runs and signals under other verdicts; runs these do not apply to are never at risk.
 
         Args:
-            verdicts: of :func:`vcpo_bench.analysis.events.events`, all runs.
+            verdicts: Of `analysis.collapse.rule.events`, all runs.
         """
         here = self.runs[["key"]].merge(verdicts, on="key", how="left", validate="one_to_one")
         onset, found, end = _times(here, self.stride)
@@ -105,7 +105,7 @@ class Panel:
 
 
 def trailing(values: Array, window: int) -> Array:
-    """Mean of the last ``window`` values along the last axis, missing ones left out: nothing from the future.
+    """Mean of the last `window` values along the last axis, missing ones left out: nothing from the future.
 
     The sum runs from the oldest to the newest, as a stream adds them, so that an online detector gets the same bits.
     """
@@ -122,16 +122,16 @@ def trailing(values: Array, window: int) -> Array:
 def build_panel(
     results: Results, signals: Mapping[str, Signal] = SIGNALS, rule: Rule | None = None, samples: bool = False
 ) -> Panel:
-    """Judge every run by the rule of :mod:`vcpo_bench.analysis.events` and lay out its signals.
+    """Judge every run by the rule of `analysis.collapse.rule` and lay out its signals.
 
-    Runs to which the rule does not apply, and runs without a table of updates, are left out of ``runs``; the caller
+    Runs to which the rule does not apply, and runs without a table of updates, are left out of `runs`; the caller
     counts them.
 
     Args:
-        results: the runs.
-        signals: what to compute from their tables of updates.
+        results: The runs.
+        signals: What to compute from their tables of updates.
         rule: None: the default parameters.
-        samples: also read the recorded trajectories, for :data:`TAIL`.
+        samples: Also read the recorded trajectories, for `TAIL`.
     """
     verdicts = events(results, rule)
     tables = _by_run(results.steps)

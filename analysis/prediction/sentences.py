@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.findings import with_interval
+from vcpo_bench.analysis.monitoring.signals import PRIMARY
 from vcpo_bench.analysis.prediction import alarm_sentences
+from vcpo_bench.analysis.prediction.added_value_of_ess import BEST
 from vcpo_bench.analysis.prediction.auroc import hanley_mcneil
-from vcpo_bench.analysis.prediction.features import KNOWN_BEFORE
-from vcpo_bench.analysis.prediction.increment import BEST
+from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Panel
-from vcpo_bench.analysis.prediction.verdicts import AHEAD
-from vcpo_bench.analysis.signals import PRIMARY
+from vcpo_bench.analysis.prediction.signal_verdicts import AHEAD
 
 HIGH_ESS = 0.9
 """Above this ESS ratio nobody would expect a loss."""
@@ -98,7 +98,7 @@ def missing_sentences(signals: pd.DataFrame) -> list[str]:
 
 
 def interval(row: Mapping[Any, Any] | pd.Series, name: str = "", digits: int = 2) -> str:
-    """``value [low, high]`` of a row; with a name, of its columns ``name``, ``name_low``, ``name_high``."""
+    """`value [low, high]` of a row; with a name, of its columns `name`, `name_low`, `name_high`."""
     keys = (name, f"{name}_low", f"{name}_high") if name else ("value", "low", "high")
     value, low, high = (float(row[key]) for key in keys)
     return with_interval(value, low, high, digits)

@@ -16,7 +16,7 @@ class GradientSums:
     w_i s_i; in the end the first minus b times the second goes into `.grad`.
 
     Args:
-        count: how many sums.
+        count: How many sums.
     """
 
     def __init__(self, count: int = 2) -> None:
@@ -26,7 +26,7 @@ class GradientSums:
         """Add a recorded micro-batch.
 
         Args:
-            norms: has just taken the squared norms of the micro-batch.
+            norms: Has just taken the squared norms of the micro-batch.
             weights: [B] for each sum.
         """
         for total, each in zip(self._sums, weights, strict=True):
@@ -38,7 +38,7 @@ class GradientSums:
         """Add the gradient of the loss, minus the sum over k of factors[k] times sum k, to `.grad`; start anew.
 
         Args:
-            factors: one for each sum.
+            factors: One for each sum.
         """
         for k, factor in enumerate(factors):
             for parameter, total in self._sums[k].items():

@@ -9,7 +9,7 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 from vcpo_bench.bench.score_norms.capture import Use, backward
 from vcpo_bench.bench.score_norms.errors import InexactError
-from vcpo_bench.bench.score_norms.rows import Layout
+from vcpo_bench.bench.score_norms.row_layout import Layout
 
 
 def check_every_use_is_seen(model: nn.Module, uses: Sequence[Use], logp: Tensor) -> None:
@@ -17,12 +17,12 @@ def check_every_use_is_seen(model: nn.Module, uses: Sequence[Use], logp: Tensor)
     use.
 
     Args:
-        model: its trainable parameters are looked for in the graph of `logp`.
-        uses: what was recorded.
-        logp: differentiable.
+        model: Its trainable parameters are looked for in the graph of `logp`.
+        uses: What was recorded.
+        logp: Differentiable.
 
     Raises:
-        InexactError: there is such a parameter.
+        InexactError: There is such a parameter.
     """
     seen = {pair for use in uses for pair in _edges(use.path[0] if use.path else use.edge.node, set(use.behind))}
     seen |= {pair for use in uses for pair in zip(use.path[1:], use.path, strict=False)}
@@ -62,16 +62,16 @@ def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tenso
     Both are needed: under a causal mask only the later trajectories of a packed row could see the earlier ones.
 
     Args:
-        uses: what was recorded.
-        logp: differentiable.
-        weights: see `capture.backward`.
-        layout: how rows are found.
+        uses: What was recorded.
+        logp: Differentiable.
+        weights: See `capture.backward`.
+        layout: How rows are found.
 
     Returns:
         `first_suffice` for later backwards, see `capture.backward`.
 
     Raises:
-        InexactError: a gradient arrived in the rows of other trajectories.
+        InexactError: A gradient arrived in the rows of other trajectories.
     """
 
     def check(use: Use) -> None:

@@ -16,7 +16,7 @@ from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
 from vcpo_bench.bench.score_norms.capture import Layer, Use
 from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
 from vcpo_bench.bench.score_norms.errors import InexactError
-from vcpo_bench.bench.score_norms.rows import Layout
+from vcpo_bench.bench.score_norms.row_layout import Layout
 from vcpo_bench.bench.score_norms.rules import Rule
 
 RESHAPING = ("UnsqueezeBackward0", "SqueezeBackward1", "ViewBackward0", "UnsafeViewBackward0", "AliasBackward0")
@@ -29,8 +29,8 @@ class Place:
     """Where something without a trajectory axis meets the trajectories.
 
     Attributes:
-        path: the nodes from what was broadcast to the one that broadcast it.
-        shape: what was broadcast had this shape when it was.
+        path: The nodes from what was broadcast to the one that broadcast it.
+        shape: What was broadcast had this shape when it was.
     """
 
     path: tuple[Node, ...]
@@ -55,7 +55,7 @@ class BroadcastRule(Rule):
     """A parameter, sliced or reshaped, added to one row per trajectory: the gradient is the sum's, summed to its shape.
 
     Args:
-        parameter: of any shape.
+        parameter: Of any shape.
     """
 
     joinable = False
@@ -91,13 +91,13 @@ def with_broadcasts(uses: Sequence[Use], loose: Sequence[Layer], logp: Tensor, l
     """The uses, those of broadcast embeddings caught where they meet the trajectories, and those of loose parameters.
 
     Args:
-        uses: as recorded.
-        loose: parameters that belong to no layer with a rule, as layers with a `BroadcastRule`.
-        logp: differentiable.
-        layout: how rows are found.
+        uses: As recorded.
+        loose: Parameters that belong to no layer with a rule, as layers with a `BroadcastRule`.
+        logp: Differentiable.
+        layout: How rows are found.
 
     Raises:
-        InexactError: a loose parameter is used in another way.
+        InexactError: A loose parameter is used in another way.
     """
     one_row = {use for use in uses if isinstance(use.layer.rule, EmbeddingRule) and use.shape[:-1].numel() == 1}
     suspects = one_row if layout.count > 1 else set()

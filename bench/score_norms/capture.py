@@ -20,10 +20,10 @@ class Layer:
     """A layer that owns trainable parameters.
 
     Attributes:
-        name: in the model.
-        module: the layer.
-        rule: how its gradients follow.
-        replayed: activation checkpointing runs it again during the backward, so that its input need not be kept.
+        name: In the model.
+        module: The layer.
+        rule: How its gradients follow.
+        replayed: Activation checkpointing runs it again during the backward, so that its input need not be kept.
     """
 
     name: str
@@ -37,14 +37,14 @@ class Use:
     """One use of a layer in a recorded forward.
 
     Attributes:
-        layer: which one.
-        inputs: what it read; None if a replay will bring it.
-        shape: the axes that count rows and positions.
-        edge: the place in the autograd graph where the gradient of what it returned arrives.
-        behind: the places in the graph where what it read came from; empty if nothing trainable comes before it.
-        output: which of the layer's results this is.
-        gradient: what arrived; None until then.
-        path: if the gradient is caught further on, the nodes from there back to what the layer returned.
+        layer: Which one.
+        inputs: What it read; None if a replay will bring it.
+        shape: The axes that count rows and positions.
+        edge: The place in the autograd graph where the gradient of what it returned arrives.
+        behind: The places in the graph where what it read came from; empty if nothing trainable comes before it.
+        output: Which of the layer's results this is.
+        gradient: What arrived; None until then.
+        path: If the gradient is caught further on, the nodes from there back to what the layer returned.
     """
 
     layer: Layer
@@ -61,7 +61,7 @@ class Recorder:
     """Hooks on layers that note every use.
 
     Args:
-        layers: to watch.
+        layers: To watch.
     """
 
     def __init__(self, layers: Sequence[Layer]) -> None:
@@ -93,7 +93,7 @@ class Recorder:
         """Inside the block layers run only because checkpointing replays them: their uses get their inputs.
 
         Args:
-            complete: called with a use that got its input.
+            complete: Called with a use that got its input.
 
         Yields:
             `complete`, made safe to run layers itself.
@@ -177,12 +177,12 @@ def backward(
     missed, as when the model is given differentiable inputs, are asked for themselves.
 
     Args:
-        uses: of the forward that made `logp`.
-        logp: differentiable.
-        weights: what each element of `logp` is multiplied with before summing; the shape of `logp`.
-        arrived: called with every use that a gradient reached, as soon as it did, in no particular order.
-        retain_graph: keep the graph for another backward.
-        first_suffice: what an earlier backward of the same model returned; False is always right, and takes more memory
+        uses: Of the forward that made `logp`.
+        logp: Differentiable.
+        weights: What each element of `logp` is multiplied with before summing; the shape of `logp`.
+        arrived: Called with every use that a gradient reached, as soon as it did, in no particular order.
+        retain_graph: Keep the graph for another backward.
+        first_suffice: What an earlier backward of the same model returned; False is always right, and takes more memory
             where the graph is not retained.
 
     Returns:

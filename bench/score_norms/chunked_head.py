@@ -39,8 +39,8 @@ class ChunkedHead(RuledLayer):
 
     Args:
         head: `nn.Linear` with weight [V, H]; log-probabilities are those of its softmax.
-        dtype: what products with the weight are computed in; all else is in float32, or float64 if this is.
-        chunk_bytes: size of the logits that exist at once.
+        dtype: What products with the weight are computed in; all else is in float32, or float64 if this is.
+        chunk_bytes: Size of the logits that exist at once.
     """
 
     def __init__(self, head: nn.Module, dtype: torch.dtype = torch.float32, chunk_bytes: int = CHUNK_BYTES) -> None:
@@ -62,9 +62,9 @@ class ChunkedHead(RuledLayer):
         slopes = hidden.requires_grad and torch.is_grad_enabled()
         with torch.autocast(hidden.device.type, enabled=False):  # which would round what is summed over the vocabulary
             found = self.vocabulary.read(hidden.detach()[mask], targets[mask], slopes)
-        logp, normaliser, entropy, squares = (_spread(each, mask) for each in found[:4])
+        logp, normalizer, entropy, squares = (_spread(each, mask) for each in found[:4])
         slope = None if found.slope is None else _spread(found.slope, mask)
-        pair = self(hidden, Places(hidden.detach(), targets, logp, normaliser, entropy), slope)
+        pair = self(hidden, Places(hidden.detach(), targets, logp, normalizer, entropy), slope)
         logp, entropy = torch.where(mask.unsqueeze(-1), pair, 0.0).unbind(-1)
         return HeadStatistics(logp, entropy, squares)
 
@@ -73,7 +73,7 @@ class ChunkedHead(RuledLayer):
 
         Args:
             hidden: [B, T, H], differentiable.
-            places: the same without gradient, and the statistics.
+            places: The same without gradient, and the statistics.
             slope: [B, T, H], see `vocabulary.Reading`; None where `hidden` needs no gradient.
 
         Returns:

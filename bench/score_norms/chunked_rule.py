@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.score_norms.linear import gram_is_cheaper
-from vcpo_bench.bench.score_norms.rows import Layout
+from vcpo_bench.bench.score_norms.row_layout import Layout
 from vcpo_bench.bench.score_norms.rules import HeadRule, working
 from vcpo_bench.bench.score_norms.vocabulary import Places, Sent, Vocabulary, sent_to
 
@@ -21,7 +21,7 @@ class ChunkedHeadRule(HeadRule):
     that matrix or of g_t . g_s in sum_{t,s} (g_t . g_s) (a_t . a_s + 1). Here `a` is `Places` [B, T] and `b` [B, T, 2].
 
     Args:
-        vocabulary: the head, unchanged between the forward pass and the last question.
+        vocabulary: The head, unchanged between the forward pass and the last question.
     """
 
     joinable = False

@@ -11,7 +11,7 @@ class EmbeddingRule(Rule):
 
     Args:
         weight: [V, d].
-        padding_idx: the row that never receives a gradient, or None.
+        padding_idx: The row that never receives a gradient, or None.
     """
 
     def __init__(self, weight: nn.Parameter, padding_idx: int | None = None) -> None:

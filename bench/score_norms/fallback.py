@@ -8,7 +8,7 @@ from torch.func import functional_call, vjp, vmap
 from torch.utils import _pytree as pytree
 
 from vcpo_bench.bench.score_norms.errors import InexactError
-from vcpo_bench.bench.score_norms.rows import Layout
+from vcpo_bench.bench.score_norms.row_layout import Layout
 from vcpo_bench.bench.score_norms.rules import Rule
 
 
@@ -16,7 +16,7 @@ class FallbackRule(Rule):
     """Any layer whose tensor arguments have the trajectory as first axis: exact, but the layer runs once more.
 
     Args:
-        layer: its parameters and those of the layers inside it are accounted for.
+        layer: Its parameters and those of the layers inside it are accounted for.
     """
 
     joinable = False

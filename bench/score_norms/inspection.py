@@ -24,7 +24,7 @@ def layers_of(model: nn.Module) -> list[Layer]:
     A layer without a rule is recomputed per trajectory; a warning says so once for every type.
 
     Raises:
-        InexactError: a layer is of a kind for which exactness is impossible, compiled or sharded.
+        InexactError: A layer is of a kind for which exactness is impossible, compiled or sharded.
     """
     for name, module in model.named_modules():
         if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
@@ -97,7 +97,7 @@ def rule_for(module: nn.Module) -> Rule | None:
     """The rule of one layer, None if there is none.
 
     Raises:
-        InexactError: see `layers_of`.
+        InexactError: See `layers_of`.
     """
     if isinstance(module, RuledLayer):
         return module.score_norm_rule()
@@ -114,7 +114,7 @@ def rule_for(module: nn.Module) -> Rule | None:
         return GainRule(trainable(module.weight), trainable(module.bias), layer_norm(module))
     if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.training:
         raise InexactError(
-            "batch normalisation mixes trajectories: no trajectory has a gradient of its own; use LayerNorm"
+            "batch normalization mixes trajectories: no trajectory has a gradient of its own; use LayerNorm"
         )
     if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # of transformers, used by GPT-2
         return LinearRule(trainable(module.weight), trainable(module.bias), transposed=True)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms.rows import Layout
+from vcpo_bench.bench.score_norms.row_layout import Layout
 from vcpo_bench.bench.score_norms.rules import HeadRule, inner_products, sum_squares, working
 
 LANES = 8
@@ -20,7 +20,7 @@ class LinearRule(HeadRule):
     Args:
         weight: [p, d] ([d, p] if transposed), or None if it is frozen.
         bias: [p], or None if there is none or it is frozen.
-        transposed: the layer multiplies with `weight` as stored (GPT-2's Conv1D) rather than with its transpose.
+        transposed: The layer multiplies with `weight` as stored (GPT-2's Conv1D) rather than with its transpose.
     """
 
     def __init__(self, weight: nn.Parameter | None, bias: nn.Parameter | None, transposed: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Normalisations with a gain, and a bias where there is one."""
+"""Normalizations with a gain, and a bias where there is one."""
 
 from collections.abc import Callable
 
@@ -11,25 +11,25 @@ from vcpo_bench.bench.score_norms.rules import Rule, working
 
 
 class GainRule(Rule):
-    """y_t = gain * normalise(a_t) + bias: the gradient is sum_t b_t * normalise(a_t) and sum_t b_t.
+    """y_t = gain * normalize(a_t) + bias: the gradient is sum_t b_t * normalize(a_t) and sum_t b_t.
 
     Args:
         gain: [d], or None if there is none or it is frozen.
         bias: [d], or None if there is none or it is frozen.
-        normalise: the layer without its gain and bias.
+        normalize: The layer without its gain and bias.
     """
 
     def __init__(
-        self, gain: nn.Parameter | None, bias: nn.Parameter | None, normalise: Callable[[Tensor], Tensor]
+        self, gain: nn.Parameter | None, bias: nn.Parameter | None, normalize: Callable[[Tensor], Tensor]
     ) -> None:
         self.has_gain, self.has_bias = gain is not None, bias is not None
-        self.normalise = normalise
+        self.normalize = normalize
         self.parameters = [parameter for parameter in (gain, bias) if parameter is not None]
 
     def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
         """See `Rule.per_row`."""
         b = working(b)
-        gradients = [(self.normalise(a) * b).sum(1)] if self.has_gain else []
+        gradients = [(self.normalize(a) * b).sum(1)] if self.has_gain else []
         return [*gradients, b.sum(1)] if self.has_bias else gradients
 
     def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
@@ -40,23 +40,23 @@ class GainRule(Rule):
 def layer_norm(layer: nn.LayerNorm) -> Callable[[Tensor], Tensor]:
     """A LayerNorm over the last axis without its gain and bias."""
 
-    def normalise(a: Tensor) -> Tensor:
+    def normalize(a: Tensor) -> Tensor:
         a = working(a)
         one, zero = torch.ones_like(a[0, 0]), torch.zeros_like(a[0, 0])  # on a CPU it is faster with them than without
         return F.layer_norm(a, layer.normalized_shape, one, zero, layer.eps)
 
-    return normalise
+    return normalize
 
 
 def gain_rule(layer: nn.Module) -> GainRule | None:
     """The rule of any layer that multiplies with its one vector: the root-mean-square norms of all libraries.
 
-    It is recognised by what it does to random numbers rather than by its name: its result must be (weight + constant)
+    It is recognized by what it does to random numbers rather than by its name: its result must be (weight + constant)
     times something that does not depend on the weight. Llama's, Qwen's and T5's norms have the constant 0, Gemma's 1.
     That something, including its rounding, is then what the layer returns with another weight.
 
     Args:
-        layer: any.
+        layer: Any.
 
     Returns:
         The rule, or None if the layer does something else.

@@ -12,7 +12,7 @@ from vcpo_bench.bench.score_norms.broadcast import with_broadcasts
 from vcpo_bench.bench.score_norms.capture import Recorder, Use, backward
 from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.inspection import layers_of, loose_parameters_of, sites_of
-from vcpo_bench.bench.score_norms.rows import Layout, Packed
+from vcpo_bench.bench.score_norms.row_layout import Layout, Packed
 from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
 
 
@@ -28,10 +28,10 @@ class ScoreNorms:
     costs one backward more.
 
     Args:
-        model: its layers are inspected once; hooks stay on it until `close`.
+        model: Its layers are inspected once; hooks stay on it until `close`.
 
     Raises:
-        InexactError: a layer is of a kind for which exactness is impossible.
+        InexactError: A layer is of a kind for which exactness is impossible.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -50,7 +50,7 @@ class ScoreNorms:
         """Record the forward pass inside the block; what an earlier one left is released.
 
         Raises:
-            InexactError: parameters were frozen or thawed since the model was inspected.
+            InexactError: Parameters were frozen or thawed since the model was inspected.
         """
         self.release()
         if self._trainable_parameters() != self._trainable:
@@ -71,10 +71,10 @@ class ScoreNorms:
 
         Args:
             logp: [B, T] (or [B]) log-probabilities computed inside `record`, differentiable.
-            mask: the shape of `logp`, True where a token counts; all of them if None.
+            mask: The shape of `logp`, True where a token counts; all of them if None.
             retain_graph: False: keep what `assemble` needs and free the graph. True: keep the graph for a second
                 backward (`logp.backward(-coefficients)`) and nothing else; `assemble` is then unavailable.
-            segments: for rows that hold several trajectories: int64, in the shape of the positions the layers see, the
+            segments: For rows that hold several trajectories: int64, in the shape of the positions the layers see, the
                 number 0..N-1 of each position's trajectory or -1; one more tensor for every other set of positions, as
                 when the head sees fewer. One of them must have the shape of `logp`.
 
@@ -82,7 +82,7 @@ class ScoreNorms:
             [B], or [N] with segments, in the type of `logp`, at least float32. `.grad` is not touched.
 
         Raises:
-            InexactError: nothing was recorded, or trajectories cannot be told apart; the message says where.
+            InexactError: Nothing was recorded, or trajectories cannot be told apart; the message says where.
         """
         uses: Sequence[Use] = self._recorder.uses
         if not uses or logp.grad_fn is None:
@@ -109,7 +109,7 @@ class ScoreNorms:
             coefficients: [B], -dLoss/dlogp per token, constant over a trajectory's counted tokens.
 
         Raises:
-            InexactError: nothing is kept: no batch was recorded, or its graph was retained instead.
+            InexactError: Nothing is kept: no batch was recorded, or its graph was retained instead.
         """
         for parameter, gradient in self.gradient(-coefficients).items():
             parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
@@ -122,7 +122,7 @@ class ScoreNorms:
             weights: [B].
 
         Raises:
-            InexactError: nothing is kept.
+            InexactError: Nothing is kept.
         """
         return {
             parameter: gradient.to(parameter.dtype)
@@ -134,7 +134,7 @@ class ScoreNorms:
         """What is kept of the last batch, by groups of layers that share no parameter.
 
         Raises:
-            InexactError: nothing is kept.
+            InexactError: Nothing is kept.
         """
         if not self._kept:
             raise InexactError("nothing is kept to assemble: call squared_norms without retain_graph first")

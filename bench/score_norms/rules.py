@@ -13,15 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms.rows import Layout
+from vcpo_bench.bench.score_norms.row_layout import Layout
 
 
 class Rule(ABC):
     """How one layer's per-trajectory gradients follow from its inputs and output gradients.
 
     Attributes:
-        parameters: the trainable parameters the rule accounts for, in the order every method returns them.
-        joinable: two uses of the layer may be joined along the position axis.
+        parameters: The trainable parameters the rule accounts for, in the order every method returns them.
+        joinable: Two uses of the layer may be joined along the position axis.
     """
 
     parameters: list[nn.Parameter]
@@ -76,8 +76,8 @@ class HeadRule(Rule):
         With the gradients g_t [V] of place t, which read a_t, <E, H> = sum_{t,u} g_t[id_u] (a_t . e_u).
 
         Args:
-            a: what the layer read.
-            b: the gradients that reached what it returned.
+            a: What the layer read.
+            b: The gradients that reached what it returned.
             ids: int64 [B, U], what the embedding read.
             e: [B, U, d], the gradients that reached what it returned, in float32 at least.
         """

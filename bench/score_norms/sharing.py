@@ -17,10 +17,10 @@ class Contribution:
     """One layer's share of every trajectory's gradient: what it read and was sent, or its small gradients themselves.
 
     Args:
-        rule: the layer's rule.
-        a: what it read, [B, T, ...].
-        b: the gradients that reached what it returned, [B, T, ...].
-        keep: whether more than the squared norm will be asked for.
+        rule: The layer's rule.
+        a: What it read, [B, T, ...].
+        b: The gradients that reached what it returned, [B, T, ...].
+        keep: Whether more than the squared norm will be asked for.
     """
 
     def __init__(self, rule: Rule, a: Any, b: Tensor, keep: bool = True) -> None:
@@ -52,7 +52,7 @@ class Shared(Contribution):
     """Parts that share parameters in any way: gradients are formed per trajectory and added before they are squared.
 
     Args:
-        parts: contributions to overlapping sets of parameters.
+        parts: Contributions to overlapping sets of parameters.
     """
 
     def __init__(self, parts: Sequence[Contribution]) -> None:
@@ -79,9 +79,9 @@ class Tied(Shared):
     """An embedding and a head with one weight [V, d]: ||E + H||^2 = ||E||^2 + ||H||^2 + 2 <E, H>, nothing of size V d.
 
     Args:
-        embedding: the rule, ids [B, U] and gradients [B, U, d] of the embedding.
-        head: the rule, inputs and gradients of the head, whose rule knows <E, H>.
-        keep: see `Contribution`.
+        embedding: The rule, ids [B, U] and gradients [B, U, d] of the embedding.
+        head: The rule, inputs and gradients of the head, whose rule knows <E, H>.
+        keep: See `Contribution`.
     """
 
     def __init__(self, embedding: Side, head: Side, keep: bool = True) -> None:
@@ -102,8 +102,8 @@ def contribution_of(sides: Sequence[Side], keep: bool) -> Contribution:
     """The contribution of all uses of one layer, or of all layers that share parameters.
 
     Args:
-        sides: at least one.
-        keep: see `Contribution`.
+        sides: At least one.
+        keep: See `Contribution`.
     """
     joined = join_uses(sides) if len(sides) > 1 else sides
     if len(joined) == 1:

@@ -11,14 +11,14 @@ def inner_products(norms: ScoreNorms, groups: Tensor | None = None) -> Tensor:
     """<s_i, s_j> of the score gradients of the last batch's trajectories.
 
     Args:
-        norms: has just taken the squared norms of a batch, without `retain_graph`.
+        norms: Has just taken the squared norms of a batch, without `retain_graph`.
         groups: int64 [B], the group of each trajectory; all of them one group if None.
 
     Returns:
         [B, B]; 0 between different groups. The diagonal is the squared norms.
 
     Raises:
-        InexactError: nothing is kept.
+        InexactError: Nothing is kept.
     """
     total: Tensor = torch.stack([contribution.inner() for contribution in norms.contributions()]).sum(0)
     return total if groups is None else torch.where(groups[:, None] == groups, total, 0.0)
@@ -33,14 +33,14 @@ def noise_to_signal(norms: ScoreNorms, weights: Tensor) -> Tensor:
     inverse is the signal-to-noise ratio; the "norm test" of adaptive batch sizes compares its root with a threshold.
 
     Args:
-        norms: has just taken the squared norms of a batch, without `retain_graph`.
+        norms: Has just taken the squared norms of a batch, without `retain_graph`.
         weights: [B].
 
     Returns:
         A scalar, 0 if all trajectories agree, inf where g is 0, nan with fewer than 2 trajectories.
 
     Raises:
-        InexactError: nothing is kept.
+        InexactError: Nothing is kept.
     """
     N = len(weights)
     squares = torch.stack(list(norms.layers().values())).sum(0)

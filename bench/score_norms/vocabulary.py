@@ -2,7 +2,7 @@
 
 With logits z = W a + bias [V] and p = softmax(z), the gradient by z_v of a place with target y is c (1[v = y] - p_v)
 for c times its log-probability, and -e p_v (log p_v + entropy) for e times its entropy. Any block of its columns is
-found again from a, one block of W and the logarithm of the normaliser.
+found again from a, one block of W and the logarithm of the normalizer.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Places(NamedTuple):
         hidden: [..., H], what it read.
         targets: int64 [...], the tokens chosen.
         logp: [...], their log-probabilities.
-        normaliser: [...], logarithm of the sum of the exponentials of the logits.
+        normalizer: [...], logarithm of the sum of the exponentials of the logits.
         entropy: [...], in nats.
     """
 
     hidden: Tensor
     targets: Tensor
     logp: Tensor
-    normaliser: Tensor
+    normalizer: Tensor
     entropy: Tensor
 
 
@@ -41,14 +41,14 @@ class Reading(NamedTuple):
 
     Attributes:
         logp: [N], see `Places`.
-        normaliser: [N], see `Places`.
+        normalizer: [N], see `Places`.
         entropy: [N], see `Places`.
         sum_pi_sq: [N], sums of squared probabilities.
         slope: [N, H], gradient of each log-probability by what the head read; None if it was not asked for.
     """
 
     logp: Tensor
-    normaliser: Tensor
+    normalizer: Tensor
     entropy: Tensor
     sum_pi_sq: Tensor
     slope: Tensor | None
@@ -58,7 +58,7 @@ class Sent(NamedTuple):
     """The places that a gradient reached, in a row.
 
     Attributes:
-        places: with N as their only leading axis.
+        places: With N as their only leading axis.
         by_logp: [N], what reached their log-probabilities: c.
         by_entropy: [N], what reached their entropies: e; None if that is 0 everywhere.
     """
@@ -77,7 +77,7 @@ def sent_to(places: Places, gradient: Tensor) -> tuple[Sent, Tensor]:
     """Leave out the places that no gradient reached.
 
     Args:
-        places: with leading axes [...].
+        places: With leading axes [...].
         gradient: [..., 2], what reached log-probabilities and entropies.
 
     Returns:
@@ -93,9 +93,9 @@ class Vocabulary:
     """A linear head and how it is gone through.
 
     Args:
-        head: has a weight [V, H] and a bias [V] or None.
-        dtype: what products with the weight are computed in; all else is in float32, or float64 if this is.
-        chunk_bytes: size of the logits that exist at once.
+        head: Has a weight [V, H] and a bias [V] or None.
+        dtype: What products with the weight are computed in; all else is in float32, or float64 if this is.
+        chunk_bytes: Size of the logits that exist at once.
     """
 
     def __init__(self, head: Any, dtype: torch.dtype, chunk_bytes: int) -> None:
@@ -139,8 +139,8 @@ class Vocabulary:
             if slope is not None:
                 own = -numbers[0, part].expm1().unsqueeze(1)  # 1 - p at the target, exact also where p is nearly 1
                 slope[part] = _product(p.neg_().scatter_(1, targets[part].unsqueeze(1), own).to(self.dtype), weight)
-        logp, normaliser, entropy, squares = numbers.unbind(0)
-        return Reading(logp, normaliser, entropy, squares, slope)
+        logp, normalizer, entropy, squares = numbers.unbind(0)
+        return Reading(logp, normalizer, entropy, squares, slope)
 
     def by_logit(self, sent: Sent, block: slice) -> Tensor:
         """[N, v] gradient by the logits of a range of v tokens."""
@@ -178,7 +178,7 @@ class Vocabulary:
         """[N, v] gradient by the logits of some tokens, for places whose target is another one."""
         weight, bias, places = self.weight[columns].to(self.dtype), self.bias, sent.places
         log_p = _logits(places.hidden, weight, None if bias is None else bias[columns])
-        log_p.sub_(places.normaliser.unsqueeze(1))
+        log_p.sub_(places.normalizer.unsqueeze(1))
         if sent.by_entropy is None:
             return log_p.exp_().mul_(-sent.by_logp.unsqueeze(1))
         factor = (log_p + places.entropy.unsqueeze(1)).mul_(sent.by_entropy.unsqueeze(1))

@@ -25,9 +25,9 @@ class Task(ABC):
     """A task as a trainer sees it, in tokens. Immutable; every random choice comes from keyed streams.
 
     Attributes:
-        prompt_length: tokens of every prompt, padding on the left included.
-        max_response: longest response, T, end token included.
-        eos: the token that ends a response, or None if every response has T tokens.
+        prompt_length: Tokens of every prompt, padding on the left included.
+        max_response: Longest response, T, end token included.
+        eos: The token that ends a response, or None if every response has T tokens.
     """
 
     prompt_length: int
@@ -74,10 +74,10 @@ class EmbeddedTask(Task):
     """A task that brings its own small vocabulary, for the embedded policies.
 
     Attributes:
-        name: what the user types, without parameters.
-        summary: one line for `ls tasks`.
-        parameters: default of each parameter (all integers).
-        vocabulary: the text of each token.
+        name: What the user types, without parameters.
+        summary: One line for `ls tasks`.
+        parameters: Default of each parameter (all integers).
+        vocabulary: The text of each token.
     """
 
     name: ClassVar[str]

@@ -16,7 +16,7 @@ class Chain(EmbeddedTask):
     """The prompt is n digits; the response must be their n running sums modulo 10.
 
     Args:
-        n: number of digits, 1 to 64.
+        n: Number of digits, 1 to 64.
 
     Raises:
         UsageError: `n` is outside 1..64.
@@ -49,7 +49,7 @@ class Chain(EmbeddedTask):
         return Demonstrations(prompts, prompts.cumsum(1) % 10, torch.ones(count, self.n, dtype=torch.bool))
 
     def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:
-        """``314 -> 348``, wrong digits in brackets: ``314 -> 34[7]``."""
+        """`314 -> 348`, wrong digits in brackets: `314 -> 34[7]`."""
         answer = prompt.cumsum(0) % 10
         digits = [
             f"{int(digit)}" if digit == right else f"[{int(digit)}]"

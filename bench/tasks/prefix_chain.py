@@ -9,26 +9,26 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vcpo_bench.bench.prefix_chain import Chain
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import Demonstrations, EmbeddedTask
+from vcpo_bench.bench.tasks.prefix_chain_table import Chain
 from vcpo_bench.errors import UsageError
 
 _MARK = 2
 
 
 class PrefixChain(EmbeddedTask):
-    """The prompt is a mark; the response must be H bits of which at least ``percent`` in a hundred are 1.
+    """The prompt is a mark; the response must be H bits of which at least `percent` in a hundred are 1.
 
-    The environment of ``vcpo_bench.bench.prefix_chain`` for a policy with a memory; the published table is made with
-    the tabular one.
+    The environment of `bench.tasks.prefix_chain_table` for a policy with a memory; the published table is made with the tabular
+    one.
 
     Args:
-        H: number of bits, 4 to 1024.
-        percent: share of ones asked for, 51 to 100.
+        H: Number of bits, 4 to 1024.
+        percent: Share of ones asked for, 51 to 100.
 
     Raises:
-        UsageError: a parameter is out of range.
+        UsageError: A parameter is out of range.
     """
 
     name = "prefix-chain"

@@ -25,10 +25,10 @@ def task_names() -> list[str]:
 
 
 def get_task(expression: str) -> EmbeddedTask:
-    """The task that an expression names: ``chain``, ``chain(8)`` and ``chain(n=8)``.
+    """The task that an expression names: `chain`, `chain(8)` and `chain(n=8)`.
 
     Raises:
-        UsageError: the name, a parameter or a value is unknown or out of range; the message says what is legal.
+        UsageError: The name, a parameter or a value is unknown or out of range; the message says what is legal.
     """
     match = _EXPRESSION.fullmatch(expression)
     if match is None:

@@ -29,7 +29,7 @@ class _Graph(EmbeddedTask):
         return torch.cat([ends, torch.full((len(ends), 1), _PROMPT_END)], dim=1)
 
     def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:
-        """``3 to 7: 3>4>7.``, an illegal step written ``!`` and the end token ``.``."""
+        """`3 to 7: 3>4>7.`, an illegal step written `!` and the end token `.`."""
         text, node = f"{int(prompt[0])} to {int(prompt[1])}: {int(prompt[0])}", int(prompt[0])
         for token in response[mask].tolist():
             if token == self.eos:
@@ -44,7 +44,7 @@ class Walk(_Graph):
     """Take exactly T legal steps from the start and stand on the goal at the end.
 
     Args:
-        T: number of steps, 5 to 64 (from 5 on every goal can be reached from every start).
+        T: Number of steps, 5 to 64 (from 5 on every goal can be reached from every start).
 
     Raises:
         UsageError: `T` is outside 5..64.

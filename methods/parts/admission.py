@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import number
-from vcpo_bench.methods.parts.base import Admission
+from vcpo_bench.methods.core.interfaces import Admission
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.baselines import TINY, group_mean, group_std
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class ZeroVariance(Admission):
     host: ClassVar[str] = "clip-higher"
 
     def admit(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return (group_std(ev) > TINY).expand_as(ev.rows)
 
 
@@ -41,14 +41,14 @@ class Goldilocks(Admission):
     high: float = number(0.75)
 
     def admit(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         mean = group_mean(ev, ev.reward)
         return ((mean >= self.low) & (mean <= self.high)).expand_as(ev.rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaxLag(Admission):
-    """Admit rows whose oldest token is at most ``limit`` updates old."""
+    """Admit rows whose oldest token is at most `limit` updates old."""
 
     name: ClassVar[str] = "max-lag"
     summary: ClassVar[str] = "rows older than 8 updates left out"
@@ -60,5 +60,5 @@ class MaxLag(Admission):
     limit: float = number(8, minimum=0)
 
     def admit(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return ev.batch.lag() <= self.limit

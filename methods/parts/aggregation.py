@@ -1,4 +1,4 @@
-"""The seven aggregations: how much a token of each row counts (``reference`` names in verl's spelling)."""
+"""The seven aggregations: how much a token of each row counts (`reference` names in verl's spelling)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,15 +6,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, number
-from vcpo_bench.methods.parts.base import Aggregation
+from vcpo_bench.methods.core.interfaces import Aggregation
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 ROW_AXES = (-2, -1)
 
 
 def _spread(value: Tensor) -> Tensor:
-    """Leading shape to ``[..., 1, 1]``."""
+    """Leading shape to `[..., 1, 1]`."""
     return value.unsqueeze(-1).unsqueeze(-1)
 
 
@@ -39,7 +39,7 @@ class TokenMean(Aggregation):
     formula: ClassVar[str] = "N = 1 / sum_i L_i"
 
     def factor(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return _masked(ev, 1 / _spread(ev.tokens.clamp(min=1)).expand_as(ev.lengths))
 
 
@@ -47,8 +47,8 @@ class TokenMean(Aggregation):
 class SeqMeanTokenMean(Aggregation):
     """N = 1 / (L_i n): mean over the tokens of a row, then over rows (GRPO 2402.03300, equation 3).
 
-    ``empty=counted`` counts valid rows without tokens in n, as TRL and slime do; verl and ROLL leave them out.
-    ``over=tokens`` divides the sum of row means by the number of tokens instead (prime-rl of 2025, sequence ratio).
+    `empty=counted` counts valid rows without tokens in n, as TRL and slime do; verl and ROLL leave them out.
+    `over=tokens` divides the sum of row means by the number of tokens instead (prime-rl of 2025, sequence ratio).
     """
 
     name: ClassVar[str] = "seq-mean-token-mean"
@@ -60,7 +60,7 @@ class SeqMeanTokenMean(Aggregation):
     over: str = choice("rows", "tokens")
 
     def factor(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         count = _row_count(ev, self.empty) if self.over == "rows" else _spread(ev.tokens.clamp(min=1))
         return _masked(ev, 1 / (ev.lengths.clamp(min=1) * count))
 
@@ -77,7 +77,7 @@ class SeqMeanTokenSum(Aggregation):
     empty: str = choice("skipped", "counted")
 
     def factor(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return _masked(ev, 1 / _row_count(ev, self.empty).expand_as(ev.lengths))
 
 
@@ -94,7 +94,7 @@ class SeqMeanTokenSumNorm(Aggregation):
     horizon: float = number(0, minimum=0)
 
     def factor(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         horizon = self.horizon or ev.mask.shape[-1]
         return _masked(ev, 1 / (horizon * _row_count(ev, self.empty)).expand_as(ev.lengths))
 
@@ -111,7 +111,7 @@ class TokenSum(Aggregation):
     divisor: float = number(1, minimum=1e-12)
 
     def factor(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return _masked(ev, torch.full_like(ev.lengths, 1 / self.divisor))
 
 
@@ -121,14 +121,14 @@ class DeltaL(Aggregation):
 
     name: ClassVar[str] = "delta-ln"
     summary: ClassVar[str] = "rows weighted by a power of their length"
-    reference: ClassVar[str] = "Delta-L normalisation 2509.07558"
+    reference: ClassVar[str] = "Delta-L normalization 2509.07558"
     year: ClassVar[int] = 2025
     formula: ClassVar[str] = "N = L_i^-alpha / (T_max sum_j L_j^-alpha)"
     alpha: float = number(0.75, minimum=0)
     horizon: float = number(0, minimum=0)
 
     def factor(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         horizon = self.horizon or ev.mask.shape[-1]
         power = _masked(ev, ev.lengths.clamp(min=1) ** -self.alpha)
         return power / (horizon * _spread(power.sum(ROW_AXES).clamp(min=torch.finfo(power.dtype).tiny)))
@@ -145,5 +145,5 @@ class LengthMean(Aggregation):
     formula: ClassVar[str] = "N = 1 / n over all valid rows"
 
     def factor(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return _masked(ev, 1 / _row_count(ev, "counted").expand_as(ev.lengths))

@@ -6,39 +6,39 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, number
-from vcpo_bench.methods.parts.base import Baseline
+from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 TINY = 1e-8
 """A standard deviation at or below this is zero: the advantage is then 0, not dust divided by dust."""
 
 
 def group_count(ev: Evidence) -> Tensor:
-    """``[..., P, 1]`` rows in play of each group, at least 1."""
+    """`[..., P, 1]` rows in play of each group, at least 1."""
     return ev.rows.sum(-1, keepdim=True).clamp(min=1)
 
 
 def group_mean(ev: Evidence, value: Tensor) -> Tensor:
-    """``[..., P, 1]`` mean of ``value[..., P, G]`` over the rows in play of each group."""
+    """`[..., P, 1]` mean of `value[..., P, G]` over the rows in play of each group."""
     return torch.where(ev.rows, value, 0.0).sum(-1, keepdim=True) / group_count(ev)
 
 
 def group_std(ev: Evidence, ddof: int = 0) -> Tensor:
-    """``[..., P, 1]`` standard deviation of the rewards of each group; 0 where it is undefined."""
+    """`[..., P, 1]` standard deviation of the rewards of each group; 0 where it is undefined."""
     count = group_count(ev)
-    centred = torch.where(ev.rows, ev.reward - group_mean(ev, ev.reward), 0.0)
-    squares = (centred * centred).sum(-1, keepdim=True)
+    centered = torch.where(ev.rows, ev.reward - group_mean(ev, ev.reward), 0.0)
+    squares = (centered * centered).sum(-1, keepdim=True)
     return torch.where(count > ddof, squares / (count - ddof).clamp(min=1), 0.0).sqrt()
 
 
-def over_std(centred: Tensor, std: Tensor, eps: float) -> Tensor:
-    """``centred / (std + eps)``, and 0 where the standard deviation is."""
-    return torch.where(std > TINY, centred / (std + eps).clamp(min=TINY), 0.0)
+def over_std(centered: Tensor, std: Tensor, eps: float) -> Tensor:
+    """`centered / (std + eps)`, and 0 where the standard deviation is."""
+    return torch.where(std > TINY, centered / (std + eps).clamp(min=TINY), 0.0)
 
 
 def singletons(ev: Evidence, advantage: Tensor, rule: str) -> Tensor:
-    """Groups of one row keep their raw reward when ``rule`` is ``raw``; else the advantage as it is."""
+    """Groups of one row keep their raw reward when `rule` is `raw`; else the advantage as it is."""
     return torch.where(group_count(ev) == 1, ev.reward, advantage) if rule == "raw" else advantage
 
 
@@ -60,7 +60,7 @@ class Grpo(Baseline):
     singleton: str = choice("zero", "raw")
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         std = group_std(ev, ddof=int(self.std == "sample"))
         advantage = over_std(ev.reward - group_mean(ev, ev.reward), std, self.eps)
         return singletons(ev, advantage, self.singleton)
@@ -79,7 +79,7 @@ class GroupMean(Baseline):
     singleton: str = choice("zero", "raw")
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)
 
 
@@ -94,7 +94,7 @@ class Raw(Baseline):
     formula: ClassVar[str] = "A = R"
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return ev.reward
 
 
@@ -107,14 +107,14 @@ class Rloo(Baseline):
     reference: ClassVar[str] = "RLOO 2402.14740"
     year: ClassVar[int] = 2024
     formula: ClassVar[str] = "A = n/(n-1) (R - mean_G R)"
-    differences: ClassVar[tuple[str, ...]] = ("group of one: raw reward in verl's loop, 0 in its vectorised version",)
+    differences: ClassVar[tuple[str, ...]] = ("group of one: raw reward in verl's loop, 0 in its vectorized version",)
     singleton: str = choice("zero", "raw")
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         count = group_count(ev)
-        centred = ev.reward - group_mean(ev, ev.reward)
-        return singletons(ev, centred * count / (count - 1).clamp(min=1), self.singleton)
+        centered = ev.reward - group_mean(ev, ev.reward)
+        return singletons(ev, centered * count / (count - 1).clamp(min=1), self.singleton)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,13 +122,13 @@ class MaxRl(Baseline):
     """(R - mean)/mean, 0 where the group mean is not positive: maximum-likelihood weighting (MaxRL 2602.02710)."""
 
     name: ClassVar[str] = "maxrl"
-    summary: ClassVar[str] = "centred reward over the group's mean reward"
+    summary: ClassVar[str] = "centered reward over the group's mean reward"
     reference: ClassVar[str] = "MaxRL 2602.02710"
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "A = (R - mean_G R) / mean_G R"
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         mean = group_mean(ev, ev.reward)
         return torch.where(mean > TINY, (ev.reward - mean) / mean.clamp(min=TINY), 0.0)
 
@@ -146,7 +146,7 @@ class PassK(Baseline):
     eps: float = number(1e-6, minimum=0)
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``; among equal best rows the first one is meant, with a lead of 0."""
+        """`[..., P, G]`; among equal best rows the first one is meant, with a lead of 0."""
         if ev.reward.shape[-1] < 2:
             return torch.zeros_like(ev.reward)
         inside = torch.where(ev.rows, ev.reward, -torch.inf)
@@ -168,5 +168,5 @@ class AsymRe(Baseline):
     delta: float = number(-0.1, maximum=0)
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return ev.reward - (group_mean(ev, ev.reward) + self.delta)

@@ -6,25 +6,25 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, flag, number
-from vcpo_bench.methods.parts.base import Baseline
+from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.baselines import TINY, group_mean, over_std, singletons
+from vcpo_bench.naming.parameters import choice, flag, number
 
 ROW_AXES = (-2, -1)
 
 
 def _batch_std(ev: Evidence) -> Tensor:
-    """``[..., 1, 1]`` sample standard deviation of the rewards of all rows in play."""
+    """`[..., 1, 1]` sample standard deviation of the rewards of all rows in play."""
     count = ev.rows.sum(ROW_AXES, keepdim=True)
     mean = ev.reward.sum(ROW_AXES, keepdim=True) / count.clamp(min=1)
-    centred = torch.where(ev.rows, ev.reward - mean, 0.0)
-    return ((centred * centred).sum(ROW_AXES, keepdim=True) / (count - 1).clamp(min=1)).sqrt()
+    centered = torch.where(ev.rows, ev.reward - mean, 0.0)
+    return ((centered * centered).sum(ROW_AXES, keepdim=True) / (count - 1).clamp(min=1)).sqrt()
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchStd(Baseline):
-    """Group mean over the standard deviation of the whole batch (TRL ``scale_rewards=batch``)."""
+    """Group mean over the standard deviation of the whole batch (TRL `scale_rewards=batch`)."""
 
     name: ClassVar[str] = "batch-std"
     summary: ClassVar[str] = "group mean over the batch's standard deviation"
@@ -34,13 +34,13 @@ class BatchStd(Baseline):
     eps: float = number(1e-4, minimum=0)
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         return over_std(ev.reward - group_mean(ev, ev.reward), _batch_std(ev), self.eps)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReinforcePlusPlus(Baseline):
-    """Rewards whitened over all tokens of the batch (REINFORCE++ 2501.03262); ``group=on`` centres groups first.
+    """Rewards whitened over all tokens of the batch (REINFORCE++ 2501.03262); `group=on` centers groups first.
 
     Mean and sample variance weigh every row by its length. 0 when all values are equal.
     """
@@ -55,7 +55,7 @@ class ReinforcePlusPlus(Baseline):
     singleton: str = choice("zero", "raw")
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
+        """`[..., P, G]`."""
         value = ev.reward
         if self.group:
             value = singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)
@@ -80,12 +80,12 @@ class Gpg(Baseline):
     singleton: str = choice("zero", "raw")
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``; nonzero counts the rows with a reward other than 0, as in verl."""
+        """`[..., P, G]`; nonzero counts the rows with a reward other than 0, as in verl."""
         rows = ev.rows.sum(ROW_AXES, keepdim=True)
         nonzero = ((ev.reward != 0) & ev.rows).sum(ROW_AXES, keepdim=True)
         alpha = rows / nonzero.clamp(min=1)
-        centred = singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)
-        return alpha * centred
+        centered = singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)
+        return alpha * centered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class Opo(Baseline):
     singleton: str = choice("zero", "raw")
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``; the plain mean where a group has no token."""
+        """`[..., P, G]`; the plain mean where a group has no token."""
         length = torch.where(ev.rows, ev.lengths, 0.0).to(ev.reward.dtype)
         total = length.sum(-1, keepdim=True)
         weighted = (length * ev.reward).sum(-1, keepdim=True) / total.clamp(min=1)
@@ -114,8 +114,8 @@ class Otb(Baseline):
 
     W_t = sum_{j<=t} (1 - 2 pi_j + sum_v pi_v^2) rho_j^2 stands for the squared score norm of the prefix; b_t is the
     mean of the rewards with these weights over the rows that reach t. Beyond the second longest row of a group, and
-    for groups of one, the baseline is 0. ``weights=on`` multiplies by the squared token ratio, capped. Rows are
-    compared column by column, or with ``align=token`` by how many tokens in play came before (several turns).
+    for groups of one, the baseline is 0. `weights=on` multiplies by the squared token ratio, capped. Rows are
+    compared column by column, or with `align=token` by how many tokens in play came before (several turns).
     """
 
     name: ClassVar[str] = "otb"
@@ -134,7 +134,7 @@ class Otb(Baseline):
         return frozenset({"sum_pi_sq", *(["proximal_logp"] if self.policy == "proximal" else [])})
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]``."""
+        """`[..., P, G, T]`."""
         logp = ev.token_field("logp" if self.policy == "current" else "proximal_logp")
         norm = 1 - 2 * logp.exp() + ev.token_field("sum_pi_sq")
         if self.weights:
@@ -152,7 +152,7 @@ class Otb(Baseline):
         return torch.where(ev.mask, reward - baseline, 0.0)
 
     def _alone(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]`` bool: rows without others, and of the longest row what lies beyond the second longest."""
+        """`[..., P, G, T]` bool: rows without others, and of the longest row what lies beyond the second longest."""
         if ev.rows.shape[-1] == 1:
             return torch.ones_like(ev.mask)
         longest, second = (each.unsqueeze(-1) for each in ev.lengths.topk(2, dim=-1).values.unbind(-1))

@@ -13,8 +13,8 @@ def ess_ratio_of_logs(log_weight: Tensor, rows: Tensor) -> Tensor:
     rows, or with weights that are all zero or not numbers, it is 0, so that it can only shrink a step.
 
     Args:
-        log_weight: ``[..., P, G]`` logarithms of sequence weights; -inf is a weight of zero.
-        rows: ``[..., P, G]`` bool, the rows that count.
+        log_weight: `[..., P, G]` logarithms of sequence weights; -inf is a weight of zero.
+        rows: `[..., P, G]` bool, the rows that count.
 
     Returns:
         Leading shape, in [0, 1]. VCPO 2602.17616, section 3.2.
@@ -26,7 +26,7 @@ def ess_ratio_of_logs(log_weight: Tensor, rows: Tensor) -> Tensor:
 
 
 def ess_ratio(weight: Tensor, rows: Tensor) -> Tensor:
-    """The same from non-negative weights ``[..., P, G]``, divided by their maximum first."""
+    """The same from non-negative weights `[..., P, G]`, divided by their maximum first."""
     weight = torch.where(rows, weight, 0.0)
     weight = weight / weight.amax(ROW_AXES, keepdim=True).clamp(min=torch.finfo(weight.dtype).tiny)
     total = weight.sum(ROW_AXES)

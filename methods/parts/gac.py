@@ -7,18 +7,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import number
-from vcpo_bench.methods.parts.base import Step
+from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gac(Step):
     """Project out the part of the gradient that repeats the previous one too closely (GAC 2603.01501).
 
-    With cos the cosine of consecutive gradients: up to ``low`` nothing happens; between ``low`` and ``high`` only
-    the share low/cos of the component along the previous gradient stays; from ``high`` on the step is skipped.
-    The learner keeps the previous gradient and calls :meth:`combine`. Written from the paper.
+    With cos the cosine of consecutive gradients: up to `low` nothing happens; between `low` and `high` only
+    the share low/cos of the component along the previous gradient stays; from `high` on the step is skipped.
+    The learner keeps the previous gradient and calls `combine`. Written from the paper.
     """
 
     name: ClassVar[str] = "gac"
@@ -38,10 +38,10 @@ class Gac(Step):
         """The gradient to apply is a g + b p, p the previous raw gradient.
 
         Args:
-            dots: ``(<g, g>, <g, p>, <p, p>)``.
+            dots: `(<g, g>, <g, p>, <p, p>)`.
 
         Returns:
-            ``(a, b)``; (1, 0) when there is no previous gradient, (0, 0) to skip the step, also when an inner
+            `(a, b)`; (1, 0) when there is no previous gradient, (0, 0) to skip the step, also when an inner
             product is not a number.
         """
         own, cross, previous = dots

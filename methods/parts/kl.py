@@ -1,4 +1,4 @@
-"""Regularisers: KL penalties in the loss, and the entropy bonus."""
+"""Regularizers: KL penalties in the loss, and the entropy bonus."""
 
 import math
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, number
-from vcpo_bench.methods.parts.base import Regulariser
+from vcpo_bench.methods.core.interfaces import Regularizer
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kl(Regulariser):
-    """k = -beta d/dlogp of an estimate of the KL divergence to ``anchor`` (Schulman, 'Approximating KL divergence').
+class Kl(Regularizer):
+    """k = -beta d/dlogp of an estimate of the KL divergence to `anchor` (Schulman, 'Approximating KL divergence').
 
     With l = log pi - log pi_anchor: k1 = l, k2 = l^2/2, k3 = e^-l - 1 + l, abs = |l|; gradients 1, l, 1 - e^-l,
-    sign l. ``k1+`` and ``k3+`` keep the value and take the gradient of k2, as verl's suffix does: spelled
-    ``kind=k2`` here, since only the gradient acts. ``clamp`` bounds l inside the estimate and ``limit`` the
-    estimate itself; beyond either the gradient is 0. ``weight=proximal`` or ``behavior`` multiplies the estimate
-    by that ratio inside the graph (unbiased KL, DeepSeek-V3.2), ``current`` by a one that has a gradient (NeMo-RL),
-    ``held-...`` by the detached ratio. ``kind=forward`` is -l, the KL from the anchor's samples. ``into=advantage``
+    sign l. `k1+` and `k3+` keep the value and take the gradient of k2, as verl's suffix does: spelled
+    `kind=k2` here, since only the gradient acts. `clamp` bounds l inside the estimate and `limit` the
+    estimate itself; beyond either the gradient is 0. `weight=proximal` or `behavior` multiplies the estimate
+    by that ratio inside the graph (unbiased KL, DeepSeek-V3.2), `current` by a one that has a gradient (NeMo-RL),
+    `held-...` by the detached ratio. `kind=forward` is -l, the KL from the anchor's samples. `into=advantage`
     takes the value, detached, from each token's advantage instead of adding to the loss (KL in the reward).
     """
 
@@ -49,11 +49,11 @@ class Kl(Regulariser):
 
     @property
     def anchors(self) -> dict[str, str]:
-        """What the penalty pulls towards."""
+        """What the penalty pulls toward."""
         return {"kl": self.anchor}
 
     def addend(self, ev: Evidence) -> Tensor | None:
-        """``[..., P, G, T]``."""
+        """`[..., P, G, T]`."""
         if self.into == "advantage":
             return None
         logs = ev.log_ratio("current", self.anchor, self.clamp)
@@ -68,13 +68,13 @@ class Kl(Regulariser):
         return slope * -self.beta
 
     def penalty(self, ev: Evidence) -> Tensor | None:
-        """``[..., P, G, T]`` what is taken from the advantage, for ``into=advantage``."""
+        """`[..., P, G, T]` what is taken from the advantage, for `into=advantage`."""
         if self.into == "loss":
             return None
         return self.beta * self._estimate(ev.log_ratio("current", self.anchor, self.clamp))[0]
 
     def _weighted(self, ev: Evidence, value: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
-        """The estimate times a ratio: its gradient included, except where the clamp or ``held-`` holds it."""
+        """The estimate times a ratio: its gradient included, except where the clamp or `held-` holds it."""
         policy = self.weight.removeprefix("held-")
         ratio = torch.ones_like(value) if policy == "current" else ev.ratio("current", policy, 20.0)
         if self.weight.startswith("held-"):
@@ -98,7 +98,7 @@ class Kl(Regulariser):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntropyBonus(Regulariser):
+class EntropyBonus(Regularizer):
     """Adds beta times the policy's entropy at each token to the objective (Williams and Peng 1991)."""
 
     name: ClassVar[str] = "entropy"
@@ -109,5 +109,5 @@ class EntropyBonus(Regulariser):
     beta: float = number(0.001)
 
     def entropy(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]``."""
+        """`[..., P, G, T]`."""
         return torch.full_like(ev.batch.logp, self.beta)

@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.errors import MissingEvidence
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, expression
-from vcpo_bench.methods.parts.base import Step
+from vcpo_bench.methods.core.errors import MissingEvidence
+from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, expression
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +50,9 @@ class LagSqrtStep(LagStep):
 
 @dataclass(frozen=True, kw_only=True)
 class Borrowed(Step):
-    """A step rule that needs the step scales of another cell, handed over as data by :meth:`with_series`.
+    """A step rule that needs the step scales of another cell, handed over as data by `with_series`.
 
-    ``needs_series`` is the canonical expression of that cell: same task, lag, learning rate and seed.
+    `needs_series` is the canonical expression of that cell: same task, lag, learning rate and seed.
     """
 
     to: str = expression("vcpo")

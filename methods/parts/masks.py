@@ -7,9 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, number
-from vcpo_bench.methods.parts.base import Mask
+from vcpo_bench.methods.core.interfaces import Mask
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 
 def log_of(bound: float) -> float:
@@ -19,9 +19,9 @@ def log_of(bound: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class RatioMask(Mask):
-    """A mask that looks at one ratio; ``of`` and ``anchor`` name its numerator and denominator.
+    """A mask that looks at one ratio; `of` and `anchor` name its numerator and denominator.
 
-    Logarithms are clamped to ``+-clamp``, those of products and means as a whole.
+    Logarithms are clamped to `+-clamp`, those of products and means as a whole.
     """
 
     anchor: str = choice("behavior", "proximal")
@@ -44,7 +44,7 @@ class Band(RatioMask):
     """Keep what has low <= ratio <= high: token by token, or rows by their product or geometric mean.
 
     Geometric-mean bands are narrow (verl 0.999..1.001, SkyRL 0.99..1.01, NeMo-RL 0.999..1.002), the others wide.
-    ``level=segment`` takes the geometric mean over each run of tokens in play.
+    `level=segment` takes the geometric mean over each run of tokens in play.
     """
 
     name: ClassVar[str] = "band"
@@ -61,7 +61,7 @@ class Band(RatioMask):
     high: float = number(1.01, minimum=0)
 
     def keep(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, 1|T]``."""
+        """`[..., P, G, 1|T]`."""
         if self.level == "token":
             value = ev.raw(self.of, self.anchor)
         elif self.level == "sequence":
@@ -76,7 +76,7 @@ class Band(RatioMask):
 
 @dataclass(frozen=True, kw_only=True)
 class Veto(RatioMask):
-    """Reject the whole row when any token in play has a ratio below ``low`` or above ``high``."""
+    """Reject the whole row when any token in play has a ratio below `low` or above `high`."""
 
     name: ClassVar[str] = "veto"
     summary: ClassVar[str] = "a row goes when any of its tokens has a ratio below 1e-4"
@@ -91,7 +91,7 @@ class Veto(RatioMask):
     high: float = number(math.inf, minimum=0)
 
     def keep(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, 1]``."""
+        """`[..., P, G, 1]`."""
         value = ev.raw(self.of, self.anchor)
         outside = ((value < log_of(self.low)) | (value > log_of(self.high))) & ev.mask
         return ~outside.any(-1, keepdim=True)
@@ -101,8 +101,8 @@ class Veto(RatioMask):
 class Divergence(RatioMask):
     """Keep where an estimate of the KL divergence stays within bounds (TRM 2512.23075).
 
-    l = log ratio; k1 = -l, k2 = l^2/2, k3 = e^l - 1 - l (verl's signs; ``inverse=on`` swaps the two policies, AReaL's).
-    ``reduce`` takes each token's own value, or the mean, sum or maximum over the row.
+    l = log ratio; k1 = -l, k2 = l^2/2, k3 = e^l - 1 - l (verl's signs; `inverse=on` swaps the two policies, AReaL's).
+    `reduce` takes each token's own value, or the mean, sum or maximum over the row.
     """
 
     name: ClassVar[str] = "divergence"
@@ -121,7 +121,7 @@ class Divergence(RatioMask):
     high: float = number(0.01)
 
     def keep(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, 1|T]``."""
+        """`[..., P, G, 1|T]`."""
         value = torch.where(ev.mask, self._estimate(ev), 0.0)
         if self.reduce == "sum":
             value = value.sum(-1, keepdim=True)
@@ -155,7 +155,7 @@ class ProbabilityBand(Band):
     high: float = number(0.2)
 
     def keep(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, 1|T]``."""
+        """`[..., P, G, 1|T]`."""
         fields = {"current": "logp", "behavior": "behavior_logp", "proximal": "proximal_logp"}
         change = ev.token_field(fields[self.of]).exp() - ev.token_field(fields[self.anchor]).exp()
         change = torch.where(ev.mask, change, 0.0)
@@ -169,7 +169,7 @@ class ProbabilityBand(Band):
 
 
 def segment_mean(value: Tensor, mask: Tensor) -> Tensor:
-    """``[..., T]`` mean of ``value`` over the run of True tokens each token belongs to; 0 at masked tokens."""
+    """`[..., T]` mean of `value` over the run of True tokens each token belongs to; 0 at masked tokens."""
     before = torch.nn.functional.pad(mask[..., :-1], (1, 0))
     run = (mask & ~before).cumsum(-1) * mask
     size = mask.shape[-1] + 1

@@ -6,11 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, flag, number
-from vcpo_bench.methods.parts.base import Baseline
+from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.baselines import group_std, over_std
 from vcpo_bench.methods.parts.masks import log_of
+from vcpo_bench.naming.parameters import choice, flag, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,11 +18,11 @@ class Opob(Baseline):
     """Reward mean of each group weighted by squared weight times squared score norm (VCPO 2602.17616, equation 7).
 
     b = sum W R / sum W over the group, W = w^2 ||grad log pi(y|x)||^2, in log space with the largest W taken out.
-    ``weight=truncated`` uses min(w, cap), the weight the estimator applies; ``weight=released`` is the published
-    code, in which the weight enters twice: W = min(w, cap)^2 w^2 ||.||^2. ``length=on`` divides the norm by L_i,
-    the gradient that a mean over tokens really applies. ``others=on`` leaves the row's own term out, ``scope=batch``
-    fits one b to all rows, ``robust`` takes the weighted median, or the mean of rewards clipped to their weighted 5 %
-    and 95 % quantiles, instead of the mean. ``std=off`` does not divide by the standard deviation.
+    `weight=truncated` uses min(w, cap), the weight the estimator applies; `weight=released` is the published
+    code, in which the weight enters twice: W = min(w, cap)^2 w^2 ||.||^2. `length=on` divides the norm by L_i,
+    the gradient that a mean over tokens really applies. `others=on` leaves the row's own term out, `scope=batch`
+    fits one b to all rows, `robust` takes the weighted median, or the mean of rewards clipped to their weighted 5 %
+    and 95 % quantiles, instead of the mean. `std=off` does not divide by the standard deviation.
     """
 
     name: ClassVar[str] = "opob"
@@ -52,12 +52,12 @@ class Opob(Baseline):
         return {"opob weight": "behavior"}
 
     def advantage(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]``."""
-        centred = torch.where(ev.rows, ev.reward - self.baseline(ev), 0.0)
-        return over_std(centred, group_std(ev), 0.0) if self.std else centred
+        """`[..., P, G]`."""
+        centered = torch.where(ev.rows, ev.reward - self.baseline(ev), 0.0)
+        return over_std(centered, group_std(ev), 0.0) if self.std else centered
 
     def baseline(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]`` or broadcastable: b; the mean reward where every importance is zero."""
+        """`[..., P, G]` or broadcastable: b; the mean reward where every importance is zero."""
         logs, reward = self._log_importance(ev), ev.reward
         if self.scope == "batch":
             logs, reward = logs.flatten(-2).unsqueeze(-2), reward.flatten(-2).unsqueeze(-2)
@@ -75,7 +75,7 @@ class Opob(Baseline):
         return _weighted_mean(pairs, reward.unsqueeze(-2), plain.unsqueeze(-1).expand_as(reward))
 
     def _log_importance(self, ev: Evidence) -> Tensor:
-        """``[..., P, G]`` log W; -inf for rows that do not count."""
+        """`[..., P, G]` log W; -inf for rows that do not count."""
         log_weight = ev.row_log_ratio()
         truncated = log_weight.clamp(max=log_of(self.cap))
         power = {
@@ -91,7 +91,7 @@ class Opob(Baseline):
 
 
 def _weighted_mean(log_importance: Tensor, value: Tensor, fallback: Tensor) -> Tensor:
-    """Mean of ``value`` over the last axis with weights exp(log_importance); ``fallback`` without any weight."""
+    """Mean of `value` over the last axis with weights exp(log_importance); `fallback` without any weight."""
     top = log_importance.amax(-1, keepdim=True)
     weight = torch.exp(log_importance - torch.where(torch.isfinite(top), top, 0.0))
     total = weight.sum(-1)
@@ -99,7 +99,7 @@ def _weighted_mean(log_importance: Tensor, value: Tensor, fallback: Tensor) -> T
 
 
 def _weighted_quantile(log_importance: Tensor, value: Tensor, level: float) -> Tensor:
-    """Smallest value whose cumulative share of the weights exp(log_importance) reaches ``level``, last axis."""
+    """Smallest value whose cumulative share of the weights exp(log_importance) reaches `level`, last axis."""
     order = torch.where(torch.isfinite(log_importance), value, torch.inf).argsort(-1)
     top = log_importance.amax(-1, keepdim=True)
     weight = torch.exp(log_importance - torch.where(torch.isfinite(top), top, 0.0)).gather(-1, order)

@@ -3,15 +3,15 @@
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
+from vcpo_bench.methods.core.view import Evidence
 
 
 def approximate_proximal(ev: Evidence, kind: str) -> Tensor:
-    """``[..., P, G, T]`` log-probability under an interpolated proximal policy (A-3PO 2512.06547).
+    """`[..., P, G, T]` log-probability under an interpolated proximal policy (A-3PO 2512.06547).
 
     Args:
         ev: The batch; its versions say how far each token is behind.
-        kind: ``loglinear``, ``linear`` (in probability) or ``behavior``.
+        kind: `loglinear`, `linear` (in probability) or `behavior`.
     """
     behavior, current = ev.batch.behavior_logp, ev.batch.logp
     if kind == "behavior":

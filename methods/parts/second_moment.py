@@ -6,18 +6,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, number
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.masks import RatioMask
 from vcpo_bench.methods.parts.selection import first_crossing
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecondMoment(RatioMask):
-    """Reject the tokens with the largest (log r)^2 until the mean of the rest is within ``budget`` (M2PO 2510.01161).
+    """Reject the tokens with the largest (log r)^2 until the mean of the rest is within `budget` (M2PO 2510.01161).
 
-    ``tokens=outward`` looks only at tokens with A log r > 0 and rejects only among them (paper, Trinity-RFT);
-    ``tokens=all`` looks at every token whatever the advantage and keeps at least one (AReaL).
+    `tokens=outward` looks only at tokens with A log r > 0 and rejects only among them (paper, Trinity-RFT);
+    `tokens=all` looks at every token whatever the advantage and keeps at least one (AReaL).
     """
 
     name: ClassVar[str] = "m2-mask"
@@ -34,7 +34,7 @@ class SecondMoment(RatioMask):
     tokens: str = choice("outward", "all")
 
     def keep(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]``."""
+        """`[..., P, G, T]`."""
         logs = ev.raw(self.of, self.anchor)
         inside = ev.mask & (ev.advantage * logs > 0) if self.tokens == "outward" else ev.mask
         squares = logs * logs
@@ -43,11 +43,11 @@ class SecondMoment(RatioMask):
 
 
 def budget_bound(value: Tensor, inside: Tensor, budget: float, at_least: int) -> Tensor:
-    """``[..., 1, 1, 1]`` the largest value that may stay so that the mean of those inside and staying is <= budget.
+    """`[..., 1, 1, 1]` the largest value that may stay so that the mean of those inside and staying is <= budget.
 
     Args:
-        value: ``[..., P, G, T]`` non-negative.
-        inside: ``[..., P, G, T]`` bool, the values that count.
+        value: `[..., P, G, T]` non-negative.
+        inside: `[..., P, G, T]` bool, the values that count.
         budget: Largest mean.
         at_least: Keep this many of the smallest whatever their mean.
     """

@@ -14,7 +14,7 @@ def first_crossing(value: Tensor, test: Test) -> tuple[Tensor, int]:
     """Where a condition on sorted data first holds.
 
     Args:
-        value: ``[n]`` finite, non-negative values in any order.
+        value: `[n]` finite, non-negative values in any order.
         test: Takes values in ascending order, how many values lie at or before each, and their running sum; says
             where the condition holds. It must stay true once it is.
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, number
-from vcpo_bench.methods.parts.base import Mask
+from vcpo_bench.methods.core.interfaces import Mask
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.masks import RatioMask
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Opsm(RatioMask):
     delta: float = number(0.05)
 
     def keep(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, 1|T]``."""
+        """`[..., P, G, 1|T]`."""
         drift = -ev.row_mean_log_ratio(self.of, self.anchor).unsqueeze(-1)
         return ~((ev.advantage < 0) & (drift > self.delta))
 
@@ -47,7 +47,7 @@ class Vaco(RatioMask):
     delta: float = number(0.05, minimum=0)
 
     def keep(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]``."""
+        """`[..., P, G, T]`."""
         logs = ev.log_ratio(self.of, self.anchor, self.clamp)
         moved = torch.where(ev.mask, torch.expm1(logs).abs(), 0.0).sum(-1) / ev.lengths.clamp(min=1)
         return ~((moved.unsqueeze(-1) > self.delta) & (logs.sign() * ev.advantage > 0))
@@ -55,7 +55,7 @@ class Vaco(RatioMask):
 
 @dataclass(frozen=True, kw_only=True)
 class PositiveOnly(Mask):
-    """Learn only from tokens with a positive advantage (RAFT; PipelineRL's ``relu_log_p_weights``)."""
+    """Learn only from tokens with a positive advantage (RAFT; PipelineRL's `relu_log_p_weights`)."""
 
     name: ClassVar[str] = "positive-only"
     summary: ClassVar[str] = "tokens with a negative advantage rejected"
@@ -65,7 +65,7 @@ class PositiveOnly(Mask):
     host: ClassVar[str] = "token-tis"
 
     def keep(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, 1|T]``."""
+        """`[..., P, G, 1|T]`."""
         return ev.advantage >= 0
 
 
@@ -73,8 +73,8 @@ class PositiveOnly(Mask):
 class Stapo(Mask):
     """Silence spurious tokens: rewarded, improbable and yet in a confident state (STAPO 2602.15620).
 
-    A token is spurious where A > 0, its probability is below ``probability`` and its entropy below ``entropy``
-    nats; it is left out of the denominators too (``rejected=dropped``), as in the paper. Written from the paper.
+    A token is spurious where A > 0, its probability is below `probability` and its entropy below `entropy`
+    nats; it is left out of the denominators too (`rejected=dropped`), as in the paper. Written from the paper.
     """
 
     name: ClassVar[str] = "stapo"
@@ -93,6 +93,6 @@ class Stapo(Mask):
         return frozenset({"entropy"})
 
     def keep(self, ev: Evidence) -> Tensor:
-        """``[..., P, G, T]``."""
+        """`[..., P, G, T]`."""
         improbable = ev.token_field("logp").exp() < self.probability
         return ~((ev.advantage > 0) & improbable & (ev.token_field("entropy") < self.entropy))

@@ -7,11 +7,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.params import choice, number
-from vcpo_bench.methods.parts.base import Step
+from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.parts.ess import ess_ratio_of_logs
 from vcpo_bench.methods.parts.masks import log_of
+from vcpo_bench.naming.parameters import choice, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +31,10 @@ class Constant(Step):
 class EssStep(Step):
     """Learning rate scaled by the effective sample size of the raw sequence weights (VCPO 2602.17616, equation 5).
 
-    scale = max(floor, min(1, rho / base)^p), p = 1/2 (``rule=sqrt``) or 1 (``rule=linear``).
-    ``space=raw`` is the released code: weights are exponentiated as they are, 1e-8 is added to the sum of squares,
-    and a statistic that is not a number leaves the step at its full size. ``cap`` truncates the weights first.
-    ``base=measured`` takes as base a running mean (weight 0.1) of the ratio over the batches whose every row has
+    scale = max(floor, min(1, rho / base)^p), p = 1/2 (`rule=sqrt`) or 1 (`rule=linear`).
+    `space=raw` is the released code: weights are exponentiated as they are, 1e-8 is added to the sum of squares,
+    and a statistic that is not a number leaves the step at its full size. `cap` truncates the weights first.
+    `base=measured` takes as base a running mean (weight 0.1) of the ratio over the batches whose every row has
     lag 0, 1 until the first of them: below 1 when sampler and trainer disagree at equal weights.
     """
 

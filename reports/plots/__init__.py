@@ -1,1 +1,1 @@
-"""The figures: each module draws one family from a ``Study`` onto a ``Sheet``."""
+"""The figures: each module draws one family from a `Study` onto a `Sheet`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.reports.plots.core import (
+from vcpo_bench.reports.formatting import rate
+from vcpo_bench.reports.plots.sheet import (
     Line,
     Plot,
     Sheet,
@@ -16,7 +17,6 @@ from vcpo_bench.reports.plots.core import (
     panel_grid,
 )
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.words import rate
 
 _PANELS = (
     ("snr", "signal to noise", True),

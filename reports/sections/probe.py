@@ -7,7 +7,7 @@ from functools import partial
 from vcpo_bench.reports.document import Block, Picture
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.plots.probe import estimator_probe
-from vcpo_bench.reports.sections.judged import Shown, judged_table
+from vcpo_bench.reports.sections.analysis_blocks import Shown, judged_table
 from vcpo_bench.reports.study import Study
 
 _QUANTITIES = {

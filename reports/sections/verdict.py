@@ -1,12 +1,12 @@
-"""The verdict: what was run, and what ``analysis`` says about it, in its own sentences."""
+"""The verdict: what was run, and what `analysis` says about it, in its own sentences."""
 
 from __future__ import annotations
 
 from vcpo_bench.reports.document import Prose, Sentence, sentence
+from vcpo_bench.reports.formatting import count, listing, rate
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.sections.judged import statements
+from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.words import count, listing, rate
 
 
 def verdict(study: Study, ledger: Ledger) -> list[Prose]:

@@ -1,4 +1,4 @@
-"""Synthetic studies with known truth: what ESS does towards a collapse is chosen, everything else is noise."""
+"""Synthetic studies with known truth: what ESS does toward a collapse is chosen, everything else is noise."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ Shape = Callable[[np.ndarray, float, int, np.random.Generator], np.ndarray]
 
 
 def leads(rise: float) -> Shape:
-    """Rises ``rise`` updates before the evaluation that finds the run down, and stays up."""
+    """Rises `rise` updates before the evaluation that finds the run down, and stays up."""
     return lambda t, onset, lag, rng: 2.0 * (t >= onset - rise)
 
 
@@ -57,9 +57,9 @@ def evaluations(onset: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def build_study(shapes: Mapping[str, Shape], seeds: int = 8, seed: int = 0) -> Results:
-    """Results of 2 methods x 3 lags x 2 rates x ``seeds``, held in memory; columns in ``shapes`` behave as they say.
+    """Results of 2 methods x 3 lags x 2 rates x `seeds`, held in memory; columns in `shapes` behave as they say.
 
-    ``ess_ratio`` is ``exp(-value)``, every other column is the value itself; all carry noise of spread 0.5. Which run
+    `ess_ratio` is `exp(-value)`, every other column is the value itself; all carry noise of spread 0.5. Which run
     is lost depends on the lag alone, and when it is lost is uniform between updates 100 and 280.
     """
     rng = np.random.default_rng(seed)
@@ -94,12 +94,12 @@ def build_study(shapes: Mapping[str, Shape], seeds: int = 8, seed: int = 0) -> R
 
 @pytest.fixture(scope="session")
 def make_study() -> Callable[..., Results]:
-    """``make_study({"ess_ratio": shape, ...}, seeds=8, seed=0) -> Results``; see :func:`build_study`."""
+    """`make_study({"ess_ratio": shape, ...}, seeds=8, seed=0) -> Results`; see `build_study`."""
     return build_study
 
 
 @pytest.fixture(scope="session")
 def truths() -> dict[str, Shape]:
-    """What ESS may do: ``leads`` (fully seen 20 updates before), ``clock``, ``lag``, ``nothing``, ``reacts``,
-    ``marker``."""
+    """What ESS may do: `leads` (fully seen 20 updates before), `clock`, `lag`, `nothing`, `reacts`,
+    `marker`."""
     return SHAPES

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vcpo_bench.analysis.aggregate import aggregates, performance_profile, probability_of_improvement
+from vcpo_bench.analysis.collapse.survival import kaplan_meier, log_rank, median_survival, restricted_mean
+from vcpo_bench.analysis.comparison.aggregates import aggregates, performance_profile, probability_of_improvement
+from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k
 from vcpo_bench.analysis.intervals import holm, wilson
-from vcpo_bench.analysis.survival import kaplan_meier, log_rank, median_survival, restricted_mean
-from vcpo_bench.analysis.tails import pareto_k
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "analysis_statistics.json").read_text())
 GIVEN = GOLDEN["inputs"]

@@ -10,11 +10,13 @@ import torch
 from test_pool import Log, jobs
 from typer.testing import CliRunner
 
-from vcpo_bench.bench import learner, pool, provenance, run_cell
-from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.cells import provenance
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.bench.devices import release_memory
-from vcpo_bench.bench.store import read_json
-from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.bench.running import pool, run_cell
+from vcpo_bench.bench.training import learner
+from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.cli import app
 
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")

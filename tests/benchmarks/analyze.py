@@ -1,4 +1,4 @@
-"""How long, and in how much memory, the analyses take: ``python tests/benchmarks/analyze.py [--cells N] [--steps N]``.
+"""How long, and in how much memory, the analyzes take: `python tests/benchmarks/analyze.py [--cells N] [--steps N]`.
 
 Writes a synthetic results folder (steps and evals tables), then runs every analysis in a process of its own and
 prints a table. Bounds asked for: 30 s and 2 GB each, bootstraps aside (2 minutes with 10,000 replications of every
@@ -20,7 +20,7 @@ METHODS = ("vcpo", "vcpo(ess=off)", "vcpo(baseline=group)", "vespo", "gspo", "cl
 
 
 def build(folder: Path, cells: int, steps: int) -> int:
-    """Write about ``cells`` cells of ``steps`` updates: methods x lags x rates x seeds on two tasks."""
+    """Write about `cells` cells of `steps` updates: methods x lags x rates x seeds on two tasks."""
     spec = importlib.util.spec_from_file_location("synthetic", ROOT / "tests" / "conftest.py")
     assert spec is not None
     assert spec.loader is not None
@@ -43,7 +43,7 @@ def measure(kind: str, folder: Path, replications: int) -> None:
     """Run one analysis in this process and print its time and peak memory as JSON."""
     began = time.perf_counter()
     from vcpo_bench.analysis.commands import ANALYSES
-    from vcpo_bench.analysis.compare import analyze_compare
+    from vcpo_bench.analysis.comparison.findings import analyze_compare
     from vcpo_bench.analysis.results import load
 
     results = load(folder)

@@ -1,8 +1,8 @@
 """Wall-clock truth of asynchronous training: measured against split synchronous training and against the simulator.
 
-Run it alone on a machine: ``python tests/benchmarks/async_speed.py``. Times of sampler and learner are emulated: each
+Run it alone on a machine: `python tests/benchmarks/async_speed.py`. Times of sampler and learner are emulated: each
 takes at least so long, most of it waiting, so that they do not compete for cores. What they take beyond is fitted on
-two runs, and the simulator predicts six others. ``time_to_target.py --real`` measures without emulation.
+two runs, and the simulator predicts six others. `time_to_target.py --real` measures without emulation.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from statistics import median
 
 import torch
 
-from vcpo_bench.bench.cell import CellConfig
-from vcpo_bench.bench.staleness import CellShape, build_schedule, parse_regime
-from vcpo_bench.bench.staleness.build import service_times
-from vcpo_bench.bench.staleness.clock import ServiceTimes
-from vcpo_bench.bench.staleness.gate import AsyncSchedule
-from vcpo_bench.bench.staleness.simulation import Speed, simulate
-from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.regimes.build import service_times
+from vcpo_bench.bench.regimes.simulation import Speed, simulate
+from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes
+from vcpo_bench.bench.training.trainer import Trainer
 
 UPDATES = 40
 FIT = (("sampler=0.3,learner=0.3", 0), ("sampler=0.3,learner=0.3", 4))

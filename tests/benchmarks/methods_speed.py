@@ -1,7 +1,7 @@
-"""What every method costs: ``python tests/benchmarks/methods_speed.py [FILE.md]`` prints (and writes) the table.
+"""What every method costs: `python tests/benchmarks/methods_speed.py [FILE.md]` prints (and writes) the table.
 
 Two batches on one thread: [16, 8, 12], what the tiny tasks give at every update, in milliseconds; and [64, 16, 512] in
-float32, in units of one ``exp`` over it. CPU time of the thread, the least of several repetitions. Freed memory is kept
+float32, in units of one `exp` over it. CPU time of the thread, the least of several repetitions. Freed memory is kept
 in the process, as in the workers of a grid: without that, page faults of fresh tensors dominate the large batch.
 """
 
@@ -88,7 +88,7 @@ def verdict(ratios: dict[str, float]) -> list[str]:
     return [
         "Targets: an elementwise method at most 3 times one `exp`, any method at most 20 times.",
         f"Elementwise above 3: {', '.join(slow) or 'none'}. Above 20: {', '.join(slowest) or 'none'}.",
-        "One `exp` is a single vectorised pass; difference, clamp, `exp`, bounds, mask, product with the advantage and",
+        "One `exp` is a single vectorized pass; difference, clamp, `exp`, bounds, mask, product with the advantage and",
         "aggregation are a pass each, so an elementwise method of separate tensor operations costs about five.",
     ]
 

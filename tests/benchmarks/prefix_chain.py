@@ -1,4 +1,4 @@
-"""The published tables of the prefix chain beside ours: ``python tests/benchmarks/prefix_chain.py [SEEDS]``.
+"""The published tables of the prefix chain beside ours: `python tests/benchmarks/prefix_chain.py [SEEDS]`.
 
 Published: the values in the figures of "Is Frontier Asynchronous RL Solved?" (Huang, 2026), seed 3, 7,000 updates.
 Ours: mean over seeds with the 95% Student-t interval; a batch "inf" is the exact dynamics without sampling noise, set
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy import stats
 
-from vcpo_bench.bench.prefix_chain import Chain, Weighting, limit, train
+from vcpo_bench.bench.tasks.prefix_chain_table import Chain, Weighting, limit, train
 
 UPDATES = 7000
 LAGS = (0, 100, 250, 500, 1000)

@@ -1,6 +1,6 @@
 """The simulator against published seconds per step: fitted on synchronous and unlimited asynchrony, it predicts K = 4.
 
-``python tests/benchmarks/published_timings.py``. The timings are from the VCPO authors' page, Qwen2.5-7B on 4 + 4 GPUs,
+`python tests/benchmarks/published_timings.py`. The timings are from the VCPO authors' page, Qwen2.5-7B on 4 + 4 GPUs,
 for five caps on the response length. Two numbers per cap fix two unknowns: the mean time of a prompt's group (it
 sets the unlimited speed) and the spread of that time (it sets how long a synchronous step waits for the slowest). What
 they do not fix, the learner's share of the unlimited step, is tried at three values.
@@ -8,10 +8,10 @@ they do not fix, the learner's share of the unlimited step, is tried at three va
 
 from __future__ import annotations
 
-from vcpo_bench.bench.staleness import CellShape
-from vcpo_bench.bench.staleness.clock import ServiceTimes
-from vcpo_bench.bench.staleness.gate import AsyncSchedule
-from vcpo_bench.bench.staleness.simulation import simulate
+from vcpo_bench.bench.regimes import CellShape
+from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.regimes.simulation import simulate
+from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes
 
 PUBLISHED = {2: (128, 69, 68), 4: (202, 151, 88), 8: (527, 235, 141), 16: (1187, 677, 274), 24: (1960, 1233, 577)}
 """Cap in thousands of tokens: seconds per step synchronous, K = 4, unlimited."""

@@ -1,4 +1,4 @@
-"""How long, and in how much memory, a report takes: ``python tests/benchmarks/report.py [--cells N ...] [--steps N]``.
+"""How long, and in how much memory, a report takes: `python tests/benchmarks/report.py [--cells N ...] [--steps N]`.
 
 Writes synthetic results folders, then makes the page, the PDF and the figures for papers, each in a process of its own
 with one thread, and prints a table. Bounds asked for of the page: 200 cells in 20 s on one core and 1.5 GB and at most
@@ -22,7 +22,7 @@ FORMS = ("page", "pdf", "figures")
 
 
 def build(folder: Path, cells: int, steps: int) -> int:
-    """Write about ``cells`` cells: up to 8 methods x 3 lags x 2 rates x seeds on two tasks, with controls."""
+    """Write about `cells` cells: up to 8 methods x 3 lags x 2 rates x seeds on two tasks, with controls."""
     spec = importlib.util.spec_from_file_location("synthetic", ROOT / "tests" / "conftest.py")
     assert spec is not None
     assert spec.loader is not None
@@ -39,15 +39,15 @@ def measure(form: str, folder: Path, out: Path) -> None:
     """Make one form of the report in this process and print processor time, size and peak memory as JSON."""
     began = time.perf_counter()
     if form == "page":
-        from vcpo_bench.reports.page import write_page
+        from vcpo_bench.reports.writers.html import write_page
 
         size = write_page(folder, out / "report.html").stat().st_size
     elif form == "pdf":
-        from vcpo_bench.reports.pdf import write_pdf
+        from vcpo_bench.reports.writers.pdf import write_pdf
 
         size = write_pdf(folder, out / "report.pdf").stat().st_size
     else:
-        from vcpo_bench.reports.paper import write_figures
+        from vcpo_bench.reports.writers.paper import write_figures
 
         size = sum(path.stat().st_size for path in write_figures(folder, out / "figures", "icml"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -26,9 +26,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vcpo_bench.bench.allocator import keep_freed_memory
-from vcpo_bench.bench.policy import Policy, PolicyConfig
+from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
+from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.score_norms import GradientSums, ScoreNorms
-from vcpo_bench.bench.scoring import score
 
 REPEATS = {"policy": 25, "llama": 2}
 SLOW = {"micro-batches of one": 1, "torch.func vmap(grad)": 1, "opacus": 1}  # timed in so many turns only

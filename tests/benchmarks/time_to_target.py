@@ -20,13 +20,13 @@ from typing import NamedTuple
 import torch
 
 from vcpo_bench.bench.allocator import keep_freed_memory
-from vcpo_bench.bench.cell import CellConfig
-from vcpo_bench.bench.parallel.launch import parallel_trainer
-from vcpo_bench.bench.staleness import CellShape, build_schedule, parse_regime
-from vcpo_bench.bench.staleness.build import service_times
-from vcpo_bench.bench.staleness.gate import AsyncSchedule
-from vcpo_bench.bench.staleness.simulation import steps
-from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.regimes.build import service_times
+from vcpo_bench.bench.regimes.simulation import steps
+from vcpo_bench.bench.training.ranks.launch import parallel_trainer
+from vcpo_bench.bench.training.trainer import Trainer
 
 STEPS = 200
 TARGET = 0.9
@@ -80,7 +80,7 @@ def virtual() -> None:
         for k in lags:
             updates: list[int | None] = []
             times: list[float | None] = []
-            bests, realised = [], []
+            bests, realized = [], []
             for seed in SEEDS:
                 trainer = train(options, k, task, seed)
                 targets.setdefault((task, seed), TARGET * best(trainer))
@@ -89,8 +89,8 @@ def virtual() -> None:
                 updates.append(found)
                 times.append(None if found is None else sum(rows["seconds_wait"][:found]) + found)
                 bests.append(best(trainer))
-                realised.append(mean(rows["lag_mean"]))
-            rest = f"{shown(bests, '{:.2f}')} | {mean(realised):.1f} |"
+                realized.append(mean(rows["lag_mean"]))
+            rest = f"{shown(bests, '{:.2f}')} | {mean(realized):.1f} |"
             print(f"| {task}, {name} | {k} | {shown(updates)} | {shown(times)} | {rest}", flush=True)
             if k == 0:
                 halves = [None if value is None else value / 2 for value in times]

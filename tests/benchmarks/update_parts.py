@@ -1,4 +1,4 @@
-"""Where the time of one plain update goes, on one thread: ``python tests/benchmarks/update_parts.py [TASK]``.
+"""Where the time of one plain update goes, on one thread: `python tests/benchmarks/update_parts.py [TASK]`.
 
 Times are CPU time of the thread, the least of several repetitions, so that other load on the machine matters little.
 The rate counts the products with weight matrices only; its share is of the best rate that a product of two 1024 x 1024
@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.allocator import keep_freed_memory
-from vcpo_bench.bench.evaluation import evaluate
-from vcpo_bench.bench.policy import Policy
-from vcpo_bench.bench.sampling import sample
-from vcpo_bench.bench.scoring import score
+from vcpo_bench.bench.policies.tiny.policy import Policy
+from vcpo_bench.bench.policies.tiny.sampling import sample
+from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, get_task
-from vcpo_bench.bench.warmup import load_warm_start
+from vcpo_bench.bench.training.evaluation import evaluate
+from vcpo_bench.bench.training.imitation import load_warm_start
 
 PROMPTS, RESPONSES = 16, 8
 

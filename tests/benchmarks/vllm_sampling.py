@@ -1,6 +1,6 @@
 """vLLM beside the other samplers on one model: speed, time of a push, agreement, mismatch of a bfloat16 engine.
 
-``python tests/benchmarks/vllm_sampling.py --model DIR --task EXPRESSION`` prints the tables of docs/benchmarks/vllm.md.
+`python tests/benchmarks/vllm_sampling.py --model DIR --task EXPRESSION` prints the tables of docs/benchmarks/vllm.md.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from time import perf_counter
 
 import torch
 
-from vcpo_bench.bench.cell import CellConfig
-from vcpo_bench.bench.hf.policy import CausalPolicy
-from vcpo_bench.bench.language_model import LanguageModel
-from vcpo_bench.bench.models import open_model, open_sampler, open_task
-from vcpo_bench.bench.sampling import Rollout
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.cells.opening import open_model, open_sampler, open_task
+from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 

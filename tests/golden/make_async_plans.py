@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from vcpo_bench.bench.staleness import CellShape, build_schedule, parse_regime
-from vcpo_bench.bench.staleness.clock import ServiceTimes, VirtualClock
+from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes, VirtualClock
 
 SHAPE = CellShape(seed=0, prompts=4, responses=2, tokens=12)
 CASES = [

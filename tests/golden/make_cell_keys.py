@@ -1,9 +1,9 @@
-"""Rewrite cell_keys.json: run this only together with a new ``RULES_VERSION`` (or to add cells)."""
+"""Rewrite cell_keys.json: run this only together with a new `RULES_VERSION` (or to add cells)."""
 
 import json
 from pathlib import Path
 
-from vcpo_bench.bench.cell import CellConfig
+from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.records import RULES_VERSION
 
 CELLS = [

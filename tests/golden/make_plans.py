@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from vcpo_bench.bench.staleness import CellShape, build_schedule, parse_regime
-from vcpo_bench.bench.staleness.plan import plan
+from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes.plan import plan
 
 SHAPE = CellShape(seed=0, prompts=4, responses=2, tokens=12)
 UPDATES = 14

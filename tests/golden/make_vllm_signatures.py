@@ -1,6 +1,6 @@
 """Records what releases of vLLM call things, from their unpacked wheels, without importing them.
 
-``python tests/golden/make_vllm_signatures.py VERSION=FOLDER ...`` writes ``vllm_signatures.json``.
+`python tests/golden/make_vllm_signatures.py VERSION=FOLDER ...` writes `vllm_signatures.json`.
 """
 
 import ast

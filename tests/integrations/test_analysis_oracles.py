@@ -1,7 +1,7 @@
-"""Recompute the golden numbers of ``tests/golden/analysis_statistics.json`` with the packages they came from.
+"""Recompute the golden numbers of `tests/golden/analysis_statistics.json` with the packages they came from.
 
-Runs in the environment that ``.ci/integrations.d/analysis_oracles.sh`` builds; skipped where those packages are absent.
-``python tests/integrations/test_analysis_oracles.py`` writes the file anew.
+Runs in the environment that `.ci/integrations.d/analysis_oracles.sh` builds; skipped where those packages are absent.
+`python tests/integrations/test_analysis_oracles.py` writes the file anew.
 """
 
 import json

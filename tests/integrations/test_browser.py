@@ -22,7 +22,7 @@ WIDTHS = ((1280, "light"), (800, "dark"), (390, "light"))
 
 @pytest.fixture(scope="module")
 def page_file(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from vcpo_bench.reports.page import write_page
+    from vcpo_bench.reports.writers.html import write_page
 
     root = tmp_path_factory.mktemp("browser")
     make_results(root / "results", methods=("vcpo", "tis", "gspo"), lags=(1, 16), steps=120, lrs=(1e-4, 3e-4))

@@ -1,6 +1,6 @@
 """The real lm-eval on embedded policies: exact scores, our tasks and others, offline.
 
-Runs in the environment that ``.ci/integrations.d/evals.sh`` builds; skipped where lm-eval is absent.
+Runs in the environment that `.ci/integrations.d/evals.sh` builds; skipped where lm-eval is absent.
 """
 
 import json
@@ -15,17 +15,17 @@ import pandas as pd
 import pytest
 import torch
 
-from vcpo_bench.bench.lmeval.evaluate import task_manager
-from vcpo_bench.bench.lmeval.vocabulary import Vocabulary
-from vcpo_bench.bench.policy import Policy, PolicyConfig
-from vcpo_bench.bench.scoring import score
+from vcpo_bench.bench.outside.lm_eval.evaluate import task_manager
+from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
+from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.warmup import load_warm_start
+from vcpo_bench.bench.training.imitation import load_warm_start
 from vcpo_bench.errors import UsageError
 
 pytest.importorskip("lm_eval", exc_type=ImportError)
 
-from vcpo_bench.bench.lmeval.embedded import EmbeddedLM
+from vcpo_bench.bench.outside.lm_eval.tiny_model import EmbeddedLM
 
 
 def ask(*arguments: Any) -> Any:

@@ -1,6 +1,6 @@
 """The real lm-eval on a language model that a cell trained: the texts and numbers are those of the policy itself.
 
-Runs in the environment that ``.ci/integrations.d/evals.sh`` builds; skipped where lm-eval or transformers is absent.
+Runs in the environment that `.ci/integrations.d/evals.sh` builds; skipped where lm-eval or transformers is absent.
 """
 
 import subprocess
@@ -17,11 +17,11 @@ from safetensors.torch import load_file, save_file
 pytest.importorskip("lm_eval", exc_type=ImportError)
 pytest.importorskip("transformers", exc_type=ImportError)
 
-from vcpo_bench.bench.hf.create import new_model
-from vcpo_bench.bench.hf.policy import CausalPolicy
-from vcpo_bench.bench.lmeval.checkpoints import find_checkpoints
-from vcpo_bench.bench.lmeval.evaluate import Scoring, language_model
-from vcpo_bench.bench.models import open_model, open_task
+from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints
+from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, language_model
+from vcpo_bench.bench.policies.hf.create import new_model
+from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.errors import UsageError
 
 CHAT = "{% for turn in messages %}Q{{ turn['content'] }}{% endfor %}{% if add_generation_prompt %}A{% endif %}"

@@ -1,6 +1,6 @@
 """Score norms on the causal language models of Hugging Face (random weights), and opacus as a second oracle.
 
-Runs in the environment that ``.ci/integrations.d/norms.sh`` builds; skipped where those packages are absent.
+Runs in the environment that `.ci/integrations.d/norms.sh` builds; skipped where those packages are absent.
 """
 
 import warnings

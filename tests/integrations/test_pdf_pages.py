@@ -18,7 +18,7 @@ if shutil.which("pdftoppm") is None:
 
 @pytest.fixture(scope="module")
 def pdf(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from vcpo_bench.reports.pdf import write_pdf
+    from vcpo_bench.reports.writers.pdf import write_pdf
 
     root = tmp_path_factory.mktemp("pages")
     make_results(root / "study", methods=("vcpo", "tis"), lags=(1, 16), seeds=(0, 1, 2), steps=80)

@@ -14,7 +14,7 @@ from math_pairs import DIFFERENT, SAME, pairs
 
 from vcpo_bench.bench.tasks.text import get_text_task
 from vcpo_bench.bench.tasks.text.base import Item
-from vcpo_bench.bench.tasks.text.math_answers import same_answer
+from vcpo_bench.bench.tasks.text.scoring.math_answers import same_answer
 from vcpo_bench.errors import UsageError
 
 RESTATED = {
@@ -26,7 +26,7 @@ LAX = {
     *(("1011_2", "1011"), ("1011_2", "1011_3"), ("0.333333333", r"\frac13"), ("(1,2)", "1,2"), ("1,1", "1")),
     *(("x", "X"), ("2^10", "2^{10}"), ("5", r"5\text{ or 6}")),
 }
-"""math-verify drops bases, case and words, rounds, reads a point as a list, and ``2^10`` as no TeX does."""
+"""math-verify drops bases, case and words, rounds, reads a point as a list, and `2^10` as no TeX does."""
 
 
 @pytest.mark.parametrize("dataset", ["leg_counting", "chain_sum", "countdown", "word_ladder"])
@@ -100,8 +100,8 @@ def test_sizes_and_saved_activations_match_transformers(kind: str, dtype: str) -
     transformers = pytest.importorskip("transformers")
     import torch
 
-    from vcpo_bench.bench.gpu_estimate import Workload, memory
-    from vcpo_bench.bench.model_shapes import read_shape
+    from vcpo_bench.bench.machine.gpu_estimate import Workload, memory
+    from vcpo_bench.bench.machine.model_shapes import read_shape
 
     config = getattr(transformers, f"{kind}Config")(
         vocab_size=128,

@@ -14,14 +14,14 @@ import pytest
 import torch
 from vllm_models import TOLERANCE, Watched, command_environment, config, save_model
 
-from vcpo_bench.bench.gpu_checks import vllm_in_process
-from vcpo_bench.bench.hf.policy import CausalPolicy
-from vcpo_bench.bench.hf.warm import warm_up_model
-from vcpo_bench.bench.models import open_model, open_sampler, open_task
-from vcpo_bench.bench.sampling import Rollout
+from vcpo_bench.bench.cells.opening import open_model, open_sampler, open_task
+from vcpo_bench.bench.machine.gpu_checks import vllm_in_process
+from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.trainer import Trainer
+from vcpo_bench.bench.training.imitation_hf import warm_up_model
+from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 
 COUNTDOWN = "countdown(largest=9,numbers=2,style=bare,target=30)"

@@ -1,4 +1,4 @@
-"""A real ``vllm serve`` process as the sampler: exact log-probabilities, pauses under way, its death and its return."""
+"""A real `vllm serve` process as the sampler: exact log-probabilities, pauses under way, its death and its return."""
 
 import os
 import re
@@ -17,10 +17,10 @@ import pytest
 import torch
 from vllm_models import TOLERANCE, Watched, command_environment, config, save_model
 
-from vcpo_bench.bench.models import open_model, open_task
-from vcpo_bench.bench.samplers import parse_sampler
-from vcpo_bench.bench.vllm.opening import URL_VARIABLE
-from vcpo_bench.bench.vllm.server import ServerSampler
+from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.cells.opening_vllm import URL_VARIABLE
+from vcpo_bench.bench.samplers.base import parse_sampler
+from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
 from vcpo_bench.errors import UsageError
 
 OPTIONS = [

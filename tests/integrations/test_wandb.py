@@ -1,6 +1,6 @@
 """The real wandb: an offline mirror read back record by record, and an online one whose server never answers.
 
-Runs in the environment that ``.ci/integrations.d/evals.sh`` builds; skipped where wandb is absent.
+Runs in the environment that `.ci/integrations.d/evals.sh` builds; skipped where wandb is absent.
 """
 
 import json

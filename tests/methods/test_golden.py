@@ -108,7 +108,7 @@ def evidence_of(batch: Batch, text: str) -> tuple[Any, Evidence]:
 
 
 def close(ours: torch.Tensor, theirs: torch.Tensor, rtol: float = RTOL) -> None:
-    """Equal within the tolerances of the catalogue where the reference is a number."""
+    """Equal within the tolerances of the catalog where the reference is a number."""
     theirs = theirs.to(ours.dtype)
     number = torch.isfinite(theirs)
     if not number.any():

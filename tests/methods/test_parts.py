@@ -1,4 +1,4 @@
-"""Baselines, aggregations, admissions, masks and regularisers against numbers worked out by hand."""
+"""Baselines, aggregations, admissions, masks and regularizers against numbers worked out by hand."""
 
 import math
 from collections.abc import Callable

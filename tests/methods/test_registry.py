@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import vcpo_bench.methods.registry as registry_module
+import vcpo_bench.methods.assembly.registry as registry_module
 from vcpo_bench.methods import (
     PluginError,
     broken_plugins,

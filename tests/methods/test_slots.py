@@ -2,8 +2,8 @@
 
 import pytest
 
-from vcpo_bench.methods.evidence import Evidence
-from vcpo_bench.methods.parts import base
+from vcpo_bench.methods.core import interfaces as base
+from vcpo_bench.methods.core.view import Evidence
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The 25 traps of the catalogue of stabilizers, each with what this project does instead."""
+"""The 25 traps of the catalog of stabilizers, each with what this project does instead."""
 
 import math
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from vcpo_bench.methods import Batch, NonFiniteEvidence, parse_method
-from vcpo_bench.methods.method import Method
+from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.parts.aggregation import SeqMeanTokenMean
 from vcpo_bench.methods.parts.ess import ess_ratio_of_logs
 

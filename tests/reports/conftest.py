@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from vcpo_bench.analysis.results import load
-from vcpo_bench.reports.page import render
 from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.writers.html import render
 
 
 def shape(method: str, lag: int, seed: int) -> str:
-    """Collapses without correction at lag 16; ``clip`` fails there in three different ways."""
+    """Collapses without correction at lag 16; `clip` fails there in three different ways."""
     if lag < 4:
         return "healthy"
     if method == "clip":

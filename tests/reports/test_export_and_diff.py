@@ -12,9 +12,9 @@ import pytest
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.reports.diff import diff, write_diff
-from vcpo_bench.reports.export import export
 from vcpo_bench.reports.study import Study, open_study
-from vcpo_bench.reports.watch import running, signature, watch
+from vcpo_bench.reports.writers.tables import export
+from vcpo_bench.reports.writers.watch import running, signature, watch
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

@@ -4,22 +4,22 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from vcpo_bench.bench.tasks.text.base import Item, Setting
-from vcpo_bench.bench.tasks.text.draws import Draws
-from vcpo_bench.bench.tasks.text.generated import GeneratedTask
+from vcpo_bench.bench.tasks.text.items.generated import GeneratedTask
+from vcpo_bench.bench.tasks.text.items.item_stream import Draws
 from vcpo_bench.errors import UsageError
 
 
 class Arithmetic(GeneratedTask):
-    """``3+14*2-7=`` must be answered with its value; steps before the last ``=`` of the response are free.
+    """`3+14*2-7=` must be answered with its value; steps before the last `=` of the response are free.
 
-    Demonstrations reduce one operation at a time, ``3+28-7=31-7=24``, so that lengths differ from item to item.
+    Demonstrations reduce one operation at a time, `3+28-7=31-7=24`, so that lengths differ from item to item.
 
     Args:
-        terms: most numbers in an item, 2 to 8; each item has 2 to `terms`, uniform.
-        largest: largest number, 1 to 999.
+        terms: Most numbers in an item, 2 to 8; each item has 2 to `terms`, uniform.
+        largest: Largest number, 1 to 999.
 
     Raises:
-        UsageError: a parameter is out of range.
+        UsageError: A parameter is out of range.
     """
 
     name = "arithmetic"
@@ -34,7 +34,7 @@ class Arithmetic(GeneratedTask):
         self.terms = terms
         self.largest = largest
         steps, digits = terms - 1, terms * len(str(largest))  # digits of a step: those of the numbers left, at most
-        self.max_response = steps * (digits + 2) + steps * (steps - 1) // 2 + 1  # signs and ``=``; the end token
+        self.max_response = steps * (digits + 2) + steps * (steps - 1) // 2 + 1  # signs and `=`; the end token
 
     def draw(self, draws: Draws) -> Item:
         """Two to `terms` numbers and the signs between them, all uniform."""
@@ -46,7 +46,7 @@ class Arithmetic(GeneratedTask):
         return Item(f"{expression}=", steps[-1], {"steps": "=".join(steps)})
 
     def score(self, item: Item, text: str) -> float:
-        """1 if what follows the last ``=`` (or the whole response) is the value, else 0."""
+        """1 if what follows the last `=` (or the whole response) is the value, else 0."""
         return float(text.rpartition("=")[2].strip() == item.answer)
 
     def demonstration(self, item: Item) -> str:
@@ -55,7 +55,7 @@ class Arithmetic(GeneratedTask):
 
 
 def _reductions(expression: str) -> list[str]:
-    """``3+14*2-7`` as ``3+28-7``, ``31-7``, ``24``: products first, then from the left."""
+    """`3+14*2-7` as `3+28-7`, `31-7`, `24`: products first, then from the left."""
     numbers, signs = _split(expression)
     steps = []
     while signs:

@@ -8,16 +8,16 @@ Split = Literal["train", "held_out"]
 Setting = str | int
 
 TRAINING = "prompts"
-"""The stream that training reads; warm-up reads ``"demonstrations"``."""
+"""The stream that training reads; warm-up reads `"demonstrations"`."""
 
 
 class Item(NamedTuple):
     """One question.
 
     Attributes:
-        prompt: what the policy reads; a chat template, if any, is put around it by whoever has the tokenizer.
-        answer: the right answer, or one of them, as people would write it.
-        meta: what the scorer and the demonstration need besides.
+        prompt: What the policy reads; a chat template, if any, is put around it by whoever has the tokenizer.
+        answer: The right answer, or one of them, as people would write it.
+        meta: What the scorer and the demonstration need besides.
     """
 
     prompt: str
@@ -29,11 +29,11 @@ class TextTask(ABC):
     """A task in words. Immutable; every random choice comes from keyed streams.
 
     Attributes:
-        name: what the user types, without parameters.
-        summary: one line for `ls tasks`.
-        parameters: default of each parameter; its type is the type the parameter takes.
-        scorer_version: raised whenever some response would be scored differently than before.
-        max_response: suggested longest response, in tokens.
+        name: What the user types, without parameters.
+        summary: One line for `ls tasks`.
+        parameters: Default of each parameter; its type is the type the parameter takes.
+        scorer_version: Raised whenever some response would be scored differently than before.
+        max_response: Suggested longest response, in tokens.
     """
 
     name: ClassVar[str]
@@ -68,10 +68,10 @@ class TextTask(ABC):
         """One training item, a pure function of the arguments.
 
         Args:
-            seed: seed of the run.
-            batch: which batch of the run.
-            index: place in the batch.
-            purpose: stream to draw from; the supervised start uses ``"demonstrations"``.
+            seed: Seed of the run.
+            batch: Which batch of the run.
+            index: Place in the batch.
+            purpose: Stream to draw from; the supervised start uses `"demonstrations"`.
         """
 
     @abstractmethod

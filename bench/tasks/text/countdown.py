@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from vcpo_bench.bench.tasks.text.base import Item, Setting
-from vcpo_bench.bench.tasks.text.boxed import last_tagged
-from vcpo_bench.bench.tasks.text.draws import Draws
-from vcpo_bench.bench.tasks.text.expressions import evaluate
-from vcpo_bench.bench.tasks.text.generated import GeneratedTask
+from vcpo_bench.bench.tasks.text.items.generated import GeneratedTask
+from vcpo_bench.bench.tasks.text.items.item_stream import Draws
+from vcpo_bench.bench.tasks.text.scoring.boxed import last_tagged
+from vcpo_bench.bench.tasks.text.scoring.expressions import evaluate
 from vcpo_bench.errors import UsageError
 
 STYLES = ("tags", "bare")
@@ -27,13 +27,13 @@ class Countdown(GeneratedTask):
     TinyZero: 0.1).
 
     Args:
-        numbers: how many numbers, 2 to 6.
-        largest: largest number, 4 to 999; numbers are uniform in 1..largest and may repeat.
-        target: largest target, 4 to 99999; the smallest is 1.
-        style: ``tags`` for models that read, ``bare`` for models of characters: ``3,5,7=36:`` answered by ``(5+7)*3``.
+        numbers: How many numbers, 2 to 6.
+        largest: Largest number, 4 to 999; numbers are uniform in 1..largest and may repeat.
+        target: Largest target, 4 to 99999; the smallest is 1.
+        style: `tags` for models that read, `bare` for models of characters: `3,5,7=36:` answered by `(5+7)*3`.
 
     Raises:
-        UsageError: a parameter is out of range.
+        UsageError: A parameter is out of range.
     """
 
     name = "countdown"

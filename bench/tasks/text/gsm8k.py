@@ -1,12 +1,12 @@
-"""gsm8k: grade-school word problems with whole-number answers after ``####`` (Cobbe et al. 2021)."""
+"""gsm8k: grade-school word problems with whole-number answers after `####` (Cobbe et al. 2021)."""
 
 import re
 from decimal import Decimal
 from typing import ClassVar
 
 from vcpo_bench.bench.tasks.text.base import Item, Split
-from vcpo_bench.bench.tasks.text.data_task import DataTask
-from vcpo_bench.bench.tasks.text.rows import HubSet, Row
+from vcpo_bench.bench.tasks.text.items.data_task import DataTask
+from vcpo_bench.bench.tasks.text.items.rows import HubSet, Row
 
 TAIL = 300
 """Characters at the end of a response in which the answer must stand (as in veRL)."""
@@ -18,10 +18,10 @@ _MARKED = re.compile(
 
 
 def marked_number(text: str) -> Decimal | None:
-    """The number after the last ``####`` that has one, within the last 300 characters; None if there is none.
+    """The number after the last `####` that has one, within the last 300 characters; None if there is none.
 
     Thousands commas, a dollar sign, a full stop, a unit and zeros after the point change nothing; a ratio, a power
-    or a badly grouped comma (``1,23``) is no number.
+    or a badly grouped comma (`1,23`) is no number.
     """
     found = list(_MARKED.finditer(text[-TAIL:]))
     if not found:
@@ -32,12 +32,12 @@ def marked_number(text: str) -> Decimal | None:
 
 
 class Gsm8k(DataTask):
-    """A response is right if the number after its last ``####`` equals the one after the ``####`` of the answer.
+    """A response is right if the number after its last `####` equals the one after the `####` of the answer.
 
     Args:
-        data: ``hub`` (openai/gsm8k), ``sample``, a file or a folder; rows have ``question`` and ``answer``.
-        test: a file of held-out rows.
-        sha: a hash the items must have.
+        data: `hub` (openai/gsm8k), `sample`, a file or a folder; rows have `question` and `answer`.
+        test: A file of held-out rows.
+        sha: A hash the items must have.
     """
 
     name = "gsm8k"
@@ -51,7 +51,7 @@ class Gsm8k(DataTask):
 
     @staticmethod
     def read(row: Row) -> Item | None:
-        """The question with an instruction; the gold number after ``####``."""
+        """The question with an instruction; the gold number after `####`."""
         value = marked_number(str(row["answer"]))
         if value is None:
             return None

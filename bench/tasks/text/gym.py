@@ -1,12 +1,12 @@
-"""reasoning-gym: any of its procedural data sets as a task (optional package ``reasoning-gym``)."""
+"""reasoning-gym: any of its procedural data sets as a task (optional package `reasoning-gym`)."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from vcpo_bench.bench.tasks.text.base import Item, Setting
-from vcpo_bench.bench.tasks.text.boxed import last_tagged
-from vcpo_bench.bench.tasks.text.draws import Draws
-from vcpo_bench.bench.tasks.text.generated import GeneratedTask
+from vcpo_bench.bench.tasks.text.items.generated import GeneratedTask
+from vcpo_bench.bench.tasks.text.items.item_stream import Draws
+from vcpo_bench.bench.tasks.text.scoring.boxed import last_tagged
 from vcpo_bench.errors import UsageError
 
 _INSTRUCTION = "Think first, then give the answer alone between <answer> and </answer>."
@@ -21,10 +21,10 @@ class ReasoningGym(GeneratedTask):
     time nor for what they do with the text; what they raise counts as 0.
 
     Args:
-        dataset: name of the data set, such as ``leg_counting``.
+        dataset: Name of the data set, such as `leg_counting`.
 
     Raises:
-        UsageError: the package is missing or has no such data set.
+        UsageError: The package is missing or has no such data set.
     """
 
     name = "reasoning-gym"

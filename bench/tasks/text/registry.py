@@ -4,13 +4,13 @@ import re
 from difflib import get_close_matches
 from typing import Any
 
-from vcpo_bench.bench.options import split_top_level
+from vcpo_bench.bench.cells.flag_values import split_top_level
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.tasks.text.base import Setting, TextTask
-from vcpo_bench.bench.tasks.text.competition_math import CompetitionMath
 from vcpo_bench.bench.tasks.text.countdown import Countdown
 from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k
 from vcpo_bench.bench.tasks.text.gym import ReasoningGym
+from vcpo_bench.bench.tasks.text.math import CompetitionMath
 from vcpo_bench.errors import UsageError
 
 _TYPES: tuple[type[TextTask], ...] = (Arithmetic, Countdown, Gsm8k, CompetitionMath, ReasoningGym)
@@ -28,10 +28,10 @@ def text_task_names() -> list[str]:
 
 
 def get_text_task(expression: str) -> TextTask:
-    """The task that an expression names: ``countdown``, ``countdown(numbers=3)``, ``gsm8k(data=train.jsonl)``.
+    """The task that an expression names: `countdown`, `countdown(numbers=3)`, `gsm8k(data=train.jsonl)`.
 
     Raises:
-        UsageError: the name, a parameter or a value is unknown or out of range; the message says what is legal.
+        UsageError: The name, a parameter or a value is unknown or out of range; the message says what is legal.
     """
     match = _EXPRESSION.fullmatch(expression)
     if match is None or match[1] not in text_task_types():

@@ -1,0 +1,1 @@
+"""When runs collapse: the rule, survival, and which learning rates are stable."""

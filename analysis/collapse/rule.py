@@ -1,0 +1,209 @@
+"""What became of a run? A written, mechanical rule on evaluation reward, which no method ever trains on.
+
+Let r_0 (start policy), r_1, ... be the sampled rewards of the evaluations, and b_i = max(r_0..r_i), the best so far
+including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i - r_i >= min_drop. A *fall* is
+`patience` or more consecutive evaluations that are down; its onset is the step of the first. Then, in this order:
+
+- `not applicable`: the cell ended in an error; or it did not end as nan, was not stopped, and has fewer than patience
+  + 1 evaluations or never reached `min_reward`;
+- `collapse`: a fall, and the run is down at its end (the mean of its last `patience` evaluations is);
+- `collapse with rebound`: a fall, but not down at the end, however far it went down in between;
+- `nan`: no fall, and the run ended because its evidence was not finite; onset is its last step;
+- `stopped`: no fall, and an alarm ended the run: what would have become of it is not known, so that it is censored at
+  its last evaluation. An alarm is not chance: where it is right, survival without the stopped runs looks too good;
+- `transient dip`: down at least once, never for `patience` evaluations, and up again;
+- `stall`: never down, and its last `patience` evaluations are on average less than `min_gain` above the start;
+- `healthy`: everything else.
+
+A run that is down at its last evaluation, but not yet long enough to be a fall, is judged without those evaluations
+and marked `unresolved`. A run that falls and then ends as nan is a collapse with `ended_nan`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.series import first_long_streak
+
+Kind = Literal[
+    "healthy", "stall", "transient dip", "collapse with rebound", "collapse", "nan", "stopped", "not applicable"
+]
+KINDS: tuple[Kind, ...] = (
+    "healthy",
+    "stall",
+    "transient dip",
+    "collapse with rebound",
+    "collapse",
+    "nan",
+    "stopped",
+    "not applicable",
+)
+FAILURES: tuple[Kind, ...] = ("collapse", "collapse with rebound", "nan")
+"""The events that count as losing a run in survival curves and collapse rates."""
+UNDECIDED: tuple[Kind, ...] = ("stopped", "not applicable")
+"""The events that say neither that a run was lost nor that it was not."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Parameters of the rule in this module's docstring; the defaults were fixed before any run was judged."""
+
+    depth: float = 0.5
+    min_drop: float = 0.1
+    patience: int = 3
+    min_reward: float = 0.05
+    min_gain: float = 0.05
+
+
+@dataclass(frozen=True)
+class Event:
+    """The verdict on one run.
+
+    Attributes:
+        kind: One of `KINDS`.
+        onset: Step of the first evaluation of the first fall, or the last step of a nan run; else NaN.
+        lowest: Lowest reward after the onset as a share of the best before it; NaN without a fall.
+        final: Mean of the last `patience` evaluations as a share of the best so far.
+        falls: How many separate falls.
+        unresolved: Down at the last evaluation, not yet for long enough.
+        ended_nan: The run ended because its evidence was not finite.
+    """
+
+    kind: Kind
+    onset: float = float("nan")
+    lowest: float = float("nan")
+    final: float = float("nan")
+    falls: int = 0
+    unresolved: bool = False
+    ended_nan: bool = False
+
+
+def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: Rule | None = None) -> Event:
+    """Apply the rule to one run.
+
+    Args:
+        steps: Step of each evaluation, ascending, shape [n].
+        reward: Sampled reward on held-out prompts, shape [n]; evaluations that are not finite are left out.
+        status: How the cell ended (`records.Status`), or `"partial"`.
+        rule: None: the default parameters.
+    """
+    rule = rule or Rule()
+    values, at = np.asarray(reward, dtype=np.float64), np.asarray(steps, dtype=np.float64)
+    values, at = values[np.isfinite(values)], at[np.isfinite(values)]
+    nan, stopped = status == "nan", status == "stopped_by"
+    if status == "error" or values.size < rule.patience + 1 or values.max() < rule.min_reward:
+        return Event("nan" if nan else "stopped" if stopped else "not applicable", ended_nan=nan)
+    best = np.maximum.accumulate(values)
+    down = _down(values, best, rule)
+    final = float(values[-rule.patience :].mean())
+    share = final / best[-1]
+    first = first_long_streak(down, rule.patience)
+    if first is not None:
+        still_down = bool(_down(np.array([final]), best[-1:], rule)[0])
+        lowest = float(values[first:].min() / best[first])
+        kind: Kind = "collapse" if still_down else "collapse with rebound"
+        return Event(
+            kind,
+            float(at[first]),
+            lowest,
+            share,
+            _count_falls(down, rule.patience),
+            bool(down[-1]) and not still_down,
+            nan,
+        )
+    unresolved = bool(down[-1])
+    if nan:
+        return Event("nan", float(at[-1]), final=share, unresolved=unresolved, ended_nan=True)
+    if stopped:
+        return Event("stopped", final=share, unresolved=unresolved)
+    settled = values[: _last_up(down) + 1]
+    if down[: settled.size].any():
+        kind = "transient dip"
+    else:
+        kind = "stall" if settled[-rule.patience :].mean() < values[0] + rule.min_gain else "healthy"
+    return Event(kind, final=share, unresolved=unresolved)
+
+
+def events(results: Results, rule: Rule | None = None) -> pd.DataFrame:
+    """One row per cell: its columns plus those of `Event`, `last_step` and `failed`."""
+    curves = _curves(results)
+    verdicts = [verdict.__dict__ for verdict in _verdicts(results.cells, curves, rule or Rule())]
+    table = results.cells.join(pd.DataFrame(verdicts, index=results.cells.index).rename(columns={"kind": "event"}))
+    at_end = (table["event"] == "nan") & table["steps_done"].notna()
+    table["onset"] = table["onset"].mask(at_end, table["steps_done"]).astype("float64")
+    last = {key: steps[-1] for key, (steps, _) in curves.items()}
+    table["last_step"] = table["key"].map(last).astype("float64")
+    return table.assign(failed=table["event"].isin(FAILURES))
+
+
+def sensitivity(results: Results, rule: Rule | None = None) -> pd.DataFrame:
+    """How the verdicts move when depth, patience and minimum drop are varied around the rule.
+
+    Columns: the three parameters; `failed`, `collapsed`, `rebound` counts; `agreement` (share of cells with
+    the same failed-or-not verdict as the rule itself) and `onset_shift` (median shift of the onset in updates,
+    cells failed in both).
+    """
+    chosen, curves = rule or Rule(), _curves(results)
+    base = _verdicts(results.cells, curves, chosen)
+    rows = []
+    for depth, patience, min_drop in product((0.3, 0.5, 0.7), (2, 3, 5), (0.05, 0.1, 0.2)):
+        varied = replace(chosen, depth=depth, patience=patience, min_drop=min_drop)
+        pairs = list(zip(base, _verdicts(results.cells, curves, varied), strict=True))
+        kinds = [other.kind for _, other in pairs]
+        same = [(one.kind in FAILURES) == (other.kind in FAILURES) for one, other in pairs]
+        shift = [b.onset - a.onset for a, b in pairs if a.kind in FAILURES and b.kind in FAILURES]
+        rows.append(
+            {
+                "depth": depth,
+                "patience": patience,
+                "min_drop": min_drop,
+                "failed": sum(kind in FAILURES for kind in kinds),
+                "collapsed": kinds.count("collapse"),
+                "rebound": kinds.count("collapse with rebound"),
+                "agreement": float(np.mean(same)),
+                "onset_shift": float(np.median(shift)) if shift else float("nan"),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+Curves = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+
+def _curves(results: Results) -> Curves:
+    """Steps and sampled reward of every cell that has evaluations."""
+    table = results.evals.sort_values(["key", "step"], kind="stable")
+    keys = table["key"].to_numpy()
+    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.array([], dtype=int)
+    steps = np.split(table["step"].to_numpy(dtype=np.float64), starts[1:])
+    reward = np.split(table["sampled_reward"].to_numpy(dtype=np.float64), starts[1:])
+    return {str(keys[start]): (steps[i], reward[i]) for i, start in enumerate(starts)}
+
+
+def _verdicts(cells: pd.DataFrame, curves: Curves, rule: Rule) -> list[Event]:
+    verdicts = []
+    for key, status in zip(cells["key"], cells["status"], strict=True):
+        steps, reward = curves.get(key, (np.array([]), np.array([])))
+        verdicts.append(judge(steps, reward, status, rule))
+    return verdicts
+
+
+def _down(values: NDArray[np.float64], best: NDArray[np.float64], rule: Rule) -> NDArray[np.bool_]:
+    return (values < (1 - rule.depth) * best) & (best - values >= rule.min_drop)
+
+
+def _count_falls(down: NDArray[np.bool_], patience: int) -> int:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], down, [False]]).astype(np.int8)))
+    return int((edges[1::2] - edges[::2] >= patience).sum())
+
+
+def _last_up(down: NDArray[np.bool_]) -> int:
+    """Position of the last evaluation that is not down; the first one never is."""
+    return int(np.flatnonzero(~down)[-1])

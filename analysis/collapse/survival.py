@@ -1,0 +1,126 @@
+"""How long do runs live? Kaplan-Meier curves, restricted means and the stratified log-rank test, with censoring."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+Array = NDArray[np.float64]
+_Z = float(stats.norm.ppf(0.975))
+
+
+class LogRank(NamedTuple):
+    """Result of a log-rank test; p is NaN where there is nothing to compare."""
+
+    chi2: float
+    degrees: int
+    p: float
+
+
+def kaplan_meier(time: ArrayLike, event: ArrayLike) -> pd.DataFrame:
+    """Survival curve with 95% log-log (exponential Greenwood) intervals.
+
+    Args:
+        time: When each run failed or was last seen, shape [n].
+        event: True where it failed, False where it was censored, shape [n].
+
+    Returns:
+        One row per distinct time, beginning with 0: `time`, `at_risk`, `events`, `censored`, `survival`,
+        `low`, `high`. Where survival is 0 or 1 the interval is degenerate: the bounds equal it.
+    """
+    seen, failed = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=bool)
+    times = np.unique(np.concatenate([[0.0], seen]))
+    at_risk = (seen[None, :] >= times[:, None]).sum(axis=1)
+    events = ((seen[None, :] == times[:, None]) & failed).sum(axis=1)
+    censored = ((seen[None, :] == times[:, None]) & ~failed).sum(axis=1)
+    survival = np.cumprod(1 - events / np.maximum(at_risk, 1))
+    greenwood = _greenwood(at_risk, events)
+    inside = (survival > 0) & (survival < 1)
+    log_survival = np.log(np.where(inside, survival, 0.5))
+    half = _Z * np.sqrt(np.where(inside, np.cumsum(greenwood), 0.0)) / log_survival
+    low = np.where(inside, np.exp(log_survival * np.exp(-half)), survival)
+    high = np.where(inside, np.exp(log_survival * np.exp(half)), survival)
+    return pd.DataFrame(
+        {
+            "time": times,
+            "at_risk": at_risk,
+            "events": events,
+            "censored": censored,
+            "survival": survival,
+            "low": low,
+            "high": high,
+        }
+    )
+
+
+def median_survival(curve: pd.DataFrame) -> float:
+    """First time at which half or fewer survive; infinite where the curve stays above."""
+    reached = curve.loc[curve["survival"] <= 0.5, "time"]
+    return float(reached.iloc[0]) if len(reached) else float("inf")
+
+
+def restricted_mean(curve: pd.DataFrame, horizon: float) -> tuple[float, float, float]:
+    """Mean time survived up to the horizon with its 95% interval (Greenwood), clipped to [0, horizon].
+
+    Args:
+        curve: Of `kaplan_meier`.
+        horizon: Same unit as the times; at most the last time seen, else the curve is carried on flat.
+    """
+    time, survival = curve["time"].to_numpy(), curve["survival"].to_numpy()
+    widths = np.diff(np.append(np.minimum(time, horizon), horizon))
+    pieces = survival * np.maximum(widths, 0.0)
+    mean = float(pieces.sum())
+    remaining = pieces[::-1].cumsum()[::-1]
+    greenwood = _greenwood(curve["at_risk"].to_numpy(), curve["events"].to_numpy())
+    variance = float((remaining**2 * greenwood)[time <= horizon].sum())
+    half = _Z * np.sqrt(variance)
+    return mean, max(mean - half, 0.0), min(mean + half, horizon)
+
+
+def log_rank(time: ArrayLike, event: ArrayLike, group: ArrayLike, stratum: ArrayLike | None = None) -> LogRank:
+    """Log-rank test that all groups fail at the same rate within every stratum.
+
+    Args:
+        time: Shape [n].
+        event: True where the run failed, shape [n].
+        group: Which group a run belongs to, shape [n]; at least two.
+        stratum: Which stratum (task, lag, rate); None: one.
+    """
+    seen, failed = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=bool)
+    names, member = np.unique(np.asarray(group), return_inverse=True)
+    layer = np.zeros(seen.size) if stratum is None else np.asarray(stratum)
+    surplus, covariance = np.zeros(len(names)), np.zeros((len(names), len(names)))
+    for one in np.unique(layer):
+        here = layer == one
+        difference, spread = _observed_minus_expected(seen[here], failed[here], member[here], len(names))
+        surplus += difference
+        covariance += spread
+    degrees = int(np.linalg.matrix_rank(covariance))
+    if degrees == 0:
+        return LogRank(0.0, 0, float("nan"))
+    chi2 = float(surplus @ np.linalg.pinv(covariance) @ surplus)
+    return LogRank(chi2, degrees, float(stats.chi2.sf(chi2, degrees)))
+
+
+def _observed_minus_expected(
+    time: Array, event: NDArray[np.bool_], member: NDArray[np.int64], groups: int
+) -> tuple[Array, Array]:
+    """Failures minus expected failures per group, and their hypergeometric covariance, within one stratum."""
+    times = np.unique(time[event])
+    belongs = member[:, None] == np.arange(groups)
+    at_risk = (time[None, :] >= times[:, None]).astype(np.float64) @ belongs
+    observed = ((time[None, :] == times[:, None]) & event).astype(np.float64) @ belongs
+    total, failures = at_risk.sum(axis=1), observed.sum(axis=1)
+    share = at_risk / total[:, None]
+    factor = failures * (total - failures) / np.maximum(total - 1, 1)
+    covariance = np.diag((factor[:, None] * share).sum(axis=0)) - (factor[:, None] * share).T @ share
+    return (observed - failures[:, None] * share).sum(axis=0), covariance
+
+
+def _greenwood(at_risk: NDArray[np.int64], events: NDArray[np.int64]) -> Array:
+    left = at_risk - events
+    return np.where(left > 0, events / np.maximum(at_risk * left, 1), 0.0)

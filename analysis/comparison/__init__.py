@@ -1,0 +1,1 @@
+"""Which method is better at which lag: best rates, aggregates, pairs, ablations, time to target."""

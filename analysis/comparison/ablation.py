@@ -1,0 +1,180 @@
+"""What do the halves of VCPO do? Step scaling (ESS), baseline (OPOB), and controls that tell size from timing."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pandas as pd
+
+from vcpo_bench.analysis.comparison.pairs import PLACE, Contrast, contrast
+from vcpo_bench.analysis.findings import rate
+from vcpo_bench.analysis.results import Results
+
+_VCPO = {
+    "tis": (False, False),
+    "vcpo(baseline=group)": (True, False),
+    "vcpo(ess=off)": (False, True),
+    "vcpo": (True, True),
+}
+"""VCPO is sequence-level TIS with both halves: (ESS, OPOB)."""
+
+_DEFAULT_DONOR = "vcpo"
+"""Whose step sizes `lr-matched` and `lr-shuffled` use unless told: canonical expressions leave it out."""
+
+_EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
+    "ess": {(True, False): 1.0, (False, False): -1.0},
+    "opob": {(False, True): 1.0, (False, False): -1.0},
+    "both": {(True, True): 1.0, (False, False): -1.0},
+    "ess given opob": {(True, True): 1.0, (False, True): -1.0},
+    "opob given ess": {(True, True): 1.0, (True, False): -1.0},
+    "interaction": {(True, True): 1.0, (True, False): -1.0, (False, True): -1.0, (False, False): 1.0},
+}
+
+
+_NONE = Contrast(*(float("nan"),) * 5, 0)
+
+
+class Variant(NamedTuple):
+    """One member of an ablation: a base method with or without each half."""
+
+    family: str
+    ess: bool
+    opob: bool
+
+
+def split_parts(expression: str) -> list[str]:
+    """`clip+ess(base=0.5)+opob` -> its parts; plus signs inside parentheses do not split."""
+    parts, depth, begin = [], 0, 0
+    for position, character in enumerate(expression):
+        depth += (character == "(") - (character == ")")
+        if character == "+" and depth == 0:
+            parts.append(expression[begin:position].strip())
+            begin = position + 1
+    return [*parts, expression[begin:].strip()]
+
+
+def variants(expression: str) -> list[Variant]:
+    """The ablations an expression takes part in: its own base's, and VCPO's."""
+    base, *extra = split_parts(expression)
+    names = [part.split("(")[0] for part in extra]
+    rest = [part for part, name in zip(extra, names, strict=True) if name not in ("ess", "opob")]
+    found = []
+    if not base.startswith("vcpo"):
+        found.append(Variant("+".join([base, *rest]), "ess" in names, "opob" in names))
+    if expression in _VCPO:
+        found.append(Variant("vcpo", *_VCPO[expression]))
+    return found
+
+
+def ablation_table(tuned: pd.DataFrame, cells: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Effects of both halves in every family of which at least two members were run.
+
+    Args:
+        tuned: Runs at best rates (`analysis.comparison.best_rate.Tuned.runs`).
+        cells: All cells, for the effects at every single rate.
+        column: Which score.
+
+    Returns:
+        Columns `family`, `staleness`, `at` (`best rate` or a rate), `effect` and those of
+        `analysis.comparison.pairs.Contrast`. Effects: `ess`, `opob`, `both` against the bare base; each
+        half given the other; their `interaction`; and `ess, vcpo minus clip`: positive where clipping takes from
+        ESS scaling.
+    """
+    families: dict[str, dict[tuple[bool, bool], str]] = {}
+    for method in sorted(set(tuned["method"]) | set(cells["method"])):
+        for variant in variants(method):
+            families.setdefault(variant.family, {})[variant.ess, variant.opob] = method
+    rows = []
+    for lag in sorted(set(cells["staleness"])):
+        scopes = {"best rate": tuned[tuned["staleness"] == lag]}
+        here = cells[cells["staleness"] == lag]
+        scopes |= {rate(lr): here[here["lr"] == lr] for lr in sorted(set(here["lr"]))}
+        for at, runs in scopes.items():
+            where = {"staleness": lag, "at": at}
+            for family, members in families.items():
+                rows += [{"family": family} | where | row for row in _effects(runs, members, column)]
+            rows += [{"family": "vcpo, clip"} | where | row for row in _canceling(runs, families, column)]
+    return pd.DataFrame(rows, columns=["family", "staleness", "at", "effect", *Contrast._fields])
+
+
+def step_controls(cells: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A method against its own step sizes at the wrong times: `lr-matched` (their mean) and `lr-shuffled` (their
+    order).
+
+    A positive difference says that steps timed by ESS beat equally small steps that are not. Paired at the same
+    task, lag, rate and seed. Columns: `method`, `control` (matched or shuffled), `staleness`, those of
+    `analysis.comparison.pairs.Contrast` (method minus control), `failed` and `failed_control` counts.
+    """
+    rows = []
+    for method in sorted(set(cells["method"])):
+        found = _step_control(method)
+        if found is None:
+            continue
+        kind, target = found
+        for lag, here in cells.groupby("staleness"):
+            both = here[here["method"].isin([method, target])]
+            difference = contrast(both, {target: 1.0, method: -1.0}, column, (*PLACE, "lr"))
+            failed = both.groupby("method")["failed"].sum()
+            counts = {"failed": int(failed.get(target, 0)), "failed_control": int(failed.get(method, 0))}
+            rows.append({"method": target, "control": kind, "staleness": lag} | difference._asdict() | counts)
+    columns = ["method", "control", "staleness", *Contrast._fields, "failed", "failed_control"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def cost_table(results: Results) -> pd.DataFrame:
+    """What an update costs, and what the halves add.
+
+    Columns: `task`, `method`, `cells`, `milliseconds` (median over cells of a cell's median time per update in
+    scoring and updating, sampling and recording left out), `base` (the bare method) and `added` with `low` and
+    `high`: the mean paired difference to it (same lag, rate and seed) with 95% interval; NaN without pairs. Cells
+    that ran side by side on a busy machine disturb one another: the interval shows by how much.
+    """
+    work = 1e3 * (results.steps["seconds_score"] + results.steps["seconds_update"])
+    median = work.groupby(results.steps["key"].to_numpy()).median()
+    cells = results.cells.assign(milliseconds=results.cells["key"].map(median))
+    rows = []
+    for (task, method), own in cells.groupby(["task", "method"]):
+        base = _base(str(method))
+        pair = cells[(cells["task"] == task) & cells["method"].isin([method, base])]
+        found = (
+            contrast(pair, {str(method): 1.0, base: -1.0}, "milliseconds", (*PLACE, "lr")) if base != method else _NONE
+        )
+        rows.append((task, method, len(own), own["milliseconds"].median(), base, found.estimate, found.low, found.high))
+    return pd.DataFrame(rows, columns=["task", "method", "cells", "milliseconds", "base", "added", "low", "high"])
+
+
+def _effects(runs: pd.DataFrame, members: dict[tuple[bool, bool], str], column: str) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for effect, weights in _EFFECTS.items():
+        if set(weights) <= set(members):
+            found = contrast(runs, {members[half]: weight for half, weight in weights.items()}, column)
+            if found.pairs:
+                rows.append({"effect": effect, **found._asdict()})
+    return rows
+
+
+def _canceling(
+    runs: pd.DataFrame, families: dict[str, dict[tuple[bool, bool], str]], column: str
+) -> list[dict[str, object]]:
+    first, second = families.get("vcpo", {}), families.get("clip", {})
+    if not {(True, False), (False, False)} <= set(first) & set(second):
+        return []
+    weights = {first[True, False]: 1.0, first[False, False]: -1.0, second[True, False]: -1.0, second[False, False]: 1.0}
+    found = contrast(runs, weights, column)
+    return [{"effect": "ess, vcpo minus clip", **found._asdict()}] if found.pairs else []
+
+
+def _step_control(expression: str) -> tuple[str, str] | None:
+    """(`matched` or `shuffled`, the method whose step sizes are used) of a control, else None."""
+    for part in split_parts(expression):
+        match = re.fullmatch(r"lr-(matched|shuffled)(?:\(to=(.*)\))?", part)
+        if match:
+            return match[1], match[2] or _DEFAULT_DONOR
+    return None
+
+
+def _base(expression: str) -> str:
+    if expression in _VCPO:
+        return "tis"
+    return next((variant.family for variant in variants(expression)), expression)

@@ -1,0 +1,75 @@
+"""Paired contrasts between methods: same task, lag and seed, hence the same prompts and the same sampling noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from vcpo_bench.analysis.comparison.best_rate import widening
+from vcpo_bench.analysis.intervals import holm, sign_flip, stratified_t
+
+PLACE = ("task", "regime", "staleness", "seed")
+"""What two runs at their best rates must share to be a pair; at a fixed rate also `lr`."""
+
+
+class Contrast(NamedTuple):
+    """A weighted sum of methods' scores, averaged over strata.
+
+    Attributes:
+        estimate: Mean over strata of the mean over pairs.
+        low: 95% Student-t interval from the spread within strata, lower end; for tuned runs widened as
+            `analysis.comparison.best_rate.CROSS_FIT` says, and p with it.
+        high: Upper end.
+        p: Two-sided p of the same t test.
+        p_exact: Two-sided sign-flip p over all pairs: no assumption about distributions, but independent pairs.
+        pairs: How many seeds times places it rests on.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    p: float
+    p_exact: float
+    pairs: int
+
+
+def contrast(runs: pd.DataFrame, weights: Mapping[str, float], column: str, place: Sequence[str] = PLACE) -> Contrast:
+    """Estimate `sum_m weights[m] score_m` over all places where every method of `weights` has a score.
+
+    Args:
+        runs: One row per method and place.
+        weights: Coefficient of each method.
+        column: Which score.
+        place: Columns that identify a place; all but the seed are strata.
+    """
+    wanted = runs[runs["method"].isin(weights.keys())]
+    wide = wanted.pivot_table(index=list(place), columns="method", values=column, aggfunc="mean", observed=True)
+    if wide.empty or not set(weights) <= set(wide.columns):
+        return Contrast(*(float("nan"),) * 5, 0)
+    values = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False).dropna()
+    strata = [name for name in place if name != "seed"]
+    groups = [one.to_numpy() for _, one in values.groupby(level=strata)]
+    return Contrast(*stratified_t(groups, widen=widening(wanted)), sign_flip(values.to_numpy()), len(values))
+
+
+def all_pairs(runs: pd.DataFrame, column: str, place: Sequence[str] = PLACE) -> pd.DataFrame:
+    """Every pair of methods at every lag: first minus second, the first being the better one.
+
+    Columns: `staleness`, `first`, `second`, those of `Contrast`, and `p_holm`: p adjusted by Holm for
+    all pairs of that lag.
+    """
+    rows = []
+    for lag, here in runs.groupby("staleness"):
+        means = here.groupby("method")[column].mean().sort_values(ascending=False)
+        pairs = [
+            {"staleness": lag, "first": a, "second": b} | contrast(here, {a: 1.0, b: -1.0}, column, place)._asdict()
+            for a, b in combinations(means.index, 2)
+        ]
+        adjusted = holm(np.array([pair["p"] for pair in pairs], dtype=np.float64))
+        rows += [pair | {"p_holm": p} for pair, p in zip(pairs, adjusted, strict=True)]
+    columns = ["staleness", "first", "second", *Contrast._fields, "p_holm"]
+    return pd.DataFrame(rows, columns=columns)

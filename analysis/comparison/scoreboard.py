@@ -1,0 +1,79 @@
+"""The scoreboard: one row per method and lag (and task and learning rate), with intervals over seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.findings import GROUP
+from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.analysis.results import Results
+
+
+def cell_summary(results: Results) -> pd.DataFrame:
+    """One row per cell: the columns of `results.cells` plus what its curves say.
+
+    Added: `final_reward` and `best_reward` (sampled reward of the last and of the best evaluation),
+    `final_greedy`, `final_step`, `start_reward`, `median_ess` (raw ESS ratio, median over updates),
+    `lag_mean` and `lag_max` (realized); the verdict of `events` in `event`, `onset` (NaN without one),
+    `last_step`, `failed`, and `collapsed` (collapse, also with rebound).
+    """
+    evals = results.evals.sort_values(["key", "step"], kind="stable").groupby("key", sort=False)
+    steps = results.steps.sort_values(["key", "step"], kind="stable")
+    by_key = steps.groupby("key", sort=False)
+    summary = pd.DataFrame(
+        {
+            "final_reward": evals["sampled_reward"].last(),
+            "final_greedy": evals["greedy_reward"].last(),
+            "final_step": evals["step"].last(),
+            "best_reward": evals["sampled_reward"].max(),
+            "start_reward": evals["sampled_reward"].first(),
+        }
+    )
+    recorded = pd.DataFrame(
+        {
+            "median_ess": by_key["ess_ratio"].median(),
+            "lag_mean": by_key["lag_mean"].mean(),
+            "lag_max": by_key["lag_max"].max(),
+        }
+    )
+    verdicts = events(results)[["key", "event", "onset", "last_step", "failed"]]
+    joined = results.cells.merge(summary, how="left", left_on="key", right_index=True)
+    joined = joined.merge(recorded, how="left", left_on="key", right_index=True).merge(verdicts, how="left", on="key")
+    return joined.assign(collapsed=joined["event"].isin(("collapse", "collapse with rebound")))
+
+
+def scoreboard(results: Results) -> pd.DataFrame:
+    """One row per task, method, regime, lag and learning rate, controls last.
+
+    Columns: the group (`findings.GROUP`); `seeds` (cells with an evaluation); `final_reward`,
+    `best_reward` with `_low` and `_high` (95% Student-t interval over seeds; NaN for one seed; the best
+    evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`; `collapsed`,
+    `nan`, `stopped_by`, `error`, `partial` counts of `total` cells; `lag_mean` and `lag_max` as realized.
+    A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
+    has no say in the rewards.
+    """
+    summary = cell_summary(results)
+    rows = []
+    for group, cells in summary.groupby(GROUP, sort=False, dropna=False):
+        scored = cells[(cells["status"] != "error") & cells["final_reward"].notna()]
+        row = dict(zip(GROUP, group, strict=True)) | {"seeds": len(scored)}
+        for name in ("final_reward", "best_reward"):
+            values = scored[name].to_numpy(dtype=np.float64)
+            low, high = t_interval(values)
+            row |= {name: values.mean() if values.size else np.nan, f"{name}_low": low, f"{name}_high": high}
+        row |= {"final_greedy": scored["final_greedy"].mean(), "median_ess": scored["median_ess"].median()}
+        row |= {"collapsed": int(cells["collapsed"].sum()), "total": len(cells)}
+        row |= {status: int((cells["status"] == status).sum()) for status in ("nan", "stopped_by", "error", "partial")}
+        row |= {"lag_mean": cells["lag_mean"].mean(), "lag_max": cells["lag_max"].max()}
+        rows.append(row)
+    order = ["task", "lr", "staleness", "control", "final_reward"]
+    return pd.DataFrame(rows).sort_values(order, ascending=[True, True, True, True, False], ignore_index=True)
+
+
+def write_csv(board: pd.DataFrame, path: str | Path) -> None:
+    """Write the scoreboard as CSV with six significant digits."""
+    board.to_csv(path, index=False, float_format="%.6g")

@@ -1,0 +1,146 @@
+"""Gradients as recorded: size, clipping, direction, and how many trajectories really carry an update."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.diagnostics.trajectory_weights import prepared
+from vcpo_bench.analysis.findings import GROUP, Findings, label
+from vcpo_bench.analysis.results import Results
+
+Array = NDArray[np.float64]
+
+_MEDIANS = ("largest_share", "gini", "noise_to_signal")
+
+
+def analyze_gradients(results: Results) -> Findings:
+    """Tables `norms` and, where score norms were recorded, `contributions` (per update) and their group medians."""
+    norms = norm_table(results)
+    findings = Findings(text=_norm_sentences(norms), tables={"norms": norms})
+    per_update = contribution_table(results)
+    if per_update.empty:
+        findings.text.append(
+            "No score norms were recorded: contributions per trajectory and noise-to-signal need --record full."
+        )
+        return findings
+    about = results.cells[["key", *GROUP]]
+    groups = per_update.merge(about, on="key").groupby(GROUP, sort=False, dropna=False)
+    summary = groups[list(_MEDIANS)].median().reset_index()
+    findings.tables |= {"contributions": per_update, "contribution_medians": summary}
+    findings.text += [
+        f"{label(row, summary)} at lag {row['staleness']}: the largest trajectory carries "
+        f"{row['largest_share']:.0%} of the summed gradient norms (Gini {row['gini']:.2f}); the variance of the mean "
+        f"gradient is {row['noise_to_signal']:.2g} times its squared norm."
+        for row in summary.to_dict("records")
+    ]
+    return findings
+
+
+def norm_table(results: Results) -> pd.DataFrame:
+    """One row per group of seeds, over all their updates.
+
+    Columns: the group; `updates`; `norm`, `norm_q95`, `norm_max` (before clipping); `norm_clipped` (median
+    after); `clipped` (share of updates that gradient clipping changed); `clip_factor` (median of after / before);
+    `step_scale` (median of the method's own multiplier); `effective_rate` (median of lr x step_scale x clip
+    factor; an adaptive optimizer undoes a constant factor, not a varying one); `cosine` (median with the previous
+    gradient; `diagnostics` only) and `head_share` (median norm of the output head over the whole).
+    """
+    cells = results.cells[["key", *GROUP]].rename(columns={"lr": "base_lr"})
+    steps = results.steps.merge(cells, on="key")
+    norm, clipped = steps["grad_norm"], steps["grad_norm_clipped"]
+    factor = (clipped / norm.where(norm > 0)).clip(upper=1.0)
+    steps = steps.assign(
+        factor=factor,
+        was_clipped=(factor < 1 - 1e-6).where(factor.notna()).astype("float64"),
+        effective=steps["lr"] * factor,
+        head=steps["head_grad_norm"] / norm.where(norm > 0),
+    )
+    groups = steps.groupby([name if name != "lr" else "base_lr" for name in GROUP], sort=False, dropna=False)
+    table = pd.DataFrame(
+        {
+            "updates": groups.size(),
+            "norm": groups["grad_norm"].median(),
+            "norm_q95": groups["grad_norm"].quantile(0.95),
+            "norm_max": groups["grad_norm"].max(),
+            "norm_clipped": groups["grad_norm_clipped"].median(),
+            "clipped": groups["was_clipped"].mean(),
+            "clip_factor": groups["factor"].median(),
+            "step_scale": groups["step_scale"].median(),
+            "effective_rate": groups["effective"].median(),
+            "cosine": groups["grad_cosine"].median(),
+            "head_share": groups["head"].median(),
+        }
+    )
+    return table.reset_index().rename(columns={"base_lr": "lr"})
+
+
+def contribution_table(results: Results) -> pd.DataFrame:
+    """How the update is shared among trajectories: one row per recorded update with score norms.
+
+    A trajectory contributes `g_i = |c_i| ||grad log pi_i||`, with c_i its mean coefficient per token (exact where
+    a method gives all its tokens one coefficient). Columns: `key`, `step`, `trajectories` recorded;
+    `largest_share` (largest g_i over their sum); `gini` of the g_i; `noise_to_signal`: variance of the mean
+    gradient (trace) over its squared norm, `(n sum g_i^2 - G^2) / ((n - 1) G^2)` with G the recorded norm of the
+    whole gradient and n trajectories consumed; where only some were recorded, the sum is scaled up.
+    """
+    consumed = results.lags.groupby(["key", "step"])["trajectories"].sum()
+    whole = results.steps.set_index(["key", "step"])["grad_norm"]
+    rows = []
+    for key, recorded in results.samples_by_cell():
+        samples = prepared(recorded)
+        for step, share in samples["applied"].dropna().groupby(samples["step"]):
+            values = share.to_numpy(dtype=np.float64)
+            number = int(consumed.get((key, step), values.size))
+            squares = float(np.square(values).sum()) * number / values.size
+            noise = noise_to_signal(squares, float(whole.get((key, step), np.nan)), number)
+            largest = values.max() / values.sum() if values.sum() > 0 else np.nan
+            rows.append((key, step, values.size, largest, gini(values), noise))
+    return pd.DataFrame(rows, columns=["key", "step", "trajectories", *_MEDIANS])
+
+
+def gini(values: Array) -> float:
+    """Gini coefficient of non-negative values [n]: 0 when equal, 1 - 1/n when one has everything; NaN: all zero."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    total = ordered.sum()
+    if total <= 0:
+        return float("nan")
+    position = np.arange(1, ordered.size + 1)
+    return float((2 * position - ordered.size - 1) @ ordered / (ordered.size * total))
+
+
+def noise_to_signal(sum_of_squares: float, norm: float, n: int) -> float:
+    """Trace of the covariance of the mean of n gradients over its squared norm, from norms alone.
+
+    Args:
+        sum_of_squares: Of the norms of the n summands of the whole gradient.
+        norm: Of the whole gradient, their vector sum.
+        n: Number of summands.
+
+    Returns:
+        The norm test's quantity; below 1 the direction is known better than it is noisy. NaN for a zero gradient.
+    """
+    if n < 2 or not norm > 0:
+        return float("nan")
+    return (n * sum_of_squares - norm**2) / ((n - 1) * norm**2)
+
+
+def _norm_sentences(table: pd.DataFrame) -> list[str]:
+    sentences = []
+    for lag, rows in table.groupby("staleness"):
+        ordered = rows.sort_values("norm_q95")
+        wildest, most = ordered.iloc[-1], rows.sort_values("clipped").iloc[-1]
+        sentences.append(
+            f"Lag {lag}: gradient norms are largest under {label(wildest, table)} (median {wildest['norm']:.2g}, 95% "
+            f"below {wildest['norm_q95']:.2g}); clipping acts most often on {label(most, table)} "
+            f"({most['clipped']:.0%} of its updates)."
+        )
+    scaled = table[(table["step_scale"] - 1).abs() > 1e-6]
+    if len(scaled):
+        row = scaled.sort_values("step_scale").iloc[0]
+        sentences.append(
+            f"Step scaling is strongest in {label(row, table)} at lag {row['staleness']}: its median multiplier is "
+            f"{row['step_scale']:.2f}, with clipping an effective rate of {row['effective_rate']:.1e}."
+        )
+    return sentences

@@ -1,0 +1,193 @@
+"""Importance weights from the table of updates: how much ESS is left, what a cap restores, and what KL already says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.diagnostics.ess import expected_ess, gaussian_ess, kl_ess
+from vcpo_bench.analysis.diagnostics.trajectory_weights import sample_tables, tail_findings
+from vcpo_bench.analysis.findings import GROUP, Findings, label, with_interval
+from vcpo_bench.analysis.results import Results
+
+_REPLICATIONS = 1000
+LOW_ESS = 0.1
+"""Updates below this ESS ratio are counted as starved."""
+
+
+def analyze_weights(results: Results) -> Findings:
+    """Tables `ess`, `kl` and, where trajectories were recorded, `per_update`, `by_lag` and `tails`."""
+    ess, kl = ess_table(results), kl_table(results)
+    findings = Findings(tables={"ess": ess, "kl": kl})
+    findings.text += [*_ess_sentences(ess), _kl_sentence(results)]
+    recorded = sample_tables(results)
+    if recorded["per_update"].empty:
+        findings.text.append(
+            "No trajectories were recorded: lag buckets, tail indices, gradient ESS and |TIS - 1| need a run with "
+            "--record diagnostics (gradient ESS and token ratios: --record full)."
+        )
+        return findings
+    findings.tables |= recorded
+    findings.text += tail_findings(recorded["tails"])
+    return findings
+
+
+def ess_table(results: Results) -> pd.DataFrame:
+    """One row per group of seeds, over all their updates.
+
+    Columns: the group; `updates`; `n` (trajectories per update); `ess` and `ess_used` (medians of the ratio
+    before and after the method's own cap; NaN: it applies no weight), `token_ess`; `ess_q05`; `starved` (share
+    of updates below `LOW_ESS`); `log_weight_max`; `variance` (median, nats^2); `limit`
+    (`exp(-variance)`: ESS ratio of infinitely many such Gaussian log-weights) and `finite_batch` (what n of them
+    show), the excess being the bias of a finite batch; `second_moment` of the sequence log-ratio (nats^2, M2PO's
+    quantity at sequence level, taking the mean log-weight as `-length x k1`).
+    """
+    steps = _with_group(results)
+    steps = steps.assign(
+        starved=(steps["ess_ratio"] < LOW_ESS).where(steps["ess_ratio"].notna()).astype("float64"),
+        second_moment=steps["log_weight_var"] + (steps["length_mean"] * steps["kl_mu_theta_k1"]) ** 2,
+    )
+    groups = steps.groupby(GROUP, sort=False, dropna=False)
+    table = pd.DataFrame(
+        {
+            "updates": groups.size(),
+            "n": groups["n"].first(),
+            "ess": groups["ess_ratio"].median(),
+            "ess_used": groups["ess_ratio_used"].median(),
+            "token_ess": groups["token_ess_ratio"].median(),
+            "ess_q05": groups["ess_ratio"].quantile(0.05),
+            "starved": groups["starved"].mean(),
+            "log_weight_max": groups["log_weight_max"].median(),
+            "variance": groups["log_weight_var"].median(),
+            "second_moment": groups["second_moment"].median(),
+        }
+    ).reset_index()
+    table["limit"] = gaussian_ess(table["variance"])
+    table["finite_batch"] = _expected(table["variance"].to_numpy(), table["n"].to_numpy())
+    return table
+
+
+def kl_table(results: Results) -> pd.DataFrame:
+    """Does ESS say more than token KL times length? One row per group of seeds.
+
+    Columns: the group; `predicted` (median of `exp(-2 L K3)`), `predicted_batch` (what a batch of n then shows),
+    `ess` (median measured); `rank_correlation` (Spearman, update by update within each cell, mean over cells) and
+    `explained` (share of the variance of log ESS within cells that a straight line in log predicted_batch explains).
+    """
+    steps = _paired(results)
+    rows = []
+    for group, part in steps.groupby(GROUP, sort=False, dropna=False):
+        per_cell = [_correlations(cell) for _, cell in part.groupby("key", sort=False)]
+        rank, explained = np.array(per_cell).T
+        rows.append(
+            dict(zip(GROUP, group, strict=True))
+            | {
+                "predicted": part["predicted"].median(),
+                "predicted_batch": part["predicted_batch"].median(),
+                "ess": part["ess_ratio"].median(),
+                "rank_correlation": _mean(rank),
+                "explained": _mean(explained),
+            }
+        )
+    columns = [*GROUP, "predicted", "predicted_batch", "ess", "rank_correlation", "explained"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def kl_explains(results: Results, seed: int = 0) -> tuple[float, float, float]:
+    """Share of the variance of log ESS over all updates of all cells that KL times length explains, with 95% interval.
+
+    The squared correlation of log ESS with log predicted_batch; the interval resamples whole cells (updates of one
+    cell are not independent). NaN with fewer than two cells.
+    """
+    steps = _paired(results)
+    x, y = np.log(steps["predicted_batch"].to_numpy()), np.log(steps["ess_ratio"].to_numpy())
+    moments = pd.DataFrame({"n": 1.0, "x": x, "y": y, "xx": x * x, "yy": y * y, "xy": x * y})
+    per_cell = moments.groupby(steps["key"].to_numpy(), sort=False).sum().to_numpy()
+    if len(per_cell) < 2:
+        return (float("nan"),) * 3
+    generator = np.random.default_rng(seed)
+    counts = generator.multinomial(len(per_cell), np.full(len(per_cell), 1 / len(per_cell)), size=_REPLICATIONS)
+    drawn = _squared_correlation(counts @ per_cell)
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    return float(_squared_correlation(per_cell.sum(axis=0))), float(low), float(high)
+
+
+def _with_group(results: Results) -> pd.DataFrame:
+    cells = results.cells[["key", *GROUP]].assign(n=_batch_size(results.cells))
+    return results.steps.merge(cells, on="key", suffixes=("_step", ""))
+
+
+def _batch_size(cells: pd.DataFrame) -> NDArray[np.int64]:
+    absent = pd.Series(np.nan, index=cells.index)
+    size: pd.Series[float] = cells.get("prompts", absent) * cells.get("responses", absent)
+    return np.asarray(size.fillna(128), dtype=np.int64)
+
+
+def _expected(variance: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np.float64]:
+    result = np.full(variance.shape, np.nan)
+    for size in np.unique(n):
+        result[n == size] = expected_ess(variance[n == size], int(size))
+    return np.where(np.isfinite(variance), result, np.nan)
+
+
+def _paired(results: Results) -> pd.DataFrame:
+    """Updates with a measured and a predicted ESS; the first of a run is on policy at every lag and says nothing."""
+    steps = _with_group(results)
+    variance = 2 * steps["length_mean"] * steps["kl_mu_theta_k3"]
+    predicted = kl_ess(steps["length_mean"], steps["kl_mu_theta_k3"])
+    batch = _expected(variance.to_numpy(dtype=np.float64), steps["n"].to_numpy())
+    steps = steps.assign(predicted=predicted, predicted_batch=batch)
+    return steps[(steps["ess_ratio"] > 0) & (steps["predicted_batch"] > 0) & (steps["step"] > 0)]
+
+
+def _correlations(cell: pd.DataFrame) -> tuple[float, float]:
+    """Spearman's rho and squared Pearson correlation of log ESS with its prediction, within one cell."""
+    x, y = np.log(cell["predicted_batch"].to_numpy()), np.log(cell["ess_ratio"].to_numpy())
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan"), float("nan")
+    ranks = np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1]
+    return float(ranks), float(np.corrcoef(x, y)[0, 1] ** 2)
+
+
+def _squared_correlation(moments: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From sums [..., (n, x, y, xx, yy, xy)]."""
+    n, x, y, xx, yy, xy = np.moveaxis(moments, -1, 0)
+    spread = (n * xx - x * x) * (n * yy - y * y)
+    return np.where(spread > 0, (n * xy - x * y) ** 2 / np.where(spread > 0, spread, 1.0), np.nan)
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else float("nan")
+
+
+def _ess_sentences(table: pd.DataFrame) -> list[str]:
+    known = table[table["ess"].notna()]
+    sentences = []
+    for lag, rows in known.groupby("staleness"):
+        ordered = rows.sort_values("ess")
+        worst, best = ordered.iloc[0], ordered.iloc[-1]
+        sentences.append(
+            f"Lag {lag}: the median ESS ratio lies between {worst['ess']:.2f} ({label(worst, table)}) and "
+            f"{best['ess']:.2f} ({label(best, table)}); {rows['starved'].mean():.0%} of updates are below {LOW_ESS}."
+        )
+    biased = known[known["finite_batch"] > 1.25 * known["limit"]]
+    if len(biased):
+        row = biased.sort_values("limit").iloc[0]
+        sentences.append(
+            f"A batch of {row['n']} overstates small ESS by over 25% in {len(biased)} of {len(known)} groups; "
+            f"worst {label(row, table)} at lag {row['staleness']}, where Gaussian log-weights of that variance have "
+            f"an ESS ratio of {row['limit']:.3f} in the limit and show {row['finite_batch']:.3f} in such a batch."
+        )
+    return sentences
+
+
+def _kl_sentence(results: Results) -> str:
+    value, low, high = kl_explains(results)
+    if not np.isfinite(value):
+        return "Whether ESS says more than KL times length cannot be said: fewer than two cells have both."
+    return (
+        f"Token KL times length explains {with_interval(value, low, high)} of the variance of log ESS over all updates "
+        "(squared correlation with the ESS that exp(-2 L K3) predicts for a batch of this size; cells resampled)."
+    )

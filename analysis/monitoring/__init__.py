@@ -1,0 +1,1 @@
+"""Signals, detectors and the online monitor that raises alarms."""

@@ -1,0 +1,135 @@
+"""Matched landmarks: each lost run, some updates before it was found down, against runs then still up.
+
+At lead L the landmark of a run found down at update e is t = e - L: t updates have been applied and their records are
+known, nothing else. Its controls are the runs of the same task, regime and lag that at the same t were at risk (not
+yet down) and stayed up until at least `GUARD` updates after e. The placement of a lost run is the share of its
+controls with a lower score; AUROC is the mean placement. The step alone, or the lag alone, scores 1/2 by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, MATCH, Array, Flags, Panel
+
+GUARD = 20
+"""A control is not lost until this many updates after its case: at twice the usual gap of evaluations, both fall."""
+
+
+@dataclass(frozen=True)
+class RiskSets:
+    """Lost runs and their controls at one lead.
+
+    Attributes:
+        case: Index of each lost run [C].
+        row: Index of the newest update known at its landmark [C].
+        controls: Which runs are its controls [C, N].
+    """
+
+    case: NDArray[np.int64]
+    row: NDArray[np.int64]
+    controls: Flags
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How the lost runs rank among their controls by one score.
+
+    Attributes:
+        case: Index of each lost run with a score and a scored control [C].
+        usable: Which controls have a score [C, N].
+        wins: 1 where the control's score is lower, 1/2 where equal, else 0 [C, N].
+    """
+
+    case: NDArray[np.int64]
+    usable: Flags
+    wins: Array
+
+    def placements(self) -> Array:
+        """Share of its controls that each lost run outranks [C]."""
+        return np.asarray((self.wins * self.usable).sum(axis=1) / self.usable.sum(axis=1))
+
+    def auroc(self) -> float:
+        """Mean placement; NaN without a case."""
+        return float(self.placements().mean()) if self.case.size else float("nan")
+
+    def counts(self, healthy: Flags) -> tuple[int, int]:
+        """How many distinct lost runs and how many distinct never-lost controls it rests on."""
+        return self.case.size, int((self.usable.any(axis=0) & healthy).sum())
+
+    def enough(self, healthy: Flags) -> bool:
+        """Are there at least `analysis.prediction.panel.LEAST_RUNS` of both?"""
+        return min(self.counts(healthy)) >= LEAST_RUNS
+
+    def replicates(self, draws: Array) -> Array:
+        """AUROC in each bootstrap replicate [B]; NaN where a replicate holds no case with a control.
+
+        Args:
+            draws: How often each run was drawn, shape [B, N].
+        """
+        if not self.case.size:
+            return np.full(len(draws), np.nan)
+        weight = draws @ self.usable.T.astype(np.float64)
+        total = draws @ (self.wins * self.usable).T
+        mine = draws[:, self.case] * (weight > 0)
+        share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+        number = mine.sum(axis=1)
+        return np.where(number > 0, (mine * share).sum(axis=1) / np.maximum(number, 1), np.nan)
+
+
+def risk_sets(
+    panel: Panel,
+    lead: int,
+    match: Sequence[str] = MATCH,
+    groups: NDArray[np.int64] | None = None,
+    guard: int = GUARD,
+) -> RiskSets:
+    """The lost runs that have a landmark at this lead, and their controls.
+
+    Args:
+        panel: The runs.
+        lead: Updates between landmark and finding; negative: that many updates after it.
+        match: Columns of `panel.runs` in which a control agrees with its case.
+        groups: Optional further number per run [N] in which they must agree (a fold).
+        guard: A control is not lost until this many updates after its case.
+    """
+    case = np.flatnonzero(panel.failed & (panel.found - lead >= 1) & (panel.found - lead <= panel.length))
+    stratum = panel.strata(match)
+    alike = stratum[case][:, None] == stratum[None, :]
+    if groups is not None:
+        alike &= groups[case][:, None] == groups[None, :]
+    found = panel.found[case][:, None]
+    watched = (panel.end[None, :] >= np.maximum(found, found - lead)) & (panel.found[None, :] > found + guard)
+    return RiskSets(case, (panel.found[case] - lead - 1).astype(np.int64), alike & watched)
+
+
+def compare(scores: Array, sets: RiskSets) -> Comparison:
+    """Rank every case among its controls by scores [N, S]; runs without a score at the landmark are left out."""
+    at = scores[:, sets.row].T
+    own = at[np.arange(sets.case.size), sets.case]
+    usable = sets.controls & np.isfinite(at)
+    kept = np.isfinite(own) & usable.any(axis=1)
+    at, own, usable = at[kept], own[kept][:, None], usable[kept]
+    with np.errstate(invalid="ignore"):
+        wins = (at < own) + 0.5 * (at == own)
+    return Comparison(sets.case[kept], usable, wins)
+
+
+def area_at(at: Array, sets: RiskSets) -> float:
+    """AUROC alone, from scores read at each case's landmark [C, N]; quick, for drawing nulls."""
+    own = at[np.arange(sets.case.size), sets.case][:, None]
+    known = sets.controls & ~np.isnan(at)
+    number = known.sum(axis=1) * ~np.isnan(own[:, 0])
+    lower = ((at < own) & known).sum(axis=1) + 0.5 * ((at == own) & known).sum(axis=1)
+    kept = number > 0
+    return float((lower[kept] / number[kept]).mean()) if kept.any() else float("nan")
+
+
+def bootstrap_draws(runs: int, replications: int, seed: int = 0) -> Array:
+    """How often each run is drawn [B, N] when whole runs are resampled: updates of one run are not independent."""
+    generator = np.random.default_rng(seed)
+    return generator.multinomial(runs, np.full(runs, 1 / runs), size=replications).astype(np.float64)

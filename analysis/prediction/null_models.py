@@ -1,0 +1,91 @@
+"""What would a signal without the information in question score? AUROC at the primary lead under five nulls.
+
+- `permuted within lag`: the series of whole runs are dealt out anew among the runs of the same task, regime and lag.
+- `permuted within lag and method`: and of the same method. What beats the first but not this one knows which method
+  is dangerous, not which run.
+- `permuted within configuration`: and of the same rate: among seeds of one configuration.
+- `shifted`: case and controls are all read at one earlier step, drawn at random: their histories up to the landmark
+  are shifted round together. What does not beat it marks a run from early on and says nothing about when.
+- `surrogate`: every run is read from a stationary Gaussian series (such as AR(1) or phase-randomized surrogates are)
+  with the mean and spread of its own history up to the landmark. What does not beat it has a level, but no approach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.prediction.landmarks import RiskSets, area_at, compare, risk_sets
+from vcpo_bench.analysis.prediction.panel import MATCH, PRIMARY_LEAD, Array, Panel
+
+DRAWS = 200
+PERMUTED = {
+    "permuted within lag": MATCH,
+    "permuted within lag and method": (*MATCH, "method"),
+    "permuted within configuration": (*MATCH, "method", "lr"),
+}
+KINDS = (*PERMUTED, "shifted", "surrogate")
+
+
+def nulls_table(panel: Panel) -> pd.DataFrame:
+    """One row per signal with enough runs and null.
+
+    Columns: `signal`, `null`, `value` (the AUROC), `null_mean`, `null_low`, `null_high` (95% of the draws),
+    `p` (one-sided share of draws that are as great, the signal's own among them).
+    """
+    sets = risk_sets(panel, PRIMARY_LEAD)
+    rows: list[dict[str, Any]] = []
+    for name in panel.recorded():
+        scores = panel.scores(name)
+        mine = compare(scores, sets)
+        if not mine.enough(panel.healthy):
+            continue
+        value = mine.auroc()
+        for kind in KINDS:
+            drawn = np.array([area_at(at, sets) for at in _draws(kind, scores, sets, panel)])
+            drawn = drawn[np.isfinite(drawn)]
+            low, high = np.quantile(drawn, [0.025, 0.975])
+            row = {"signal": name, "null": kind, "value": value, "null_mean": float(drawn.mean())}
+            row |= {"null_low": float(low), "null_high": float(high)}
+            rows.append(row | {"p": float((1 + (drawn >= value - 1e-12).sum()) / (1 + drawn.size))})
+    return pd.DataFrame(rows, columns=["signal", "null", "value", "null_mean", "null_low", "null_high", "p"])
+
+
+def _draws(kind: str, scores: Array, sets: RiskSets, panel: Panel) -> Iterator[Array]:
+    """Scores at the landmarks [C, N] in each draw of a null."""
+    generator = np.random.default_rng(KINDS.index(kind))
+    if kind in PERMUTED:
+        at = scores[:, sets.row].T
+        stratum = panel.strata(PERMUTED[kind])
+        for _ in range(DRAWS):
+            yield at[:, _permutation(stratum, generator)]
+    elif kind == "shifted":
+        for _ in range(DRAWS):
+            yield scores[:, generator.integers(0, sets.row + 1)].T
+    else:
+        mean, spread = _history(scores)
+        center, width = mean[:, sets.row].T, spread[:, sets.row].T
+        for _ in range(DRAWS):
+            yield center + width * generator.standard_normal(center.shape)
+
+
+def _permutation(stratum: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    """Who takes whose place [N], within strata."""
+    shuffled = np.lexsort((generator.random(stratum.size), stratum))
+    result = np.empty(stratum.size, dtype=np.int64)
+    result[np.argsort(stratum, kind="stable")] = shuffled
+    return result
+
+
+def _history(scores: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation [N, S] of the scores up to each update."""
+    known = np.isfinite(scores)
+    number = known.cumsum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, scores, 0.0).cumsum(axis=1) / number
+        square = np.where(known, scores**2, 0.0).cumsum(axis=1) / number
+    return mean, np.sqrt(np.maximum(square - mean**2, 0.0))

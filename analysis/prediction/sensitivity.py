@@ -1,0 +1,107 @@
+"""Does the answer hang on the definition of the event, on the regime, or on a few runs?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from vcpo_bench.analysis.collapse.rule import Rule, events
+from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.prediction.auroc import auroc_row
+from vcpo_bench.analysis.prediction.landmarks import RiskSets, bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, Flags, Panel
+from vcpo_bench.analysis.results import Results
+
+RULES = {
+    "as written": Rule(),
+    "stricter (depth 0.7, 5 evaluations)": Rule(depth=0.7, patience=5),
+    "looser (depth 0.3, 2 evaluations)": Rule(depth=0.3, patience=2),
+}
+REGIMES = ("task", "staleness", "lr", "method")
+
+_REPLICATIONS = 500
+_RUN = ["key", "task", "method", "staleness", "lr", "seed", "event"]
+Row = dict[str, Any]
+
+
+def definitions_table(panel: Panel, results: Results) -> pd.DataFrame:
+    """AUROC at the primary lead under other definitions of the event.
+
+    Columns: `definition`, `signal` and those of `analysis.prediction.auroc.auroc_row`. Besides
+    other parameters of the rule: runs that ended as nan as censored where they ended, and runs that rebounded left out.
+    """
+    verdicts = {name: events(results, rule) for name, rule in RULES.items()}
+    written = verdicts["as written"]
+    nan = written["event"] == "nan"
+    verdicts["nan is censoring"] = written.assign(
+        failed=written["failed"] & ~nan, onset=written["onset"].mask(nan), event=written["event"].mask(nan, "healthy")
+    )
+    rebound = written["event"] == "collapse with rebound"
+    verdicts["rebounds left out"] = written.assign(
+        failed=written["failed"] & ~rebound, event=written["event"].mask(rebound, "not applicable")
+    )
+    draws = bootstrap_draws(len(panel.runs), _REPLICATIONS)
+    rows = []
+    for definition, verdict in verdicts.items():
+        other = panel.judged_by(verdict)
+        sets = risk_sets(other, PRIMARY_LEAD)
+        for name in panel.recorded():
+            row: Row = {"definition": definition, "signal": name}
+            rows.append(row | auroc_row(compare(panel.scores(name), sets), other, draws))
+    return pd.DataFrame(rows)
+
+
+def regimes_table(panel: Panel) -> pd.DataFrame:
+    """AUROC at the primary lead within one task, lag, rate or method: where does a signal not work?
+
+    Columns: `column`, `value_of`, `signal`, those of `analysis.prediction.auroc.auroc_row`, and
+    `at_case`, `at_control`: median score at the landmark of lost runs and of their controls, in the signal's unit.
+    """
+    draws = bootstrap_draws(len(panel.runs), _REPLICATIONS)
+    sets = risk_sets(panel, PRIMARY_LEAD)
+    rows = []
+    for column in REGIMES:
+        values = panel.runs[column]
+        for value in sorted(values.unique()):
+            here = _only(sets, (values == value).to_numpy(dtype=bool))
+            for name in panel.recorded():
+                scores = panel.scores(name)
+                row: Row = {"column": column, "value_of": str(value), "signal": name}
+                row |= auroc_row(compare(scores, here), panel, draws)
+                at = scores[:, here.row].T
+                row["at_case"] = _median(at[np.arange(here.case.size), here.case])
+                rows.append(row | {"at_control": _median(at[here.controls])})
+    return pd.DataFrame(rows)
+
+
+def placements_table(panel: Panel) -> pd.DataFrame:
+    """Every lost run with a landmark at the primary lead, one by one.
+
+    Columns: the run, `onset`, `controls` (how many it is ranked among), `score` (of the primary signal), and
+    `above_NAME`: share of its controls that it outranks by that signal; NaN where the signal was not recorded.
+    """
+    sets = risk_sets(panel, PRIMARY_LEAD)
+    table = panel.runs.loc[sets.case, _RUN].reset_index(drop=True)
+    table["onset"] = panel.onset[sets.case]
+    table["controls"] = sets.controls.sum(axis=1)
+    if PRIMARY in panel.values:
+        table["score"] = panel.scores(PRIMARY)[sets.case, sets.row]
+    position = {int(case): i for i, case in enumerate(sets.case)}
+    for name in panel.recorded():
+        one = compare(panel.scores(name), sets)
+        share = np.full(sets.case.size, np.nan)
+        share[[position[int(case)] for case in one.case]] = one.placements()
+        table[f"above_{name}"] = share
+    return table
+
+
+def _only(sets: RiskSets, runs: Flags) -> RiskSets:
+    kept = runs[sets.case]
+    return RiskSets(sets.case[kept], sets.row[kept], sets.controls[kept] & runs)
+
+
+def _median(values: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if finite.size else float("nan")

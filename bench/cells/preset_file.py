@@ -1,0 +1,95 @@
+"""Settings from a file: the keys of the YAML are the long flags of `vcpo-bench run`, and a flag typed wins."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vcpo_bench.errors import UsageError
+
+Scalar = str | int | float | bool
+
+
+def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> dict[str, Any]:
+    """Values for the flags, from a preset's name or a file.
+
+    Args:
+        name: A preset (`quick`) or a path to a YAML file.
+        presets: Folder of the presets.
+        flags: Legal keys and the type each flag takes.
+
+    Raises:
+        UsageError: No such preset or file, broken YAML, an unknown key, or a value of the wrong kind.
+    """
+    path = _find(name, presets)
+    try:
+        values = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--config {name}: cannot be read ({error})") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"--config {name}: broken YAML ({_place(error)})") from error
+    if not isinstance(values, dict):
+        raise UsageError(f"--config {name}: must hold lines such as 'methods: vcpo,clip', not {values!r}")
+    return {_key(key, flags, name): _value(key, value, flags, name) for key, value in values.items()}
+
+
+def write_configuration(path: Path, values: Mapping[str, Any]) -> None:
+    """Write the settings of a run so that `--config` reads them back.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    try:
+        path.write_text(yaml.safe_dump(dict(values), sort_keys=False))
+    except OSError as error:
+        raise UsageError(f"--save-config {path}: cannot be written ({error.strerror}); name another file") from error
+
+
+def preset_names(presets: Path) -> list[str]:
+    """The presets of a folder, in alphabetical order."""
+    return sorted(path.stem for path in presets.glob("*.yaml"))
+
+
+def _find(name: str, presets: Path) -> Path:
+    if (presets / f"{name}.yaml").is_file():
+        return presets / f"{name}.yaml"
+    path = Path(name)
+    if path.is_file():
+        return path
+    known = preset_names(presets)
+    hint = difflib.get_close_matches(name, known, n=1)
+    suggestion = f"; did you mean {hint[0]}?" if hint else ""
+    raise UsageError(f"--config {name}: no such file or preset{suggestion} (presets: {', '.join(known)})")
+
+
+def _key(key: object, flags: Mapping[str, type], name: str) -> str:
+    if isinstance(key, str) and key in flags:
+        return key
+    hint = difflib.get_close_matches(str(key), flags, n=1)
+    suggestion = f"did you mean {hint[0]}?" if hint else f"legal keys: {', '.join(flags)}"
+    raise UsageError(f"--config {name}: unknown key {key!r}; {suggestion}")
+
+
+def _value(key: str, value: Any, flags: Mapping[str, type], name: str) -> Scalar:
+    """The value as the flag takes it; a YAML list becomes a comma list."""
+    wanted = flags[key]
+    truth = isinstance(value, bool)
+    if wanted is bool and truth:
+        return bool(value)
+    if wanted is int and isinstance(value, int) and not truth:
+        return value
+    if wanted is str and isinstance(value, list) and all(isinstance(v, (str, int, float)) for v in value):
+        return ",".join(map(str, value)) + ("," if len(value) == 1 else "")
+    if wanted is str and isinstance(value, (str, int, float)) and not truth:
+        return str(value)
+    raise UsageError(f"--config {name}: {key}: {value!r} is not what --{key} takes")
+
+
+def _place(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "not YAML"
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

@@ -1,0 +1,1 @@
+"""Carrying out a regime: batches are sampled, queued and handed to the learner with their versions."""

@@ -1,0 +1,189 @@
+"""Carrying out a schedule's orders: whole batches, some trajectories of a batch, or a few tokens of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.policies.base import Decoding
+from vcpo_bench.bench.policies.tiny.sampling import Rollout
+from vcpo_bench.bench.regimes.base import Order
+from vcpo_bench.bench.samplers.base import InflightSampler, Segment
+from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.streams import uniforms
+from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.trajectories import Trajectories
+
+
+@dataclass(slots=True)
+class Draft:
+    """A batch that is not complete: its rollout so far, the version of each token, and the decoder where one goes on.
+
+    Attributes:
+        prompts: `[P, Lp]`.
+        noise: `[B, T]` uniforms that decide its tokens.
+        rollout: `[B, T]` tensors, filled in place.
+        version: `[B, T]` int64.
+        missing: Tokens not drawn yet, padding included.
+        decoder: Key-value cache of a response in flight, where it is kept.
+    """
+
+    prompts: Tensor
+    noise: Tensor
+    rollout: Rollout
+    version: Tensor
+    missing: int
+    decoder: Decoding | None = None
+
+
+class Generator:
+    """Samples what it is told to, token by token if need be; prompts and noise depend on seed and batch alone.
+
+    Args:
+        config: The cell.
+        task: Its task.
+        engine: What to sample from.
+        keep_cache: Whether a response in flight goes on with the key-value cache of the old weights.
+    """
+
+    def __init__(self, config: CellConfig, task: Task, engine: Engine, keep_cache: bool = True) -> None:
+        self.config, self.task, self.engine, self.keep_cache = config, task, engine, keep_cache
+        self.drafts: dict[int, Draft] = {}
+
+    def run(self, orders: Sequence[Order], version: int, groups: Sequence[int]) -> list[Trajectories]:
+        """Carry out orders with the engine's weights.
+
+        Args:
+            orders: In this order.
+            version: Updates those weights have seen.
+            groups: Prompts in the batch of each order.
+
+        Returns:
+            The batches that became complete, in the order of their indices.
+        """
+        for order, count in zip(orders, groups, strict=True):
+            if order.batch not in self.drafts:
+                self.drafts[order.batch] = self._draft(order.batch, count)
+        self._rows([order for order in orders if order.rows is not None], version)
+        planned = [order for order in orders if order.rows is None]
+        if self.engine.inflight and any(len(self._places(order)) < self.task.max_response for order in planned):
+            self._advance(self.engine.inflight, planned, version)
+        else:
+            for order in planned:
+                self._tokens(self.drafts[order.batch], order, version)
+        done = sorted(batch for batch, draft in self.drafts.items() if not draft.missing)
+        return [self._complete(batch) for batch in done]
+
+    def _draft(self, batch: int, groups: int) -> Draft:
+        T, rows = self.task.max_response, groups * self.config.responses
+        return Draft(
+            prompts=self.task.training_prompts(self.config.seed, batch, groups),
+            noise=torch.from_numpy(uniforms(self.config.seed, "sampling", batch, rows, T)),
+            rollout=Rollout.empty(rows, T, self.task.eos),
+            version=torch.full((rows, T), -1, dtype=torch.int64),
+            missing=rows * T,
+        )
+
+    def _tokens(self, draft: Draft, order: Order, version: int) -> None:
+        """The tokens `start..stop` of every trajectory."""
+        rows, T = draft.version.shape
+        places = self._places(order)
+        if len(places) == T:
+            draft.rollout = self.engine.generate(draft.prompts, draft.noise, self.task.eos)
+        else:
+            decoder = self._decoder(draft, places.start)
+            self.engine.policy.extend(draft.rollout, decoder, draft.prompts, draft.noise, places, self.task.eos)
+            draft.decoder = decoder if self.keep_cache and places.stop < T else None
+        stamps = draft.rollout.version
+        draft.version[:, places.start : places.stop] = version if stamps is None else stamps
+        draft.missing -= rows * len(places)
+
+    def _places(self, order: Order) -> range:
+        T = self.task.max_response
+        return range(order.start, T if order.stop is None else min(order.stop, T))
+
+    def _advance(self, sampler: InflightSampler, orders: Sequence[Order], version: int) -> None:
+        """The orders of all batches in flight at once: an engine draws for all of them in each of its steps."""
+        drafts = [(self.drafts[order.batch], order.batch, self._places(order)) for order in orders]
+        segments = [Segment(batch, draft.prompts, draft.noise, draft.rollout, part) for draft, batch, part in drafts]
+        sampler.advance(segments, self.task.eos, self.keep_cache)
+        for draft, _, places in drafts:
+            draft.version[:, places.start : places.stop] = version
+            draft.missing -= len(draft.version) * len(places)
+
+    def _decoder(self, draft: Draft, start: int) -> Decoding:
+        rows, T = draft.version.shape
+        if draft.decoder is not None:
+            draft.decoder.reload()
+            return draft.decoder
+        prompts = draft.prompts
+        if start:  # the new weights read again what the old ones wrote
+            prompts = prompts.repeat_interleave(rows // len(prompts), dim=0)
+            prompts = torch.cat([prompts, draft.rollout.responses[:, :start]], dim=1)
+        return self.engine.policy.decoding(prompts, rows, T - start)
+
+    def _rows(self, orders: Sequence[Order], version: int) -> None:
+        """Whole responses of some trajectories of several batches, in one go."""
+        if not orders:
+            return
+        picked = [(self.drafts[order.batch], torch.tensor(order.rows)) for order in orders]
+        G = self.config.responses
+        prompts = torch.cat([draft.prompts[rows // G] for draft, rows in picked])
+        noise = torch.cat([draft.noise[rows] for draft, rows in picked])
+        found = self.engine.generate(prompts, noise, self.task.eos)
+        begin = 0
+        for draft, rows in picked:
+            part = slice(begin, begin + len(rows))
+            draft.rollout.responses[rows] = found.responses[part]
+            draft.rollout.logp[rows] = found.logp[part]
+            draft.rollout.mask[rows] = found.mask[part]
+            draft.version[rows] = version if found.version is None else found.version[part]
+            draft.missing -= len(rows) * draft.version.shape[1]
+            begin += len(rows)
+
+    def _complete(self, batch: int) -> Trajectories:
+        draft = self.drafts.pop(batch)
+        rollout, P = draft.rollout, len(draft.prompts)
+        shape = (P, self.config.responses, self.task.max_response)
+        reward = self.task.reward(draft.prompts, rollout.responses, rollout.mask)
+        return Trajectories(
+            index=batch,
+            prompts=draft.prompts,
+            responses=rollout.responses.view(shape),
+            behavior_logp=self.engine.report(rollout.logp, rollout.mask, batch).view(shape),
+            mask=rollout.mask.view(shape),
+            reward=reward.view(shape[:2]),
+            version=draft.version.view(shape),
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything in flight, for a checkpoint."""
+        found: dict[str, Tensor] = {}
+        for batch, draft in self.drafts.items():
+            named = {"version": draft.version, "responses": draft.rollout.responses, "logp": draft.rollout.logp}
+            named |= {"mask": draft.rollout.mask, "entropy": draft.rollout.entropy}
+            if draft.decoder is not None:
+                named |= {f"cache{layer}": cache for layer, cache in enumerate(draft.decoder.caches)}
+                named["position"] = torch.tensor(draft.decoder.position)
+            found |= {f"{batch}/{name}": tensor.clone() for name, tensor in named.items()}
+        return found
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Take up what `tensors` gave."""
+        self.drafts = {}
+        for batch in sorted({int(name.split("/")[0]) for name in tensors}):
+            named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
+            draft = self._draft(batch, len(named["version"]) // self.config.responses)
+            draft.version = named["version"]
+            draft.rollout = Rollout(named["responses"], named["logp"], named["mask"], named["entropy"])
+            draft.missing = int((draft.version < 0).sum())
+            if "position" in named:
+                draft.decoder = self.engine.policy.decoding(draft.prompts, *draft.version.shape)
+                device = self.engine.policy.device
+                draft.decoder.caches = [named[f"cache{i}"].to(device) for i in range(len(draft.decoder.caches))]
+                draft.decoder.position = int(named["position"])
+            self.drafts[batch] = draft

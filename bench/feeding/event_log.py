@@ -1,0 +1,83 @@
+"""What happened to tickets: events for `events.parquet`, columns for `steps.parquet`, the newest reward."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import torch
+
+from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.trajectories import Trajectories
+
+
+class Ledger:
+    """Book-keeping of one asynchronous run.
+
+    Args:
+        schedule: The gate.
+    """
+
+    def __init__(self, schedule: AsyncSchedule) -> None:
+        self.schedule = schedule
+        self._recent: deque[list[float]] = deque(maxlen=schedule.shape.prompts)
+        self._events: list[dict[str, Any]] = []
+        self._dropped = 0
+
+    def delivered(self, group: Trajectories) -> None:
+        """A group came into the queue."""
+        self._recent.append(group.reward.flatten().tolist())
+
+    @property
+    def newest(self) -> float:
+        """Mean reward of the P groups delivered last."""
+        return float(torch.tensor([r for rewards in self._recent for r in rewards], dtype=torch.float64).mean())
+
+    def note(self, update: int, event: str, detail: str = "") -> None:
+        """Something happened before `update` that concerns no group in particular."""
+        self._events.append({"step": update, "event": event, "detail": detail})
+
+    def concerns(self, update: int, event: str, ticket: int, group: Trajectories | None = None) -> None:
+        """Something happened to a ticket before `update`; what was sampled is described where it is known."""
+        batch, place = divmod(ticket, self.schedule.shape.prompts)
+        row: dict[str, Any] = {"step": update, "event": event, "batch": batch, "group": place}
+        if group is not None:
+            row["lag"] = update - int(group.version.max())
+            row["length"] = float(group.mask.sum(-1).double().mean())
+            row["reward"] = float(group.reward.mean())
+        self._events.append(row)
+        self._dropped += event.startswith("dropped")
+
+    def facts(self, batch: Trajectories, waited: float) -> dict[str, Any]:
+        """Columns of `records.STEPS` for the update that consumes `batch`."""
+        assert batch.seconds is not None
+        flight, queue = batch.seconds.mean((0, 1)).tolist()
+        dropped, self._dropped = self._dropped, 0
+        return {
+            "seconds_wait": waited,
+            "seconds_in_flight": flight,
+            "seconds_in_queue": queue,
+            "queued": len(self.schedule.ready),
+            "in_flight": len(self.schedule.running),
+            "dropped": dropped,
+        }
+
+    def hand_over(self) -> list[dict[str, Any]]:
+        """The events since the last call."""
+        events, self._events = self._events, []
+        return events
+
+    def state(self) -> list[list[float]]:
+        """The newest rewards, as JSON."""
+        return list(self._recent)
+
+    def load(self, state: list[list[float]]) -> None:
+        """Take up what `state` gave."""
+        self._recent.clear()
+        self._recent.extend(state)
+
+
+def timed(group: Trajectories, flight: float, queue: float) -> Trajectories:
+    """A group with the time it spent in flight and in the queue."""
+    seconds = torch.tensor([flight, queue], dtype=torch.float64).expand(1, group.mask.shape[1], 2)
+    return Trajectories(group.index, **(group.tensors() | {"seconds": seconds}))

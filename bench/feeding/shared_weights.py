@@ -1,0 +1,87 @@
+"""Memory that the learner's and the sampler's process share: the weights, their version, and signs of life."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from vcpo_bench.bench.policies.base import Model
+
+_HEADER_BYTES = 64
+_SEQUENCE, _VERSION, _BEAT, _BUSY = range(4)
+
+
+class SharedWeights:
+    """A memory map of all trained parameters behind a small header. One process publishes, another reads.
+
+    A sequence number is odd while weights are being written (a seqlock), so that a reader never keeps a mixture of two
+    versions.
+
+    Args:
+        descriptor: File descriptor of the memory; this object keeps it open.
+        size: Number of parameters.
+    """
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self.descriptor = descriptor
+        self._map = mmap.mmap(descriptor, _HEADER_BYTES + 4 * size)
+        self._header = np.frombuffer(self._map, dtype=np.int64, count=_HEADER_BYTES // 8)
+        self._weights = torch.frombuffer(self._map, dtype=torch.float32, offset=_HEADER_BYTES, count=size)
+
+    @classmethod
+    def create(cls, size: int) -> SharedWeights:
+        """New memory, in RAM where the system offers a folder for that; it is gone when the last process lets go."""
+        folder = Path("/dev/shm")
+        with tempfile.TemporaryFile(dir=folder if folder.is_dir() else None) as file:
+            os.ftruncate(file.fileno(), _HEADER_BYTES + 4 * size)
+            return cls(os.dup(file.fileno()), size)
+
+    def publish(self, policy: Model, version: int) -> None:
+        """Make the weights of `policy` visible as `version`."""
+        self._header[_SEQUENCE] += 1
+        with torch.no_grad():
+            torch.cat([p.flatten().cpu() for p in policy.trainable()], out=self._weights)
+        self._header[_VERSION] = version
+        self._header[_SEQUENCE] += 1
+
+    def read(self, policy: Model) -> int:
+        """Copy the newest weights into `policy`; their version."""
+        while True:
+            before = int(self._header[_SEQUENCE])
+            version, weights = int(self._header[_VERSION]), self._weights.clone()
+            if before % 2 == 0 and int(self._header[_SEQUENCE]) == before:
+                break
+        pieces = torch.split(weights, [p.numel() for p in policy.trainable()])
+        with torch.no_grad():
+            for parameter, piece in zip(policy.trainable(), pieces, strict=True):
+                parameter.copy_(piece.view_as(parameter))
+        return version
+
+    def beat(self, busy: float) -> None:
+        """The sampler is alive and has worked `busy` seconds so far."""
+        self._header[_BUSY] = int(busy * 1e9)
+        self._header[_BEAT] = time.monotonic_ns()
+
+    def forget_beat(self) -> None:
+        """No sampler has shown itself yet."""
+        self._header[_BEAT] = self._header[_BUSY] = 0
+
+    def silence(self) -> float | None:
+        """Seconds since the sampler's last sign of life; None before the first."""
+        last = int(self._header[_BEAT])
+        return (time.monotonic_ns() - last) / 1e9 if last else None
+
+    @property
+    def busy(self) -> float:
+        """Seconds the sampler has worked."""
+        return float(self._header[_BUSY]) / 1e9
+
+    def close(self) -> None:
+        """Let go of the descriptor; the map goes with the object."""
+        os.close(self.descriptor)

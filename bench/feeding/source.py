@@ -1,0 +1,152 @@
+"""Where the learner's batches come from, as a deterministic schedule plans it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from time import perf_counter
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from vcpo_bench.bench.feeding.batch_generator import Generator
+from vcpo_bench.bench.regimes.base import StalenessSchedule, Take
+from vcpo_bench.bench.regimes.plan import plan
+from vcpo_bench.bench.trajectories import Trajectories, join
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What one update is given.
+
+    Attributes:
+        batch: What it consumes.
+        sampled_reward: Mean reward of the newest complete batch.
+        filling: Whether the pipeline is still filling.
+        seconds_sample: Time sampling took in this process.
+        facts: Further columns of `records.STEPS` that only this source knows.
+        events: Rows of `records.EVENTS` since the last update.
+    """
+
+    batch: Trajectories
+    sampled_reward: float
+    filling: bool
+    seconds_sample: float
+    facts: dict[str, Any] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Source(Protocol):
+    """Feeds a learner, with a state that can be saved and taken up."""
+
+    def feed(self, update: int) -> Feed:
+        """The batch of `update`; called once for each, in order, with the policy at theta_t."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything sampled and not yet trained on, and the engine's own weights, for a checkpoint."""
+
+    def state(self) -> dict[str, Any]:
+        """The rest of what a checkpoint must keep, as JSON."""
+
+    def load(self, update: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+        """Take up what `tensors` and `state` gave before `update`."""
+
+    def close(self) -> None:
+        """Let go of processes and memory."""
+
+
+class PlannedSource:
+    """Samples and feeds in one process, exactly as a deterministic schedule says, and asserts the realized lag.
+
+    Args:
+        schedule: The regime.
+        generator: Carries out its orders.
+        proximal: Log-probabilities `[P, G, T]` of a batch under the learner's policy, where the method wants those of
+            the proximal policy; else None.
+
+    Attributes:
+        queue: Complete batches that some update is still to consume.
+    """
+
+    def __init__(
+        self,
+        schedule: StalenessSchedule,
+        generator: Generator,
+        proximal: Callable[[Trajectories], Tensor] | None = None,
+    ) -> None:
+        self.schedule, self.generator, self.proximal = schedule, generator, proximal
+        self.queue: dict[int, Trajectories] = {}
+        self.sampled_reward = 0.0
+        self._resume_at(0)
+
+    def _resume_at(self, update: int) -> None:
+        self._plan = islice(plan(self.schedule, update + 10**9), update, None)
+
+    def feed(self, update: int) -> Feed:
+        """Sample what is due, then hand over the batch of `update`.
+
+        Raises:
+            AssertionError: The realized lags are not the planned ones.
+        """
+        began = perf_counter()
+        engine = self.generator.engine
+        engine.publish(update)
+        orders = self.schedule.admit(update)
+        groups = [self.schedule.groups(order.batch) for order in orders]
+        fresh = self.generator.run(orders, self.schedule.version(update), groups)
+        self.queue.update({batch.index: batch for batch in fresh})
+        if fresh:
+            self.sampled_reward = float(fresh[-1].reward.mean())
+        sampled = perf_counter()
+        if self.proximal:
+            for index in self.schedule.proximal(update):
+                self.queue[index] = replace(self.queue[index], proximal_logp=self.proximal(self.queue[index]))
+        batch = self._join(update, self.schedule.select(update))
+        for index in self.schedule.evict(update):
+            del self.queue[index]
+        self._check(batch, update)
+        return Feed(batch, self.sampled_reward, self.schedule.filling(update), sampled - began)
+
+    def _join(self, update: int, takes: list[Take]) -> Trajectories:
+        if len(takes) == 1 and takes[0].groups is None:
+            return self.queue[takes[0].batch]
+        parts = [self.queue[t.batch] if t.groups is None else self.queue[t.batch].take(t.groups) for t in takes]
+        return join(update, parts)
+
+    def _check(self, batch: Trajectories, update: int) -> None:
+        realized = Counter((update - batch.oldest()).flatten().tolist())
+        planned = next(self._plan).lags
+        if realized != planned:
+            raise AssertionError(f"update {update}: realized lag {dict(realized)}, not {dict(planned)}")
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Queue, responses in flight and the engine's weights."""
+        found = {f"queue/{i}/{name}": t for i, batch in self.queue.items() for name, t in batch.tensors().items()}
+        found |= {f"draft/{name}": tensor for name, tensor in self.generator.tensors().items()}
+        return found | {f"engine/{name}": tensor for name, tensor in self.generator.engine.tensors().items()}
+
+    def state(self) -> dict[str, Any]:
+        """The last reward, and what the schedule keeps."""
+        return {"sampled_reward": self.sampled_reward, "schedule": self.schedule.state()}
+
+    def load(self, update: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+        """Take up what `tensors` and `state` gave before `update`."""
+        queue = under(tensors, "queue/")
+        indices = sorted({int(name.split("/")[0]) for name in queue})
+        self.queue = {i: Trajectories(i, **under(queue, f"{i}/")) for i in indices}
+        self.generator.engine.load(under(tensors, "engine/"))
+        self.generator.load(under(tensors, "draft/"))
+        self.sampled_reward = float(state["sampled_reward"])
+        self.schedule.load(state["schedule"])
+        self._resume_at(update)
+
+    def close(self) -> None:
+        """Let go of the sampler."""
+        self.generator.engine.close()
+
+
+def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

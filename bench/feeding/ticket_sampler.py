@@ -1,0 +1,63 @@
+"""Sampling by tickets: groups of any batches in one go, under one version of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.streams import uniforms
+from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.trajectories import Trajectories
+
+
+class GroupSampler:
+    """Samples tickets; prompts and noise of a ticket depend on seed, batch and group alone.
+
+    Args:
+        config: The cell.
+        task: Its task.
+        engine: What to sample from.
+    """
+
+    def __init__(self, config: CellConfig, task: Task, engine: Engine) -> None:
+        self.config, self.task, self.engine = config, task, engine
+        self._inputs: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def run(self, tickets: Sequence[int], version: int) -> dict[int, Trajectories]:
+        """Each ticket's group, `[1, G, T]`, under the engine's weights, which have seen `version` updates."""
+        P, G, T = self.config.prompts, self.config.responses, self.task.max_response
+        inputs = [self._of(*divmod(ticket, P)) for ticket in tickets]
+        prompts = torch.cat([prompt for prompt, _ in inputs])
+        rollout = self.engine.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task.eos)
+        reward = self.task.reward(prompts, rollout.responses, rollout.mask)
+        stamps = torch.full_like(rollout.responses, version) if rollout.version is None else rollout.version
+        found = {}
+        for place, ticket in enumerate(tickets):
+            rows = slice(place * G, (place + 1) * G)
+            batch, group = divmod(ticket, P)
+            logp = self.engine.report(rollout.logp[rows], rollout.mask[rows], batch, group * G)
+            found[ticket] = Trajectories(
+                index=batch,
+                prompts=prompts[place : place + 1],
+                responses=rollout.responses[rows].view(1, G, T),
+                behavior_logp=logp.view(1, G, T),
+                mask=rollout.mask[rows].view(1, G, T),
+                reward=reward[rows].view(1, G),
+                version=stamps[rows].view(1, G, T),
+                origin=torch.tensor([[batch, group]]),
+            )
+        return found
+
+    def _of(self, batch: int, group: int) -> tuple[Tensor, Tensor]:
+        """Prompt `[1, Lp]` and noise `[G, T]` of a group."""
+        P, G = self.config.prompts, self.config.responses
+        if batch not in self._inputs:
+            self._inputs = {known: kept for known, kept in self._inputs.items() if known > batch - 8}
+            noise = uniforms(self.config.seed, "sampling", batch, P * G, self.task.max_response)
+            self._inputs[batch] = (self.task.training_prompts(self.config.seed, batch, P), torch.from_numpy(noise))
+        prompts, draws = self._inputs[batch]
+        return prompts[group : group + 1], draws[group * G : (group + 1) * G]

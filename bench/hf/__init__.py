@@ -1,1 +1,0 @@
-"""Hugging Face causal language models as policies, and tasks in words bound to their tokenizers (extra ``[hf]``)."""

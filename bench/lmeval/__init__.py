@@ -1,1 +1,0 @@
-"""Scores kept checkpoints with lm-eval, which the extra ``[eval]`` installs; imported only when that is asked for."""

@@ -1,0 +1,1 @@
+"""What this machine has and what a model needs: checks, memory and time estimates."""

@@ -1,0 +1,187 @@
+"""Checks that need a GPU, for users who have one. None of them has been run on a GPU by the authors."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.machine.doctor import Finding
+from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.tiny.sampling import Rollout
+from vcpo_bench.bench.samplers.base import Sampler, parse_sampler
+from vcpo_bench.bench.streams import uniforms
+from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.training.trainer import Trainer
+
+TOLERANCE = 2e-3
+"""Nats by which float32 log-probabilities of two devices or kernels may differ (TF32 products included)."""
+TASK = "arithmetic(terms=2,largest=9)"
+_PROMPTS, _RESPONSES = 4, 4
+
+
+class Skip(Exception):  # noqa: N818 - not an error
+    """The check cannot be made here; the text says why."""
+
+
+def gpu_checks() -> Iterator[Finding]:
+    """Run every check; one that fails does not stop the others."""
+    for name, check in CHECKS.items():
+        try:
+            if not torch.cuda.is_available():
+                raise Skip("torch finds no CUDA device")
+            yield Finding(name, "ok", check())
+        except Skip as reason:
+            yield Finding(name, "skipped", str(reason))
+        except Exception as error:  # whatever a driver or an engine may raise is a finding
+            said = str(error).strip().splitlines()
+            yield Finding(name, "failed", f"{type(error).__name__}: {said[-1] if said else ''}")
+
+
+def small_policy() -> str:
+    """The embedded policy scores alike on both devices, and a cell trains on the GPU."""
+    config = CellConfig(method="vcpo", staleness=1, seed=0, steps=2, device="cuda")
+    task = open_task(config, None)
+    there, here = open_model(config, task, None, "cuda"), open_model(config, task, None, "cpu")
+    rollout, prompts = _draw(task, here.sample)
+    with torch.no_grad():
+        scores = [model.score(prompts, rollout.responses, rollout.mask).logp.cpu() for model in (there, here)]
+    trainer = Trainer(config)
+    while not trainer.status:
+        trainer.advance()
+    trainer.close()
+    return _small(float((scores[0] - scores[1]).abs().max()))
+
+
+def language_model() -> str:
+    """Sampler and learner of a Hugging Face model agree on the GPU, in float32 and bfloat16."""
+    with tempfile.TemporaryDirectory() as folder:
+        _save_model(Path(folder))
+        found = []
+        for dtype, limit in (("float32", TOLERANCE), ("bfloat16", 0.1)):
+            config = _config(Path(folder), "torch", dtype)
+            task = open_task(config, Path(folder))
+            policy = open_model(config, task, Path(folder), "cuda")
+            rollout, prompts = _draw(task, policy.sample)
+            found.append(_small(difference(policy, prompts, rollout), limit))
+    return f"float32: {found[0]}; bfloat16: {found[1]}"
+
+
+def vllm_in_process(device: str = "cuda") -> str:
+    """An engine in this process says what the learner says, before and after a push."""
+    from vcpo_bench.bench.cells.opening_vllm import open_sampler
+
+    with tempfile.TemporaryDirectory() as folder:
+        _save_model(Path(folder))
+        config = _config(Path(folder), "vllm")
+        task = open_task(config, Path(folder))
+        policy = open_model(config, task, Path(folder), device)
+        sampler = open_sampler(config, task, policy)
+        try:
+            return pushes(policy, task, sampler)
+        finally:
+            sampler.close()
+
+
+def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = (), gpu: str = "") -> str:
+    """A server takes weights by a transfer and says what the learner says, before and after a push."""
+    from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
+    from vcpo_bench.bench.samplers.vllm_engine.serve import Server
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "model"
+        _save_model(folder)
+        config = _config(folder, "vllm-server")
+        task = open_task(config, folder)
+        policy: Any = open_model(config, task, folder, device)
+        settings = ("--dtype", "float32", "--enforce-eager", "--max-model-len", "256", *options)
+        if transfer != "disk":
+            settings += ("--weight-transfer-config", json.dumps({"backend": transfer}))
+        more = {"VLLM_ALLOW_INSECURE_SERIALIZATION": "1"} | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu else {})
+        with Server(folder, Path(name) / "log", settings, more) as server:
+            server.wait()
+            sampler = ServerSampler(policy, parse_sampler(f"vllm-server(weights={transfer})"), server.url)
+            try:
+                return pushes(policy, task, sampler)
+            finally:
+                sampler.close()
+
+
+def vllm_nccl() -> str:
+    """NCCL needs a GPU for the trainer and another for the server."""
+    if torch.cuda.device_count() < 2:
+        raise Skip("needs two GPUs: NCCL does not connect two processes on one")
+    return vllm_server("nccl", options=_SHARED, gpu="1")
+
+
+_SHARED = ("--gpu-memory-utilization", "0.3")
+CHECKS: dict[str, Callable[[], str]] = {
+    "embedded policy": small_policy,
+    "language model": language_model,
+    "vLLM in process": vllm_in_process,
+    "vLLM server, weights by file": lambda: vllm_server("disk", options=_SHARED),
+    "vLLM server, weights by CUDA IPC": lambda: vllm_server("ipc", options=_SHARED),
+    "vLLM server, weights by NCCL": vllm_nccl,
+}
+
+
+def pushes(policy: Model, task: Task, sampler: Sampler) -> str:
+    """Push, draw, compare; move the weights, and again."""
+    found = []
+    for version in (0, 1):
+        sampler.set_weights(policy.named_parameters(), version)
+        rollout, prompts = _draw(task, sampler.generate)
+        found.append(_small(difference(policy, prompts, rollout)))
+        with torch.no_grad():
+            for parameter in policy.trainable():
+                parameter.add_(0.05 * torch.randn_like(parameter))
+    return f"{found[0]}; after a push: {found[1]}"
+
+
+def difference(policy: Model, prompts: torch.Tensor, rollout: Rollout) -> float:
+    """Largest difference between what a sampler reported and what the policy says, in nats."""
+    with torch.no_grad():
+        scores = policy.score(prompts, rollout.responses, rollout.mask).logp.cpu()
+    return float((scores - rollout.logp)[rollout.mask].abs().max())
+
+
+def _draw(task: Task, draw: Callable[..., Rollout]) -> tuple[Rollout, torch.Tensor]:
+    prompts = task.training_prompts(0, 0, _PROMPTS)
+    noise = torch.from_numpy(uniforms(0, "doctor", 0, _PROMPTS * _RESPONSES, task.max_response))
+    return draw(prompts, noise, task.eos), prompts
+
+
+def _small(found: float, limit: float = TOLERANCE) -> str:
+    if not found <= limit:
+        raise RuntimeError(f"log-probabilities differ by up to {found:.1e} nats, more than {limit:g}")
+    return f"log-probabilities within {found:.1e} nats"
+
+
+def _save_model(folder: Path) -> None:
+    """A random model with untied embeddings.
+
+    Raises:
+        Skip: Its packages are missing.
+    """
+    try:
+        from vcpo_bench.bench.policies.hf.create import new_model
+    except ImportError as error:
+        raise Skip(f"{error.name} is not installed") from error
+    network, tokenizer = new_model("llama(1M,head=64)")
+    network.config.tie_word_embeddings = False
+    network.lm_head.weight = torch.nn.Parameter(network.lm_head.weight.detach().clone())
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _config(folder: Path, sampler: str, dtype: str = "float32") -> CellConfig:
+    model = LanguageModel(str(folder), dtype=dtype, sampler=sampler)
+    sizes = {"prompts": _PROMPTS, "responses": _RESPONSES}
+    return CellConfig(method="vcpo", staleness=0, seed=0, task=model.task(TASK)[0], **sizes, **model.fields())

@@ -1,0 +1,223 @@
+"""Memory and time of a cell on a GPU, from the sizes of the model: an estimate, not checked on any GPU.
+
+With N parameters, of which N_t are trained, and N_a active per token; L layers; hidden width h, MLP width f (times the
+active experts), query width q, key width k; C positions of one pass of the learner; S responses sampled at once, of
+prompt and response length n = n_p + n_r; b bytes of the computing type (bfloat16 2, float32 4); R responses an update:
+
+- weights: 4 N_t + b (N - N_t): trained ones stay float32; in bfloat16, autocast holds a copy of 2 N_t besides.
+- gradients 4 N_t, optimizer (AdamW's two moments) 8 N_t.
+- activations: C L (24h + (4q + 4f + n) b): three float32 numbers per channel for each norm; in bfloat16 28h, casts
+  included; another (2q + 2k) (b + 2) with norms on query and key heads. Prompts of different lengths are padded, and
+  attention then repeats keys and values for every query head and keeps a mask n x n of each row. With checkpointing
+  4 C L h for the layers' inputs, plus the activations of one layer. (Tested: what autograd saves in small models.)
+- logits: three buffers of 128 MiB; the vocabulary is gone through in chunks, also where score norms are taken (one more
+  vector per position, 4 C h, is then kept and not counted).
+- key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
+- learning: R n (2 N_a + 2 n L q) operations per forward pass; scoring is one, the trained pass three (backward twice
+  a forward; once with adapters, whose frozen maps need no gradient), checkpointing one more; at MFU of the type's peak.
+- sampling: ceil(R / S) n_r steps, each at least reads weights and half-full cache at the bandwidth reached, at least
+  computes S tokens at MFU, and at least launches L layers from Python.
+
+Every response is taken to be as long as allowed, so that both are upper bounds in that respect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vcpo_bench.bench.machine.model_shapes import ModelShape
+
+GIB = 2**30
+MFU = 0.35
+"""Share of the peak that large matrix products are taken to reach."""
+BANDWIDTH_SHARE = 0.6
+"""Share of the memory bandwidth that sampling is taken to reach."""
+LAYER_SECONDS = 4e-4
+"""Time to launch one layer of a sampling step from Python, without compiled graphs."""
+RESERVED = 0.08
+"""Share of a GPU's memory that the context, the allocator's gaps and work spaces are taken to need."""
+LOGIT_BYTES = 3 * 2**27
+PROMPT_TOKENS = 256
+"""Length of a prompt where nobody says."""
+
+
+class Gpu(NamedTuple):
+    """A GPU: memory in bytes, dense peaks in operations per second by type, bandwidth in bytes per second."""
+
+    name: str
+    memory: float
+    peaks: dict[str, float]
+    bandwidth: float
+
+
+GPUS = (
+    Gpu("L40S", 48e9, {"bfloat16": 362e12, "float32": 91.6e12}, 864e9),
+    Gpu("A100-80", 80e9, {"bfloat16": 312e12, "float32": 19.5e12}, 2039e9),
+    Gpu("H100-80", 80e9, {"bfloat16": 989e12, "float32": 67e12}, 3350e9),
+    Gpu("H200", 141e9, {"bfloat16": 989e12, "float32": 67e12}, 4800e9),
+)
+"""From the makers' data sheets; SXM modules where there are several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What one update of a cell does.
+
+    Attributes:
+        prompts: Prompts per update.
+        responses: Responses per prompt.
+        response_tokens: Longest response.
+        prompt_tokens: Longest prompt.
+        dtype: `float32` or `bfloat16`.
+        lora: Rank of adapters on all linear maps; 0: all weights are trained.
+        checkpointing: Activations are computed again instead of kept.
+        micro_tokens: Positions of one pass of the learner; 0: the whole batch at once.
+        slots: Responses sampled at once; 0: all.
+    """
+
+    prompts: int
+    responses: int
+    response_tokens: int
+    prompt_tokens: int = PROMPT_TOKENS
+    dtype: str = "float32"
+    lora: int = 0
+    checkpointing: bool = False
+    micro_tokens: int = 0
+    slots: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Responses of an update."""
+        return self.prompts * self.responses
+
+    @property
+    def length(self) -> int:
+        """Positions of the longest row."""
+        return self.prompt_tokens + self.response_tokens
+
+    @property
+    def positions(self) -> int:
+        """Positions of one pass of the learner: a row is never cut."""
+        whole = self.rows * self.length
+        return max(self.length, min(self.micro_tokens or whole, whole))
+
+    @property
+    def sampled_at_once(self) -> int:
+        """Responses that are drawn together."""
+        return min(self.slots or self.rows, self.rows)
+
+    @property
+    def width(self) -> int:
+        """Bytes of a number of the computing type."""
+        return 2 if self.dtype == "bfloat16" else 4
+
+
+class Memory(NamedTuple):
+    """Bytes by use."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    logits: float
+    cache: float
+
+    @property
+    def peak(self) -> float:
+        """The most that is held at once: sampling and learning take turns."""
+        return self.weights + self.gradients + self.optimizer + max(self.activations + self.logits, self.cache)
+
+
+class UpdateTime(NamedTuple):
+    """Seconds of one update."""
+
+    sampling: float
+    learning: float
+
+    @property
+    def total(self) -> float:
+        """Both, one after the other."""
+        return self.sampling + self.learning
+
+
+def trained_parameters(shape: ModelShape, lora: int) -> int:
+    """Parameters that are trained: all, or adapters of a rank on every linear map of the layers."""
+    return lora * shape.layers * shape.linear_widths if lora else shape.parameters
+
+
+def memory(shape: ModelShape, work: Workload) -> Memory:
+    """Bytes that a cell needs."""
+    trained = trained_parameters(shape, work.lora)
+    frozen = shape.parameters if work.lora else 0
+    cast = 2 * trained if work.width == 2 else 0
+    return Memory(
+        weights=4 * trained + work.width * frozen + cast,
+        gradients=4 * trained,
+        optimizer=8 * trained,
+        activations=_activations(shape, work),
+        logits=LOGIT_BYTES,
+        cache=2 * work.sampled_at_once * work.length * shape.layers * shape.key_value * work.width,
+    )
+
+
+def _activations(shape: ModelShape, work: Workload) -> float:
+    through = max(1, shape.active_experts) * shape.intermediate
+    heads = 2 * shape.query + 2 * shape.key_value
+    norms = (28 if work.width == 2 else 24) * shape.hidden + (heads * (work.width + 2) if shape.head_norms else 0)
+    layer = work.positions * (norms + (4 * shape.query + 4 * through + work.length) * work.width)
+    if work.checkpointing:
+        return layer + 4 * work.positions * shape.layers * shape.hidden
+    return layer * shape.layers
+
+
+def forward_operations(shape: ModelShape, length: int) -> float:
+    """Operations per position of a forward pass over rows of this length: products, and attention to the past."""
+    return 2 * shape.active + 2 * length * shape.layers * shape.query
+
+
+def update_time(shape: ModelShape, work: Workload, gpu: Gpu) -> UpdateTime:
+    """Seconds of one update, sampling and learning one after the other."""
+    peak = MFU * gpu.peaks[work.dtype]
+    passes = (3 if work.lora else 4) + work.checkpointing
+    learning = work.rows * work.length * forward_operations(shape, work.length) * passes / peak
+    need = memory(shape, work)
+    step = max(
+        (need.weights + need.cache / 2) / (BANDWIDTH_SHARE * gpu.bandwidth),
+        work.sampled_at_once * forward_operations(shape, work.length) / peak,
+        shape.layers * LAYER_SECONDS,
+    )
+    steps = -(-work.rows // work.sampled_at_once) * work.response_tokens
+    return UpdateTime(sampling=steps * step, learning=learning)
+
+
+def fits(need: Memory, gpu: Gpu) -> bool:
+    """Whether one GPU holds the cell."""
+    return need.peak <= (1 - RESERVED) * gpu.memory
+
+
+def describe(shape: ModelShape, work: Workload, updates: int) -> list[str]:
+    """The estimate as lines for people.
+
+    Args:
+        shape: Sizes of the model.
+        work: What an update does.
+        updates: All updates of all cells.
+    """
+    need = memory(shape, work)
+    parts = ", ".join(f"{name} {value / GIB:.1f}" for name, value in need._asdict().items())
+    lines = [
+        f"estimate, not checked on a GPU (docs/tasks.md): {shape.parameters / 1e9:.2f} B parameters, "
+        f"{work.rows} responses of up to {work.prompt_tokens} + {work.response_tokens} tokens per update",
+        f"GiB on one GPU: {need.peak / GIB:.1f} at the peak ({parts})",
+    ]
+    for gpu in GPUS:
+        time = update_time(shape, work, gpu)
+        verdict = "fits" if fits(need, gpu) else "does NOT fit"
+        lines.append(
+            f"  {gpu.name:8} {verdict:12}  {time.total:8.1f} s per update (sampling {time.sampling:.1f}, "
+            f"learning {time.learning:.1f}), {time.total * updates / 3600:.1f} h for {updates} updates"
+        )
+    if not any(fits(need, gpu) for gpu in GPUS):
+        lines.append("  fits nowhere: try --lora 64, --checkpointing, a smaller --micro-tokens or fewer slots")
+    return lines

@@ -1,0 +1,1 @@
+"""Bridges to outside tools: lm-eval and wandb."""

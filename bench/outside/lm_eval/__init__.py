@@ -1,0 +1,1 @@
+"""Scores kept checkpoints with lm-eval, which the extra `[eval]` installs; imported only when that is asked for."""

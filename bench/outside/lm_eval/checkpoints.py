@@ -1,0 +1,99 @@
+"""Which checkpoints of which cells are to be scored, and the weights in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.results_folder import ended_keys, read_json
+from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.errors import UsageError
+from vcpo_bench.records import CELL_FILE, CELLS
+
+_PREFIX = "policy/"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A kept checkpoint of an ended cell.
+
+    Attributes:
+        results: The results folder.
+        key: Key of the cell.
+        config: The cell's configuration.
+        step: Updates applied before it.
+        folder: Its files.
+    """
+
+    results: Path
+    key: str
+    config: CellConfig
+    step: int
+    folder: Path
+
+
+def find_checkpoints(places: Iterable[Path], which: str) -> list[Checkpoint]:
+    """The checkpoints of cells.
+
+    Args:
+        places: Folders of ended cells; or results folders, which stand for their cells that kept checkpoints.
+        which: `last`, `all` or a number of updates.
+
+    Raises:
+        UsageError: A folder is neither, a cell kept no checkpoint or not this one, or `which` cannot be read.
+    """
+    if which not in ("last", "all") and not which.isdecimal():
+        raise UsageError(f"--checkpoint {which!r}: give last, all, or a number of updates")
+    found: list[Checkpoint] = []
+    for place in places:
+        if (place / CELL_FILE).is_file():
+            found += _chosen(place, which)
+        elif (place / CELLS).is_dir():
+            kept = [place / CELLS / key for key in sorted(ended_keys(place)) if _steps(place / CELLS / key)]
+            if not kept:
+                raise UsageError(f"{place}: none of its ended cells kept a checkpoint; {_REMEDY}")
+            found += [checkpoint for cell in kept for checkpoint in _chosen(cell, which)]
+        else:
+            raise UsageError(f"{place}: neither an ended cell nor a results folder; cells are in RESULTS/{CELLS}/")
+    return found
+
+
+_REMEDY = "run them with --keep-checkpoints every=N, N a divisor of --steps, into a new folder"
+
+
+def _steps(cell: Path) -> dict[int, Path]:
+    return {int(path.name): path for path in sorted((cell / "checkpoints").glob("[0-9]*"))}
+
+
+def _chosen(cell: Path, which: str) -> list[Checkpoint]:
+    steps = _steps(cell)
+    if not steps:
+        raise UsageError(f"{cell}: it kept no checkpoint; {_REMEDY}")
+    if which.isdecimal() and int(which) not in steps:
+        raise UsageError(f"{cell}: no checkpoint after {which} updates; there are {', '.join(map(str, steps))}")
+    wanted = list(steps) if which == "all" else [max(steps) if which == "last" else int(which)]
+    try:
+        config = CellConfig(**read_json(cell / CELL_FILE)["config"])
+    except (KeyError, ValueError) as error:
+        raise UsageError(f"{cell / CELL_FILE} is damaged or of another version: run the grid again") from error
+    cell = cell.resolve()
+    return [Checkpoint(cell.parents[1], cell.name, config, step, steps[step].resolve()) for step in wanted]
+
+
+def load_trained(checkpoint: Checkpoint, policy: Model) -> None:
+    """Give a policy the weights of a checkpoint.
+
+    Raises:
+        UsageError: The file is missing, damaged or of another policy.
+    """
+    path = checkpoint.folder / "state.safetensors"
+    try:
+        with safe_open(path, "pt") as file:
+            names = [name for name in file.keys() if name.startswith(_PREFIX)]  # noqa: SIM118 - not a dict
+            policy.load_trained({name.removeprefix(_PREFIX): file.get_tensor(name) for name in names})
+    except (OSError, SafetensorError, RuntimeError, KeyError) as error:
+        raise UsageError(f"{path} cannot be read ({str(error).splitlines()[0]}); score another checkpoint") from error

@@ -1,0 +1,190 @@
+"""Scores checkpoints through `lm_eval.simple_evaluate`, offline unless tasks of lm-eval's own are asked for."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vcpo_bench.bench.outside.lm_eval.checkpoints import Checkpoint, find_checkpoints, load_trained
+from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
+from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.training.imitation import new_policy
+from vcpo_bench.errors import UsageError
+
+OWN_TASKS = Path(__file__).parent / "tasks"
+OWN = "own"
+"""Stands for the tasks about what the cell was trained on: greedy, and four samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How checkpoints are scored.
+
+    Attributes:
+        tasks: Names of lm-eval tasks, groups or tags; `own` stands for those of the cell's own task.
+        limit: Score only so many documents of each task.
+        folder: Folder with YAML files of further tasks.
+        model: Folder of the language model the cells began with; empty: they trained embedded policies.
+        device: Where to compute.
+    """
+
+    tasks: Sequence[str] = (OWN,)
+    limit: int | None = None
+    folder: Path | None = None
+    model: str = ""
+    device: str = "cpu"
+
+
+def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Iterator[tuple[Checkpoint, list[Score]]]:
+    """Score checkpoints and write what comes out, one checkpoint after the other.
+
+    Args:
+        cells: Folders of ended cells, or results folders.
+        which: `last`, `all` or a number of updates.
+        scoring: How.
+
+    Yields:
+        Each checkpoint with its scores, once they are on disk.
+
+    Raises:
+        UsageError: Lm-eval is missing, or a cell, checkpoint, model or task is not there or does not fit.
+    """
+    checkpoints = find_checkpoints(cells, which)
+    if scoring.limit is not None and scoring.limit < 1:
+        raise UsageError(f"--limit {scoring.limit}: give at least one document")
+    _prepare_environment()
+    try:
+        from lm_eval import simple_evaluate
+    except ImportError as error:
+        raise UsageError(f"lm-eval cannot be loaded ({error}): pip install 'vcpo-bench[eval]'") from error
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    for checkpoint in checkpoints:
+        tasks = list(dict.fromkeys(name for task in scoring.tasks for name in _names(task, checkpoint)))
+        manager = task_manager(tasks, scoring.folder, {"cell_task": checkpoint.config.task})
+        model = language_model(checkpoint, scoring)
+        try:
+            with _quiet():
+                results = simple_evaluate(
+                    model=model,
+                    tasks=tasks,
+                    task_manager=manager,
+                    limit=scoring.limit,
+                    bootstrap_iters=1000,
+                    log_samples=False,
+                    apply_chat_template=model.chat,
+                )
+        except UsageError:
+            raise
+        except (OSError, ValueError, AssertionError) as error:  # what lm-eval raises for tasks it cannot run here
+            raise _refusal(tasks, error) from error
+        scores = scores_of(results, checkpoint.step)
+        write_scores(checkpoint.results, checkpoint.key, scores)
+        yield checkpoint, scores
+
+
+def _prepare_environment() -> None:
+    """Before lm-eval is loaded: no worker processes and no network, unless the user says otherwise."""
+    for name in ("LMEVAL_DISABLE_MULTIPROC", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE"):
+        os.environ.setdefault(name, "1")
+
+
+def _refusal(tasks: Sequence[str], error: Exception) -> UsageError:
+    problem = " ".join(str(error).split())[:300] or type(error).__name__
+    hub = "; what it needs from the hub is fetched with HF_HUB_OFFLINE=0 HF_DATASETS_OFFLINE=0 in front"
+    return UsageError(
+        f"--tasks {','.join(tasks)}: lm-eval failed ({problem}){hub if isinstance(error, OSError) else ''}"
+    )
+
+
+def _names(task: str, checkpoint: Checkpoint) -> list[str]:
+    if task != OWN:
+        return [task]
+    name = checkpoint.config.task.partition("(")[0]
+    return [f"vcpo-{name}", f"vcpo-{name}-sampled"]
+
+
+def language_model(checkpoint: Checkpoint, scoring: Scoring) -> Any:
+    """The policy of a checkpoint as a language model of lm-eval; its `chat` says whether prompts are chat turns.
+
+    Raises:
+        UsageError: It cannot be read, or needs the language model the cell began with.
+    """
+    if checkpoint.config.model:
+        from vcpo_bench.bench.outside.lm_eval.hf_model import open_checkpoint
+
+        return open_checkpoint(checkpoint, scoring.model, scoring.device)
+    from vcpo_bench.bench.outside.lm_eval.tiny_model import EmbeddedLM
+
+    task = get_task(checkpoint.config.task)
+    policy = new_policy(task)
+    load_trained(checkpoint, policy)
+    return EmbeddedLM(policy, Vocabulary(task.vocabulary), task.eos)
+
+
+def task_manager(tasks: Sequence[str], folder: Path | None, metadata: dict[str, str]) -> Any:
+    """Knows our tasks and those of `folder`; lm-eval's own index is read only when a name is in neither.
+
+    Raises:
+        UsageError: A name is nowhere.
+    """
+    from lm_eval.tasks import TaskManager
+
+    folders = [OWN_TASKS, folder] if folder else [OWN_TASKS]
+    for defaults in (False, True):
+        manager = TaskManager(include_path=folders, include_defaults=defaults, metadata=metadata)
+        unknown = [name for name in tasks if name not in manager.all_tasks]
+        if not unknown:
+            return manager
+    ours = TaskManager(include_path=folders, include_defaults=False).all_tasks
+    raise UsageError(f"--tasks {unknown[0]}: lm-eval has no such task; besides its own there are {', '.join(ours)}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Progress bars on a terminal only; and `simple_evaluate` does not describe the machine, which takes seconds."""
+    from lm_eval import evaluator
+
+    kept = evaluator.add_env_info, evaluator.get_git_commit_hash
+    evaluator.add_env_info, evaluator.get_git_commit_hash = (lambda results: None), (lambda: None)
+    try:
+        with nullcontext() if sys.stderr.isatty() else redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        evaluator.add_env_info, evaluator.get_git_commit_hash = kept
+
+
+def scores_of(results: Any, step: int) -> list[Score]:
+    """What `simple_evaluate` returned as rows of `records.SCORES`."""
+    from importlib.metadata import version
+
+    scores = []
+    for task, values in results["results"].items():
+        for name, value in values.items():
+            metric, _, chosen = name.partition(",")
+            if not chosen or metric.endswith("_stderr") or not isinstance(value, (int, float)):
+                continue
+            stderr = values.get(f"{metric}_stderr,{chosen}")
+            scores.append(
+                {
+                    "step": step,
+                    "task": task,
+                    "task_version": str(results["versions"].get(task, "")),
+                    "metric": metric,
+                    "filter": chosen,
+                    "value": float(value),
+                    "stderr": float(stderr) if isinstance(stderr, (int, float)) else None,
+                    "higher_is_better": results["higher_is_better"].get(task, {}).get(metric),
+                    "n": results["n-samples"].get(task, {}).get("effective"),
+                    "shots": results["n-shot"].get(task, 0),
+                    "lm_eval": version("lm_eval"),
+                }
+            )
+    return scores

@@ -1,0 +1,63 @@
+"""The language model of a checkpoint as lm-eval's own Hugging Face model: same weights, tokenizer and chat template."""
+
+from __future__ import annotations
+
+import torch
+from lm_eval.models.huggingface import HFLM
+
+from vcpo_bench.bench.cells.model_source import recorded_model
+from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.outside.lm_eval.checkpoints import Checkpoint, load_trained
+from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+from vcpo_bench.bench.tasks.text.bound import BoundTask
+
+ROWS = 32
+"""Sequences scored or generated at once."""
+
+
+class CheckpointLM(HFLM):  # type: ignore[misc]  # lm-eval ships no types
+    """A trained language model.
+
+    Args:
+        policy: The policy.
+        task: Its task: tokenizer, and the longest response where an lm-eval task names none.
+        chat: Whether prompts are put into the tokenizer's chat template.
+    """
+
+    def __init__(self, policy: CausalPolicy, task: BoundTask, chat: bool) -> None:
+        autocast = None if policy.dtype == torch.float32 else policy.dtype
+        super().__init__(
+            pretrained=policy.network,
+            tokenizer=task.tokenizer,
+            backend="causal",
+            batch_size=ROWS,
+            mixed_precision_dtype=autocast,
+        )
+        self.chat = chat and bool(task.tokenizer.chat_template)
+        self._longest = task.max_response
+
+    @property
+    def max_gen_toks(self) -> int:
+        """Longest response of a task that names no limit."""
+        return self._longest
+
+
+def open_checkpoint(checkpoint: Checkpoint, model: str, device: str) -> CheckpointLM:
+    """The language model of a checkpoint.
+
+    Args:
+        checkpoint: The checkpoint; it holds what training changed.
+        model: Folder or name of the language model that training began with.
+        device: Where to compute.
+
+    Raises:
+        UsageError: `model` is missing or another one, or the checkpoint cannot be read.
+    """
+    folder = recorded_model(checkpoint.key, checkpoint.config.model, model)
+    config = checkpoint.config.model_copy(update={"checkpointing": False})
+    task = open_task(config, folder)
+    policy = open_model(config, task, folder, device)
+    load_trained(checkpoint, policy)
+    assert isinstance(task, BoundTask)
+    assert isinstance(policy, CausalPolicy)
+    return CheckpointLM(policy, task, config.chat)

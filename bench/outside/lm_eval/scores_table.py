@@ -1,0 +1,44 @@
+"""The scores of a cell on disk: `scores/<key>.parquet` of the results folder, beside the cells and never in them."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vcpo_bench.bench.cells.parquet_table import arrow_schema
+from vcpo_bench.bench.cells.results_folder import LOCK_FILE
+from vcpo_bench.errors import UsageError
+from vcpo_bench.records import SCORES, SCORES_FOLDER
+
+Score = dict[str, Any]
+"""A row of `records.SCORES`."""
+
+
+def write_scores(results: Path, key: str, scores: Sequence[Score]) -> Path:
+    """Add the scores of a cell; those of the same checkpoint and task are replaced. All of it or nothing.
+
+    Raises:
+        UsageError: The file there cannot be read.
+    """
+    folder = results / SCORES_FOLDER
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{key}.parquet"
+    schema = arrow_schema(SCORES, "basic")
+    new = {(score["step"], score["task"]) for score in scores}
+    with (folder / LOCK_FILE).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            old = pq.read_table(path, schema=schema).to_pylist() if path.exists() else []
+        except (OSError, pa.ArrowException) as error:
+            raise UsageError(f"{path} cannot be read; move it away and score again") from error
+        rows = [row for row in old if (row["step"], row["task"]) not in new] + list(scores)
+        rows.sort(key=lambda row: (row["step"], row["task"], row["metric"], row["filter"]))
+        draft = path.with_suffix(".draft")
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), draft, compression="zstd")
+        draft.replace(path)
+    return path

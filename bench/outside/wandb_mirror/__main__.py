@@ -1,0 +1,66 @@
+"""Body of the mirroring process: settings as one line of JSON on stdin, a second line when the run is over.
+
+It answers with lines of JSON: `{}` is a sign of life, `{"problem": ...}` its last words.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from vcpo_bench.bench.outside.wandb_mirror.follow import Follower, MirrorSettings, load_wandb, problem_with_wandb
+
+LOOK_SECONDS = float(os.environ.get("VCPO_BENCH_WANDB_LOOK_SECONDS", "3"))
+"""Time between two looks at the results folder."""
+
+
+def main() -> None:
+    """Mirror until the run is over; end at once when the run's process is gone."""
+    os.nice(10)
+    answer = _answers()
+    settings = MirrorSettings(**json.loads(sys.stdin.readline()))
+    over: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    threading.Thread(target=_listen, args=(over,), daemon=True).start()
+    try:
+        follower = Follower(settings, load_wandb(settings), alive=lambda: answer({}))
+        while (last := _next(over)) is None:
+            follower.look()
+        follower.look(last=True)
+        if last["report"]:
+            follower.report(Path(last["report"]))
+    except Exception as error:
+        answer({"problem": problem_with_wandb(error)})
+        sys.exit(1)
+
+
+def _answers() -> Callable[[dict[str, Any]], None]:
+    """A function that answers; what wandb itself prints goes nowhere."""
+    stream = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return lambda message: print(json.dumps(message), file=stream)
+
+
+def _listen(over: SimpleQueue[dict[str, Any]]) -> None:
+    """Body of a thread: hand on what the run says at its end."""
+    line = sys.stdin.readline()
+    if not line:  # the run was killed
+        os._exit(1)
+    over.put(json.loads(line))
+
+
+def _next(over: SimpleQueue[dict[str, Any]]) -> dict[str, Any] | None:
+    """The last message if it is there, after waiting for it a while."""
+    try:
+        return over.get(timeout=LOOK_SECONDS)
+    except Empty:
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Follows a results folder and logs what is new to wandb: one run per cell, its id the cell's key.
+
+Everything comes from the recorded tables: of a running cell, from its newest checkpoint. So a mirror may start late,
+die or start again without a gap or a repetition.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from vcpo_bench.bench.cells.results_folder import LOCK_FILE, CellStore, read_json
+from vcpo_bench.bench.outside.wandb_mirror.history import history
+from vcpo_bench.records import CELL_FILE, CELLS
+
+NEEDED_BYTES = 2**20
+"""Less free space after a cell was mirrored means that some of it may not have been written."""
+
+_FACTS = ("status", "reason", "steps_done", "seconds")
+_ORIGIN = ("control", "method_version", "rules_version", "provenance")
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSettings:
+    """What is mirrored, and where to. JSON values only: it is handed to another process.
+
+    Attributes:
+        folder: The results folder.
+        mode: `offline` or `online`.
+        project: Project of wandb.
+        cells: Configuration of every cell by key.
+    """
+
+    folder: str
+    mode: str
+    project: str
+    cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def load_wandb(settings: MirrorSettings) -> Any:
+    """The wandb module, kept from writing outside of the results folder in offline mode, and silent.
+
+    Raises:
+        ImportError: It is not installed (an empty folder of that name does not count).
+    """
+    kept = Path(settings.folder).resolve() / "wandb"
+    os.environ.setdefault("WANDB_SILENT", "true")
+    if settings.mode == "offline":
+        for name in ("CACHE", "CONFIG", "DATA"):
+            os.environ.setdefault(f"WANDB_{name}_DIR", str(kept / ".cache" / name.lower()))
+    import wandb
+
+    if not hasattr(wandb, "init"):
+        raise ImportError("wandb is an empty folder")
+    return wandb
+
+
+def problem_with_wandb(error: Exception) -> str:
+    """What went wrong, in one phrase."""
+    if isinstance(error, ImportError):
+        return "it is not installed (pip install 'vcpo-bench[wandb]')"
+    return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no reason given'}"
+
+
+class Follower:
+    """Brings wandb up to date with a results folder.
+
+    Args:
+        settings: What to mirror.
+        wandb: The wandb module.
+        alive: Called after each cell that was logged.
+
+    Attributes:
+        waiting: Keys of the cells that are not mirrored to their end.
+    """
+
+    def __init__(self, settings: MirrorSettings, wandb: Any, alive: Callable[[], None] = lambda: None) -> None:
+        self.settings, self.wandb, self.alive = settings, wandb, alive
+        self.folder = Path(settings.folder).resolve()
+        self.marks = self.folder / "wandb" / "mirrored" / f"{settings.mode}-{settings.project}"
+        self.waiting: list[str] = []
+        self._failed_before: dict[str, str] = {}
+        self._lock: TextIO | None = None
+        self._runs: dict[str, Any] = {}
+        self._next: dict[str, int] = {}
+        self._seen: dict[str, str] = {}
+
+    def look(self, last: bool = False) -> int:
+        """Log what is new; how many cells were mirrored to their end.
+
+        Args:
+            last: Nothing more will come: cells that have not ended are left as interrupted.
+
+        Raises:
+            BlockingIOError: `last`, and another mirror still holds the folder.
+        """
+        done = 0
+        cells = self.folder / CELLS
+        if not cells.is_dir() or not (self._lock or self._hold(last)):
+            return 0
+        present = set(os.listdir(cells))
+        for key in list(self.waiting):
+            running = CellStore(cells, key).partial.name in present
+            tried = key not in self._failed_before or self._ended(key) != self._failed_before[key]
+            if key in present and (tried or (last and not running)):
+                self._finish(key)
+                done += 1
+            elif running:
+                self._go_on(key)
+        for run in self._runs.values() if last else ():
+            run.finish(exit_code=1)
+        return done
+
+    def report(self, page: Path) -> None:
+        """Log the report of the folder, in a run of its own."""
+        name = "report-" + re.sub(r"[^\w.-]+", "_", self.folder.name)
+        run = self._init(name, "report", {"cells": len(self.settings.cells)})
+        run.log({"report": self.wandb.Html(str(page), inject=False)})
+        run.finish()
+
+    def close(self) -> None:
+        """Let another mirror work on the folder."""
+        if self._lock:
+            self._lock.close()
+
+    def _hold(self, last: bool) -> bool:
+        """Become the folder's only mirror, and see what is to be done; not before, since another may be at it."""
+        path = self.folder / "wandb" / LOCK_FILE
+        path.parent.mkdir(exist_ok=True)
+        handle = path.open("w")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            handle.close()
+            if last:
+                raise BlockingIOError("another process is mirroring the folder") from error
+            return False
+        self._lock = handle
+        self.waiting = [key for key in self.settings.cells if not self._is_marked(key)]
+        self._failed_before = {key: ended for key in self.waiting if (ended := self._failure(key))}
+        return True
+
+    def _go_on(self, key: str) -> None:
+        """Log the rows of a running cell's newest checkpoint."""
+        checkpoint = CellStore(self.folder / CELLS, key).latest_checkpoint()
+        if checkpoint is None or checkpoint.name == self._seen.get(key):
+            return
+        try:
+            rows = list(history(checkpoint, self._next.get(key, 0), ended=False))
+        except OSError:  # a newer checkpoint has just replaced it: the next look finds that one
+            return
+        self._log(key, rows)
+        self._seen[key] = checkpoint.name
+
+    def _finish(self, key: str) -> None:
+        folder = self.folder / CELLS / key
+        facts = read_json(folder / CELL_FILE)
+        self._log(key, list(history(folder, self._next.get(key, 0), ended=True)))
+        run = self._runs.pop(key)
+        run.config.update({name: facts.get(name) for name in _ORIGIN}, allow_val_change=True)
+        run.summary.update({name: facts.get(name) for name in _FACTS})
+        run.finish(exit_code=int(facts["status"] == "error"))
+        if shutil.disk_usage(self.folder / "wandb").free < NEEDED_BYTES:  # wandb's service says nothing of lost writes
+            raise OSError("the disk is full")
+        self.marks.mkdir(parents=True, exist_ok=True)
+        (self.marks / key).write_text(self._ended(key))
+        self.waiting.remove(key)
+
+    def _log(self, key: str, rows: list[tuple[int, dict[str, Any]]]) -> None:
+        if key not in self._runs:
+            self._runs[key] = run = self._init(key, "cell", {"key": key, **self.settings.cells[key]})
+            self._next[key] = run.starting_step  # online, a run that is taken up again knows how far it got
+        for step, metrics in rows:
+            if step >= self._next[key]:
+                self._runs[key].log(metrics, step=step)
+                self._next[key] = step + 1
+        self.alive()
+
+    def _init(self, name: str, kind: str, config: Mapping[str, Any]) -> Any:
+        offline = self.settings.mode == "offline"
+        if offline:  # what is left of an earlier attempt: this one logs all of it again
+            for old in (self.folder / "wandb").glob(f"offline-run-*-{name}"):
+                shutil.rmtree(old)
+        quiet = self.wandb.Settings(
+            console="off", silent=True, disable_git=True, disable_code=True, x_disable_stats=True, x_disable_meta=True
+        )
+        return self.wandb.init(
+            dir=str(self.folder),
+            mode=self.settings.mode,
+            project=self.settings.project,
+            group=self.folder.name,
+            job_type=kind,
+            id=name,
+            name=name,
+            config=dict(config),
+            resume=None if offline else "allow",
+            reinit="create_new",
+            settings=quiet,
+        )
+
+    def _is_marked(self, key: str) -> bool:
+        mark = self.marks / key
+        return mark.exists() and mark.read_text() == self._ended(key)
+
+    def _failure(self, key: str) -> str:
+        """When the cell ended with an error, if it did: a run tries it again."""
+        path = self.folder / CELLS / key / CELL_FILE
+        return self._ended(key) if path.exists() and read_json(path).get("status") == "error" else ""
+
+    def _ended(self, key: str) -> str:
+        path = self.folder / CELLS / key / CELL_FILE
+        return str(read_json(path).get("ended")) if path.exists() else ""

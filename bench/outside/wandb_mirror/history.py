@@ -1,0 +1,57 @@
+"""From the tables of a cell to rows of metrics, one per update. Knows nothing of wandb."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from vcpo_bench.records import EVALS, EVALS_FILE, EVENTS_FILE, STEPS, STEPS_FILE, Column
+
+Metrics = dict[str, Any]
+
+
+def metric_names() -> dict[str, Column]:
+    """Every metric of the mirror that is a column of a table; beside them, `events/<event>` counts events."""
+    steps = {f"steps/{column.name}": column for column in STEPS if column.name != "step"}
+    return steps | {f"evals/{column.name}": column for column in EVALS if column.name != "step"}
+
+
+def history(tables: Path, first: int, ended: bool) -> Iterator[tuple[int, Metrics]]:
+    """The metrics of a cell by update: those of update t and those of the evaluation after t updates are one row.
+
+    Args:
+        tables: Folder with the tables: an ended cell or a checkpoint.
+        first: Smallest update wanted.
+        ended: Nothing more will come. Until then a row waits for its update: the evaluation may be there before.
+
+    Yields:
+        Update and metrics, in rising order. Missing and non-finite values are left out.
+    """
+    rows: defaultdict[int, Metrics] = defaultdict(dict)
+    steps = _read(tables / STEPS_FILE)
+    _enter(rows, "steps", steps)
+    _enter(rows, "evals", _read(tables / EVALS_FILE))
+    for event in _read(tables / EVENTS_FILE):
+        row, name = rows[event["step"]], f"events/{event['event']}"
+        row[name] = row.get(name, 0) + 1
+    end = max(rows, default=-1) + 1 if ended else len(steps)
+    yield from ((step, rows[step]) for step in sorted(rows) if first <= step < end)
+
+
+def _read(path: Path) -> list[Metrics]:
+    return pq.read_table(path).to_pylist() if path.exists() else []
+
+
+def _enter(rows: defaultdict[int, Metrics], table: str, recorded: Sequence[Metrics]) -> None:
+    for record in recorded:
+        kept = {name: value for name, value in record.items() if name != "step" and _is_there(value)}
+        rows[record["step"]] |= {f"{table}/{name}": value for name, value in kept.items()}
+
+
+def _is_there(value: object) -> bool:
+    return value not in (None, "") and (not isinstance(value, float) or math.isfinite(value))

@@ -1,0 +1,188 @@
+"""The process that mirrors a run to wandb, seen from the run: started, told when the run is over, otherwise ignored.
+
+wandb is kept out of the run's own process because its service may crash, hang on the network or fill the disk. Nothing
+the run does waits for this process; when the run is over, it is waited for as long as it gives signs of life.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from vcpo_bench.bench.cells.results_folder import ended_keys, read_json
+from vcpo_bench.bench.outside.wandb_mirror.follow import Follower, MirrorSettings, load_wandb, problem_with_wandb
+from vcpo_bench.errors import UsageError
+from vcpo_bench.records import CELL_FILE, CELLS
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.cells.grid import PlannedCell  # loads torch, which the mirroring process does without
+
+MODES = ("disabled", "offline", "online")
+PATIENCE_SECONDS = float(os.environ.get("VCPO_BENCH_WANDB_PATIENCE_SECONDS", "60"))
+"""Time without a sign of life after which, once the run is over, the mirror is given up."""
+INTERRUPTED_SECONDS = 5.0
+"""The same when the run was interrupted: it will be taken up again, and the mirror with it."""
+
+Warn = Callable[[str], None]
+
+
+class WandbMirror:
+    """Mirrors a grid while it runs, as a context manager around the run.
+
+    Whatever goes wrong with wandb, or its absence, is one call of `warn` and has no other effect.
+
+    Args:
+        mode: One of `MODES`.
+        project: Project of wandb.
+        folder: The results folder.
+        cells: The cells of the grid.
+        warn: Receives at most one line.
+
+    Raises:
+        UsageError: No such mode.
+    """
+
+    def __init__(self, mode: str, project: str, folder: Path, cells: Iterable[PlannedCell], warn: Warn) -> None:
+        check_mode(mode, MODES)
+        configs = {cell.key: cell.config.model_dump() for cell in cells}
+        self._settings = MirrorSettings(str(folder.resolve()), mode, project, configs)
+        self._warn = warn
+        self._warned = False
+        self._told = threading.Event()
+        self._heard = time.monotonic()
+        self._process: subprocess.Popen[str] | None = None
+        self._page: Path | None = None
+
+    @property
+    def on(self) -> bool:
+        """Whether anything is mirrored."""
+        return self._settings.mode != "disabled"
+
+    def report(self, write: Callable[[], Path]) -> None:
+        """Have `write` write the report of the finished run, which is then mirrored; not if nothing is."""
+        if self.on:
+            try:
+                self._page = write()
+            except Exception as error:  # the report is an extra here, which must not fail the run
+                self._complain(f"the report cannot be written ({error})")
+
+    def __enter__(self) -> Self:
+        """Start the process."""
+        if self.on:
+            try:
+                self._process = _start()
+            except OSError as error:
+                self._complain(f"its process cannot be started ({error.strerror})")
+            else:
+                self._listener = threading.Thread(target=self._converse, args=(self._process,), daemon=True)
+                self._listener.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Say that the run is over, and wait while the process shows signs of life."""
+        if self._process is None:
+            return
+        patience = PATIENCE_SECONDS if error is None else min(PATIENCE_SECONDS, INTERRUPTED_SECONDS)
+        try:
+            self._heard = time.monotonic()
+            if self._told.wait(patience):
+                self._say(self._process, {"report": str(self._page.resolve()) if self._page else None})
+            while self._listener.is_alive():
+                self._listener.join(0.2)
+                if time.monotonic() - self._heard > patience:
+                    self._complain(f"no sign of life for {patience:.0f} seconds")
+                    break
+        finally:
+            with suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)  # wandb's service ends by itself when this process is gone
+            self._listener.join()
+            self._process.wait()
+            for stream in (self._process.stdin, self._process.stdout):
+                with suppress(OSError):  # what it did not read is lost with it
+                    stream.close() if stream else None
+
+    def _converse(self, process: subprocess.Popen[str]) -> None:
+        """Body of a thread: hand over the settings, then listen until the process ends."""
+        self._say(process, asdict(self._settings))
+        self._told.set()
+        assert process.stdout is not None
+        for line in process.stdout:
+            self._heard = time.monotonic()
+            if problem := json.loads(line).get("problem"):
+                self._complain(problem)
+        if process.wait():
+            self._complain(f"its process ended with {process.returncode}")
+
+    @staticmethod
+    def _say(process: subprocess.Popen[str], message: object) -> None:
+        assert process.stdin is not None
+        with suppress(OSError):  # it is dead, which the listener notices
+            process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.flush()
+
+    def _complain(self, problem: str) -> None:
+        if not self._warned:
+            self._warned = True
+            remedy = (
+                f"the run goes on without it; to mirror its results later: vcpo-bench wandb {self._settings.folder}"
+            )
+            self._warn(f"wandb: {problem}; {remedy}")
+
+
+def _start() -> subprocess.Popen[str]:
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "vcpo_bench.bench.outside.wandb_mirror",
+    ]  # -P: a folder named wandb here is not wandb
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    # a session of its own: Ctrl-C is for the run, and at the end all of it can be killed at once
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, text=True, start_new_session=True)
+
+
+def mirror_folder(folder: Path, mode: str, project: str, page: Path | None) -> int:
+    """Mirror the ended cells of a results folder that are not mirrored yet, and wait for it.
+
+    Returns:
+        How many cells were mirrored.
+
+    Raises:
+        UsageError: No such mode, no ended cell, or wandb is missing or fails.
+    """
+    check_mode(mode, MODES[1:])
+    cells = {key: read_json(folder / CELLS / key / CELL_FILE)["config"] for key in sorted(ended_keys(folder))}
+    if not cells:
+        raise UsageError(f"{folder}: no ended cell to mirror; is it the folder given to vcpo-bench run --out?")
+    settings = MirrorSettings(str(folder), mode, project, cells)
+    try:
+        with closing(Follower(settings, load_wandb(settings))) as follower:
+            count = follower.look(last=True)
+            if page:
+                follower.report(page)
+    except Exception as error:  # wandb raises errors of many kinds
+        raise UsageError(f"wandb: {problem_with_wandb(error)}") from error
+    return count
+
+
+def check_mode(mode: str, legal: Iterable[str]) -> None:
+    """Refuse a mode that is not among the legal ones.
+
+    Raises:
+        UsageError: It is not.
+    """
+    if mode not in legal:
+        raise UsageError(f"wandb mode {mode!r}: choose {', '.join(legal)}")

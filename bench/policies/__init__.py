@@ -1,0 +1,1 @@
+"""Policies: the interface, the built-in tiny transformer, Hugging Face causal language models."""

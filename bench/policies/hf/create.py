@@ -1,0 +1,69 @@
+"""Small language models from scratch: a random Llama with a tokenizer of characters, for machines without a hub."""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from vcpo_bench.errors import UsageError
+
+SPECIAL = ("<pad>", "<eos>", "<unk>")
+CHARACTERS = tuple(string.digits + string.ascii_letters + string.punctuation + " \n")
+_POSITIONS = 2048
+
+
+def new_model(expression: str, seed: int = 0) -> tuple[Any, Any]:
+    """An untrained model and its tokenizer.
+
+    Args:
+        expression: `llama(1M)`: about so many parameters, 10k to 1000M; `llama(1M,head=32)`: with attention heads
+            of that size, as vLLM needs on a CPU.
+        seed: Of the weights; the global random state is neither read nor changed.
+
+    Raises:
+        UsageError: The expression cannot be read.
+    """
+    match = re.fullmatch(r"\s*llama\((\d+(?:\.\d+)?)([kM])\s*(?:,\s*head=(\d{1,3}))?\)\s*", expression)
+    parameters = float(match[1]) * (1e3 if match[2] == "k" else 1e6) if match else 0.0
+    if not 1e4 <= parameters <= 1e9:
+        raise UsageError(f"--new {expression!r}: write llama(SIZE) with 10k to 1000M parameters, such as llama(1M)")
+    layers, width, head = shape_for(parameters, int(match[3] or 0) if match else 0)
+    config = LlamaConfig(
+        vocab_size=len(SPECIAL) + len(CHARACTERS),
+        hidden_size=width,
+        intermediate_size=8 * width // 3,
+        num_hidden_layers=layers,
+        num_attention_heads=width // head,
+        num_key_value_heads=width // head,
+        max_position_embeddings=_POSITIONS,
+        tie_word_embeddings=True,
+        pad_token_id=0,
+        bos_token_id=None,
+        eos_token_id=1,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return LlamaForCausalLM(config), character_tokenizer()
+
+
+def shape_for(parameters: float, head: int = 0) -> tuple[int, int, int]:
+    """Layers, width and size of a head of a model of about so many parameters (12 layers x width squared)."""
+    layers = 2 if parameters < 5e5 else 4 if parameters < 5e6 else 8 if parameters < 5e7 else 16
+    head = head or (16 if parameters < 5e6 else 64)
+    return layers, min(range(head, 4097, head), key=lambda width: abs(12 * layers * width**2 - parameters)), head
+
+
+def character_tokenizer() -> Any:
+    """A tokenizer with one token per printable ASCII character; decoding gives back exactly what was encoded."""
+    vocabulary = {token: index for index, token in enumerate((*SPECIAL, *CHARACTERS))}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    tokenizer.decoder = decoders.Fuse()  # else decoding puts blanks between characters
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", padding_side="left"
+    )

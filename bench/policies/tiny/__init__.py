@@ -1,0 +1,1 @@
+"""The built-in tiny policy: a two-layer transformer, its sampling, scoring and warm starts."""

@@ -1,0 +1,58 @@
+"""Weights that change while a response is being generated."""
+
+from __future__ import annotations
+
+from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.errors import UsageError
+
+
+class Inflight(StalenessSchedule):
+    """Batch t begins under theta_{t-k} and its weights change every m tokens, then it waits until update t.
+
+    Token j of batch t is drawn by theta_{t-k+floor(j/m)}; its first token has lag k. (PipelineRL, prime-rl, AReaL.)
+
+    Args:
+        staleness: Largest lag k.
+        shape: Sizes and seed of the cell.
+        publish_every: See the base class.
+        every: Tokens m between two changes; 0 for ceil(T / (k+1)): as many changes as fit, at most k.
+
+    Raises:
+        UsageError: With this m the response would not be finished when it is consumed.
+    """
+
+    def __init__(self, staleness: int, shape: CellShape, publish_every: int = 1, every: int = 0) -> None:
+        super().__init__(staleness, shape, publish_every)
+        T = shape.tokens
+        self.every = every or -(-T // (staleness + 1))
+        self.changes = -(-T // self.every) - 1
+        if self.changes > staleness:
+            raise UsageError(
+                f"--regime inflight(every={every}) --staleness {staleness}: {T} tokens need {self.changes} changes of "
+                f"weights, more than the lag allows; use every={-(-T // (staleness + 1))} or more, or a larger lag"
+            )
+
+    def admit(self, update: int) -> list[Order]:
+        """The next m tokens of every batch in flight; at the first update all that theta_0 draws in the fill."""
+        orders = []
+        for batch in range(update, update + self.staleness + 1):
+            age = update - (batch - self.staleness)
+            first = 0 if update == 0 else age
+            if first <= self.changes:
+                last = min(age, self.changes)
+                stop = None if last == self.changes else (last + 1) * self.every
+                orders.append(Order(batch, None, first * self.every, stop))
+        return orders
+
+    def select(self, update: int) -> list[Take]:
+        """Batch t."""
+        return [Take(update)]
+
+    def evict(self, update: int) -> list[int]:
+        """Batch t."""
+        return [update]
+
+    @property
+    def capacity(self) -> int:
+        """Batches t..t+k, the newest ones in flight."""
+        return self.staleness + 1

@@ -1,0 +1,53 @@
+"""Re-use of recent data: a part of every update has been trained on before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.bench.streams import uniforms
+
+
+class Replay(StalenessSchedule):
+    """Update t trains on fresh groups from theta_t and on groups drawn from the fresh ones of the last k updates.
+
+    Args:
+        staleness: Largest lag k.
+        shape: Sizes and seed of the cell.
+        publish_every: See the base class.
+        fraction: Share of the P groups that is re-used, rounded to whole groups; one group is always fresh.
+    """
+
+    def __init__(self, staleness: int, shape: CellShape, publish_every: int = 1, fraction: float = 0.5) -> None:
+        super().__init__(staleness, shape, publish_every)
+        self.reused = min(round(fraction * shape.prompts), shape.prompts - 1) if staleness else 0
+
+    def groups(self, batch: int) -> int:
+        """All P groups of the first batch, the fresh share of the others."""
+        return self.shape.prompts - (self.reused if batch else 0)
+
+    def admit(self, update: int) -> list[Order]:
+        """Batch t."""
+        return [Order(update)]
+
+    def select(self, update: int) -> list[Take]:
+        """Batch t, and groups of batches t-k..t-1 without repetition."""
+        fresh = [Take(update)]
+        if update == 0 or not self.reused:
+            return fresh
+        held = range(max(0, update - self.staleness), update)
+        pool = [(batch, group) for batch in held for group in range(self.groups(batch))]
+        draws = uniforms(self.shape.seed, "replay", update, 1, len(pool))[0]
+        chosen = np.sort(np.argsort(draws, kind="stable")[: self.reused])
+        while len(chosen) < self.reused:  # more wanted than held: some groups come more than once
+            chosen = np.concatenate([chosen, chosen])[: self.reused]
+        return fresh + [Take(pool[i][0], (pool[i][1],)) for i in chosen.tolist()]
+
+    def evict(self, update: int) -> list[int]:
+        """The batch that is k updates old."""
+        return [update - self.staleness] if update >= self.staleness else []
+
+    @property
+    def capacity(self) -> int:
+        """Batch t and the k before it."""
+        return self.staleness + 1

@@ -1,0 +1,130 @@
+"""Asynchrony on paper: what the gate realizes, and how fast, under given service times; no model is sampled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.regimes.base import CellShape
+from vcpo_bench.bench.regimes.build import build_schedule, service_times
+from vcpo_bench.bench.regimes.expression import Regime, parse_regime
+from vcpo_bench.bench.regimes.plan import PlannedUpdate, draw, plan, summary
+from vcpo_bench.bench.regimes.virtual_clock import ClockStep, ServiceTimes, VirtualClock
+from vcpo_bench.errors import UsageError
+
+PROMPTS, RESPONSES, TOKENS = 16, 8, 12
+"""Sizes of a cell unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What a simulated run came to, the fill left out.
+
+    Attributes:
+        updates_per_second: Updates per unit of time.
+        mean_lag: Mean lag of a consumed trajectory.
+        max_lag: Largest.
+        sampler_busy: Share of the sampler's slots that worked.
+        learner_busy: Share of the time an update ran.
+        dropped: Share of the delivered or begun groups that was dropped.
+    """
+
+    updates_per_second: float
+    mean_lag: float
+    max_lag: int
+    sampler_busy: float
+    learner_busy: float
+    dropped: float
+
+
+def steps(schedule: AsyncSchedule, times: ServiceTimes, slots: int, updates: int) -> Iterator[tuple[ClockStep, float]]:
+    """Run the gate under service times, every response at full length: each update with the time at its end."""
+
+    def begin(tickets: object, _: int) -> list[float]:
+        assert isinstance(tickets, list)
+        return [times.group(schedule, ticket, schedule.shape.tokens) for ticket in tickets]
+
+    clock = VirtualClock(schedule, slots, begin, times.learner)
+    for update in range(updates):
+        yield clock.take(update), clock.now
+
+
+def simulate(schedule: AsyncSchedule, times: ServiceTimes, slots: int, updates: int) -> Speed:
+    """Speed and lag of asynchronous training, from update k + 1 on."""
+    done = list(steps(schedule, times, slots, updates))
+    fill = min(schedule.staleness, updates - 2)
+    steady, span = done[fill + 1 :], done[-1][1] - done[fill][1]
+    lags = [t - v for t, (step, _) in enumerate(done) if t > fill for v in step.versions.values()]
+    lost = schedule.dropped.total()
+    return Speed(
+        updates_per_second=len(steady) / span,
+        mean_lag=sum(lags) / len(lags),
+        max_lag=max(lags),
+        sampler_busy=sum(step.busy * (end - done[fill + i][1]) for i, (step, end) in enumerate(steady)) / span,
+        learner_busy=times.learner * len(steady) / span,
+        dropped=lost / (lost + schedule.trained),
+    )
+
+
+def synchronous(shape: CellShape, times: ServiceTimes, slots: int, updates: int) -> Speed:
+    """The split synchronous baseline: sampler and learner take turns on their own devices."""
+    return simulate(AsyncSchedule(0, shape), times, slots, updates)
+
+
+def describe(regime: str, staleness: int, updates: int, seed: int) -> str:
+    """What `vcpo-bench plan` shows: the drawing and one line of numbers, for the default sizes of a cell.
+
+    Raises:
+        UsageError: The regime cannot be read, does not fit the lag, or is decided by a real clock.
+    """
+    parsed = parse_regime(regime)
+    schedule = build_schedule(parsed, staleness, CellShape(seed, PROMPTS, RESPONSES, TOKENS))
+    if isinstance(schedule, AsyncSchedule):
+        planned = list(_realized(schedule, parsed, updates))
+    else:
+        planned = list(plan(schedule, schedule.updates(updates)))
+    found = summary(planned)
+    period = f"{found['period']} updates" if found["period"] else "none"
+    return f"{draw(planned)}\nlag max {found['max']}, mean {found['mean']:.3g}, period {period}"
+
+
+def _realized(schedule: AsyncSchedule, regime: Regime, updates: int) -> Iterator[PlannedUpdate]:
+    if regime["clock"] == "wall":
+        raise UsageError(
+            f"--regime {regime.canonical}: a real clock decides, so there is no plan; "
+            "see one with --regime 'async(clock=virtual,sampler=1,learner=1)'"
+        )
+    slots = regime["slots"] or PROMPTS
+    for update, (step, _) in enumerate(steps(schedule, service_times(regime), slots, updates)):
+        versions = Counter({v: n * RESPONSES for v, n in Counter(step.versions.values()).items()})
+        yield PlannedUpdate(update, versions, versions, schedule.capacity, schedule.filling(update))
+
+
+def describe_speed(regime: str, staleness: int, updates: int, seed: int) -> str:
+    """What `vcpo-bench plan --simulate` shows: asynchronous against split synchronous under the same service times.
+
+    Raises:
+        UsageError: The regime is not `async(...)`.
+    """
+    parsed = parse_regime(regime)
+    shape = CellShape(seed, PROMPTS, RESPONSES, TOKENS)
+    schedule = build_schedule(parsed, staleness, shape)
+    if not isinstance(schedule, AsyncSchedule):
+        raise UsageError(f"--simulate needs service times: --regime 'async(sampler=2,learner=1)', not {regime}")
+    if updates < 3:
+        raise UsageError(f"--steps {updates}: a speed needs at least 3 updates")
+    times, slots = service_times(parsed), parsed["slots"] or PROMPTS
+    if not (times.sampler and times.learner):
+        raise UsageError(f"--regime {regime}: say how long things take, as in async(sampler=2,learner=1)")
+    found, baseline = simulate(schedule, times, slots, updates), synchronous(shape, times, slots, updates)
+    columns = ("", "updates per unit", "mean lag", "max lag", "sampler busy", "learner busy", "dropped")
+    lines = ["{:<17} {:>17} {:>9} {:>8} {:>13} {:>13} {:>8}".format(*columns)]
+    for name, speed in (("split synchronous", baseline), (f"async, k = {staleness}", found)):
+        lines.append(
+            f"{name:<17} {speed.updates_per_second:17.4g} {speed.mean_lag:9.2f} {speed.max_lag:8} "
+            f"{speed.sampler_busy:13.0%} {speed.learner_busy:13.0%} {speed.dropped:8.1%}"
+        )
+    gain = found.updates_per_second / baseline.updates_per_second
+    return "\n".join([*lines, f"{gain:.2f} times the updates of split synchronous training"])

@@ -1,0 +1,134 @@
+"""Forks: a recorded run continued with other methods from the same weights, optimizer, queue and random streams."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.cells.results_folder import ResultsFolder, ended_keys
+from vcpo_bench.bench.regimes import check_method
+from vcpo_bench.bench.regimes.base import StalenessSchedule
+from vcpo_bench.bench.replay.replay import RecordedCell, Replay, one_thread, origin_folder
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import Method, parse_method
+
+
+@dataclass(frozen=True, slots=True)
+class ForkSpec:
+    """What to fork.
+
+    Attributes:
+        parents: Runs to continue; each gives one cell per method.
+        at: Updates done when the methods part.
+        methods: Method expressions; the run's own method is always added, as control.
+        out: Results folder of the forks.
+        steps: Updates of the whole run, those before the fork included; None: as many as the parent's.
+    """
+
+    parents: Sequence[RecordedCell]
+    at: int
+    methods: Sequence[str]
+    out: Path
+    steps: int | None = None
+
+    @property
+    def device(self) -> str:
+        """What most limits how many cells train at once: a GPU where a parent had one, else the CPU."""
+        return next((parent.device for parent in self.parents if parent.device.startswith("cuda")), "cpu")
+
+
+def plan_forks(spec: ForkSpec) -> list[PlannedCell]:
+    """The cells of a fork, the controls last.
+
+    Raises:
+        UsageError: The update is not within a run, nothing is left to train, a method cannot be forked there, or the
+            folder is one that a parent is in.
+        vcpo_bench.methods.ExpressionError: A method expression cannot be read.
+    """
+    if not spec.methods:
+        raise UsageError("--methods: the list is empty; give at least one value")
+    if spec.at < 1:
+        raise UsageError(f"--at {spec.at}: before the first update there is nothing to share; use vcpo-bench run")
+    asked = [parse_method(text) for text in spec.methods]
+    cells: dict[str, PlannedCell] = {}
+    for parent in spec.parents:
+        if parent.results == spec.out.resolve():
+            raise UsageError(f"--out {spec.out}: holds the run itself, and tables would average both; name another")
+        own = parse_method(parent.config.method)
+        for method in (*asked, own):
+            cell = _plan(spec, parent, method, control=all(m.canonical != own.canonical for m in asked))
+            cells.setdefault(cell.key, cell)
+    return sorted(cells.values(), key=lambda cell: cell.control)
+
+
+def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -> PlannedCell:
+    parent.check(spec.at)
+    old = parent.config
+    steps = old.steps if spec.steps is None else spec.steps
+    schedule = parent.schedule
+    left = schedule.updates(steps) - spec.at
+    if left < 1:
+        raise UsageError(f"--at {spec.at}: no update is left of {schedule.updates(steps)}; give --steps N with more")
+    _check_method(method, parse_method(old.method), spec.at, schedule)
+    fork = {"method": method.canonical, "steps": steps, "parent": parent.key, "fork_step": spec.at, "stop": ""}
+    config = old.model_copy(update=fork | {"plugins": method.plugins})
+    return PlannedCell(
+        config,
+        config.key(method.version),
+        control and method.canonical == old.method,
+        float(old.prompts * old.responses * left),
+        schedule.updates(steps),
+        parent.start,
+        origin_folder(spec.out, parent.key, spec.at),
+        parent.device,
+    )
+
+
+def _check_method(method: Method, own: Method, at: int, schedule: StalenessSchedule) -> None:
+    check_method(method.canonical, method.needs, schedule)
+    if method.needs_series:
+        raise UsageError(f"{method.canonical}: borrows the step scales of another cell, which a fork does not have")
+    missing = "proximal_logp" in method.needs and "proximal_logp" not in own.needs
+    if missing and not schedule.proximal(at):
+        raise UsageError(
+            f"{method.canonical} --at {at}: the run kept no proximal policy for the rollout under way; "
+            "fork at the first update of a rollout"
+        )
+
+
+def write_origins(spec: ForkSpec, cells: Sequence[PlannedCell], wait: bool, say: Callable[[str], None]) -> None:
+    """Replay the parents of the cells that are missing and keep the states that the forks begin from.
+
+    Args:
+        spec: What to fork.
+        cells: Its plan.
+        wait: Queue behind another run on the folder instead of refusing.
+        say: Receives one line per run that is replayed.
+
+    Raises:
+        UsageError: The folder cannot be used, or another process is writing it.
+    """
+    folder = ResultsFolder(spec.out)
+    done = ended_keys(spec.out)
+    missing = {cell.origin for cell in cells if cell.key not in done}
+    with folder.locked(wait), one_thread():
+        for parent in spec.parents:
+            origin = origin_folder(spec.out, parent.key, spec.at)
+            if origin in missing and not origin.is_dir():
+                say(_write_origin(parent, spec.at, origin))
+
+
+def _write_origin(parent: RecordedCell, at: int, origin: Path) -> str:
+    replay = Replay(parent, at)
+    with closing(replay.trainer):
+        replay.to(at)
+        draft = origin.with_name(f"draft-{origin.name}")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        replay.trainer.save(draft)
+        draft.rename(origin)
+        return replay.summary()

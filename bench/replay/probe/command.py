@@ -1,0 +1,158 @@
+"""`vcpo-bench probe`: replay a recorded run, keep the weights that lag asks for, sample from them, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pyarrow.csv
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.opening import open_model
+from vcpo_bench.bench.cells.parquet_table import RecordTable
+from vcpo_bench.bench.feeding.batch_generator import Generator
+from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.regimes import Order, parse_regime
+from vcpo_bench.bench.replay.probe.checkpoint import Checkpoint, Row, probe_checkpoint
+from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_memory, check_probe
+from vcpo_bench.bench.replay.probe.updates import Estimators
+from vcpo_bench.bench.replay.replay import RecordedCell, Replay, one_thread
+from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import Method
+from vcpo_bench.records import PROBES, PROBES_FOLDER
+
+_STALE, _FRESH, _CONTROL = 10**9, 2 * 10**9, 3 * 10**9
+"""First batch index of each sample: streams that no run reads, the same at every checkpoint."""
+
+
+def probe_cell(spec: ProbeSpec, say: Callable[[str], None]) -> list[Row]:
+    """Replay the run once and measure at every checkpoint.
+
+    Args:
+        spec: What to probe.
+        say: Receives a line about each checkpoint.
+
+    Returns:
+        Rows of `records.PROBES`.
+
+    Raises:
+        UsageError: See `check_probe`.
+    """
+    versions = check_probe(spec)
+    with one_thread():
+        replay = Replay(spec.cell, min(versions.values()))
+        with closing(replay.trainer):
+            check_memory(spec, sum(parameter.numel() for parameter in replay.trainer.policy.trainable()))
+            rows: list[Row] = []
+            for step, version in versions.items():
+                replay.to(step, keep=set(versions.values()))
+                say(replay.summary())
+                checkpoint = _checkpoint(spec, replay, version)
+                rows += [{"key": spec.cell.key} | row for row in probe_checkpoint(checkpoint, spec.methods)]
+    return rows
+
+
+def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
+    trainer, behavior = replay.trainer, replay.snapshots[version]
+    config, task, now = spec.cell.config, trainer.task, trainer.step
+    with _weights(trainer.policy, behavior):
+        noise = parse_regime(config.regime)["engine_noise"]
+        draw = _sampler(config, task, trainer.policy, version, noise)
+        stale = [draw(_STALE + i) for i in range(spec.batches)]
+    draw = _sampler(config, task, trainer.policy, now, "off")
+    return Checkpoint(
+        step=now,
+        lag=now - version,
+        estimators=_estimators(spec.cell, trainer),
+        stale=stale,
+        fresh=[draw(_FRESH + i) for i in range(spec.fresh)],
+        control=[draw(_CONTROL + i) for i in range(spec.batches)],
+        preconditioner=preconditioner(trainer.learner.optimizer),
+        displacement=_flat(trainer.policy.trained_state()) - _flat(behavior) if now > version else None,
+    )
+
+
+@contextmanager
+def _weights(policy: Model, others: Mapping[str, Tensor]) -> Iterator[None]:
+    """Inside, the policy has other trained weights; the frozen ones of a language model need not be there twice."""
+    own = {name: tensor.to("cpu", copy=True) for name, tensor in policy.trained_state().items()}
+    policy.load_trained(others)
+    try:
+        yield
+    finally:
+        policy.load_trained(own)
+
+
+def _sampler(config: CellConfig, task: Task, policy: Model, version: int, noise: str) -> Callable[[int], Trajectories]:
+    """Batches of a run's size by their index, as the run's own sampler would have drawn them with these weights."""
+    engine = Engine(policy, 1, noise, config.seed)
+    engine.publish(0)
+    generator = Generator(config, task, engine)
+    return lambda index: generator.run([Order(index)], version, [config.prompts])[0]
+
+
+def _estimators(cell: RecordedCell, trainer: Trainer) -> Callable[[Sequence[Method]], Estimators]:
+    """Methods at the checkpoint; only the run's own has a state there."""
+    config, policy = cell.config, trainer.policy
+    states = {config.method: dict(trainer.learner.method_state)}
+
+    def reference() -> Model:
+        return trainer.learner.reference or open_model(config, trainer.task, cell.start, str(policy.device))
+
+    return lambda methods: Estimators(policy, methods, reference, states, config.micro_tokens)
+
+
+def _flat(state: Mapping[str, Tensor]) -> Tensor:
+    return torch.cat([tensor.flatten().cpu() for tensor in state.values()])
+
+
+def preconditioner(optimizer: torch.optim.Optimizer) -> Tensor | None:
+    """`[D]` 1 / (sqrt(v / (1 - beta2^t)) + eps) of AdamW, v its second moment; None before its first step.
+
+    In main memory, as all that is compared.
+    """
+    pieces = []
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            state = optimizer.state.get(parameter)
+            if not state:
+                return None
+            moment = state["exp_avg_sq"] / (1 - group["betas"][1] ** float(state["step"]))
+            pieces.append(1 / (moment.sqrt() + group["eps"]).flatten().cpu())
+    return torch.cat(pieces)
+
+
+def default_path(cell: RecordedCell) -> Path:
+    """Where the table of a cell lies, beside its results."""
+    return cell.results / PROBES_FOLDER / f"{cell.key}.parquet"
+
+
+def run_probe(spec: ProbeSpec, target: Path, say: Callable[[str], None]) -> None:
+    """Probe, and write the table as Parquet, or as CSV where the name ends so; an earlier one is replaced.
+
+    Raises:
+        UsageError: See `check_probe`; or the file cannot be written, which is found before anything is measured.
+    """
+    check_probe(spec)
+    draft = target.with_name(f".{target.name}.draft")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft.touch()
+        draft.unlink()  # what is refused later leaves nothing behind
+    except OSError as error:
+        raise UsageError(f"--out {target}: cannot be written ({error.strerror}); name another file") from error
+    table = RecordTable(PROBES, "basic")
+    for row in probe_cell(spec, say):
+        table.append(row)
+    if target.suffix == ".csv":
+        pyarrow.csv.write_csv(table.arrow(), draft)
+    else:
+        table.write(draft)
+    draft.replace(target)

@@ -1,0 +1,122 @@
+"""What to probe, and what of it is refused: where no sample could tell the answer, or no machine could hold it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vcpo_bench.bench.regimes import check_method, parse_regime
+from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.regimes.base import StalenessSchedule
+from vcpo_bench.bench.regimes.plan import plan
+from vcpo_bench.bench.replay.replay import RecordedCell
+from vcpo_bench.bench.samplers.base import parse_sampler
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import Method
+
+LEAST_BATCHES = 8
+"""Fewer batches make no interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSpec:
+    """What to probe.
+
+    Attributes:
+        cell: The run.
+        steps: Checkpoints, in updates.
+        methods: Methods to measure; the first is what the others' signal-to-noise ratios are compared with.
+        batches: Batches sampled from the behavior policy at each checkpoint.
+        fresh: Batches sampled from the current policy for the true gradient.
+    """
+
+    cell: RecordedCell
+    steps: Sequence[int]
+    methods: Sequence[Method]
+    batches: int = 64
+    fresh: int = 256
+
+
+def check_probe(spec: ProbeSpec) -> dict[int, int]:
+    """The behavior version of each checkpoint, in order.
+
+    Raises:
+        UsageError: A checkpoint lies beyond the run, a sample is too small, a method's update is no function of fresh
+            data, the update due at a checkpoint consumes data of several policies, or the sampler truncates.
+    """
+    if not spec.steps:
+        raise UsageError("--at: the list is empty; give at least one update, such as 50,150")
+    if not spec.methods:
+        raise UsageError("--methods: the list is empty; give at least one value")
+    for flag, value in (("--batches", spec.batches), ("--fresh", spec.fresh)):
+        if value < LEAST_BATCHES:
+            raise UsageError(f"{flag} {value}: give at least {LEAST_BATCHES}, or there is no interval")
+    for step in spec.steps:
+        spec.cell.check(step)
+    _check_sampler(spec.cell)
+    schedule = spec.cell.schedule
+    for method in spec.methods:
+        _check_method(method, schedule)
+    return {step: _version(spec.cell, schedule, step) for step in sorted(set(spec.steps))}
+
+
+def _check_sampler(cell: RecordedCell) -> None:
+    sampler = parse_sampler(cell.config.sampler)
+    if sampler.top_p < 1 or sampler.top_k:
+        raise UsageError(
+            f"{cell.key}: {cell.config.sampler} draws from a truncated distribution, so its samples of the current "
+            "policy do not have the true gradient as their mean; probe a cell sampled without top_p and top_k"
+        )
+
+
+def _check_method(method: Method, schedule: StalenessSchedule) -> None:
+    check_method(method.canonical, method.needs, schedule)
+    reasons = {
+        "acts on the gradient before, so its update is no function of one batch": method.combine is not None,
+        "borrows the step scales of another cell": method.needs_series is not None,
+        "needs a proximal policy, which fresh data do not have": "proximal_logp" in method.needs,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise UsageError(f"{method.canonical}: {reason}; leave it out of --methods")
+
+
+def _version(cell: RecordedCell, schedule: StalenessSchedule, step: int) -> int:
+    """The one policy that sampled what update `step` consumes."""
+    regime = cell.config.regime
+    if isinstance(schedule, AsyncSchedule) or parse_regime(regime).given.get("epochs", 1) > 1:
+        raise UsageError(f"{cell.key}: under {regime} there is no one policy to sample fresh batches from; use fifo")
+    *_, planned = plan(schedule, step + 1)
+    versions = set(planned.oldest) | set(planned.newest)
+    if len(versions) > 1:
+        raise UsageError(
+            f"--at {step}: under {regime} that update consumes data of versions {min(versions)} to {max(versions)}; "
+            "the probe needs one behavior policy, as with fifo"
+        )
+    return versions.pop()
+
+
+def check_memory(spec: ProbeSpec, trained: int) -> None:
+    """Refuse a probe whose gradients this machine cannot hold: those of fresh batches, and each method's of the stale.
+
+    Args:
+        spec: What to probe.
+        trained: Trained parameters.
+
+    Raises:
+        UsageError: They take more than the main memory.
+    """
+    gradients = spec.fresh + spec.batches * len(spec.methods)
+    needed, there = 4 * gradients * trained / 2**30, main_memory() / 2**30
+    if needed > there:
+        raise UsageError(
+            f"--fresh {spec.fresh} and --batches {spec.batches} for {len(spec.methods)} methods are {gradients} "
+            f"gradients of {trained} trained parameters: {needed:.1f} GiB of main memory, and this machine has "
+            f"{there:.1f}; give smaller numbers or fewer methods, or probe a cell trained with --lora"
+        )
+
+
+def main_memory() -> float:
+    """Bytes of main memory of this machine; infinite where that is not known."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else float("inf")

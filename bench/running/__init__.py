@@ -1,0 +1,1 @@
+"""Running cells: one to completion, a pool of workers, a grid."""

@@ -1,0 +1,193 @@
+"""Running one cell to its end: take up the checkpoint, train, save, finish. Nothing it raises reaches the grid."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import torch
+from safetensors import SafetensorError
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.cells.provenance import gpu, provenance
+from vcpo_bench.bench.cells.results_folder import CellStore, write_json
+from vcpo_bench.bench.running.observers import Watch
+from vcpo_bench.bench.training.recorder import Recorder
+from vcpo_bench.bench.training.trainer import Trainer, recorder_of
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import parse_method
+from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
+
+CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
+"""Time between checkpoints; what a kill costs at most. Bits do not depend on it, so tests may shorten it."""
+PROGRESS_SECONDS = 0.3
+
+Emit = Callable[..., None]
+"""Sends one event of `GridObserver`: its name, then its arguments."""
+
+
+def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit, watch: Watch | None = None) -> str:
+    """Train a cell to its end, from its latest checkpoint if there is one.
+
+    Args:
+        cell: What to run.
+        cells_folder: `cells` of the results folder.
+        keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
+        emit: Receives `started`, `progress` and `ended`.
+        watch: Makes the observer of a cell that something may stop.
+
+    Returns:
+        The status the cell ended with.
+    """
+    store = CellStore(cells_folder, cell.key)
+    began = time.perf_counter()
+    with store.open():
+        if (ended := store.ended()) is not None:
+            store.clear()
+            emit("ended", cell.key, ended, 0.0, "")
+            return ended
+        emit("started", cell.key, cell.config.label, cell.updates)
+        try:
+            trainer = _resume(cell, store, emit, watch)
+            with closing(trainer):
+                _train(trainer, cell, store, keep_every, emit)
+            status, error, stopped = trainer.status, None, trainer.stopped
+            recorder, steps_done = trainer.recorder, trainer.step
+        except Exception as problem:  # a failed cell is a row with its error; the others go on
+            status, error, stopped = "error", traceback.format_exc() + _remedy(problem, cell.config), ""
+            recorder, steps_done = _recorded(cell, store)
+        seconds, reason = time.perf_counter() - began, _reason(status, error, stopped)
+        with store.finish() as folder:
+            recorder.write(folder)
+            write_json(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
+    emit("ended", cell.key, status, seconds, reason)
+    return status
+
+
+def _resume(cell: PlannedCell, store: CellStore, emit: Emit, watch: Watch | None) -> Trainer:
+    trainer = _trainer(cell, store, watch)
+    checkpoint = store.latest_checkpoint()
+    if checkpoint is None:
+        return trainer
+    try:
+        trainer.load(checkpoint)
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as problem:
+        trainer.close()
+        if isinstance(problem, (torch.OutOfMemoryError, torch.AcceleratorError)):
+            raise  # the GPU's trouble: the checkpoint is sound
+        aside = store.set_checkpoint_aside(checkpoint)
+        emit("message", f"{cell.config.label}: damaged checkpoint set aside as {aside.name} ({problem}); starting over")
+        return _trainer(cell, store, watch)
+    return trainer
+
+
+def _trainer(cell: PlannedCell, store: CellStore, watch: Watch | None) -> Trainer:
+    method = parse_method(cell.config.method)
+    if method.plugins != cell.config.plugins:
+        raise UsageError(f"a plug-in of {cell.config.method} was edited while the grid ran; run it again")
+    if cell.config.series:
+        method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
+    if cell.config.stop and watch is None:
+        raise ValueError(f"the cell {cell.key} may be stopped, but nothing was given that would stop it")
+    observer = watch(cell.config.stop) if watch and cell.config.stop else None
+    trainer = Trainer(cell.config, method, cell.start, cell.device, observer)
+    if cell.origin is not None:
+        trainer.load(cell.origin)
+    return trainer
+
+
+def _step_scales(donor: Path) -> list[float]:
+    """The step scales of an ended cell, one per update that was taken.
+
+    Raises:
+        UsageError: The cell has not ended well or recorded none.
+    """
+    try:
+        values = pq.read_table(donor / STEPS_FILE, columns=["step_scale"])["step_scale"].to_pylist()
+    except OSError as error:
+        raise UsageError(
+            f"the cell {donor.name}, whose step scales are borrowed, has not ended: run it first"
+        ) from error
+    scales = [value for value in values if value is not None and math.isfinite(value)]
+    if not scales:
+        raise UsageError(f"the cell {donor.name} took no step, so there are no step scales to borrow")
+    return scales
+
+
+def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit) -> None:
+    saved = told = time.perf_counter()
+    patience = CHECKPOINT_SECONDS
+    while not trainer.status:
+        reward, ess = trainer.advance()
+        now = time.perf_counter()
+        if keep_every and trainer.step % keep_every == 0:
+            store.keep(trainer.step, trainer.save)
+        if now - saved > patience and not trainer.status:
+            with store.checkpoint(trainer.step) as folder:
+                trainer.save(folder)
+            saved = time.perf_counter()
+            patience = max(CHECKPOINT_SECONDS, 20 * (saved - now))  # large weights: at most a twentieth of the time
+        if now - told > PROGRESS_SECONDS:
+            emit("progress", cell.key, trainer.step, reward, ess)
+            told = now
+
+
+def _recorded(cell: PlannedCell, store: CellStore) -> tuple[Recorder, int]:
+    """The tables up to the last checkpoint that can be read, for a cell that failed."""
+    recorder = recorder_of(cell.config)
+    checkpoint = store.latest_checkpoint()
+    if checkpoint:
+        try:
+            recorder.read(checkpoint)
+        except (OSError, ValueError):
+            return recorder_of(cell.config), 0
+    return recorder, recorder.updates
+
+
+def _facts(
+    cell: PlannedCell, status: str, reason: str, error: str | None, steps_done: int, seconds: float
+) -> dict[str, Any]:
+    return {
+        "key": cell.key,
+        "config": cell.config.model_dump(),
+        "control": cell.control,
+        "status": status,
+        "reason": reason,
+        "error": error,
+        "steps_done": steps_done,
+        "rules_version": RULES_VERSION,
+        "method_version": parse_method(cell.config.method).version,
+        "seconds": seconds,
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "provenance": provenance() | gpu(cell.device or cell.config.device),
+    }
+
+
+def _remedy(problem: Exception, config: CellConfig) -> str:
+    """What to change after an error, as a last line; empty where nobody knows."""
+    if not isinstance(problem, torch.OutOfMemoryError):
+        return ""
+    if not config.model:
+        return f"{type(problem).__name__}: the GPU is full: give fewer --jobs on one GPU, or --device cpu\n"
+    limit = f"smaller than {config.micro_tokens}" if config.micro_tokens else "which cuts the batch, such as 16384"
+    more = [] if config.checkpointing else ["--checkpointing"]
+    more += [] if config.lora else ["--lora 16"]
+    text = ", ".join([f"--micro-tokens {limit}", *more])
+    return f"{type(problem).__name__}: the GPU is full: try {text}, or fewer slots (--sampler 'torch(slots=32)')\n"
+
+
+def _reason(status: str, error: str | None, stopped: str) -> str:
+    if error:
+        return error.strip().splitlines()[-1]
+    if status == "stopped_by":
+        return stopped
+    return "three updates in a row had evidence that was not finite" if status == "nan" else ""

@@ -1,0 +1,60 @@
+"""How long a grid will take, from a few updates timed on this machine."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import torch
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.regimes import parse_regime
+from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.methods import parse_method
+
+TIMED_UPDATES = 5
+WORKER_START_SECONDS = 5.0
+
+
+def estimate(cells: Sequence[PlannedCell], workers: int) -> float:
+    """Seconds until `cells` have run on `workers` processes, longest first.
+
+    One synchronous cell of each (task, method, size) is trained for a few updates, on one thread.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        timed: dict[CellConfig, tuple[float, float, float]] = {}
+        durations = [_duration(cell, timed) for cell in cells]
+    finally:
+        torch.set_num_threads(threads)
+    loads = [0.0] * workers
+    for seconds in sorted(durations, reverse=True):
+        heapq.heapreplace(loads, loads[0] + seconds)
+    return max(loads) + WORKER_START_SECONDS
+
+
+def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, float]]) -> float:
+    config = cell.config
+    stand_in = "reinforce" if config.series else config.method  # borrowed step scales exist only later
+    shared = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
+    if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only with a lag
+        shared |= {"staleness": 0, "regime": parse_regime(config.regime).at(0).canonical}
+    kind = config.model_copy(update=shared)
+    if kind not in timed:
+        timed[kind] = _time(kind, cell.start, cell.device)
+    sampling, updating, evaluating = timed[kind]
+    evaluations = cell.updates // config.eval_every + 1
+    return cell.updates * (sampling + updating) + config.staleness * sampling + evaluations * evaluating
+
+
+def _time(config: CellConfig, start: Path | None, device: str) -> tuple[float, float, float]:
+    """Seconds of sampling, of the rest of an update, and of an evaluation: the fastest seen."""
+    with closing(Trainer(config, start=start, device=device)) as trainer:
+        for _ in range(TIMED_UPDATES):
+            trainer.advance()
+        steps, evals = trainer.recorder.timings()
+    return steps[0], steps[1], evals

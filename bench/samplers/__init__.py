@@ -1,0 +1,1 @@
+"""Samplers: what draws responses, in process or from an inference engine."""

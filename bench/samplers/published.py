@@ -1,0 +1,95 @@
+"""What the sampler really runs: the weights published last, as its engine holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.tiny.sampling import Rollout
+from vcpo_bench.bench.samplers.base import InflightSampler, InProcess, Sampler
+from vcpo_bench.bench.streams import uniforms
+
+
+class Engine:
+    """The sampler's copy of the policy, and how it differs from the learner's.
+
+    Args:
+        policy: The learner's policy.
+        publish_every: Updates between two publications of its weights.
+        noise: `off`; `bf16` or `int8`: the engine holds rounded weights (the arithmetic stays float32), so it
+            samples from, and reports, another policy; a number: it reports log-probabilities with Gaussian noise of
+            that standard deviation, in nats per token.
+        seed: Seed of the noise.
+        external: What draws instead of a policy in this process.
+
+    Attributes:
+        sampler: What draws, from the learner's own policy where nothing makes a copy necessary.
+        inflight: The sampler, if it keeps responses in flight itself.
+    """
+
+    def __init__(
+        self, policy: Model, publish_every: int, noise: str, seed: int, external: InflightSampler | None = None
+    ) -> None:
+        self._source, self._every, self._seed = policy, publish_every, seed
+        self._rounding = noise if noise in ("bf16", "int8") else ""
+        self._sigma = 0.0 if noise in ("off", "bf16", "int8") else float(noise)
+        self.inflight = external
+        self._own = InProcess(policy, copied=external is None and (publish_every > 1 or bool(self._rounding)))
+        self.sampler: Sampler = external or self._own
+
+    @property
+    def policy(self) -> Model:
+        """What is sampled from, where that is in this process."""
+        return self._own.model
+
+    def publish(self, update: int) -> None:
+        """Give the sampler the learner's weights if they are published before this update.
+
+        Raises:
+            RuntimeError: The sampler is not well; the text is what it says.
+        """
+        if trouble := self.sampler.health():
+            raise RuntimeError(f"sampler: {trouble}")
+        if update % self._every == 0:
+            self.sampler.set_weights(self._weights(), update)
+
+    def _weights(self) -> Iterator[tuple[str, Tensor]]:
+        return ((name, rounded(weight, self._rounding)) for name, weight in self._source.named_parameters())
+
+    def generate(self, prompts: Tensor, noise: Tensor, eos: int | None) -> Rollout:
+        """Responses as `Sampler.generate` draws them."""
+        return self.sampler.generate(prompts, noise, eos)
+
+    def close(self) -> None:
+        """Let go of the sampler."""
+        self.sampler.close()
+
+    def report(self, logp: Tensor, mask: Tensor, batch: int, first: int = 0) -> Tensor:
+        """`[B, T]` log-probabilities of trajectories `first`.. of a batch as the engine reports them."""
+        if not self._sigma:
+            return logp
+        rows, T = logp.shape
+        draws = torch.from_numpy(uniforms(self._seed, "engine noise", batch, first + rows, T))[first:]
+        normal = torch.special.ndtri(draws.clamp_min(2.0**-54)).to(logp.dtype)
+        return torch.where(mask, logp + self._sigma * normal, logp)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The copied weights, for a checkpoint."""
+        return dict(self.policy.named_parameters()) if self._own.copied else {}
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Take up what `tensors` gave."""
+        self._own.set_weights(tensors.items(), self._own.version)
+
+
+def rounded(weight: Tensor, to: str) -> Tensor:
+    """A weight as a low-precision engine holds it: bfloat16, or int8 with one scale per output row of a matrix."""
+    if to == "bf16":
+        return weight.to(torch.bfloat16).to(weight.dtype)
+    if to == "int8" and weight.ndim == 2:
+        scale = weight.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
+        return (weight / scale).round() * scale
+    return weight

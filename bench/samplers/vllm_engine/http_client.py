@@ -1,0 +1,139 @@
+"""A vLLM server as seen over HTTP: one call per question, and errors that say what to do about them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+import urllib.error
+import urllib.request
+import uuid
+from typing import Any
+from urllib.parse import urlencode
+
+from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, BrokenAnswer, Request, stamps
+from vcpo_bench.bench.samplers.vllm_engine.releases import parse, sampling_settings
+
+ANSWER_SECONDS = 600.0
+"""A response that takes longer is asked for again."""
+POLL_SECONDS = 0.2
+
+
+class Unreachable(RuntimeError):  # noqa: N818 - a state of the server, handled where it is seen
+    """The server does not answer: down, restarting, or hung."""
+
+
+class Refused(RuntimeError):  # noqa: N818 - as above
+    """The server answered that it will not, or cannot.
+
+    Args:
+        status: Of the HTTP answer.
+        text: What it said.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Client:
+    """Talks to `vllm serve`.
+
+    Args:
+        url: Such as `http://127.0.0.1:8000`.
+        seconds: Most time for one response.
+    """
+
+    def __init__(self, url: str, seconds: float = ANSWER_SECONDS) -> None:
+        self.url, self.seconds = url.rstrip("/"), seconds
+
+    def get(self, path: str, seconds: float = 10.0) -> Any:
+        """What a path says, as JSON; None for an empty answer."""
+        return self._talk(urllib.request.Request(self.url + path), seconds)
+
+    def post(self, path: str, body: dict[str, Any] | None = None, seconds: float = 0.0, **query: str) -> Any:
+        """Send JSON, receive JSON; None for an empty answer."""
+        address = f"{self.url}{path}?{urlencode(query)}" if query else self.url + path
+        data, headers = json.dumps(body or {}).encode(), {"Content-Type": "application/json"}
+        return self._talk(urllib.request.Request(address, data, headers), seconds or self.seconds)
+
+    def _talk(self, request: urllib.request.Request, seconds: float) -> Any:
+        try:
+            with urllib.request.urlopen(request, timeout=seconds) as answer:
+                text = answer.read()
+        except urllib.error.HTTPError as error:
+            said = error.read(300).decode(errors="replace")
+            raise Refused(error.code, f"{request.selector}: {error.code} {said}") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"{self.url}: {type(error).__name__} {error}".rstrip()) from error
+        try:
+            return json.loads(text) if text else None
+        except ValueError as error:
+            raise BrokenAnswer(f"{request.selector}: not JSON: {text[:60]!r}") from error
+
+    def closed(self, path: str) -> bool:
+        """Whether the server forbids a path, as recent releases do unless told otherwise."""
+        try:
+            self.post(path, {}, 30.0)
+        except Refused as error:
+            return error.status == 403
+        return False
+
+    def release(self) -> tuple[int, int]:
+        """Major and minor number of the server's release."""
+        return parse(str((self.get("/version") or {}).get("version", "")))
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the server is well, or becomes so in time."""
+        limit = time.monotonic() + seconds
+        while True:
+            try:
+                self.get("/health", 5.0)
+            except (Unreachable, Refused, BrokenAnswer):
+                if time.monotonic() > limit:
+                    return False
+                time.sleep(POLL_SECONDS)
+            else:
+                return True
+
+    def draw(self, request: Request, salt: str) -> tuple[Answer, bool]:
+        """One response, and whether the server gave it up half way.
+
+        Args:
+            request: What to draw.
+            salt: Changes with the weights, so that no cached keys and values of other weights are used.
+
+        Raises:
+            Unreachable, Refused: The server gave no answer.
+            BrokenAnswer: It gave the answer to another request, or one without its parts.
+        """
+        name = uuid.uuid4().hex
+        body = {
+            "request_id": name,
+            "token_ids": request.prompt,
+            "sampling_params": sampling_settings(request.length, request.seed, request.eos),
+            "cache_salt": salt,
+        }
+        found = self.post("/inference/v1/generate", body)
+        try:
+            if not str(found["request_id"]).endswith(name):
+                raise BrokenAnswer(f"asked {name}, answered {found['request_id']}")
+            choice = found["choices"][0]
+            tokens = [int(token) for token in choice["token_ids"] or []]
+            content = (choice["logprobs"] or {}).get("content") or []
+            logp = [number(entry["logprob"]) for entry in content] if content else [float("nan")] * len(tokens)
+            return Answer(tokens, logp, _versions(choice, len(tokens))), choice.get("finish_reason") == "abort"
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+            raise BrokenAnswer(f"an answer without its parts: {error!r}") from error
+
+
+def number(value: Any) -> float:
+    """A log-probability; NaN where there is none, or one that servers write for minus infinity."""
+    return float(value) if value is not None and value > -9999.0 else float("nan")
+
+
+def _versions(choice: dict[str, Any], count: int) -> list[int] | None:
+    spans = choice.get("weight_versions")
+    if spans is None or not all(str(span["version"]).isdigit() for span in spans):
+        return None
+    return stamps(((int(span["version"]), span["start"], span["end"]) for span in spans), count)

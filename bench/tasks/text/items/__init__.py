@@ -1,0 +1,1 @@
+"""Items of text tasks: read from files or generated."""

@@ -1,0 +1,1 @@
+"""One optimizer update after another: learner, diagnostics, recorder, evaluation, imitation."""

@@ -1,0 +1,71 @@
+"""Synchronous sampling on several ranks: each samples its own prompts under the present weights, all get the batch."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from torch import Tensor
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.feeding.source import Feed
+from vcpo_bench.bench.feeding.ticket_sampler import GroupSampler
+from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.training.ranks.ranks import Ranks
+from vcpo_bench.bench.trajectories import Trajectories, join
+from vcpo_bench.errors import UsageError
+
+
+class ParallelSource:
+    """Feeds a learner at lag 0.
+
+    Args:
+        config: The cell.
+        task: Its task.
+        policy: The learner's.
+        ranks: This process among the others.
+    """
+
+    def __init__(self, config: CellConfig, task: Task, policy: Model, ranks: Ranks) -> None:
+        self.sampler, self.ranks = GroupSampler(config, task, Engine(policy, 1, "off", config.seed)), ranks
+        share = config.prompts // ranks.count
+        self.groups, self.prompts = range(ranks.rank * share, (ranks.rank + 1) * share), config.prompts
+
+    def feed(self, update: int) -> Feed:
+        """See `Source.feed`."""
+        began = perf_counter()
+        tickets = [update * self.prompts + group for group in self.groups]
+        own = join(update, list(self.sampler.run(tickets, update).values()))
+        batch = Trajectories(update, **{name: self.ranks.gather(tensor) for name, tensor in own.tensors().items()})
+        return Feed(batch, float(batch.reward.mean()), False, perf_counter() - began)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """See `Source.tensors`: between updates there is nothing."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """See `Source.state`."""
+        return {}
+
+    def load(self, update: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+        """See `Source.load`."""
+
+    def close(self) -> None:
+        """See `Source.close`."""
+
+
+def check_shared_out(config: CellConfig, count: int) -> None:
+    """Refuse a cell that ranks cannot train.
+
+    Raises:
+        UsageError: It is not synchronous, or its prompts cannot be shared out evenly.
+    """
+    if config.staleness or config.regime != "fifo":
+        raise UsageError(
+            f"{count} ranks train synchronously, not at staleness {config.staleness} under {config.regime}: "
+            "use staleness 0 and the regime fifo"
+        )
+    if config.prompts % count:
+        raise UsageError(f"{config.prompts} prompts cannot be shared out evenly to {count} ranks: use a multiple")

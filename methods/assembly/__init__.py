@@ -1,0 +1,1 @@
+"""A method assembled from its parts, read from an expression, described and written anew."""

@@ -1,0 +1,187 @@
+"""The evidence of one optimizer step, as padded tensors of P prompts x G responses x T tokens."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.core.errors import BatchError
+
+_TOKEN_FLOATS = ("behavior_logp", "advantage", "proximal_logp", "reference_logp", "entropy", "sum_pi_sq")
+_ROW_FLOATS = ("reward", "score_norm_sq")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """What a method may know about one optimizer step. Leading axes `...` are independent runs.
+
+    Attributes:
+        logp: `[..., P, G, T]` log-probability of each token under the current policy, detached, float32 or float64.
+        behavior_logp: `[..., P, G, T]` the same under the policy that sampled it, as its sampler reported it.
+        mask: `[..., P, G, T]` bool, True where the policy generated a token that carries loss.
+        valid: `[..., P, G]` bool, False for a padding slot. A valid row with an empty mask counts in baselines.
+        reward: `[..., P, G]` one scalar per trajectory.
+        version: `[..., P, G, T]` int64, optimizer updates seen by the weights that sampled each token.
+        now: Optimizer updates seen by the current weights: an int, or int64 of the leading shape.
+        advantage: `[..., P, G, T]` optional; replaces the method's own baseline.
+        proximal_logp: `[..., P, G, T]` under the policy at the first update on this batch.
+        reference_logp: `[..., P, G, T]` under a frozen reference policy.
+        entropy: `[..., P, G, T]` entropy of the current policy at each token, nats.
+        sum_pi_sq: `[..., P, G, T]` sum over the vocabulary of squared probabilities.
+        score_norm_sq: `[..., P, G]` squared norm of the gradient of the row's summed log-probability.
+        state: Tensors the method returned in its last `Update`.
+        rows: `[B]` int64 flat slot of each original row when made by `from_rows`.
+
+    Raises:
+        BatchError: When shapes or dtypes do not fit; the message names the field.
+    """
+
+    logp: Tensor
+    behavior_logp: Tensor
+    mask: Tensor
+    valid: Tensor
+    reward: Tensor
+    version: Tensor
+    now: int | Tensor
+    advantage: Tensor | None = None
+    proximal_logp: Tensor | None = None
+    reference_logp: Tensor | None = None
+    entropy: Tensor | None = None
+    sum_pi_sq: Tensor | None = None
+    score_norm_sq: Tensor | None = None
+    state: Mapping[str, Tensor] = field(default_factory=dict)
+    rows: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        shape = self.logp.shape
+        if len(shape) < 3:
+            raise BatchError(f"logp has shape {list(shape)}; it needs at least the three axes [P, G, T]")
+        if self.logp.dtype not in (torch.float32, torch.float64):
+            raise BatchError(f"logp is {self.logp.dtype}; convert it to float32 or float64")
+        self._check("mask", torch.Size(shape), "bool")
+        self._check("valid", shape[:-1], "bool")
+        self._check("version", torch.Size(shape), "integer")
+        for name in _TOKEN_FLOATS:
+            self._check(name, torch.Size(shape), "floating")
+        for name in _ROW_FLOATS:
+            self._check(name, shape[:-1], "floating")
+        if isinstance(self.now, Tensor) and self.now.shape not in (shape[:-3], torch.Size(())):
+            raise BatchError(f"now has shape {list(self.now.shape)}; expected the leading shape {list(shape[:-3])}")
+
+    def _check(self, name: str, shape: torch.Size, kind: str) -> None:
+        value: Tensor | None = getattr(self, name)
+        if value is None:
+            return
+        if value.shape != shape:
+            raise BatchError(f"{name} has shape {list(value.shape)}; expected {list(shape)} to match logp")
+        dtype = value.dtype
+        if kind == "bool":
+            fits = dtype == torch.bool
+        elif kind == "floating":
+            fits = dtype.is_floating_point
+        else:
+            fits = dtype in (torch.int64, torch.int32)
+        if not fits:
+            raise BatchError(f"{name} is {dtype}; expected a {kind} tensor")
+        if value.device != self.logp.device:
+            raise BatchError(f"{name} is on {value.device} but logp is on {self.logp.device}")
+
+    @property
+    def leading(self) -> torch.Size:
+        """The leading shape `...`: empty for one run."""
+        return self.logp.shape[:-3]
+
+    def lag(self) -> Tensor:
+        """`[..., P, G]` int64: `now` minus the oldest version among the tokens of the row; 0 for empty rows."""
+        now = torch.as_tensor(self.now, device=self.version.device)
+        now = now.reshape(*now.shape, 1, 1)
+        newest = torch.iinfo(self.version.dtype).max
+        oldest = torch.where(self.mask, self.version, newest).amin(-1)
+        return torch.where(oldest < newest, now - oldest, 0)
+
+    def with_state(self, state: Mapping[str, Tensor]) -> "Batch":
+        """The same evidence with the method's state of the previous update."""
+        return replace(self, state=state)
+
+    @classmethod
+    def from_rows(
+        cls,
+        *,
+        logp: Tensor,
+        behavior_logp: Tensor,
+        mask: Tensor,
+        reward: Tensor,
+        group: Tensor,
+        version: Tensor | None = None,
+        now: int | Tensor = 0,
+        state: Mapping[str, Tensor] | None = None,
+        **optional: Tensor | None,
+    ) -> "Batch":
+        """Arrange rows into groups, padding ragged groups with invalid slots.
+
+        Args:
+            logp: `[B, T]`; so are `behavior_logp`, `mask`, `version` and the optional token fields.
+            behavior_logp: See the class.
+            mask: See the class; converted to bool.
+            reward: `[B]`; so is `score_norm_sq` where given.
+            group: `[B]` integer name of the prompt each row answers. Groups keep the order of their names,
+                rows of a group their order of appearance.
+            version: `[B, T]`; all `now` when absent.
+            now: See the class.
+            state: See the class.
+            **optional: Any other tensor field of the class.
+
+        Raises:
+            BatchError: For an unknown field or rows that do not match.
+        """
+        names = {each.name for each in fields(cls)}
+        unknown = sorted(set(optional) - names)
+        if unknown:
+            raise BatchError(f"unknown field {unknown[0]!r}; a batch has {', '.join(sorted(names))}")
+        if logp.dim() != 2 or group.shape != logp.shape[:1]:
+            raise BatchError(f"logp must be [B, T] and group [B]; got {list(logp.shape)} and {list(group.shape)}")
+        if version is None:
+            version = torch.zeros(logp.shape, dtype=torch.int64, device=logp.device) + torch.as_tensor(now)
+        slots, prompts, width = _slots(group)
+        given = {
+            "logp": logp,
+            "behavior_logp": behavior_logp,
+            "mask": mask.bool(),
+            "reward": reward,
+            "version": version,
+        }
+        given |= {name: value for name, value in optional.items() if value is not None}
+        valid = torch.zeros(prompts * width, dtype=torch.bool, device=logp.device)
+        valid[slots] = True
+        padded = {name: _scatter(name, value, slots, prompts, width) for name, value in given.items()}
+        return cls(**padded, valid=valid.reshape(prompts, width), now=now, state=state or {}, rows=slots)
+
+    def to_rows(self, tensor: Tensor) -> Tensor:
+        """Undo `from_rows`: `[P, G, ...]` to `[B, ...]` in the original order of the rows.
+
+        Raises:
+            BatchError: When the batch was not made by `from_rows`.
+        """
+        if self.rows is None:
+            raise BatchError("to_rows needs a batch made by Batch.from_rows")
+        return tensor.flatten(0, 1)[self.rows]
+
+
+def _slots(group: Tensor) -> tuple[Tensor, int, int]:
+    """Flat slot of every row, number of groups, and the size of the largest group."""
+    _, index, counts = torch.unique(group, return_inverse=True, return_counts=True)
+    order = torch.argsort(index, stable=True)
+    starts = torch.cumsum(counts, 0) - counts
+    place = torch.empty_like(index)
+    place[order] = torch.arange(len(index), device=group.device) - starts[index[order]]
+    width = int(counts.max())
+    return index * width + place, len(counts), width
+
+
+def _scatter(name: str, value: Tensor, slots: Tensor, prompts: int, width: int) -> Tensor:
+    if value.shape[0] != len(slots):
+        raise BatchError(f"{name} has {value.shape[0]} rows; expected {len(slots)}")
+    padded = value.new_zeros((prompts * width, *value.shape[1:]))
+    padded[slots] = value
+    return padded.reshape(prompts, width, *value.shape[1:])

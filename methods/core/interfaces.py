@@ -1,0 +1,103 @@
+"""What each slot of a method may do. A part is a `Component` with one of these interfaces.
+
+What an interface leaves to its parts raises NotImplementedError with the name of the part and of what it lacks: the
+author of a plug-in who forgot it reads that as the reason of the failed cell.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.core.component import Component
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(Component):
+    """A component that is added to a method with `+`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission(Part):
+    """Leaves rows out before baselines are computed; they count nowhere.
+
+    `whole_groups=False` marks those that judge rows one by one; they act first.
+    """
+
+    slot: ClassVar[str] = "admission"
+    whole_groups: ClassVar[bool] = True
+
+    def admit(self, ev: Evidence) -> Tensor:
+        """`[..., P, G]` bool, the rows to keep."""
+        raise NotImplementedError(f"{type(self).__name__} must define admit()")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline(Part):
+    """Turns rewards into advantages."""
+
+    slot: ClassVar[str] = "baseline"
+
+    def advantage(self, ev: Evidence) -> Tensor:
+        """`[..., P, G]`, or `[..., P, G, T]` for advantages per token."""
+        raise NotImplementedError(f"{type(self).__name__} must define advantage()")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mask(Part):
+    """Rejects tokens or rows.
+
+    `rejected=counted` leaves them in the denominators of the aggregation (their gradient is 0),
+    `rejected=dropped` treats them as if they had never been there, and `rejected=apart` leaves them out of the
+    row statistics of the surrogate but counts them in the denominators (AReaL).
+    """
+
+    slot: ClassVar[str] = "mask"
+    rejected: str = choice("counted", "dropped", "apart")
+
+    def keep(self, ev: Evidence) -> Tensor:
+        """`[..., P, G, T]` or `[..., P, G, 1]` bool, True where the token stays."""
+        raise NotImplementedError(f"{type(self).__name__} must define keep()")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regularizer(Part):
+    """Adds a term to the coefficient that does not depend on the advantage."""
+
+    slot: ClassVar[str] = "regularizer"
+
+    def addend(self, ev: Evidence) -> Tensor | None:
+        """`[..., P, G, T]` k in c = N (A u keep + k), or None."""
+        return None
+
+    def penalty(self, ev: Evidence) -> Tensor | None:
+        """`[..., P, G, T]` what to take from the advantage before anything multiplies it, or None."""
+        return None
+
+    def entropy(self, ev: Evidence) -> Tensor | None:
+        """`[..., P, G, T]` or broadcastable: minus the derivative of the loss in the token's entropy, before N."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregation(Part):
+    """Says how much one token of each row counts."""
+
+    slot: ClassVar[str] = "aggregation"
+
+    def factor(self, ev: Evidence) -> Tensor:
+        """`[..., P, G]` N, the same for every token of a row; 0 for rows without tokens."""
+        raise NotImplementedError(f"{type(self).__name__} must define factor()")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step(Part):
+    """Decides the multiplier of the learning rate."""
+
+    slot: ClassVar[str] = "step"
+
+    def scale(self, ev: Evidence) -> Tensor:
+        """Leading shape: the multiplier."""
+        raise NotImplementedError(f"{type(self).__name__} must define scale()")

@@ -1,0 +1,27 @@
+"""What a method answers: the gradient coefficient of every token and the size of the step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Update:
+    """The learner does `logp.backward(-coefficients)` and steps with `lr * step_scale`; it never rescales.
+
+    Attributes:
+        coefficients: `[..., P, G, T]` minus dLoss/dlogp, aggregation included; exactly 0 at masked tokens.
+        step_scale: Multiplier of the learning rate, of the leading shape `...`.
+        entropy_coefficients: `[..., P, G, T]` minus dLoss/dentropy, or None.
+        state: Tensors to save with the checkpoint and hand back in the next batch.
+        metrics: Scalars of the leading shape: `share_clipped` and `share_masked` of the tokens carrying loss,
+            `ess_ratio` of the raw sequence weights current/behavior, `ess_ratio_used` of the weights that
+            multiply the advantage (mean over the tokens of a row; NaN when the method applies no weight).
+    """
+
+    coefficients: Tensor
+    step_scale: Tensor
+    entropy_coefficients: Tensor | None = None
+    state: Mapping[str, Tensor] = field(default_factory=dict)
+    metrics: Mapping[str, Tensor] = field(default_factory=dict)

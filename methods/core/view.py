@@ -1,0 +1,272 @@
+"""One batch as one method sees it: masked, checked, and with the quantities parts share computed once."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.core.batch import Batch
+from vcpo_bench.methods.core.buffers import borrow, give_back
+from vcpo_bench.methods.core.errors import MissingEvidence, NonFiniteEvidence
+from vcpo_bench.methods.core.masking import as_number, gate, within
+
+Policy = Literal["current", "behavior", "proximal", "reference"]
+_FIELDS = {
+    "current": "logp",
+    "behavior": "behavior_logp",
+    "proximal": "proximal_logp",
+    "reference": "reference_logp",
+}
+BATCH_AXES = (-3, -2, -1)
+
+
+class Evidence:
+    """A batch under way through a method. Parts read it; only `Method` changes it.
+
+    Tensors returned by its methods are shared between parts and must not be modified in place.
+
+    Attributes:
+        batch: The batch.
+        rows: `[..., P, G]` bool, rows that are valid and admitted.
+        mask: `[..., P, G, T]` bool, tokens that carry loss and were not dropped.
+        advantage: `[..., P, G, 1]` or `[..., P, G, T]`, set before masks and surrogate act.
+        signal: The advantage times the weights added with `+`; what a surrogate multiplies.
+        applied: Those weights alone, `[..., P, G, 1|T]`, or None.
+        spoiled: `[..., P, G, T]` bool, for `nonfinite=zero` the tokens that get a coefficient of 0, else None.
+        state: What the parts want to see in the next batch's `state`.
+    """
+
+    def __init__(self, batch: Batch, nonfinite: str = "raise") -> None:
+        self.batch = batch
+        self.rows = batch.valid
+        self.mask = batch.mask if bool(batch.valid.all()) else batch.mask & batch.valid.unsqueeze(-1)
+        self.state: dict[str, Tensor] = {}
+        self.advantage: Tensor = batch.reward.new_zeros(())
+        self.signal: Tensor = self.advantage
+        self.applied: Tensor | None = None
+        self._raw: dict[tuple[str, str], tuple[Tensor, float, float]] = {}
+        self._cache: dict[tuple[object, ...], Tensor] = {}
+        self._full: bool | None = None
+        self._borrowed: list[Tensor] = []
+        self.nonfinite = nonfinite
+        self.spoiled: Tensor | None = None
+        if nonfinite in ("drop", "zero"):
+            self._find_spoiled()
+
+    # -- the rows and tokens in play ------------------------------------------------------------------------------
+
+    @property
+    def full(self) -> bool:
+        """True when no token is masked, so that masking can be skipped."""
+        if self._full is None:
+            self._full = int(self.lengths.sum()) == self.mask.numel()
+        return self._full
+
+    @property
+    def live(self) -> Tensor:
+        """`[..., P, G, T]` the mask as zeros and ones in the dtype of `logp`."""
+        return self._once(("live",), lambda: self.buffer().copy_(self.mask.view(torch.int8)))
+
+    @property
+    def lengths(self) -> Tensor:
+        """`[..., P, G]` number of tokens in play of each row, in the dtype of `logp`."""
+        return self._once(("lengths",), lambda: self.mask.sum(-1, dtype=torch.int32).to(self.batch.logp.dtype))
+
+    @property
+    def tokens(self) -> Tensor:
+        """Leading shape: number of tokens in play, in the dtype of `logp`."""
+        return self._once(("tokens",), lambda: self.lengths.sum((-2, -1)))
+
+    def admit(self, keep: Tensor) -> None:
+        """Leave rows out of everything that follows, baselines and denominators included."""
+        self.rows = self.rows & keep
+        self.drop(keep.unsqueeze(-1))
+
+    def drop(self, keep: Tensor) -> None:
+        """Leave tokens out of everything that follows, lengths and denominators included."""
+        self.mask = self.mask & keep
+        self._raw.clear()
+        self._cache.clear()
+        self._full = None
+
+    def buffer(self) -> Tensor:
+        """`[..., P, G, T]` uninitialized, in the dtype of `logp`; it is reused once the update is returned."""
+        tensor, flat = borrow(self.mask.shape, self.batch.logp.dtype, self.batch.logp.device)
+        if flat is not None:
+            self._borrowed.append(flat)
+        return tensor
+
+    def release(self) -> None:
+        """Give the buffers back; tensors of this evidence must not be used afterwards."""
+        give_back(self._borrowed)
+        self._borrowed = []
+        self._raw.clear()
+        self._cache.clear()
+
+    def within(self, value: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """1 where a token is in play and low <= value <= high, else 0; `[..., P, G, T]`."""
+        if value.shape != self.mask.shape:
+            return within(value, low, high) * self.live
+        keep = torch.maximum(value, low, out=self.buffer())
+        return torch.minimum(keep, high, out=keep).eq_(value).mul_(self.live)
+
+    def gate(self, value: Tensor, keep: Tensor | None = None) -> Tensor:
+        """The value where a token is in play and `keep` (bool, or zeros and ones) says so, else exactly 0."""
+        if keep is None:
+            return self.gated(value, self.live)
+        both = torch.mul(self.live, as_number(keep, self.live.dtype), out=self.buffer())
+        return self.gated(value, both)
+
+    def gated(self, value: Tensor, keep: Tensor) -> Tensor:
+        """`value` times `keep[..., P, G, T]` (zeros and ones), exactly 0 also where the value is infinite."""
+        if value.dtype != keep.dtype:
+            return gate(value, keep)
+        product = torch.mul(value, keep, out=self.buffer())
+        if math.isfinite(float(product.sum())):
+            return product
+        return torch.where(keep.bool(), value, 0.0)
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
+
+    # -- fields ---------------------------------------------------------------------------------------------------
+
+    def need(self, name: str) -> Tensor:
+        """A field of the batch.
+
+        Raises:
+            MissingEvidence: When the batch does not carry it.
+        """
+        value: Tensor | None = getattr(self.batch, name)
+        if value is None:
+            raise MissingEvidence(f"this method needs {name}, which the batch does not carry")
+        return value
+
+    def set_proximal(self, logp: Tensor) -> None:
+        """Put an approximation in place of the proximal policy of the batch."""
+        self.batch = replace(self.batch, proximal_logp=logp)
+        self._raw = {key: value for key, value in self._raw.items() if "proximal" not in key}
+        self._cache = {key: value for key, value in self._cache.items() if "proximal" not in key}
+
+    def token_field(self, name: str) -> Tensor:
+        """`[..., P, G, T]` a field with zeros at masked tokens.
+
+        Raises:
+            MissingEvidence: When the batch does not carry it.
+            NonFiniteEvidence: When it is not finite on a token in play.
+        """
+
+        def make() -> Tensor:
+            value = self.need(name).to(self.batch.logp.dtype) * self.live
+            if math.isfinite(float(value.sum())):
+                return value
+            value = torch.where(self.mask, self.need(name), 0.0).to(self.batch.logp.dtype)
+            if self.nonfinite == "raise" or name not in _FIELDS.values():
+                self._complain((name,))
+            return torch.where(torch.isfinite(value), value, 0.0)
+
+        return self._once(("field", name), make)
+
+    def row_field(self, name: str) -> Tensor:
+        """`[..., P, G]` a field of the rows with zeros at rows not in play, checked to be finite."""
+
+        def make() -> Tensor:
+            value = torch.where(self.rows, self.need(name), 0.0)
+            if not math.isfinite(float(value.sum())):
+                bad = (~torch.isfinite(value)).nonzero()
+                if len(bad):
+                    raise NonFiniteEvidence(name, tuple(bad[0].tolist()))
+            return value
+
+        return self._once(("row", name), make)
+
+    @property
+    def reward(self) -> Tensor:
+        """`[..., P, G]` rewards, zero at rows not in play."""
+        return self.row_field("reward")
+
+    # -- ratios ---------------------------------------------------------------------------------------------------
+
+    def _masked_ratio(self, of: str, to: str) -> tuple[Tensor, float, float]:
+        if (of, to) not in self._raw:
+            value = self._difference(of, to).mul_(self.live)
+            low, high = (float(bound) for bound in torch.aminmax(value))
+            if not (math.isfinite(low) and math.isfinite(high)):
+                value = torch.where(self.mask, self._difference(of, to), 0.0)
+                if self.nonfinite == "raise":
+                    self._complain((_FIELDS[of], _FIELDS[to]))
+                else:
+                    value = torch.where(torch.isfinite(value), value, 0.0)
+                low, high = (float(bound) for bound in torch.aminmax(value))
+            self._raw[of, to] = (value, low, high)
+        return self._raw[of, to]
+
+    def _difference(self, of: str, to: str) -> Tensor:
+        first, second, dtype = self.need(_FIELDS[of]), self.need(_FIELDS[to]), self.batch.logp.dtype
+        if first.dtype == second.dtype == dtype:
+            return torch.sub(first, second, out=self.buffer())
+        return (first - second).to(dtype)
+
+    def raw(self, of: str = "current", to: str = "behavior") -> Tensor:
+        """`[..., P, G, T]` log pi_of - log pi_to, not clamped, zero at masked tokens.
+
+        Raises:
+            NonFiniteEvidence: Naming the field and the first row with a token in play that is not finite.
+        """
+        return self._masked_ratio(of, to)[0]
+
+    def log_ratio(self, of: str = "current", to: str = "behavior", clamp: float = math.inf) -> Tensor:
+        """`[..., P, G, T]` the same clamped to `+-clamp`."""
+        value, low, high = self._masked_ratio(of, to)
+        if low >= -clamp and high <= clamp:
+            return value
+        return self._once(("clamped", of, to, clamp), lambda: value.clamp(-clamp, clamp))
+
+    def ratio(self, of: str = "current", to: str = "behavior", clamp: float = math.inf) -> Tensor:
+        """`[..., P, G, T]` exp of `log_ratio`; one at masked tokens."""
+        key = ("ratio", of, to, clamp)
+        return self._once(key, lambda: torch.exp(self.log_ratio(of, to, clamp), out=self.buffer()))
+
+    def beyond(self, of: str = "current", to: str = "behavior", clamp: float = math.inf) -> Tensor | None:
+        """`[..., P, G, T]` bool, tokens whose log-ratio the clamp changed, or None when there is none."""
+        value, low, high = self._masked_ratio(of, to)
+        if low >= -clamp and high <= clamp:
+            return None
+        return value.abs() > clamp
+
+    def row_log_ratio(self, of: str = "current", to: str = "behavior") -> Tensor:
+        """`[..., P, G]` log of the sequence weight, the sum of raw log-ratios over the tokens in play."""
+        return self._once(("row", of, to), lambda: self.raw(of, to).sum(-1))
+
+    def row_mean_log_ratio(self, of: str = "current", to: str = "behavior") -> Tensor:
+        """`[..., P, G]` log of the length-normalized sequence ratio; 0 for rows without tokens."""
+        return self.row_log_ratio(of, to) / self.lengths.clamp(min=1)
+
+    # -- values that are not numbers ------------------------------------------------------------------------------
+
+    def _complain(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            bad = (~torch.isfinite(self.need(name)) & self.mask).any(-1).nonzero()
+            if len(bad):
+                raise NonFiniteEvidence(name, tuple(bad[0].tolist()))
+        if len(names) > 1:  # finite numbers whose difference is not
+            bad = (~torch.isfinite(self.need(names[0]) - self.need(names[1])) & self.mask).any(-1).nonzero()
+            if len(bad):
+                raise NonFiniteEvidence(f"{names[0]} - {names[1]}", tuple(bad[0].tolist()))
+
+    def _find_spoiled(self) -> None:
+        """Tokens with a log-probability that is not a number: dropped, or remembered to get a coefficient of 0."""
+        good = torch.ones_like(self.mask)
+        for name in _FIELDS.values():
+            value = getattr(self.batch, name)
+            if value is not None:
+                good &= torch.isfinite(value)
+        if self.nonfinite == "drop":
+            self.drop(good)
+        else:
+            self.spoiled = self.mask & ~good

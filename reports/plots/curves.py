@@ -1,0 +1,163 @@
+"""Curves against the update: reward, ESS, gradient norm and others; mean over seeds with their range as a band."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from vcpo_bench.reports.formatting import rate
+from vcpo_bench.reports.plots.sheet import (
+    Array,
+    Line,
+    Plot,
+    Sheet,
+    add_legend,
+    columns_for,
+    draw_line,
+    figure_name,
+    label_log_axis,
+    legend_columns,
+    panel_grid,
+)
+from vcpo_bench.reports.study import Setting, Study, bin_edges, binned
+
+Source = Callable[[Study, str, Array], Array | None]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A recorded quantity and how it is drawn.
+
+    Attributes:
+        name: Of the figure.
+        column: Of the table.
+        table: `steps` or `evals`.
+        label: Of the y axis.
+        title: The question the figure answers.
+        log: Logarithmic y axis.
+        bins: Updates are averaged within at most this many bins.
+    """
+
+    name: str
+    column: str
+    table: str
+    label: str
+    title: str
+    log: bool = False
+    bins: int = 24
+
+
+QUANTITIES = (
+    Quantity("reward-steps", "sampled_reward", "evals", "held-out reward", "How does each method learn at each lag?"),
+    Quantity("ess-steps", "ess_ratio", "steps", "ESS ratio", "How much of the batch still counts?", True, 40),
+    Quantity(
+        "grad-norm-steps", "grad_norm", "steps", "gradient norm", "Do gradients grow before a run fails?", True, 40
+    ),
+    Quantity(
+        "kl-steps", "kl_mu_theta_k3", "steps", "KL(mu || theta)", "How far is the policy from its data?", log=True
+    ),
+    Quantity("log-weight-steps", "log_weight_max", "steps", "max log-weight", "How heavy is the heaviest weight?"),
+    Quantity("entropy-steps", "entropy", "steps", "entropy (nats)", "Does the policy lose its diversity?"),
+    Quantity("step-scale-steps", "step_scale", "steps", "step scale", "How far does each method hold back its step?"),
+)
+
+
+SMALLEST = 1e-5
+"""Log axes end at this share of the largest value: below it lies the rounding noise of on-policy runs."""
+
+
+def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regime: str) -> Plot | None:
+    """One panel per learning rate (rows) and lag (columns), one line per method; None when nothing was recorded."""
+    settings = [one for one in study.settings if (one.task, one.regime) == (task, regime)]
+    rates = sorted({one.lr for one in settings})
+    lags = sorted({one.lag for one in settings})
+    columns = columns_for(sheet, len(lags))
+    # With a column per lag the panels form a table; empty places in it are kept.
+    full = [Setting(task, regime, lr, lag) for lr in rates for lag in lags]
+    panels = settings if len(lags) > columns else full
+    lines = [line for index, setting in enumerate(panels) for line in lines_of(study, quantity, setting, index)]
+    if not lines:
+        return None
+    methods = [name for name in study.methods if any(line.name == name for line in lines)]
+    figure, axes = panel_grid(sheet, len(panels), columns)
+    for line in lines:
+        draw_line(axes[line.panel], line, methods)
+    for index, (setting, panel) in enumerate(zip(panels, axes, strict=True)):
+        panel.set_title(_panel_title(setting, len(rates)))
+        if index % columns == 0:
+            panel.set_ylabel(quantity.label)
+        if index + columns >= len(panels):
+            panel.set_xlabel("update")
+    set_scale(axes[0], lines, quantity)
+    if sheet.legend:
+        add_legend(figure, methods, legend_columns(sheet, methods))
+    band = "Line: mean over seeds (of those still running); band: smallest to largest seed."
+    caption = f"{quantity.title} Task {task}, regime {regime}; {_source(quantity)}. {band}"
+    labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in panels]
+    name = figure_name(quantity.name, task, regime)
+    return Plot(name, quantity.title, caption, figure, methods, lines, "update", quantity.column, labels)
+
+
+def _source(quantity: Quantity) -> str:
+    if quantity.table == "evals":
+        return f"column {quantity.column} of the evaluations on held-out prompts"
+    return f"column {quantity.column} of the updates, averaged within up to {quantity.bins} bins"
+
+
+def _panel_title(setting: Setting, rates: int) -> str:
+    return f"lag {setting.lag}, lr {rate(setting.lr)}" if rates > 1 else f"lag {setting.lag}"
+
+
+def lines_of(
+    study: Study, quantity: Quantity, setting: Setting, panel: int, methods: list[str] | None = None
+) -> list[Line]:
+    """Mean over seeds and their range, of each method (or of some) that recorded the quantity in a setting."""
+    lines = []
+    for method in study.methods if methods is None else methods:
+        keys = study.runs(setting, method)["key"]
+        runs = [rows for rows in (getattr(study, quantity.table).get(key) for key in keys) if rows is not None]
+        runs = [rows for rows in runs if np.isfinite(rows[quantity.column].to_numpy(np.float64)).any()]
+        if not runs:
+            continue
+        x, values = _stack(
+            [(r["step"].to_numpy(np.float64), r[quantity.column].to_numpy(np.float64)) for r in runs], quantity
+        )
+        finite = np.isfinite(values)
+        kept = finite.any(axis=0)
+        x, values, finite = x[kept], values[:, kept], finite[:, kept]
+        mean = np.where(finite, values, 0.0).sum(axis=0) / finite.sum(axis=0)
+        low = np.where(finite, values, np.inf).min(axis=0)
+        high = np.where(finite, values, -np.inf).max(axis=0)
+        several = len(runs) > 1
+        lines.append(Line(panel, method, x, mean, low if several else None, high if several else None))
+    return lines
+
+
+def _stack(runs: list[tuple[Array, Array]], quantity: Quantity) -> tuple[Array, Array]:
+    """Runs on a common axis: at the evaluations' own steps, or averaged within bins of updates: [B], [runs, B]."""
+    if quantity.table == "evals":
+        x = np.unique(np.concatenate([steps for steps, _ in runs]))
+        values = np.full((len(runs), x.size), np.nan)
+        for row, (steps, series) in zip(values, runs, strict=True):
+            row[np.searchsorted(x, steps)] = series
+        return x, values
+    edges = bin_edges(int(max(steps.max() for steps, _ in runs)), quantity.bins)
+    centers = np.floor((edges[:-1] + edges[1:]) / 2)
+    return centers, np.stack([binned(steps, series, edges) for steps, series in runs])
+
+
+def set_scale(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
+    """The y axis of a quantity: logarithmic with plain numbers, or from 0 for rewards."""
+    positive = np.concatenate([line.y[line.y > 0] for line in lines] or [np.ones(0)])
+    if quantity.log and positive.size:
+        axes.set_yscale("log")
+        low, high = float(positive.min()), float(positive.max())
+        if low < high * SMALLEST:
+            low = high * SMALLEST
+            axes.set_ylim(low, 2 * high)
+        label_log_axis(axes, high / low)
+    elif quantity.table == "evals" and lines:
+        axes.set_ylim(bottom=min(0.0, min(float(line.y.min()) for line in lines)))

@@ -1,0 +1,131 @@
+"""Figures with the lag as their axis: what it does to the final reward, and what lag was really there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import MaxNLocator
+
+from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.reports.formatting import rate
+from vcpo_bench.reports.plots.method_style import INK, look
+from vcpo_bench.reports.plots.sheet import (
+    Line,
+    Plot,
+    Sheet,
+    add_legend,
+    columns_for,
+    figure_name,
+    legend_columns,
+    panel_grid,
+)
+from vcpo_bench.reports.study import Study
+
+
+def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
+    """Final evaluation reward against the lag: mean over seeds with a 95% interval; one panel per learning rate."""
+    settings = [one for one in study.settings if (one.task, one.regime) == (task, regime)]
+    rates = sorted({one.lr for one in settings})
+    lags = sorted({one.lag for one in settings})
+    if len(lags) < 2:
+        return None
+    lines = [
+        line
+        for panel, lr in enumerate(rates)
+        for method in study.methods
+        if (line := _final_rewards(study, task, regime, lr, lags, method, panel)) is not None
+    ]
+    if not lines:
+        return None
+    methods = [name for name in study.methods if any(line.name == name for line in lines)]
+    figure, axes = panel_grid(sheet, len(rates), columns_for(sheet, len(rates)))
+    for line in lines:
+        index = methods.index(line.name)
+        style = look(line.name)
+        # Lags are places on the axis, not numbers: 0, 1, 16 and 128 stand at equal distance, methods side by side.
+        place = np.array([lags.index(int(lag)) for lag in line.x]) + 0.06 * (index - (len(methods) - 1) / 2)
+        if line.low is not None and line.high is not None:
+            bars = axes[line.panel].vlines(place, line.low, line.high, color=style.color, linewidth=0.8)
+            bars.set_gid(f"m{index}-bar-{line.panel}")
+        (curve,) = axes[line.panel].plot(
+            place, line.y, color=style.color, linestyle=style.dash, marker=style.marker, linewidth=0.9
+        )
+        curve.set_gid(f"m{index}-line-{line.panel}")
+    for index, (panel_axes, lr) in enumerate(zip(axes, rates, strict=True)):
+        panel_axes.set_xticks(range(len(lags)), [str(lag) for lag in lags])
+        panel_axes.set_xlabel("lag (updates)")
+        panel_axes.set_ylim(bottom=0, top=max(1e-3, min(1.1 * max(_tops(lines)), max(_tops(lines)) + 0.1)))
+        if len(rates) > 1:
+            panel_axes.set_title(f"lr {rate(lr)}")
+        if index % columns_for(sheet, len(rates)) == 0:
+            panel_axes.set_ylabel("final reward")
+    if sheet.legend:
+        add_legend(figure, methods, legend_columns(sheet, methods))
+    title = "What does lag cost each method?"
+    caption = (
+        f"{title} Task {task}, regime {regime}: sampled reward at the last evaluation, mean over seeds with a 95% "
+        "Student-t interval. Lags stand at equal distances."
+    )
+    labels = [f"lr {rate(lr)}" for lr in rates]
+    name = figure_name("reward-lag", task, regime)
+    return Plot(name, title, caption, figure, methods, lines, "lag", "final_reward", labels, places=True)
+
+
+def _tops(lines: list[Line]) -> list[float]:
+    return [float(np.nanmax(line.high if line.high is not None else line.y)) for line in lines]
+
+
+def _final_rewards(
+    study: Study, task: str, regime: str, lr: float, lags: list[int], method: str, panel: int
+) -> Line | None:
+    found = []
+    for setting, name, runs in study.groups():
+        if name == method and (setting.task, setting.regime, setting.lr) == (task, regime, lr) and setting.lag in lags:
+            rewards = runs.loc[runs["status"] != "error", "final_reward"].dropna().to_numpy(np.float64)
+            if rewards.size:
+                low, high = t_interval(rewards)
+                found.append((setting.lag, rewards.mean(), max(low, 0.0), min(high, 1.0)))
+    if not found:
+        return None
+    x, y, low_bound, high_bound = np.array(sorted(found), dtype=np.float64).T
+    return Line(
+        panel, method, x, y, np.where(np.isnan(low_bound), y, low_bound), np.where(np.isnan(high_bound), y, high_bound)
+    )
+
+
+def realized_lag(study: Study, sheet: Sheet) -> Plot | None:
+    """Share of consumed trajectories by realized lag, one panel per regime and asked lag."""
+    lags = study.results.lags
+    if lags.empty:
+        return None
+    joined = lags.merge(study.results.cells[["key", "regime", "staleness"]], on="key")
+    counts = joined.groupby(["regime", "staleness", "lag"])["trajectories"].sum().reset_index()
+    asked = counts[["regime", "staleness"]].drop_duplicates().sort_values(["regime", "staleness"])
+    panels = [(str(regime), int(lag)) for regime, lag in asked.itertuples(index=False, name=None)]
+    columns = columns_for(sheet, len(panels))
+    figure, axes = panel_grid(sheet, len(panels), columns, share_x=False)
+    lines = []
+    for index, (regime, lag) in enumerate(panels):
+        rows = counts[(counts["regime"] == regime) & (counts["staleness"] == lag)]
+        lines.append(_histogram(rows, index))
+        line = lines[-1]
+        axes[index].vlines(line.x, 0, line.y, color=INK, linewidth=min(6.0, 90.0 / (lag + 6)))
+        axes[index].set_xlim(-0.6 - 0.02 * lag, max(line.x.max(), lag) + 0.6 + 0.02 * lag)
+        axes[index].set_ylim(0, 1.05)
+        axes[index].xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
+        axes[index].set_title(f"asked: {lag}" + ("" if len({one for one, _ in panels}) == 1 else f" ({regime})"))
+        axes[index].set_xlabel("realized lag")
+        if index % columns == 0:
+            axes[index].set_ylabel("share")
+    title = "Was the lag that was asked for the lag there was?"
+    caption = (
+        f"{title} Share of all consumed trajectories by the lag of their oldest token. The pipeline is filled with "
+        "data of the start policy before the first update, so a run of lag k passes through 0..k-1 first."
+    )
+    labels = [f"{regime}, asked {lag}" for regime, lag in panels]
+    return Plot("realized-lag", title, caption, figure, [], lines, "lag", "share", labels)
+
+
+def _histogram(rows: pd.DataFrame, panel: int) -> Line:
+    share = rows["trajectories"] / max(float(rows["trajectories"].sum()), 1.0)
+    return Line(panel, "share", rows["lag"].to_numpy(np.float64), share.to_numpy(np.float64))

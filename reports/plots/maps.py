@@ -1,0 +1,127 @@
+"""Two maps: ESS of every cell over its updates with failures marked, and the share of failed runs by lag and rate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.reports.formatting import rate
+from vcpo_bench.reports.plots.method_style import INK
+from vcpo_bench.reports.plots.sheet import Array, Line, Plot, Sheet, columns_for, figure_name, panel_grid
+from vcpo_bench.reports.study import Study, bin_edges, binned
+
+COLORS = "cividis"
+_BLOCK_INCHES = 0.13
+
+
+def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
+    """ESS ratio over updates, a row per cell sorted by lag, method and rate; white marks the onset of a failure."""
+    cells = study.cells[(study.cells["task"] == task) & (study.cells["regime"] == regime)]
+    cells = cells.sort_values(["staleness", "method", "lr", "seed"], kind="stable")
+    cells = cells[cells["key"].isin(list(study.steps))].reset_index(drop=True)
+    if cells.empty:
+        return None
+    last = int(max(study.steps[key]["step"].max() for key in cells["key"]))
+    edges = bin_edges(last)
+    image = np.stack([_row(study, str(key), edges) for key in cells["key"]])
+    if not (image > 0).any():
+        return None
+    sizes = np.asarray(cells.groupby(["staleness", "method"], sort=False).size(), dtype=np.int64)
+    height = max(min(3.2 * sheet.panel_height, 1.0 + 0.07 * len(cells)), 0.8 + _BLOCK_INCHES * len(sizes))
+    tall = Sheet(sheet.width, height, sheet.font_size, sheet.legend)
+    figure, (axes,) = panel_grid(tall, 1, 1)
+    axes.grid(visible=False)
+    norm = LogNorm(max(float(np.nanmin(image[image > 0])), 1e-3), 1.0)
+    extent, even = (0.0, last + 1.0, float(len(sizes)), 0.0), image[_even_rows(sizes)]
+    shown = axes.imshow(even, aspect="auto", interpolation="nearest", extent=extent, cmap=COLORS, norm=norm)
+    bar = figure.colorbar(shown, ax=axes, pad=0.01, aspect=40, fraction=0.03, format="%g", ticks=[0.001, 0.01, 0.1, 1])
+    bar.set_label("ESS ratio")
+    bar.ax.minorticks_off()
+    failed = cells[cells["onset"].notna()]
+    middles = np.concatenate([block + (np.arange(size) + 0.5) / size for block, size in enumerate(sizes)])[failed.index]
+    axes.scatter(failed["onset"], middles, marker="|", s=22, color="white", linewidth=2.4)
+    axes.scatter(failed["onset"], middles, marker="|", s=22, color="#D55E00", linewidth=1.0)
+    _label_blocks(axes, cells)
+    axes.set_xlabel("update")
+    title = "Does a low ESS come before a failure?"
+    caption = (
+        f"{title} Task {task}, regime {regime}: ESS ratio of every cell (rows, sorted by lag, method, learning rate "
+        "and seed; every block has the same height), averaged within up to 40 bins of updates. A red mark is the onset "
+        "of a collapse, rebound or nan."
+    )
+    centers = (edges[:-1] + edges[1:]) / 2
+    names = [f"lag {c.staleness}, {c.method}, lr {rate(c.lr)}, seed {c.seed}" for c in cells.itertuples()]
+    lines = [Line(0, name, np.floor(centers), values) for name, values in zip(names, image, strict=True)]
+    name = figure_name("ess-map", task, regime)
+    return Plot(name, title, caption, figure, [], lines, "update", "ess_ratio", [task], blocks=sizes.tolist())
+
+
+def _row(study: Study, key: str, edges: Array) -> Array:
+    rows = study.steps[key]
+    return binned(rows["step"].to_numpy(np.float64), rows["ess_ratio"].to_numpy(np.float64), edges)
+
+
+def _even_rows(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cells by row of an image in which every lag-and-method block has the same height, so that its name fits."""
+    height, starts = 4 * int(sizes.max()), np.cumsum(sizes) - sizes
+    return np.concatenate(
+        [start + np.arange(height) * size // height for start, size in zip(starts, sizes, strict=True)]
+    )
+
+
+def _label_blocks(axes: Axes, cells: pd.DataFrame) -> None:
+    """Name each lag-and-method block at its middle, and part lags by a broader white line."""
+    names = list(cells[["staleness", "method"]].drop_duplicates().itertuples(index=False, name=None))
+    labels = []
+    for block, (lag, method) in enumerate(names):
+        new_lag = block == 0 or lag != names[block - 1][0]
+        labels.append(f"lag {lag}, {method}" if new_lag else str(method))
+        axes.axhline(block, color="white", linewidth=1.6 if new_lag else 0.5)
+    axes.set_yticks(np.arange(len(names)) + 0.5, labels)
+    axes.tick_params(axis="y", length=0)
+
+
+def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
+    """Share of failed runs by lag and learning rate, one panel per method; None without at least two places."""
+    cells = study.cells[(study.cells["task"] == task) & (study.cells["regime"] == regime)]
+    cells = cells[~cells["event"].isin(UNDECIDED)]
+    lags, rates = sorted(cells["staleness"].unique()), sorted(cells["lr"].unique())
+    if len(lags) * len(rates) < 2:
+        return None
+    methods = [name for name in study.methods if (cells["method"] == name).any()]
+    columns = columns_for(sheet, len(methods))
+    low = Sheet(sheet.width, 0.75 + 0.28 * len(rates), sheet.font_size, sheet.legend)
+    figure, axes = panel_grid(low, len(methods), columns)
+    lines = []
+    for index, (method, panel) in enumerate(zip(methods, axes, strict=True)):
+        runs = cells[cells["method"] == method]
+        image = np.full((len(rates), len(lags)), np.nan)
+        panel.grid(visible=False)
+        for y, x in np.ndindex(image.shape):
+            here = runs.loc[(runs["lr"] == rates[y]) & (runs["staleness"] == lags[x]), "failed"]
+            if len(here):
+                image[y, x] = here.mean()
+                color = "white" if image[y, x] < 0.5 else INK
+                panel.text(x, y, f"{here.sum()}/{len(here)}", ha="center", va="center", color=color)
+        panel.imshow(image, aspect="auto", cmap=COLORS, vmin=0.0, vmax=1.0, origin="lower")
+        panel.set_xticks(range(len(lags)), [str(lag) for lag in lags])
+        panel.set_yticks(range(len(rates)), [rate(lr) for lr in rates])
+        panel.set_title(method)
+        panel.tick_params(length=0)
+        if index % columns == 0:
+            panel.set_ylabel("lr")
+        if index + columns >= len(methods):
+            panel.set_xlabel("lag")
+        x_values = np.array(lags, dtype=np.float64)
+        lines += [Line(index, f"lr {rate(lr)}", x_values, image[y]) for y, lr in enumerate(rates)]
+    title = "Where is each method stable?"
+    caption = (
+        f"{title} Task {task}, regime {regime}: failed of all runs (collapse, collapse with rebound, nan) by lag and "
+        "learning rate. Dark: none failed; light: all failed; empty: not run."
+    )
+    name = figure_name("stability", task, regime)
+    return Plot(name, title, caption, figure, [], lines, "lag", "failed_share", methods, places=True)

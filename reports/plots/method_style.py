@@ -1,0 +1,113 @@
+"""How a method looks, everywhere: one color, dash and marker per name, safe for color-blind eyes and gray print."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from contextlib import AbstractContextManager
+from importlib import resources
+from typing import Any, Literal, NamedTuple, cast
+
+import matplotlib as mpl
+
+INK = "#010203"
+"""Text, axes and the uncorrected method: nearly black. The page turns exactly this value into its own text color."""
+
+GRID = "#d0d0d1"
+"""Grid lines; the page turns exactly this value into its own."""
+
+OKABE_ITO = {
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "green": "#009E73",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "purple": "#CC79A7",
+}
+"""The palette of Okabe and Ito (2008) less its black (that is `INK`) and its yellow (too pale for a line)."""
+
+Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
+
+DASHES: tuple[Dash, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2, 2, 2, 2, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+
+
+class Look(NamedTuple):
+    """Color (hex), dash (matplotlib line style) and marker of one method."""
+
+    color: str
+    dash: Dash
+    marker: str
+
+
+_FIXED: dict[str, Look] = {
+    "runs that survived": Look("#7f7f7f", DASHES[0], "."),
+    "reinforce": Look(INK, DASHES[2], "X"),
+    "vcpo": Look(OKABE_ITO["blue"], DASHES[0], "o"),
+    "vcpo(baseline=group)": Look(OKABE_ITO["blue"], DASHES[1], "P"),
+    "vcpo(ess=off)": Look(OKABE_ITO["blue"], DASHES[2], "v"),
+    "vcpo(variant=released)": Look(OKABE_ITO["blue"], DASHES[3], "p"),
+    "vespo": Look(OKABE_ITO["vermillion"], DASHES[1], "s"),
+    "gspo": Look(OKABE_ITO["green"], DASHES[3], "^"),
+    "clip": Look(OKABE_ITO["orange"], DASHES[0], "D"),
+    "clip-higher": Look(OKABE_ITO["orange"], DASHES[1], "<"),
+    "tis": Look(OKABE_ITO["purple"], DASHES[2], "v"),
+    "token-tis": Look(OKABE_ITO["sky"], DASHES[0], ">"),
+    "mis": Look(OKABE_ITO["sky"], DASHES[3], "P"),
+}
+
+_SIGNALS: dict[str, Look] = {
+    "ess": Look(INK, DASHES[0], "o"),
+    "max_weight": Look(OKABE_ITO["blue"], DASHES[1], "s"),
+    "kl_length": Look(OKABE_ITO["vermillion"], DASHES[3], "^"),
+    "grad_norm": Look(OKABE_ITO["vermillion"], DASHES[1], "s"),
+    "grad_norm_z": Look(OKABE_ITO["blue"], DASHES[3], "^"),
+    "head_norm": Look(OKABE_ITO["green"], DASHES[2], "v"),
+    "grad_cosine": Look(OKABE_ITO["orange"], DASHES[0], "D"),
+    "entropy_low": Look(OKABE_ITO["orange"], DASHES[1], "s"),
+    "reward_drop": Look(OKABE_ITO["green"], DASHES[3], "^"),
+    "lr": Look(OKABE_ITO["sky"], DASHES[0], "D"),
+}
+"""Signals of `analysis.monitoring.signals`, which share a figure with other signals only."""
+
+
+SURVIVORS = "runs that survived"
+"""Name of the reference line that is drawn beside the methods where failed runs are compared with the others."""
+
+
+LAG_LOOKS: tuple[Look, ...] = tuple(
+    Look(color, DASHES[place % len(DASHES)], MARKERS[place]) for place, color in enumerate((INK, *OKABE_ITO.values()))
+)
+"""Looks of lags, where lines are lags and not methods."""
+
+
+def look(method: str) -> Look:
+    """The look of a canonical method expression, or of a signal.
+
+    The methods of the comparison have fixed looks. A variant keeps the color of the method it starts with; everything
+    else follows from a hash of the expression, so a method looks the same in every figure of every machine.
+    """
+    if method in _FIXED or method in _SIGNALS:
+        return _FIXED.get(method) or _SIGNALS[method]
+    digest = hashlib.sha256(method.encode()).digest()
+    base = re.match(r"[\w-]*", method)
+    known = _FIXED.get(base.group()) if base else None
+    color = known.color if known else list(OKABE_ITO.values())[digest[0] % len(OKABE_ITO)]
+    return Look(color, DASHES[digest[1] % len(DASHES)], MARKERS[digest[2] % len(MARKERS)])
+
+
+_KEPT = ("backend", "backend_fallback", "interactive", "toolbar")
+
+
+def drawing(font_size: float = 8.0) -> AbstractContextManager[None]:
+    """Matplotlib settings of this project, for a `with` block; nothing global changes.
+
+    Args:
+        font_size: Points, in print.
+    """
+    style = resources.files("vcpo_bench.reports.plots") / "vcpo.mplstyle"
+    settings = cast("dict[str, Any]", mpl.rc_params_from_file(str(style), use_default_template=False))
+    sizes = dict.fromkeys(("font.size", "axes.labelsize", "axes.titlesize"), font_size)
+    sizes |= {name: max(font_size - 1.0, 7.0) for name in ("xtick.labelsize", "ytick.labelsize", "legend.fontsize")}
+    defaults = {name: value for name, value in mpl.rcParamsDefault.items() if name not in _KEPT}
+    return mpl.rc_context(cast("Any", {**defaults, **settings, **sizes}))

@@ -1,0 +1,59 @@
+"""How heavy the tail of the importance weights is, where trajectories were recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vcpo_bench.reports.plots.sheet import (
+    Line,
+    Plot,
+    Sheet,
+    add_legend,
+    columns_for,
+    draw_line,
+    legend_columns,
+    panel_grid,
+)
+from vcpo_bench.reports.study import Study
+
+RELIABLE = 0.7
+"""Above this Pareto k-hat an importance-sampling mean is not to be relied on (Vehtari et al., 2024)."""
+
+
+def pareto_k(study: Study, sheet: Sheet) -> Plot | None:
+    """Pareto k-hat of the sequence weights against update, a panel per lag; None without recorded trajectories."""
+    table = study.weights.tables.get("tails")
+    if table is None:
+        return None
+    table = table[(table["quantity"] == "weight") & table["k"].notna()]
+    lags = sorted(table["staleness"].unique())
+    if not lags:
+        return None
+    methods = [name for name in study.methods if (table["method"] == name).any()]
+    lines = []
+    for panel, lag in enumerate(lags):
+        for method in methods:
+            rows = table[(table["staleness"] == lag) & (table["method"] == method)]
+            if len(rows):
+                spread = rows.groupby("step")["k"].quantile(np.array([0.25, 0.5, 0.75])).unstack()
+                low, middle, high = (spread[level].to_numpy(np.float64) for level in (0.25, 0.5, 0.75))
+                lines.append(Line(panel, method, spread.index.to_numpy(np.float64), middle, low, high))
+    columns = columns_for(sheet, len(lags))
+    figure, axes = panel_grid(sheet, len(lags), columns)
+    for line in lines:
+        draw_line(axes[line.panel], line, methods)
+    for panel, lag in enumerate(lags):
+        axes[panel].axhline(RELIABLE, color="#7f7f7f", linewidth=0.8, linestyle=(0, (2, 2)))
+        axes[panel].set_title(f"lag {lag}")
+        if panel % columns == 0:
+            axes[panel].set_ylabel("k-hat")
+        if panel + columns >= len(lags):
+            axes[panel].set_xlabel("update")
+    if sheet.legend:
+        add_legend(figure, methods, legend_columns(sheet, methods))
+    title = "How heavy is the tail of the weights?"
+    caption = (
+        f"{title} Pareto k-hat of the sequence weights in trailing windows; line: median over cells (tasks and "
+        f"learning rates pooled), band: quartiles. Above {RELIABLE} (dashed) a weighted mean is not to be relied on."
+    )
+    return Plot("k-hat", title, caption, figure, methods, lines, "update", "k_hat", [f"lag {lag}" for lag in lags])

@@ -1,0 +1,159 @@
+"""The frame every figure is drawn in: a sheet of given width, a grid of panels, and the numbers behind each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
+
+from vcpo_bench.reports.plots.method_style import look
+
+Array = NDArray[np.float64]
+
+LEGEND_ROW = 1.5
+"""Height of a row of a legend, in font sizes."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a figure is drawn for.
+
+    Attributes:
+        width: Inches, exact.
+        panel_height: Inches of one row of panels.
+        font_size: Points, in print.
+        legend: Draw the legend into the figure (the page has buttons instead).
+        most_columns: Panels side by side.
+    """
+
+    width: float = 9.0
+    panel_height: float = 2.0
+    font_size: float = 9.0
+    legend: bool = False
+    most_columns: int = 4
+
+
+@dataclass
+class Line:
+    """The numbers of one drawn series: what hovering reads, and what its CSV holds."""
+
+    panel: int
+    name: str
+    x: Array
+    y: Array
+    low: Array | None = None
+    high: Array | None = None
+
+
+@dataclass
+class Plot:
+    """A drawn figure with what must be said about it.
+
+    Attributes:
+        name: Stable file name and anchor.
+        title: What question it answers.
+        caption: What is drawn, from which column, over how many seeds.
+        figure: The drawing; its artists of method m carry the gid `m<index>-...` (index in `methods`).
+        methods: Legend entries in order.
+        lines: The data.
+        x_name, y_name: Their names in the CSV.
+        panels: A label per panel, in the order of `figure.axes`.
+        blocks: For a heat map with a row per line, from the top down: rows of each of its blocks of equal height.
+        places: The x values stand at equal distances 0, 1, 2, ... in order, not where their size says.
+    """
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+    methods: list[str] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    x_name: str = "x"
+    y_name: str = "y"
+    panels: list[str] = field(default_factory=list)
+    places: bool = False
+    blocks: list[int] = field(default_factory=list)
+
+
+def panel_grid(
+    sheet: Sheet, panels: int, columns: int, *, share_x: bool = True, share_y: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """A figure with `panels` axes in rows of `columns`, outer labels only where axes are shared.
+
+    Call inside `style.drawing`; the figure belongs to no window system.
+    """
+    rows = -(-panels // columns)
+    figure = Figure(figsize=(sheet.width, rows * sheet.panel_height + (0.35 if sheet.legend else 0.1)))
+    # A shared axis hides its inner tick labels; a row that is not full would then hide them where they are needed.
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y)
+    flat = list(axes.flat)
+    for unused in flat[panels:]:
+        unused.remove()
+    for index in range(panels):
+        if index + columns >= panels:
+            flat[index].tick_params(labelbottom=True)
+    return figure, flat[:panels]
+
+
+def figure_name(what: str, task: str, regime: str) -> str:
+    """Name of a figure of a task and regime, fit for a file and an anchor: `reward-steps-chain`."""
+    words = (what, task) if regime == "fifo" else (what, task, regime)
+    return "-".join(re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-") for word in words)
+
+
+def columns_for(sheet: Sheet, natural: int) -> int:
+    """Panels side by side: the natural number, if the sheet has room for them."""
+    return max(1, min(natural, sheet.most_columns))
+
+
+def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
+    """Draw a method's series with its band and look; its artists carry the method's gid."""
+    index = list(methods).index(line.name)
+    style = look(line.name)
+    if line.low is not None and line.high is not None:
+        band = axes.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.18, linewidth=0)
+        band.set_gid(f"m{index}-band-{line.panel}")
+    every = max(line.x.size // 5, 1)
+    (drawn,) = axes.plot(
+        line.x,
+        line.y,
+        color=style.color,
+        linestyle=style.dash,
+        marker=style.marker,
+        # Markers start at different places, so that lines on top of one another can still be told apart.
+        markevery=(index * max(every // 5, 1) % every, every),
+    )
+    drawn.set_gid(f"m{index}-line-{line.panel}")
+
+
+def add_legend(figure: Figure, methods: Sequence[str], columns: int) -> None:
+    """Put the legend of methods above the panels; the figure grows by what more than one row of it needs."""
+    handles = [
+        Line2D([], [], color=look(name).color, linestyle=look(name).dash, marker=look(name).marker, label=name)
+        for name in methods
+    ]
+    rows = -(-len(handles) // max(columns, 1))
+    figure.set_figheight(figure.get_figheight() + (rows - 1) * LEGEND_ROW * mpl.rcParams["legend.fontsize"] / 72)
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, columnspacing=1.2)
+
+
+def label_log_axis(axes: Axes, ratio: float) -> None:
+    """Plain numbers on a logarithmic y axis that panels may share: 1, 2, 5 where values span `ratio` < 50."""
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ratio < 50 else (1.0,)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def legend_columns(sheet: Sheet, methods: Sequence[str]) -> int:
+    """Entries side by side that fit the sheet's width."""
+    longest = max((len(name) for name in methods), default=1)
+    entry = (longest * 0.55 + 4.6) * (sheet.font_size - 1) / 72
+    return max(1, min(len(methods), int(sheet.width / entry)))

@@ -1,0 +1,163 @@
+"""Failing runs: how long runs live, and what their measurements do around the onset."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.analysis.collapse.survival import kaplan_meier
+from vcpo_bench.reports.plots.method_style import SURVIVORS, look
+from vcpo_bench.reports.plots.sheet import (
+    Array,
+    Line,
+    Plot,
+    Sheet,
+    add_legend,
+    columns_for,
+    draw_line,
+    label_log_axis,
+    legend_columns,
+    panel_grid,
+)
+from vcpo_bench.reports.study import Study, binned
+
+BEFORE, AFTER, BIN = 80, 40, 4
+_ALIGNED = (
+    ("ess_ratio", "ESS ratio", True),
+    ("sampled_reward", "sampled reward", False),
+    ("grad_norm", "gradient norm", True),
+    ("kl_mu_theta_k3", "KL(mu || theta), k3", True),
+)
+
+
+def survival(study: Study, sheet: Sheet) -> Plot | None:
+    """Kaplan-Meier curves of runs not yet failed, a panel per lag; None when no run failed."""
+    cells = study.cells[study.cells["event"].ne("not applicable") & study.cells["last_step"].notna()]
+    if not cells["failed"].any():
+        return None
+    lags = sorted(cells["staleness"].unique())
+    methods = [name for name in study.methods if (cells["method"] == name).any()]
+    columns = columns_for(sheet, len(lags))
+    figure, axes = panel_grid(sheet, len(lags), columns)
+    lines = []
+    for index, lag in enumerate(lags):
+        for method in methods:
+            runs = cells[(cells["staleness"] == lag) & (cells["method"] == method)]
+            if len(runs):
+                line = _survival_line(index, method, runs)
+                lines.append(line)
+                _draw_steps(axes[index], line, methods)
+        axes[index].set_title(f"lag {lag}")
+        axes[index].set_ylim(-0.03, 1.03)
+        if index + columns >= len(lags):
+            axes[index].set_xlabel("update")
+        if index % columns == 0:
+            axes[index].set_ylabel("share not yet failed")
+    if sheet.legend:
+        add_legend(figure, methods, legend_columns(sheet, methods))
+    title = "How long do runs live?"
+    caption = (
+        f"{title} Kaplan-Meier estimate of the share of runs that have not failed (collapse, collapse with rebound, "
+        "nan), tasks and learning rates pooled; runs that reached their end, or that an alarm stopped, are censored "
+        "there. Band: 95% log-log interval."
+    )
+    labels = [f"lag {lag}" for lag in lags]
+    return Plot("survival", title, caption, figure, methods, lines, "update", "survival", labels)
+
+
+def _survival_line(panel: int, method: str, runs: pd.DataFrame) -> Line:
+    time = runs["onset"].where(runs["failed"], runs["last_step"])
+    curve = kaplan_meier(time.to_numpy(np.float64), runs["failed"].to_numpy(bool))
+    x, y, low, high = (curve[name].to_numpy(np.float64) for name in ("time", "survival", "low", "high"))
+    return Line(panel, method, x, y, low, high)
+
+
+def _draw_steps(axes: Axes, line: Line, methods: list[str]) -> None:
+    index, style = methods.index(line.name), look(line.name)
+    (drawn,) = axes.plot(
+        line.x, line.y, drawstyle="steps-post", color=style.color, linestyle=style.dash, marker=style.marker
+    )
+    drawn.set_gid(f"m{index}-line-{line.panel}")
+    if line.low is not None and line.high is not None and (line.low < line.high).any():
+        band = axes.fill_between(line.x, line.low, line.high, step="post", color=style.color, alpha=0.15, linewidth=0)
+        band.set_gid(f"m{index}-band-{line.panel}")
+
+
+def at_onset(study: Study, sheet: Sheet) -> Plot | None:
+    """Measurements of failed runs aligned at the onset, with runs of the same setting that survived as reference."""
+    failed = study.cells[
+        study.cells["failed"] & study.cells["onset"].notna() & study.cells["key"].isin(list(study.steps))
+    ]
+    if failed.empty:
+        return None
+    methods = [name for name in study.methods if (failed["method"] == name).any()]
+    columns = columns_for(sheet, len(_ALIGNED))
+    figure, axes = panel_grid(sheet, len(_ALIGNED), columns, share_y=False)
+    lines: list[Line] = []
+    for index, (column, _, _) in enumerate(_ALIGNED):
+        lines += _aligned(study, failed, methods, column, index)
+    names = [*methods, SURVIVORS] if any(line.name == SURVIVORS for line in lines) else methods
+    for line in lines:
+        draw_line(axes[line.panel], line, names)
+    for index, (_, label, log) in enumerate(_ALIGNED):
+        panel = axes[index]
+        panel.axvline(0, color="#7f7f7f", linewidth=0.8, linestyle=(0, (2, 2)))
+        panel.set_title(label)
+        values = np.concatenate(
+            [line.y for line in lines if line.panel == index and line.name in names] or [np.ones(1)]
+        )
+        positive = values[np.isfinite(values) & (values > 0)]
+        if log and positive.size:
+            panel.set_yscale("log")
+            label_log_axis(panel, float(positive.max() / positive.min()))
+        if index + columns >= len(_ALIGNED):
+            panel.set_xlabel("updates since onset")
+    if sheet.legend:
+        add_legend(figure, names, legend_columns(sheet, names))
+    title = "What announces a failure?"
+    caption = (
+        f"{title} Failed runs ({len(failed)}) aligned at the onset of the failure: the first evaluation of the fall, "
+        "so that the fall itself may begin up to one evaluation earlier. Line: median over runs; band: quartiles. "
+        "Gray: runs at the same task, lag and learning rate that survived, at the same updates."
+    )
+    labels = [label for _, label, _ in _ALIGNED]
+    return Plot("ess-vs-collapse", title, caption, figure, names, lines, "since_onset", "value", labels)
+
+
+def _aligned(study: Study, failed: pd.DataFrame, methods: list[str], column: str, panel: int) -> list[Line]:
+    edges = np.arange(-BEFORE, AFTER + BIN, BIN, dtype=np.float64)
+    lines = []
+    for method in methods:
+        runs = failed[failed["method"] == method]
+        rows = [
+            _window(study, key, onset, column, edges) for key, onset in zip(runs["key"], runs["onset"], strict=True)
+        ]
+        lines += _quartiles(panel, method, edges, rows)
+    survivors = study.cells[~study.cells["failed"] & ~study.cells["event"].isin(UNDECIDED)]
+    setting = ["task", "regime", "lr", "staleness"]
+    pairs = failed[["onset", *setting]].merge(survivors[["key", *setting]], on=setting)
+    rows = [_window(study, key, onset, column, edges) for key, onset in zip(pairs["key"], pairs["onset"], strict=True)]
+    return lines + _quartiles(panel, SURVIVORS, edges, rows)
+
+
+def _window(study: Study, key: str, onset: float, column: str, edges: Array) -> Array:
+    rows = study.steps.get(key)
+    if rows is None:
+        return np.full(edges.size - 1, np.nan)
+    since = rows["step"].to_numpy(np.float64) - onset
+    inside = (since >= edges[0]) & (since < edges[-1])
+    return binned(since[inside], rows[column].to_numpy(np.float64)[inside], edges)
+
+
+def _quartiles(panel: int, name: str, edges: Array, rows: list[Array]) -> list[Line]:
+    if not rows:
+        return []
+    values = np.stack(rows)
+    kept = np.isfinite(values).any(axis=0)
+    if not kept.any():
+        return []
+    low, middle, high = np.nanquantile(values[:, kept], [0.25, 0.5, 0.75], axis=0)
+    several = len(rows) > 1
+    return [Line(panel, name, edges[:-1][kept] + BIN / 2, middle, low if several else None, high if several else None)]

@@ -1,0 +1,49 @@
+"""Where the time of an update goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from vcpo_bench.reports.plots.method_style import OKABE_ITO
+from vcpo_bench.reports.plots.sheet import Line, Plot, Sheet, panel_grid
+from vcpo_bench.reports.study import Study
+
+_PHASES = (
+    ("seconds_sample", "sampling"),
+    ("seconds_score", "scoring"),
+    ("seconds_update", "learning"),
+    ("seconds_record", "recording"),
+)
+_COLORS = (OKABE_ITO["sky"], OKABE_ITO["orange"], OKABE_ITO["blue"], OKABE_ITO["purple"])
+
+
+def phases(study: Study, sheet: Sheet) -> Plot | None:
+    """Median milliseconds of each phase of an update, a bar per method; None when no time was recorded."""
+    columns = [column for column, _ in _PHASES]
+    steps = study.results.steps[["key", *columns]].merge(study.results.cells[["key", "method"]], on="key")
+    medians = 1e3 * steps.groupby("method")[columns].median()
+    medians = medians[medians.sum(axis=1) > 0]
+    if medians.empty:
+        return None
+    methods = [name for name in study.methods if name in medians.index]
+    low = replace(sheet, panel_height=(0.4 + 0.11 * len(methods)) * sheet.panel_height)
+    figure, (axes,) = panel_grid(low, 1, 1)
+    places = np.arange(len(methods), dtype=np.float64)
+    left = np.zeros(len(methods))
+    for (column, label), color in zip(_PHASES, _COLORS, strict=True):
+        width = medians.loc[methods, column].to_numpy(np.float64)
+        axes.barh(places, width, left=left, height=0.7, color=color, label=label)
+        left = left + width
+    axes.set_yticks(places, methods)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("milliseconds per update (median)")
+    figure.legend(loc="outside upper center", ncols=4 if sheet.width > 4 else 2)
+    title = "Where does the time of an update go?"
+    caption = (
+        f"{title} Median over updates of all cells of a method; runs side by side on one machine slow each other down."
+    )
+    lines = [Line(0, label, places, medians.loc[methods, column].to_numpy(np.float64)) for column, label in _PHASES]
+    return Plot("phases", title, caption, figure, [], lines, "method_index", "milliseconds", [", ".join(methods)])

@@ -1,0 +1,26 @@
+"""A table of every cell: what a printed report has in place of the pages per cell."""
+
+from __future__ import annotations
+
+from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.formatting import fixed, rate, whole
+from vcpo_bench.reports.study import Study
+
+_HEADINGS = ["task", "lr", "lag", "method", "seed", "updates", "start", "best", "final", "ESS", "event", "onset"]
+
+
+def all_cells(study: Study) -> Table:
+    """One row per cell: its settings, rewards, median ESS ratio and what became of it."""
+    ordered = study.cells.sort_values(["task", "lr", "staleness", "method", "seed"], kind="stable")
+    rows = []
+    for cell in ordered.to_dict("records"):
+        texts = [str(cell["task"]), rate(cell["lr"]), str(cell["staleness"]), str(cell["method"]), str(cell["seed"])]
+        texts.append(whole(cell["steps_done"]))
+        texts += [fixed(cell[name]) for name in ("start_reward", "best_reward", "final_reward", "median_ess")]
+        event = Entry(str(cell["event"]), tone="bad" if cell["failed"] else "")
+        rows.append([*(Entry(text) for text in texts), event, Entry(whole(cell["onset"]))])
+    caption = (
+        "Every cell: settings, updates done, rewards of the first, best and last evaluation, median ESS ratio, and the "
+        "verdict of the written rule on its evaluations with the onset of a failure."
+    )
+    return Table("all-cells", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 11}))

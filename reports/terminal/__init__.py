@@ -1,0 +1,1 @@
+"""What the terminal shows: scoreboard, curves, live progress."""

@@ -1,0 +1,1 @@
+"""Writing a report: HTML, PDF, paper figures, LaTeX, tables."""

@@ -1,0 +1,153 @@
+"""One self-contained HTML file: no network, no dates, the same bytes from the same results."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from vcpo_bench.reports.document import Document, Picture, Prose, Table
+from vcpo_bench.reports.plots.method_style import drawing, look
+from vcpo_bench.reports.plots.sheet import Array, Plot, Sheet
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.sections.cell_pages import CellPage, cell_pages, spark_svg
+from vcpo_bench.reports.study import Study, open_study
+from vcpo_bench.reports.writers.svg import inline, swatch, to_svg
+
+SCREEN = Sheet(width=9.0, panel_height=2.0, font_size=9.0)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the page: its SVG, its legend, and the data of its lines as JSON."""
+
+    name: str
+    caption: str
+    svg: Markup
+    legend: list[tuple[int, str, Markup]]
+    data: Markup
+
+
+def write_page(results_folder: str | Path | Iterable[str | Path], out_html: str | Path, partial: bool = False) -> Path:
+    """Write the report of one results folder, or of several that are pooled, as one HTML file.
+
+    Args:
+        results_folder: A folder that `vcpo-bench run` wrote, or several.
+        out_html: The file to write; its folder must exist.
+        partial: Also show cells that are still running.
+
+    Returns:
+        The path of the written file.
+
+    Raises:
+        UsageError: No folder holds a cell, or they ran under different versions of the rules.
+    """
+    target = Path(out_html)
+    target.write_text(render(open_study(results_folder, partial)), encoding="utf-8")
+    return target
+
+
+def render(study: Study, reload_seconds: int = 0) -> str:
+    """The page of a study; with `reload_seconds` it loads itself again at that pace."""
+    return render_document(build(study), cell_pages(study), reload_seconds)
+
+
+def render_document(document: Document, cells: list[CellPage], reload_seconds: int = 0) -> str:
+    """A document as a page, with a page per cell at its end if there are any."""
+    # Undefined names are errors and every string is escaped; only SVG and data made here are trusted.
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.tests |= {"table": _is(Table), "prose": _is(Prose), "figure": _is(Figure)}
+    script = _resource("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.from_string(_resource("page.html.j2")).render(
+        document=document,
+        sections=_drawn(document),
+        cells=cells,
+        reload_seconds=reload_seconds,
+        style=Markup(_resource("page.css")),
+        script=Markup(script),
+        script_hash=digest,
+        spark_svg=spark_svg,
+    )
+
+
+def _is(kind: type) -> Callable[[object], bool]:
+    return lambda block: isinstance(block, kind)
+
+
+def _resource(name: str) -> str:
+    return (resources.files("vcpo_bench.reports.writers") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _drawn(document: Document) -> list[tuple[str, str, list[Table | Prose | Figure]]]:
+    """Anchor, title and blocks of each section that has something to show, with its pictures drawn."""
+    sections = []
+    drawn = 0
+    for section in document.sections:
+        blocks: list[Table | Prose | Figure] = []
+        for block in section.blocks:
+            shown = _figure(block, f"f{drawn}") if isinstance(block, Picture) else block
+            drawn += isinstance(block, Picture)
+            if shown is not None:
+                blocks.append(shown)
+        if blocks:
+            sections.append((section.anchor, section.title, blocks))
+    return sections
+
+
+def _figure(picture: Picture, prefix: str) -> Figure | None:
+    with drawing(SCREEN.font_size):
+        plot = picture.draw(SCREEN)
+        if plot is None:
+            return None
+        svg = inline(to_svg(plot), prefix, plot.caption)
+    legend = [(index, name, swatch(look(name))) for index, name in enumerate(plot.methods)]
+    return Figure(plot.name, plot.caption, Markup(svg), legend, _json(_data(plot)))
+
+
+def _data(plot: Plot) -> dict[str, object]:
+    """What the page's script needs: where the panels are in the SVG, their scales, and the numbers of the lines."""
+    width, height = plot.figure.get_size_inches() * 72
+    panels = []
+    for label, axes in zip(plot.panels, plot.figure.axes, strict=False):
+        box = axes.get_position()
+        frame = [box.x0 * width, (1 - box.y1) * height, box.x1 * width, (1 - box.y0) * height]
+        panels.append({"label": label, "box": _rounded(frame), "x": _rounded(axes.get_xlim())})
+    shared: list[list[float | None]] = []
+    lines = []
+    for line in plot.lines:
+        x = _rounded(line.x)
+        if x not in shared:
+            shared.append(x)
+        entry: dict[str, object] = {"panel": line.panel, "name": line.name, "x": shared.index(x), "y": _rounded(line.y)}
+        if line.low is not None and line.high is not None:
+            entry |= {"low": _rounded(line.low), "high": _rounded(line.high)}
+        lines.append(entry)
+    names = {
+        "name": plot.name,
+        "xName": plot.x_name,
+        "yName": plot.y_name,
+        "places": plot.places,
+        "blocks": plot.blocks,
+    }
+    return {**names, "panels": panels, "xs": shared, "lines": lines}
+
+
+def _rounded(values: Iterable[float] | Array) -> list[float | None]:
+    numbers = [float(f"{float(value):.4g}") for value in np.asarray(values)]
+    return [None if math.isnan(one) or math.isinf(one) else int(one) if one == int(one) else one for one in numbers]
+
+
+def _json(value: object) -> Markup:
+    """JSON that can stand inside a script element whatever strings it holds."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

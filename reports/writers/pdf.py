@@ -1,0 +1,104 @@
+"""The report as PDF, typeset by Typst: vector figures, embedded fonts, no date, the same bytes every time."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+
+import typst
+
+from vcpo_bench.reports.document import Block, Picture, Prose, Section, Table
+from vcpo_bench.reports.plots.method_style import drawing
+from vcpo_bench.reports.plots.sheet import Sheet
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.sections.cell_table import all_cells
+from vcpo_bench.reports.study import Study, open_study
+from vcpo_bench.reports.writers.svg import to_svg
+
+PRINT = Sheet(width=6.69, panel_height=1.45, font_size=8.0, legend=True)
+"""Figures for the text width of A4 with margins of 2 cm."""
+
+_WIDE = 8
+
+
+def write_pdf(results_folder: str | Path | Iterable[str | Path], out_pdf: str | Path, partial: bool = False) -> Path:
+    """Write the report of one results folder, or of several that are pooled, as PDF.
+
+    Args:
+        results_folder: A folder that `vcpo-bench run` wrote, or several.
+        out_pdf: The file to write; its folder must exist.
+        partial: Also show cells that are still running.
+
+    Returns:
+        The path of the written file.
+
+    Raises:
+        UsageError: No folder holds a cell, or they ran under different versions of the rules.
+    """
+    target = Path(out_pdf)
+    target.write_bytes(typeset(open_study(results_folder, partial)))
+    return target
+
+
+def typeset(study: Study) -> bytes:
+    """The PDF of a study's report."""
+    document = build(study)
+    sections = [*document.sections, Section("all-cells", "Appendix: all cells", [all_cells(study)])]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        content = [_section(section, folder) for section in sections]
+        report = {"title": document.title, "sections": [one for one in content if one["blocks"]]}
+        (folder / "report.json").write_text(json.dumps(report, sort_keys=True), encoding="utf-8")
+        template = resources.files("vcpo_bench.reports.writers") / "templates" / "report.typ"
+        (folder / "report.typ").write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+        pdf: bytes = typst.compile(str(folder / "report.typ"), format="pdf", root=name, ignore_system_fonts=True)
+    return pdf
+
+
+def _section(section: Section, folder: Path) -> dict[str, object]:
+    blocks = []
+    for position, block in enumerate(section.blocks):
+        content = _block(block, folder, f"{section.anchor}-{position}.svg")
+        if content is not None:
+            blocks.append(content)
+    return {"title": section.title, "blocks": blocks}
+
+
+def _block(block: Block, folder: Path, file: str) -> dict[str, object] | None:
+    if isinstance(block, Prose):
+        sentences = [{"text": one.text, "tone": one.tone} for one in block.sentences]
+        return {"kind": "prose", "bullets": block.bullets, "sentences": sentences}
+    if isinstance(block, Table):
+        return _table(block)
+    return _figure(block, folder, file)
+
+
+def _figure(picture: Picture, folder: Path, file: str) -> dict[str, object] | None:
+    with drawing(PRINT.font_size):
+        plot = picture.draw(PRINT)
+        if plot is None:
+            return None
+        (folder / file).write_text(to_svg(plot), encoding="utf-8")
+    return {"kind": "figure", "file": file, "caption": plot.caption}
+
+
+def _table(table: Table) -> dict[str, object]:
+    rows = [[{"text": entry.text, "tone": entry.tone} for entry in row] for row in table.rows]
+    # Columns of numbers take what they need; the widest column of text shares what is left.
+    longest = [
+        max([len(heading), *(len(row[i].text) for row in table.rows)]) for i, heading in enumerate(table.headings)
+    ]
+    texts = [length for column, length in enumerate(longest) if column not in table.numeric]
+    widths = [1 if length == max(texts, default=0) and length > 30 else 0 for length in longest]
+    return {
+        "kind": "table",
+        "caption": table.caption,
+        "headings": table.headings,
+        "rows": rows,
+        "numeric": sorted(table.numeric),
+        "widths": widths,
+        "size": 7.0 if len(table.headings) > _WIDE else 8.0,
+    }

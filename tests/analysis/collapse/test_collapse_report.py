@@ -1,0 +1,71 @@
+import pytest
+
+from vcpo_bench.analysis.collapse.findings import analyze_collapse, failure_rates, log_rank_table, survival_tables
+from vcpo_bench.analysis.collapse.rule import KINDS, events
+from vcpo_bench.analysis.intervals import wilson
+from vcpo_bench.analysis.results import load
+
+
+@pytest.fixture
+def verdicts(tmp_path, make_results):
+    shapes = {"vcpo": "healthy", "tis": "collapsed", "mis": "nan", "clip": "error"}
+    return events(
+        load(make_results(tmp_path, methods=tuple(shapes), lags=(1, 16), steps=200, shapes=shapes, seeds=range(4)))
+    )
+
+
+def test_rates_count_what_the_rule_applies_to(verdicts):
+    table = failure_rates(verdicts).set_index(["method", "staleness"])
+    assert table.loc[("tis", 16), ["failed", "judged", "rate"]].tolist() == [4, 4, 1]
+    assert table.loc[("vcpo", 16), ["failed", "judged", "rate"]].tolist() == [0, 4, 0]
+    assert table.loc[("vcpo", 16), "high"] == pytest.approx(0.49, abs=0.01)
+    assert table.loc[("clip", 1), "judged"] == 0
+    assert table.loc[("mis", 1), "nan"] == 4
+    assert table.loc[("mis", 1), "onset"] == 100
+    assert (table[list(KINDS)].sum(axis=1) == 4).all()
+
+
+def test_lifetimes_are_restricted_to_what_all_were_watched_for(verdicts):
+    curves, lifetimes = survival_tables(verdicts)
+    table = lifetimes.set_index(["method", "staleness"])
+    assert table["horizon"].nunique() == 1
+    assert table.loc[("vcpo", 16), "mean"] == table.loc[("vcpo", 16), "horizon"]
+    assert table.loc[("tis", 16), "mean"] < table.loc[("vcpo", 16), "mean"]
+    assert "clip" not in set(curves["method"])
+    assert curves.groupby(["method", "staleness"])["survival"].is_monotonic_decreasing.all()
+
+
+def test_log_rank_per_lag_and_over_all(verdicts):
+    table = log_rank_table(verdicts).set_index("staleness")
+    assert table.loc["16", "p"] < 0.01
+    assert table.loc["all", "runs"] == table.loc[["1", "16"], "runs"].sum()
+    assert table.loc["16", "methods"] == 4  # vcpo, tis, mis and the control
+
+
+def test_findings_in_plain_words(tmp_path, make_results):
+    findings = analyze_collapse(load(make_results(tmp_path, steps=200, seeds=range(4))))
+    text = " ".join(findings.text)
+    assert "Of 28 runs: 20 healthy, 8 collapse." in text
+    assert "Lag 16, runs lost" in text
+    assert "tis 4 of 4 [51%, 100%]" in text
+    assert "27 versions of the rule" in text
+    assert set(findings.tables) == {"events", "rates", "survival", "lifetimes", "log_rank", "sensitivity"}
+
+
+def test_when_nothing_fails_nothing_is_tested(tmp_path, make_results):
+    findings = analyze_collapse(load(make_results(tmp_path, methods=("vcpo",), lags=(1,), steps=100, controls=False)))
+    assert any("cannot be compared" in sentence for sentence in findings.text)
+
+
+def test_stopped_runs_are_neither_lost_nor_dropped(verdicts):
+    stopped = verdicts["method"].eq("vcpo") & verdicts["staleness"].eq(16) & verdicts["seed"].lt(2)
+    cut = verdicts.assign(
+        event=verdicts["event"].mask(stopped, "stopped"), last_step=verdicts["last_step"].mask(stopped, 60.0)
+    )
+    row = failure_rates(cut).set_index(["method", "staleness"]).loc[("vcpo", 16)]
+    assert row[["stopped", "failed", "judged", "rate"]].tolist() == [2, 0, 2, 0]
+    assert (row["low"], row["high"]) == pytest.approx((0, wilson(2, 4)[1]))
+    curves, lifetimes = survival_tables(cut)
+    curve = curves[(curves["method"] == "vcpo") & (curves["staleness"] == 16)].set_index("time")
+    assert curve.loc[60, "censored"] == 2
+    assert lifetimes.set_index(["method", "staleness"]).loc[("vcpo", 16), "runs"] == 4

@@ -1,0 +1,92 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.collapse.stable_rates import frontier, stable_rates
+
+RATES = (3e-5, 1e-4, 3e-4, 1e-3)
+
+
+def cells(limit, lags=(1, 4, 16, 64), rates=RATES, seeds=10, methods=("a",), noise=0.0, seed=0):
+    """Cells that fail where the rate is above `limit(method, lag)`, up to lognormal noise."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"task": "chain", "method": method, "staleness": lag, "lr": lr, "seed": one, "event": "healthy"}
+        | {"failed": bool(lr * np.exp(rng.normal(0, noise)) > limit(method, lag))}
+        for method in methods
+        for lag in lags
+        for lr in rates
+        for one in range(seeds)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_the_largest_stable_rate_and_its_reading():
+    table = stable_rates(cells(lambda method, lag: 2e-3 / lag)).set_index("staleness")
+    assert table.loc[1, "reading"] == "at least 1e-3"
+    assert table.loc[4, "reading"] == "between 3e-4 and 1e-3"
+    assert table.loc[16, "stable_rate"] == 1e-4
+    assert table.loc[64, "reading"] == "below 3e-5, the smallest tried" or table.loc[64, "stable_rate"] == 3e-5
+    assert table.loc[16, "failed_high"] == pytest.approx(0.28, abs=0.01)
+
+
+def test_stability_means_every_smaller_rate_is_stable_too():
+    table = cells(lambda method, lag: 1.0, lags=(16,))
+    table.loc[table["lr"] == 1e-4, "failed"] = True
+    assert stable_rates(table)["stable_rate"].item() == 3e-5
+
+
+def test_a_minority_of_failures_is_tolerated():
+    table = cells(lambda method, lag: 1.0, lags=(16,))
+    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 3), "failed"] = True
+    assert stable_rates(table)["stable_rate"].item() == 1e-3
+    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 4), "failed"] = True
+    assert stable_rates(table)["stable_rate"].item() == 3e-4
+
+
+def test_a_third_is_too_many():
+    table = cells(lambda method, lag: 1.0, lags=(16,), seeds=9)
+    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 3), "failed"] = True
+    assert stable_rates(table)["stable_rate"].item() == 3e-4
+
+
+def test_runs_the_rule_does_not_apply_to_say_nothing():
+    table = cells(lambda method, lag: 1.0, lags=(16,)).assign(event="not applicable")
+    assert stable_rates(table).empty
+    assert frontier(table).empty
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0])
+def test_the_exponent_is_recovered(exponent):
+    table = frontier(cells(lambda method, lag: 2e-3 * lag**-exponent, noise=0.5, seeds=20))
+    row = table.iloc[0]
+    assert row["exponent"] == pytest.approx(exponent, abs=0.15)
+    assert row["low"] < exponent < row["high"]
+    assert row["high"] - row["low"] < 0.6
+
+
+def test_a_coarse_grid_only_bounds_the_exponent():
+    row = frontier(cells(lambda method, lag: 2e-4 / lag**0.4, rates=(1e-4, 3e-4), lags=(1, 16))).iloc[0]
+    assert row["low"] < 0.4 < row["high"]
+    assert row["high"] == np.inf  # any exponent that fails both rates at lag 16 and one at lag 1 fits
+
+
+def test_a_limit_that_rises_is_unbounded_below():
+    row = frontier(cells(lambda method, lag: 2e-4 * lag, rates=(1e-4, 3e-4), lags=(1, 16))).iloc[0]
+    assert row["low"] == -np.inf
+    assert row["high"] < 0.2
+
+
+def test_one_exponent_for_all_with_an_intercept_each():
+    table = frontier(cells(lambda method, lag: {"a": 1e-3, "b": 4e-3}[method] / lag, methods=("a", "b"), noise=0.5))
+    together = table.set_index("method").loc["(all)"]
+    assert together["exponent"] == pytest.approx(1, abs=0.2)
+    assert together["cells"] == 2 * 160
+
+
+def test_no_exponent_where_the_data_cannot_say():
+    assert "two lags" in frontier(cells(lambda *_: 2e-4, lags=(16,)))["reason"].item()
+    assert "two lags or two rates" in frontier(cells(lambda *_: 2e-4, rates=(3e-4,)))["reason"].item()
+    assert "fewer than 5" in frontier(cells(lambda *_: 1.0))["reason"].item()
+    backwards = cells(lambda *_: 2e-4).assign(failed=lambda table: ~table["failed"])
+    assert "more likely" in frontier(backwards)["reason"].item()

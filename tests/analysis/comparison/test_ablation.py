@@ -1,0 +1,127 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.comparison.ablation import (
+    _step_control,
+    ablation_table,
+    cost_table,
+    split_parts,
+    step_controls,
+    variants,
+)
+from vcpo_bench.analysis.comparison.pairs import all_pairs, contrast
+from vcpo_bench.analysis.results import load
+from vcpo_bench.methods import parse_method
+
+RNG = np.random.default_rng(0)
+
+
+def runs(means, seeds=6, lags=(16,), tasks=("chain", "walk"), noise=0.02):
+    """Runs whose score is the method's mean plus what seed and task share plus noise."""
+    rows = []
+    for task in tasks:
+        for lag in lags:
+            for seed in range(seeds):
+                shared = RNG.normal(0, 0.3)
+                rows += [
+                    {"task": task, "regime": "fifo", "staleness": lag, "seed": seed, "lr": 3e-4, "method": method}
+                    | {"score": mean + shared + RNG.normal(0, noise), "failed": False}
+                    for method, mean in means.items()
+                ]
+    return pd.DataFrame(rows)
+
+
+def test_parts_are_split_outside_parentheses():
+    assert split_parts("clip+ess(base=0.5)+opob") == ["clip", "ess(base=0.5)", "opob"]
+    assert split_parts("clip+lr-matched(to=clip+ess)") == ["clip", "lr-matched(to=clip+ess)"]
+
+
+def test_an_expression_knows_its_families():
+    assert variants("clip+ess") == [("clip", True, False)]
+    assert variants("clip+ess(base=0.55)+opob") == [("clip", True, True)]
+    assert variants("tis") == [("tis", False, False), ("vcpo", False, False)]
+    assert variants("vcpo(ess=off)") == [("vcpo", False, True)]
+    assert variants("vcpo(variant=released)") == []
+    assert variants("clip+lr-matched(to=clip+ess)") == [("clip+lr-matched(to=clip+ess)", False, False)]
+
+
+def test_pairing_removes_what_seeds_share():
+    table = runs({"a": 0.6, "b": 0.5})
+    found = contrast(table, {"a": 1.0, "b": -1.0}, "score")
+    assert found.estimate == pytest.approx(0.1, abs=0.03)
+    assert 0 < found.low < found.high < 0.2
+    assert found.pairs == 12
+    assert found.p < 1e-4
+    assert found.p_exact == pytest.approx(2 / 4096)
+
+
+def test_only_complete_pairs_count():
+    table = runs({"a": 0.6, "b": 0.5})
+    table = table[~((table["method"] == "b") & (table["seed"] == 0))]
+    assert contrast(table, {"a": 1.0, "b": -1.0}, "score").pairs == 10
+    assert contrast(table, {"a": 1.0, "c": -1.0}, "score").pairs == 0
+
+
+def test_all_pairs_put_the_better_one_first_and_correct():
+    table = all_pairs(runs({"a": 0.5, "b": 0.7, "c": 0.5}, lags=(1, 16)), "score")
+    assert len(table) == 6
+    assert (table.groupby("staleness")["first"].first() == "b").all()
+    assert (table["p_holm"] >= table["p"]).all()
+    sure = table[table["p_holm"] < 0.05]
+    assert set(sure["first"]) == {"b"}
+    assert len(sure) == 4
+
+
+def test_effects_of_both_halves_and_their_interaction():
+    means = {"tis": 0.3, "vcpo(baseline=group)": 0.5, "vcpo(ess=off)": 0.4, "vcpo": 0.65}
+    table = ablation_table(runs(means), runs(means), "score")
+    best = table[(table["at"] == "best rate") & (table["family"] == "vcpo")].set_index("effect")["estimate"]
+    expected = {
+        "ess": 0.2,
+        "opob": 0.1,
+        "both": 0.35,
+        "ess given opob": 0.25,
+        "opob given ess": 0.15,
+        "interaction": 0.05,
+    }
+    assert best.to_dict() == pytest.approx(expected, abs=0.04)
+    assert set(table["at"]) == {"best rate", "3e-4"}
+
+
+def test_clipping_that_cancels_ess_scaling_is_seen():
+    means = {"tis": 0.3, "vcpo(baseline=group)": 0.5, "clip": 0.5, "clip+ess": 0.5}
+    table = ablation_table(runs(means), runs(means), "score")
+    row = table[(table["family"] == "vcpo, clip") & (table["at"] == "best rate")].iloc[0]
+    assert row["low"] > 0
+    assert row["estimate"] == pytest.approx(0.2, abs=0.05)
+    clip = table[(table["family"] == "clip") & (table["at"] == "best rate")]
+    assert clip["effect"].tolist() == ["ess"]
+    assert clip["low"].item() < 0 < clip["high"].item()
+
+
+def test_controls_are_paired_with_the_method_whose_steps_they_use():
+    means = {"clip+ess": 0.6, "clip+lr-matched(to=clip+ess)": 0.5, "clip+lr-shuffled(to=clip+ess)": 0.6, "clip": 0.1}
+    table = step_controls(runs(means, lags=(1, 16)), "score").set_index(["control", "staleness"])
+    assert table.loc[("matched", 16), "method"] == "clip+ess"
+    assert table.loc[("matched", 16), "low"] > 0
+    assert table.loc[("shuffled", 16), "low"] < 0 < table.loc[("shuffled", 16), "high"]
+    assert len(table) == 4
+
+
+def test_cost_is_the_median_update_over_the_bare_base(tmp_path, make_results):
+    results = load(make_results(tmp_path, methods=("clip", "clip+ess", "vcpo", "tis"), lags=(1,), seeds=(0,), steps=40))
+    slow = results.steps["key"].isin(results.cells.query("method == 'clip+ess'")["key"])
+    results.steps.loc[slow, "seconds_update"] += 0.001
+    table = cost_table(results).set_index("method")
+    assert table.loc["clip+ess", "base"] == "clip"
+    assert table.loc["vcpo", "base"] == "tis"
+    assert table.loc["clip+ess", "added"] == pytest.approx(1, rel=0.3)
+    assert np.isnan(table.loc["clip", "added"])
+
+
+def test_the_default_donor_is_left_out_of_canonical_names():
+    assert _step_control(parse_method("vcpo(ess=off)+lr-matched(to=vcpo)").canonical) == ("matched", "vcpo")
+    assert _step_control("clip+lr-shuffled") == ("shuffled", "vcpo")
+    assert _step_control("clip+lr-matched(to=clip+ess)") == ("matched", "clip+ess")
+    assert _step_control("vcpo+ess") is None

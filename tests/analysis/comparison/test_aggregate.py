@@ -1,0 +1,68 @@
+import time
+
+import numpy as np
+import pytest
+
+from vcpo_bench.analysis.comparison.aggregates import (
+    aggregates,
+    iqm,
+    optimality_gap,
+    performance_profile,
+    probability_of_improvement,
+)
+
+
+def draws(mean: float, seed: int, strata: int = 4, seeds: int = 8) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(mean, 0.1, seeds) for _ in range(strata)]
+
+
+def test_iqm_drops_a_quarter_at_each_end():
+    assert iqm(np.array([0, 1, 2, 100.0])) == 1.5
+    assert iqm(np.array([[5.0], [7.0]])).tolist() == [5, 7]
+
+
+def test_optimality_gap_does_not_reward_overshooting():
+    assert optimality_gap(np.array([0.5, 3.0])) == 0.25
+
+
+def test_intervals_contain_the_truth_about_as_often_as_they_say():
+    found = [aggregates(draws(0.6, seed), replications=400, seed=seed)["iqm"] for seed in range(100)]
+    assert 84 <= sum(one.low <= 0.6 <= one.high for one in found) <= 100
+
+
+def test_strata_may_be_ragged_or_empty():
+    ragged = [np.array([0.1, 0.2]), np.array([]), np.array([0.9])]
+    found = aggregates(ragged, replications=50)
+    assert found["mean"].value == pytest.approx((0.15 + 0.9) / 2)
+    assert np.isnan(aggregates([np.array([])])["iqm"].value)
+    assert np.isnan(probability_of_improvement([np.array([])], [np.ones(3)]).value)
+    assert np.isnan(performance_profile([], [0.5])[0]).all()
+
+
+def test_same_seed_same_interval():
+    assert aggregates(draws(0.5, 0), replications=100, seed=3) == aggregates(draws(0.5, 0), replications=100, seed=3)
+    assert aggregates(draws(0.5, 0), replications=100, seed=3) != aggregates(draws(0.5, 0), replications=100, seed=4)
+
+
+def test_probability_of_improvement_is_a_comparison():
+    better, worse = draws(0.7, 0), draws(0.5, 1)
+    forward, backward = probability_of_improvement(better, worse), probability_of_improvement(worse, better)
+    assert forward.value == pytest.approx(1 - backward.value)
+    assert forward.low > 0.5 > backward.high
+    assert probability_of_improvement([np.ones(3)], [np.ones(3)]).value == 0.5
+
+
+def test_profile_falls_and_its_band_holds_it():
+    share, low, high = performance_profile(draws(0.5, 0), np.linspace(0, 1, 21), replications=500)
+    assert (np.diff(share) <= 0).all()
+    assert (low <= share).all()
+    assert (share <= high).all()
+    assert share[0] == 1
+    assert share[-1] == 0
+
+
+def test_ten_thousand_replications_are_quick():
+    began = time.perf_counter()
+    aggregates(draws(0.5, 0, strata=12, seeds=6))
+    assert time.perf_counter() - began < 5  # about 0.2 s on a quiet core

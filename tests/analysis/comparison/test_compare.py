@@ -1,0 +1,146 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.commands import ANALYSES, run
+from vcpo_bench.analysis.comparison.best_rate import tune
+from vcpo_bench.analysis.comparison.findings import analyze_compare
+from vcpo_bench.analysis.comparison.normalized_scores import score
+from vcpo_bench.analysis.comparison.sentences import _tuning
+from vcpo_bench.analysis.results import load
+from vcpo_bench.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory, make_results):
+    folder = tmp_path_factory.mktemp("compare")
+    make_results(
+        folder,
+        methods=("vcpo", "tis", "clip"),
+        lags=(1, 16),
+        seeds=range(6),
+        steps=200,
+        lrs=(1e-4, 3e-4),
+        tasks=("chain", "walk"),
+        shapes=lambda method, lag, seed: (
+            "stall" if method == "clip" else "collapsed" if method == "tis" and lag > 4 else "healthy"
+        ),
+    )
+    return analyze_compare(load(folder), replications=300)
+
+
+def test_ranking_is_of_tuned_runs_with_synchronous_as_one(compared):
+    table = compared.tables["ranking"].set_index(["staleness", "method"])
+    assert table.loc[(16, "vcpo"), "iqm"] == pytest.approx(1, abs=0.1)
+    assert table.loc[(16, "clip"), "iqm"] == pytest.approx(0, abs=0.1)
+    assert table.loc[(16, "tis"), "iqm"] < -0.5
+    assert table.loc[(16, "tis"), "failed"] == 12
+    assert (table["iqm_low"] <= table["iqm"]).all()
+    assert table["seeds"].eq(6).all()
+    assert 0 not in table.index.get_level_values("staleness")
+
+
+def test_every_seed_is_tested_once_per_method(compared):
+    tuned = compared.tables["tuned"]
+    assert tuned.groupby(["task", "staleness", "method"])["seed"].apply(lambda s: sorted(s) == list(range(6))).all()
+    assert compared.tables["budget"]["trials"].eq(6).all()
+
+
+def test_pairs_improvement_and_profiles_agree(compared):
+    pairs = compared.tables["pairs"].set_index(["staleness", "first", "second"])
+    assert pairs.loc[(16, "vcpo", "tis"), "low"] > 0.5
+    chance = compared.tables["improvement"]
+    row = chance[(chance["staleness"] == 16) & (chance["first"] == "clip") & (chance["second"] == "vcpo")]
+    assert row["probability"].item() == 0
+    profiles = compared.tables["profiles"].set_index(["method", "level"])["share"]
+    assert profiles["vcpo", 0.5] == 1
+    assert profiles["tis", 0.5] == 0.5
+
+
+def test_sentences_answer_the_questions(compared):
+    text = " ".join(compared.text)
+    assert "Lag 16: at its best rate vcpo has the highest interquartile mean" in text
+    winner = next(sentence for sentence in compared.text if "vcpo has the highest" in sentence and "Lag 16" in sentence)
+    better, _, _ = winner.partition("(paired")
+    assert all(name in better for name in ("clip", "tis"))
+    assert "Lag 1: at its best rate" in text
+    assert "cannot be told apart" in text
+    assert "is first at 75% of the synchronous gain" in text
+
+
+def test_same_folder_same_tables(tmp_path, make_results):
+    folder = make_results(tmp_path, steps=60)
+    first, second = (analyze_compare(load(folder), replications=50) for _ in range(2))
+    for name, table in first.tables.items():
+        assert table.equals(second.tables[name]), name
+    assert first.text == second.text
+
+
+@pytest.mark.parametrize("kind", ANALYSES)
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"methods": ("vcpo",), "lags": (1,), "seeds": (0,), "controls": False},
+        {"methods": ("vcpo", "tis"), "lags": (1, 16), "seeds": (0,), "shapes": lambda *_: "error"},
+        {"methods": ("vcpo", "tis"), "lags": (1,), "seeds": (0, 1), "shapes": lambda *_: "nan"},
+        {"methods": ("vcpo",), "lags": (0,), "seeds": (0, 1), "controls": False},
+        {
+            "methods": ("vcpo", "tis"),
+            "lags": (4,),
+            "seeds": (0, 1),
+            "shapes": lambda *_: "stall",
+            "record": "diagnostics",
+        },
+    ],
+    ids=["one cell", "only errors", "only nan", "only synchronous", "nothing learns"],
+)
+def test_poor_folders_give_words_not_tracebacks(tmp_path, make_results, kind, grid):
+    findings = run(kind, make_results(tmp_path, steps=40, **grid))
+    assert findings.text
+    assert all(
+        isinstance(sentence, str) and "nan" not in sentence.replace("nan.", "").replace("as nan ", "").split()
+        for sentence in findings.text
+    )
+
+
+def test_damage_and_versions_come_first(tmp_path, make_results):
+    folder = make_results(tmp_path, steps=60, rules_version="0.9")
+    victim = sorted((folder / "cells").iterdir())[0] / "steps.parquet"
+    victim.write_bytes(b"nonsense")
+    text = run("weights", folder).text
+    assert text[0].startswith("Damaged: ")
+    assert str(victim) in text[0]
+    assert "rules version 0.9" in text[1]
+
+
+def test_unknown_analysis_names_the_closest(tmp_path, make_results):
+    with pytest.raises(UsageError, match="did you mean weights"):
+        run("weight", make_results(tmp_path, steps=20, seeds=(0,)))
+
+
+def test_few_seeds_are_said(tmp_path, make_results):
+    findings = analyze_compare(load(make_results(tmp_path, steps=60, seeds=(0, 1, 2))), replications=50)
+    assert any("Only 3 seeds" in sentence for sentence in findings.text)
+    assert any("nothing was tuned" in sentence for sentence in findings.text)
+    assert np.isfinite(findings.tables["ranking"]["iqm"]).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
+def test_columns_of_nonsense_are_missing_values_not_tracebacks(tmp_path, make_results, value):
+    folder = make_results(tmp_path, lags=(16,), seeds=(0, 1), steps=40, record="full")
+    for number, path in enumerate(sorted((folder / "cells").glob("*/[!l]*.parquet"))):
+        table = pd.read_parquet(path)
+        floats = list(table.select_dtypes("float"))
+        table.loc[number % 3 :, floats[number % len(floats)]] = value
+        table.head(0 if number % 7 == 0 else None).to_parquet(path, index=False)
+    assert all(run(kind, folder).text for kind in ANALYSES)
+
+
+def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
+    folder = make_results(tmp_path, methods=("vcpo",), lags=(4,), seeds=range(6), lrs=(1e-4, 3e-4))
+    tuned = tune(score(load(folder)).table)
+    tuned.choices["chosen_lr"] = 3e-4
+    (edge,) = [s for s in _tuning(tuned.choices, tuned.budget) if "beyond" in s]
+    assert edge.startswith("For reinforce and vcpo the largest rate tried, 3e-4")
+    tuned.choices["chosen_lr"] = 1e-4
+    assert not [s for s in _tuning(tuned.choices, tuned.budget) if "beyond" in s]

@@ -1,0 +1,68 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.comparison.scoreboard import cell_summary, scoreboard, write_csv
+from vcpo_bench.analysis.results import load
+from vcpo_bench.analysis.series import first_long_streak, trailing_mean
+
+
+def test_trailing_mean_of_short_prefixes_and_gaps():
+    assert trailing_mean([1, 3, 5, 7], 2).tolist() == [1, 2, 4, 6]
+    assert trailing_mean([np.nan, 2, np.nan, 4], 2).tolist()[1:] == [2, 2, 4]
+    assert np.isnan(trailing_mean([np.nan, 2], 2)[0])
+
+
+def test_first_long_streak():
+    assert first_long_streak([0, 1, 1, 0, 1, 1, 1], 3) == 4
+    assert first_long_streak([1, 1, 1, 1], 3) == 0
+    assert first_long_streak([1, 1, 0, 1], 3) is None
+
+
+def test_scoreboard_of_known_curves(tmp_path, make_results):
+    results = load(
+        make_results(tmp_path, methods=("vcpo", "tis", "mis"), steps=200, shapes={"mis": "nan"} | {"tis": "collapsed"})
+    )
+    board = scoreboard(results).set_index(["method", "staleness"])
+    assert board.loc[("tis", 16), "collapsed"] == 3
+    assert board.loc[("vcpo", 16), "collapsed"] == 0
+    assert board.loc[("mis", 16), "nan"] == 3
+    assert board["total"].eq(3).all()
+    row = board.loc[("vcpo", 16)]
+    assert row["final_reward_low"] < row["final_reward"] < row["final_reward_high"]
+    assert row["final_reward"] == pytest.approx(0.72, abs=0.04)
+    assert board.loc[("tis", 16), "final_reward"] < 0.05 < 0.4 < board.loc[("tis", 16), "best_reward"]
+    assert board.loc[("vcpo", 16), "lag_max"] == 16
+    assert board.loc[("reinforce", 0), "control"]
+    onset = cell_summary(results).set_index("method").loc["tis", "onset"]
+    assert onset.between(70, 100).all()
+
+
+def test_an_error_cell_counts_but_does_not_score(tmp_path, make_results):
+    folder = make_results(
+        tmp_path, lags=(16,), steps=60, shapes=lambda m, lag, seed: "error" if m == "tis" and seed == 0 else "healthy"
+    )
+    row = scoreboard(load(folder)).set_index("method").loc["tis"]
+    assert (row["error"], row["seeds"], row["total"]) == (1, 2, 3)
+
+
+def test_one_seed_has_no_interval(tmp_path, make_results):
+    board = scoreboard(load(make_results(tmp_path, seeds=(0,), steps=40)))
+    assert board["final_reward"].notna().all()
+    assert board["final_reward_low"].isna().all()
+
+
+def test_learning_rates_and_tasks_are_rows(tmp_path, make_results):
+    board = scoreboard(
+        load(make_results(tmp_path, lags=(1,), seeds=(0,), steps=20, tasks=("chain", "walk"), lrs=(1e-4, 3e-4)))
+    )
+    assert len(board) == 2 * 2 * 4
+    assert board.groupby(["task", "lr"]).ngroups == 4
+
+
+def test_csv_round_trip(tmp_path, make_results):
+    board = scoreboard(load(make_results(tmp_path / "r", steps=40)))
+    write_csv(board, tmp_path / "scoreboard.csv")
+    again = pd.read_csv(tmp_path / "scoreboard.csv")
+    assert list(again) == list(board)
+    assert again["final_reward"].to_numpy() == pytest.approx(board["final_reward"].to_numpy(), rel=1e-5)

@@ -1,0 +1,56 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.comparison.normalized_scores import score
+from vcpo_bench.analysis.comparison.time_to_target import target_table, target_times
+from vcpo_bench.analysis.results import load
+
+
+@pytest.fixture
+def results(tmp_path, make_results):
+    return load(make_results(tmp_path, methods=("vcpo", "tis"), lags=(16,), steps=400, shapes={"tis": "collapsed"}))
+
+
+def test_the_second_of_two_good_evaluations_counts(results):
+    scores = score(results)
+    times = target_times(results, scores)
+    row = times[times["reached"] & (times["target"] == 0.75)].iloc[0]
+    anchor = scores.anchors.iloc[0]
+    evals = results.evals[results.evals["key"] == row["key"]]
+    reward = (evals["sampled_reward"].to_numpy() - anchor["start"]) / (anchor["sync"] - anchor["start"])
+    means = (reward[1:] + reward[:-1]) / 2
+    first = int(np.flatnonzero(means >= 0.75)[0]) + 1
+    assert row["updates"] == evals["step"].iloc[first]
+    steps = results.steps[results.steps["key"] == row["key"]]
+    clock = steps[["seconds_sample", "seconds_score", "seconds_update", "seconds_record"]].to_numpy()
+    assert row["seconds"] == pytest.approx(clock[: row["updates"]].sum())
+
+
+def test_unreached_is_the_whole_budget_even_after_a_collapse(results):
+    times = target_times(results, score(results))
+    missed = times[~times["reached"]]
+    assert len(missed)
+    assert missed["updates"].eq(400).all()
+
+
+def test_table_censors_what_was_not_reached(results):
+    scores = score(results)
+    runs = scores.table[scores.table["staleness"] == 16]
+    table = target_table(target_times(results, scores), runs).set_index(["method", "target"])
+    assert table.loc[("vcpo", 0.5), "reached"] == 3
+    assert table.loc[("vcpo", 0.5), "median_updates"] < 150
+    assert table.loc[("tis", 0.9), "reached"] == 0
+    assert table.loc[("tis", 0.9), "median_updates"] == np.inf
+    assert table.loc[("tis", 0.9), "mean_updates"] == 400
+    assert (table["mean_updates_low"] <= table["mean_updates"]).all()
+    assert table.loc[("vcpo", 0.5), "median_updates"] <= table.loc[("vcpo", 0.9), "median_updates"]
+
+
+def test_without_anchors_there_are_no_targets(tmp_path, make_results):
+    results = load(make_results(tmp_path, steps=60, controls=False))
+    scores = score(results)
+    times = target_times(results, scores)
+    assert times.empty
+    assert target_table(times, scores.table).empty
+    assert isinstance(times, pd.DataFrame)

@@ -1,0 +1,108 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from vcpo_bench import records
+from vcpo_bench.analysis.monitoring.signals import CAP, PRIMARY, SIGNALS
+
+
+def updates(number: int = 120, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    spread = np.abs(rng.normal(0.4, 0.2, number))
+    columns = {
+        "step": np.arange(number),
+        "lag_max": np.minimum(np.arange(number), 16),
+        "lr": 3e-4 * 0.5,
+        "step_scale": 0.5,
+        "sampled_reward": np.clip(rng.normal(0.5, 0.1, number), 0, 1),
+        "ess_ratio": np.exp(-(spread**2)),
+        "ess_ratio_used": np.exp(-(spread**2) / 2),
+        "token_ess_ratio": np.exp(-(spread**2) / 12),
+        "kl_mu_theta_k3": spread**2 / 24,
+        "length_mean": 12.0,
+        "log_weight_max": 2.5 * spread,
+        "share_clipped": spread / 10,
+        "grad_norm": np.exp(rng.normal(0, 0.3, number)),
+        "head_grad_norm": np.exp(rng.normal(-1, 0.3, number)),
+        "grad_cosine": rng.uniform(-1, 1, number),
+        "entropy": rng.uniform(0.5, 1, number),
+    }
+    for quantile, normal in (("05", -1.645), ("25", -0.674), ("50", 0.0), ("75", 0.674), ("95", 1.645)):
+        columns[f"log_weight_q{quantile}"] = normal * spread - spread**2 / 2
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_knows_nothing_of_the_future(name: str) -> None:
+    table = updates()
+    whole = SIGNALS[name].of(table)
+    changed = table.copy()
+    changed.iloc[60:, 3:] = 0.123  # everything but the step, the lag and the rate
+    np.testing.assert_array_equal(SIGNALS[name].of(table.iloc[:60]), whole[:60])
+    np.testing.assert_array_equal(SIGNALS[name].of(changed)[:60], whole[:60])
+    assert np.isfinite(whole[60:]).all()
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_names_the_columns_it_needs_and_is_silent_without_them(name: str) -> None:
+    signal = SIGNALS[name]
+    assert set(signal.columns) <= {column.name for column in records.STEPS}
+    assert np.isfinite(signal.of(updates()[list(signal.columns)])).any()
+    for column in signal.columns:
+        assert np.isnan(signal.of(updates().drop(columns=column))).all()
+        assert np.isnan(signal.of(updates().assign(**{column: np.nan}))).all()
+    assert signal.name == name
+    assert signal.meaning
+
+
+def test_greater_is_more_dangerous() -> None:
+    calm = updates()
+    worse = calm.assign(
+        ess_ratio=calm["ess_ratio"] / 2,
+        kl_mu_theta_k3=calm["kl_mu_theta_k3"] * 2,
+        grad_norm=calm["grad_norm"] * 2,
+        log_weight_max=calm["log_weight_max"] + 1,
+        sampled_reward=calm["sampled_reward"] / 2,
+    )
+    for name in (PRIMARY, "kl", "kl_length", "grad_norm", "max_weight", "reward_low"):
+        assert (SIGNALS[name].of(worse) > SIGNALS[name].of(calm)).all(), name
+
+
+def test_formulas_by_hand() -> None:
+    table = updates()
+    np.testing.assert_allclose(SIGNALS["ess"].of(table), -np.log(table["ess_ratio"]))
+    np.testing.assert_allclose(SIGNALS["kl_length"].of(table), table["kl_mu_theta_k3"] * 12)
+    np.testing.assert_allclose(SIGNALS["lr"].of(table), np.log(3e-4))
+    logs, at = np.log(table["grad_norm"].to_numpy()), 100
+    before = logs[at - 50 : at]
+    assert SIGNALS["grad_norm_z"].of(table)[at] == pytest.approx((logs[at] - before.mean()) / before.std())
+    assert np.isnan(SIGNALS["grad_norm_z"].of(table)[:10]).all()
+    reward = table["sampled_reward"].to_numpy()
+    means = np.array([reward[max(0, i - 19) : i + 1].mean() for i in range(len(reward))])
+    assert SIGNALS["reward_drop"].of(table)[at] == pytest.approx(means[: at + 1].max() - means[at])
+    window = reward[at - 19 : at + 1]
+    assert SIGNALS["reward_variance"].of(table)[at] == pytest.approx(window.var())
+    variance = SIGNALS["reward_variance"].of(table)[at - 49 : at + 1]
+    tau = stats.kendalltau(np.arange(50), variance).statistic
+    assert SIGNALS["variance_trend"].of(table)[at] == pytest.approx(tau)
+    lagged = reward[at - 20 : at]
+    expected = np.corrcoef(lagged, window)[0, 1]
+    assert SIGNALS["reward_autocorrelation"].of(table)[at] == pytest.approx(expected)
+
+
+def test_the_deviation_from_quantiles_is_close_to_that_of_all_weights() -> None:
+    rng = np.random.default_rng(0)
+    log_weights = rng.normal(-0.5, 1.0, (20, 128))
+    quantiles = {
+        f"log_weight_q{q}": np.quantile(log_weights, int(q) / 100, axis=1) for q in ("05", "25", "50", "75", "95")
+    }
+    table = pd.DataFrame(quantiles | {"log_weight_max": log_weights.max(axis=1)})
+    exact = np.abs(np.minimum(np.exp(log_weights), CAP) - 1).mean(axis=1)
+    np.testing.assert_allclose(SIGNALS["tis"].of(table), exact, rtol=0.25)
+
+
+def test_values_that_are_not_finite_are_missing() -> None:
+    table = updates().assign(ess_ratio=0.0, grad_norm=np.inf)
+    assert np.isnan(SIGNALS["ess"].of(table)).all()
+    assert np.isnan(SIGNALS["grad_norm_z"].of(table)).all()

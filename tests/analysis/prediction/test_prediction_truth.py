@@ -1,0 +1,162 @@
+"""Synthetic studies with known truth: each signal must be recognized for what it is, by the tool's own verdict."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.prediction.added_value_of_ess import increment_table
+from vcpo_bench.analysis.prediction.auroc import auroc_table, matching_table
+from vcpo_bench.analysis.prediction.findings import analyze_prediction, runs_table
+from vcpo_bench.analysis.prediction.null_models import nulls_table
+from vcpo_bench.analysis.prediction.panel import Panel, build_panel
+from vcpo_bench.analysis.prediction.sentences import method_sentences
+from vcpo_bench.analysis.prediction.signal_verdicts import verdict_table
+from vcpo_bench.analysis.results import load
+
+FEW = {name: SIGNALS[name] for name in ("ess", "kl", "step")}
+
+
+def panel_of(make_study, truths, truth: str, seed: int = 0) -> Panel:
+    return build_panel(make_study({"ess_ratio": truths[truth], "kl_mu_theta_k3": truths["nothing"]}, seed=seed), FEW)
+
+
+def verdict_on_ess(panel: Panel) -> dict[str, object]:
+    table = verdict_table(auroc_table(panel), matching_table(panel), nulls_table(panel))
+    return table[table["signal"] == "ess"].iloc[0].to_dict()
+
+
+@pytest.mark.parametrize(
+    ("truth", "verdict"),
+    [
+        ("leads", "warns ahead"),
+        ("clock", "a clock"),
+        ("lag", "reflects the lag or task"),
+        ("nothing", "uninformative"),
+        ("reacts", "reacts after the fact"),
+        ("marker", "warns ahead"),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_signal_is_recognized_for_what_it_is(make_study, truths, truth: str, verdict: str, seed: int) -> None:
+    found = verdict_on_ess(panel_of(make_study, truths, truth, seed))
+    assert found["verdict"] == verdict
+    if truth == "leads":  # it warns 20 updates ahead, not 50, and says when
+        assert (found["reach"], found["timing"]) == (20.0, True)
+    if truth == "marker":  # it knows the run as early as can be asked, but says nothing about when
+        assert (found["reach"], found["timing"]) == (100.0, False)
+
+
+def test_a_signal_that_points_the_other_way_is_not_turned_round(make_study, truths) -> None:
+    results = make_study({"ess_ratio": lambda *known: -truths["leads"](*known)})
+    found = verdict_on_ess(build_panel(results, FEW))
+    assert found["verdict"] == "points the other way"
+
+
+def test_a_mark_of_the_method_does_not_beat_permutation_within_the_method(make_study) -> None:
+    results = make_study({"ess_ratio": lambda t, onset, lag, rng: np.zeros(t.shape)})
+    wild = results.cells["method"] == "wild"
+    lost = results.evals.groupby("key")["sampled_reward"].min() < 0.2
+    doomed = set(results.cells.loc[wild, "key"]) & set(lost[lost].index)
+    steps = results.steps  # let only the wild be lost, and ESS be low wherever the method is wild
+    low = steps["key"].isin(set(results.cells.loc[wild, "key"]))
+    steps["ess_ratio"] = steps["ess_ratio"] * np.where(low, np.exp(-3.0), 1.0)
+    spared = ~results.evals["key"].isin(doomed)
+    results.evals["sampled_reward"] = results.evals["sampled_reward"].mask(spared, 0.6)
+    panel = build_panel(results, FEW)
+    found = verdict_on_ess(panel)
+    assert (found["verdict"], found["beyond_configuration"]) == ("warns ahead", False)
+    increment = increment_table(panel)
+    beside = table_row(increment, lead=20, comparison="configuration + ESS against configuration")
+    assert beside["verdict"] == "cannot be told apart"
+    assert table_row(increment, lead=20, comparison="circumstances + ESS against circumstances")["verdict"] == "more"
+    assert any("of the losses are of wild" in sentence for sentence in method_sentences(runs_table(results)))
+
+
+@pytest.fixture(scope="module")
+def everything(make_study, truths):
+    study = {"ess_ratio": truths["leads"], "kl_mu_theta_k3": truths["leads"], "entropy": truths["nothing"]}
+    results = make_study(study)
+    return results, analyze_prediction(results)
+
+
+def table_row(table: pd.DataFrame, **where: object) -> dict[str, object]:
+    for column, value in where.items():
+        table = table[table[column] == value]
+    assert len(table) == 1
+    return table.iloc[0].to_dict()
+
+
+def test_alarms_of_a_leading_signal_come_in_time_on_held_out_seeds(everything) -> None:
+    _, findings = everything
+    row = table_row(findings.tables["episodes"], signal="ess")
+    assert row["recall"] > 0.8
+    assert 15 <= row["lead_median"] <= 27
+    assert row["healthy_alarmed_low"] < 0.1  # the operating point held
+    assert row["verdict"] == "beats random alarms"
+    assert table_row(findings.tables["episodes"], signal="step")["recall"] == 0
+    assert table_row(findings.tables["episodes"], signal="entropy_low")["recall"] < 0.3
+    missed = (findings.tables["misses"]["signal"] == "ess").sum()
+    assert missed == row["n_collapsed"] - round(row["recall"] * row["n_collapsed"])
+
+
+def test_a_second_signal_as_good_leaves_nothing_to_add(everything) -> None:
+    _, findings = everything
+    table = findings.tables["increment"]
+    alone = table_row(table, lead=20, comparison="circumstances + ESS against circumstances")
+    beside = table_row(table, lead=20, comparison="ESS alone against kl")
+    assert alone["low"] > 0.2
+    assert alone["verdict"] == "more"
+    assert beside["verdict"] == "cannot be told apart"
+
+
+def test_the_hazard_of_what_leads_is_raised_and_of_noise_is_not(everything) -> None:
+    _, findings = everything
+    table = findings.tables["hazard"]
+    assert table_row(table, signal="ess")["low"] > 2
+    assert table_row(table, signal="entropy_low")["verdict"] == "cannot be told"
+
+
+def test_models_that_know_the_signal_rank_better_than_the_circumstances(everything) -> None:
+    _, findings = everything
+    models = findings.tables["models"].set_index("model")
+    assert models.loc["circumstances + ESS", "c_index_low"] > models.loc["circumstances", "c_index_high"]
+    assert models.loc["circumstances", "c_index"] > 0.6  # who is lost depends on the lag
+    shares = findings.tables["calibration"]
+    shares = shares[shares["model"] == "circumstances"]
+    assert ((shares["low"] <= shares["predicted"]) & (shares["predicted"] <= shares["high"])).mean() > 0.7
+
+
+def test_everything_is_said_and_said_again_in_the_same_words(everything) -> None:
+    results, findings = everything
+    again = analyze_prediction(results)
+    assert again.text == findings.text
+    assert again.documents == findings.documents
+    for name, table in findings.tables.items():
+        pd.testing.assert_frame_equal(table, again.tables[name])
+    said = "\n".join(findings.text)
+    for part in ("Primary endpoint", "Null, ", "ESS alarms", "Hazard of", "Uno's C", "other definitions"):
+        assert part in said
+
+
+def test_too_few_runs_give_no_number(make_study, truths) -> None:
+    results = make_study({"ess_ratio": truths["leads"]}, seeds=2)
+    findings = analyze_prediction(results)
+    for name, column in (("auroc", "value"), ("episodes", "recall"), ("hazard", "ratio"), ("increment", "value")):
+        table = findings.tables[name]
+        assert (table["verdict"] == "too few").all()
+        assert column not in table or table[column].isna().all()
+    assert any(said.startswith("Primary endpoint") and "too few runs" in said for said in findings.text)
+
+
+@pytest.mark.parametrize("shape", ["healthy", "collapsed", "error"])
+def test_a_study_of_one_kind_of_end_says_so_and_gives_no_number(make_results, tmp_path, shape: str) -> None:
+    make_results(tmp_path, methods=("vcpo",), lags=(16,), seeds=(0, 1), shapes=lambda *_: shape, controls=False)
+    findings = analyze_prediction(load(tmp_path))
+    if shape == "error":
+        assert findings.text == ["No run recorded a signal: nothing can be predicted from these results."]
+        assert findings.tables["runs"]["not_judged"].sum() == 2
+        return
+    assert findings.tables["auroc"]["value"].isna().all()
+    assert findings.tables["runs"][shape].sum() == 2
+    assert "too few" in "\n".join(findings.text)

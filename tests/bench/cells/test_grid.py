@@ -1,0 +1,206 @@
+"""Grids: products, controls, borrowed step scales, and everything once."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from vcpo_bench.analysis.results import KEPT_TOGETHER
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.grid import GridSpec, lag_warnings, plan_grid, skipped_methods
+from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.run_grid import waves, worker_count
+from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.training.imitation import WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import method_names, parse_method
+
+TINY = {"tasks": ("walk-eos",), "steps": 4, "prompts": 2, "responses": 4}
+
+
+def counted(spec: GridSpec) -> Counter[tuple[str, int, bool]]:
+    return Counter((c.config.method, c.config.staleness, c.control) for c in plan_grid(spec))
+
+
+def test_readme_grid_has_its_controls() -> None:
+    spec = GridSpec(methods=("vcpo", "clip", "vespo"), staleness=(1, 16, 128), seeds=(0, 1, 2))
+    cells = counted(spec)
+    asked = {(m, k, False): 3 for m in ("vcpo", "clip", "vespo") for k in (1, 16, 128)}
+    assert cells == asked | {("reinforce", k, True): 3 for k in (0, 1, 16, 128)}
+
+
+def test_controls_asked_for_by_name_are_no_controls_and_each_cell_comes_once() -> None:
+    spec = GridSpec(methods=("reinforce", "reinforce"), staleness=(0, 4, 4), seeds=(0,))
+    assert counted(spec) == {("reinforce", 0, False): 1, ("reinforce", 4, False): 1}
+
+
+def test_no_controls() -> None:
+    spec = GridSpec(methods=("clip",), staleness=(4,), seeds=(0,), controls=False)
+    assert counted(spec) == {("clip", 4, False): 1}
+
+
+def test_all_is_every_method_the_regime_can_serve() -> None:
+    spec = GridSpec(methods=("all",), staleness=(16,), seeds=(0,), controls=False)
+    names = {cell.config.method for cell in plan_grid(spec)}
+    assert names >= {"vcpo", "vespo", "clip", "gspo", "reinforce"}
+    missing = [name for name in method_names() if parse_method(name).canonical not in names]
+    assert skipped_methods(spec) == missing
+    assert "decoupled" in skipped_methods(spec)
+    assert skipped_methods(replace(spec, methods=("clip",))) == []
+
+
+def test_every_list_is_an_axis_and_spellings_of_one_method_are_one() -> None:
+    spec = GridSpec(
+        methods=("clip", "clip(high=0.2)", "tis"),
+        staleness=(1, 2),
+        seeds=(0, 5),
+        tasks=("chain", "walk"),
+        lrs=(1e-4, 3e-4),
+        controls=False,
+    )
+    cells = plan_grid(spec)
+    assert len(cells) == 2 * 2 * 2 * 2 * 2
+    assert len({cell.key for cell in cells}) == len(cells)
+
+
+def test_longest_first() -> None:
+    cells = plan_grid(GridSpec(methods=("vcpo", "clip"), staleness=(1, 128), seeds=(0,)))
+    assert (cells[0].config.method, cells[0].config.staleness) == ("vcpo", 128)
+    assert [c.cost for c in cells] == sorted((c.cost for c in cells), reverse=True)
+
+
+@pytest.mark.parametrize("field", ["methods", "staleness", "seeds", "tasks", "lrs"])
+def test_empty_axes_are_refused(field: str) -> None:
+    values = {"methods": ("clip",), "staleness": (1,), "seeds": (0,)} | {field: ()}
+    with pytest.raises(UsageError, match="empty"):
+        plan_grid(GridSpec(**values))
+
+
+def test_lags_longer_than_the_run_are_warned_of() -> None:
+    spec = GridSpec(methods=("clip",), staleness=(5, 299, 300), seeds=(0,))
+    assert len(lag_warnings(spec)) == 1
+
+
+def test_a_borrower_brings_its_donor_and_runs_after_it(tmp_path: Path) -> None:
+    methods = ("vcpo(ess=off)+lr-matched", "vcpo(ess=off)+lr-shuffled")  # both borrow from vcpo by default
+    cells = plan_grid(GridSpec(methods=methods, staleness=(2,), seeds=(0,), controls=False, **TINY))
+    assert sorted(c.config.method for c in cells) == sorted(("vcpo", *methods))
+    first, second = waves(cells)
+    (donor,) = first
+    assert (donor.config.method, donor.control) == ("vcpo", True)
+    assert {cell.config.series for cell in second} == {donor.key}
+
+    folder = ResultsFolder(tmp_path)
+    for cell in (donor, *second):
+        assert run_cell(cell, folder.cells, 0, lambda *event: None) == "completed"
+    scales = {
+        cell.config.method.partition("+")[2].partition("(")[0] or "vcpo": pq.read_table(
+            folder.cells / cell.key / "steps.parquet"
+        )["step_scale"].to_pylist()
+        for cell in (donor, *second)
+    }
+    assert scales["lr-matched"] == pytest.approx([sum(scales["vcpo"]) / 4] * 4)
+    assert sorted(scales["lr-shuffled"]) == pytest.approx(sorted(scales["vcpo"]))
+    assert len(set(scales["vcpo"])) > 1
+
+
+def test_a_borrower_without_its_donor_is_a_row_with_its_error(tmp_path: Path) -> None:
+    spec = GridSpec(methods=("clip+lr-matched(to=vcpo)",), staleness=(2,), seeds=(0,), controls=False, **TINY)
+    (borrower,) = [cell for cell in plan_grid(spec) if cell.config.series]
+    events: list[tuple] = []
+    status = run_cell(borrower, ResultsFolder(tmp_path).cells, 0, lambda *event: events.append(event))
+    assert status == "error"
+    facts = json.loads((tmp_path / "cells" / borrower.key / "cell.json").read_text())
+    assert "run it first" in facts["reason"]
+    assert events[-1][0] == "ended"
+
+
+def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> None:
+    task = get_task("walk-eos")
+    other = WarmStart(task.canonical, new_policy(task, seed=7), seed=7, steps=0, reward=0.0)
+    save_warm_start(other, tmp_path / "start.safetensors")
+    spec = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY)
+    (shipped,) = plan_grid(spec)
+    (given,) = plan_grid(replace(spec, start=tmp_path / "start.safetensors"))
+    assert (shipped.config.start, len(given.config.start)) == ("", 10)
+    assert shipped.key != given.key
+    used = Trainer(given.config, start=given.start).policy
+    assert all(torch.equal(a, b) for a, b in zip(used.parameters(), other.policy.parameters(), strict=True))
+    with pytest.raises(UsageError, match="vcpo-bench warmup"):
+        plan_grid(replace(spec, start=tmp_path / "none"))
+
+
+def test_regimes_are_an_axis_and_lag_zero_is_one_cell_whatever_the_regime() -> None:
+    spec = GridSpec(methods=("clip",), staleness=(0, 3), seeds=(0,), regimes=("fifo", "minibatch", "random(uniform)"))
+    found = Counter((c.config.method, c.config.regime, c.config.staleness) for c in plan_grid(spec))
+    methods, regimes = ("clip", "reinforce"), ("fifo", "minibatch", "random")
+    assert found == {(m, r, 3): 1 for m in methods for r in regimes} | {(m, "fifo", 0): 1 for m in methods}
+
+
+def test_a_proximal_anchor_runs_where_a_rollout_feeds_several_updates() -> None:
+    wanted = {"methods": ("clip(anchor=proximal)",), "staleness": (3,), "seeds": (0,), "controls": False}
+    assert len(plan_grid(GridSpec(**wanted, regimes=("minibatch",)))) == 1
+    for regimes in (("fifo",), ("minibatch", "inflight")):
+        with pytest.raises(UsageError, match="proximal"):
+            plan_grid(GridSpec(**wanted, regimes=regimes))
+
+
+def test_the_fill_before_a_held_budget_is_counted() -> None:
+    def updates(regime: str) -> list[int]:
+        spec = GridSpec(methods=("clip",), staleness=(0, 4), seeds=(0,), controls=False, regimes=(regime,), **TINY)
+        return sorted(cell.updates for cell in plan_grid(spec))
+
+    assert updates("fifo") == [4, 4]
+    assert updates("fifo(fill=hold)") == [4, 8]
+
+
+def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail_later(trainer: Trainer) -> tuple[float, float]:
+        if trainer.step == 1:
+            raise RuntimeError("broken")
+        trainer.recorder.tables["events.parquet"].append({"step": 0, "event": "sampler_died"})
+        return advance(trainer)
+
+    advance = Trainer.advance
+    monkeypatch.setattr(Trainer, "advance", fail_later)
+    monkeypatch.setattr("vcpo_bench.bench.running.run_cell.CHECKPOINT_SECONDS", 0.0)
+    asked = GridSpec(("clip",), (1,), (0,), controls=False, regimes=("async(clock=virtual)",), **TINY)
+    (cell,) = plan_grid(asked)
+    assert run_cell(cell, tmp_path, 0, lambda *_: None) == "error"
+    assert pq.read_table(tmp_path / cell.key / "events.parquet")["event"].to_pylist() == ["sampler_died"]
+
+
+def test_analysis_knows_what_cells_had_before_there_was_a_choice() -> None:
+    assert {name: CellConfig.model_fields[name].default for name in KEPT_TOGETHER} == KEPT_TOGETHER
+
+
+def test_weight_decay_is_part_of_a_cell_and_no_old_key_moves() -> None:
+    plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False)
+    (usual,), (decayed,) = plan_grid(plain), plan_grid(replace(plain, weight_decay=0.1))
+    assert decayed.config.weight_decay == 0.1
+    assert decayed.key != usual.key == plan_grid(replace(plain, weight_decay=0.0))[0].key
+    with pytest.raises(UsageError, match="--weight-decay -1: give a number, 0 or more"):
+        plan_grid(replace(plain, weight_decay=-1.0))
+
+
+def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_path: Path) -> None:
+    (cell,) = plan_grid(GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY))
+    planned_before = replace(cell, config=cell.config.model_copy(update={"plugins": "0123456789"}))
+    events: list[tuple] = []
+    assert run_cell(planned_before, tmp_path, 0, lambda *event: events.append(event)) == "error"
+    assert "a plug-in of clip was edited while the grid ran; run it again" in events[-1][-1]
+
+
+def test_workers_by_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert [worker_count(0, device) for device in ("cuda", "cuda:1")] == [2, 1]
+    assert worker_count(0, "cuda", "vllm") == 1, "engines all take the first GPU"
+    assert worker_count(3, "cuda", "vllm") == 3
+    with pytest.raises(UsageError, match="--device cuda:2: this machine has 2 CUDA devices"):
+        worker_count(0, "cuda:2")

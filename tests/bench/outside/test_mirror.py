@@ -1,0 +1,212 @@
+"""The mirror to wandb: what is logged from the tables, once, whatever is interrupted; and a wandb that misbehaves.
+
+The real wandb is run by `.ci/integrations.d/evals.sh`; here a stand-in notes what it is told, or fails.
+"""
+
+import importlib.util
+import json
+import shutil
+import sys
+from collections import defaultdict
+from contextlib import ExitStack, closing
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from vcpo_bench.bench.outside.wandb_mirror import process
+from vcpo_bench.bench.outside.wandb_mirror.follow import Follower, MirrorSettings
+from vcpo_bench.bench.outside.wandb_mirror.history import history
+from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror, mirror_folder
+from vcpo_bench.cli import app
+from vcpo_bench.errors import UsageError
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+class FakeWandb:
+    """Remembers rows by run id like a server: a run taken up again online starts after its last row."""
+
+    Settings = staticmethod(lambda **_: None)
+
+    def __init__(self) -> None:
+        self.rows: defaultdict[str, list[tuple[int, dict]]] = defaultdict(list)
+        self.ended: dict[str, int] = {}
+        self.summaries: dict[str, dict] = defaultdict(dict)
+        self.started: list[dict] = []
+
+    def init(self, **options):
+        name, self.started = options["id"], [*self.started, options]
+        if options["mode"] == "offline":
+            self.rows[name] = []
+            (Path(options["dir"]) / "wandb" / f"offline-run-{len(self.started)}-{name}").mkdir(parents=True)
+        return SimpleNamespace(
+            starting_step=self.rows[name][-1][0] + 1 if self.rows[name] else 0,
+            log=lambda metrics, step: self.rows[name].append((step, metrics)),
+            config=SimpleNamespace(update=lambda *_, **__: None),
+            summary=self.summaries[name],
+            finish=lambda exit_code=0: self.ended.update({name: exit_code}),
+        )
+
+
+@pytest.fixture
+def follow():
+    """`follow(settings, wandb)`: a follower that lets go of the folder when the test is over."""
+    with ExitStack() as stack:
+        yield lambda *arguments: stack.enter_context(closing(Follower(*arguments)))
+
+
+def small(make_results, folder: Path, **options) -> Path:
+    return make_results(folder, methods=("vcpo", "clip"), lags=(1,), seeds=(0,), steps=30, controls=False, **options)
+
+
+def settings(folder: Path, mode: str = "online") -> MirrorSettings:
+    files = sorted((folder / "cells").glob("*/cell.json"))
+    facts = [json.loads(path.read_text()) for path in files]
+    return MirrorSettings(str(folder), mode, "project", {one["key"]: one["config"] for one in facts})
+
+
+def end(folder: Path, complete: Path) -> None:
+    """The running cells of `folder` end as they did in `complete`."""
+    for partial in (folder / "cells").glob("*.partial"):
+        key = partial.name.removesuffix(".partial")
+        shutil.copytree(complete / "cells" / key, folder / "cells" / key)
+        shutil.rmtree(partial)
+
+
+def test_rows_are_the_recorded_ones(make_results, tmp_path):
+    cell = next((small(make_results, tmp_path) / "cells").iterdir())
+    steps, evals = (pd.read_parquet(cell / f"{name}.parquet") for name in ("steps", "evals"))
+    rows = dict(history(cell, 0, ended=True))
+    assert list(rows) == list(range(31))
+    assert [rows[t]["steps/ess_ratio"] for t in range(30)] == steps["ess_ratio"].tolist()
+    assert [rows[t]["evals/greedy_reward"] for t in (0, 10, 20, 30)] == evals["greedy_reward"].tolist()
+    assert not any(key.endswith(("/step", "/nonfinite")) for row in rows.values() for key in row)
+    assert [step for step, _ in history(cell, 25, ended=False)] == [25, 26, 27, 28, 29]
+
+
+def test_events_are_counted_by_update(make_results, tmp_path):
+    cell = next((small(make_results, tmp_path) / "cells").iterdir())
+    happened = [(3, "late"), (3, "late"), (3, "duplicate"), (31, "late")]
+    pd.DataFrame(happened, columns=["step", "event"]).to_parquet(cell / "events.parquet")
+    rows = dict(history(cell, 0, ended=True))
+    found = {step: {key: row[key] for key in row if key.startswith("events/")} for step, row in rows.items()}
+    assert {step: counts for step, counts in found.items() if counts} == {
+        3: {"events/late": 2, "events/duplicate": 1},
+        31: {"events/late": 1},
+    }
+
+
+@pytest.mark.parametrize("mode", ["online", "offline"])
+def test_a_mirror_that_is_stopped_and_started_again_repeats_nothing(make_results, tmp_path, follow, mode):
+    complete = small(make_results, tmp_path / "complete")
+    folder = small(make_results, tmp_path / "run", partial=("vcpo",))
+    wandb = FakeWandb()
+    wanted = settings(folder, mode)
+    first = follow(wanted, wandb)
+    assert first.look() == 1
+    (running,) = first.waiting
+    first.close()  # as when its process is killed
+    end(folder, complete)
+    second = follow(wanted, wandb)
+    assert second.look(last=True) == 1
+    assert second.waiting == []
+    assert [step for step, _ in wandb.rows[running]] == list(range(31))
+    assert wandb.ended == dict.fromkeys(wanted.cells, 0)
+    assert wandb.summaries[running]["status"] == "completed"
+    assert {one["group"] for one in wandb.started} == {"run"}
+    if mode == "offline":
+        assert len(list((folder / "wandb").glob(f"offline-run-*-{running}"))) == 1
+    second.close()
+    assert follow(wanted, wandb).look(last=True) == 0, "what is mirrored was mirrored again"
+
+
+def test_a_failed_cell_is_mirrored_once_it_has_been_tried_again(make_results, tmp_path, follow):
+    folder = small(make_results, tmp_path, shapes={"vcpo": "error"})
+    wandb = FakeWandb()
+    follower = follow(settings(folder), wandb)
+    assert follower.look() == 1
+    assert follower.look(last=True) == 1
+    assert sorted(wandb.ended.values()) == [0, 1]
+
+
+def test_a_cell_mirrored_to_a_full_disk_does_not_count_as_mirrored(make_results, tmp_path, follow, monkeypatch):
+    folder = small(make_results, tmp_path)
+    follower = follow(settings(folder), FakeWandb())
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
+    with pytest.raises(OSError, match="the disk is full"):
+        follower.look()
+    assert len(follower.waiting) == 2
+
+
+def test_only_one_mirror_works_on_a_folder(make_results, tmp_path, follow):
+    folder = small(make_results, tmp_path)
+    first, second = follow(settings(folder), FakeWandb()), Follower(settings(folder), FakeWandb())
+    assert first.look() == 2
+    assert second.look() == 0
+    with pytest.raises(BlockingIOError, match="another process"):
+        second.look(last=True)
+
+
+def run_against(fake: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Warnings of a mirror whose wandb is `fake`."""
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake" / "wandb.py").write_text(fake)
+    package = Path(process.__file__).parents[2].parent
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'fake'}:{package}")
+    monkeypatch.setattr(process, "PATIENCE_SECONDS", 1.0 if "sleep" in fake else 60.0)
+    said: list[str] = []
+    cells = [
+        SimpleNamespace(key=key, config=SimpleNamespace(model_dump=lambda config=config: config))
+        for key, config in settings(folder).cells.items()
+    ]
+    with WandbMirror("offline", "project", folder, cells, said.append):
+        pass
+    return said
+
+
+@pytest.mark.parametrize(
+    ("fake", "problem"),
+    [
+        ("raise ImportError", "not installed"),
+        ("Settings = init = lambda **_: 1 / 0", "ZeroDivisionError: division by zero"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "ended with -9"),
+        ("import time\ntime.sleep(3600)", "no sign of life for 1 seconds"),
+    ],
+    ids=["missing", "fails", "crashes", "hangs"],
+)
+def test_a_wandb_that_does_not_work_is_one_warning(make_results, tmp_path, monkeypatch, fake, problem):
+    folder = small(make_results, tmp_path / "run")
+    said = run_against(fake, folder, tmp_path, monkeypatch)
+    assert len(said) == 1
+    assert problem in said[0]
+    assert f"vcpo-bench wandb {folder}" in said[0]
+
+
+def test_a_report_that_cannot_be_written_is_a_warning(tmp_path):
+    said: list[str] = []
+    WandbMirror("offline", "project", tmp_path, [], said.append).report(lambda: Path("/nowhere/x").resolve(strict=True))
+    assert "the report cannot be written" in said[0]
+    WandbMirror("disabled", "project", tmp_path, [], said.append).report(lambda: pytest.fail("it was written"))
+
+
+def test_errors_of_the_command_are_one_line(make_results, tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match="wandb mode 'onlin': choose disabled, offline, online"):
+        WandbMirror("onlin", "project", tmp_path, [], print)
+    refused = CliRunner().invoke(app, ["run", "--wandb", "onlin", "--out", str(tmp_path / "run"), "--quiet"])
+    assert refused.exit_code == 2
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(UsageError, match="no ended cell"):
+        mirror_folder(tmp_path, "offline", "project", None)
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(UsageError, match=r"not installed \(pip install 'vcpo-bench\[wandb\]'\)"):
+        mirror_folder(small(make_results, tmp_path), "offline", "project", None)
+
+
+def test_the_documented_metrics_are_those_there_are():
+    spec = importlib.util.spec_from_file_location("make_wandb", DOCS / "make_wandb.py")
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    assert (DOCS / "wandb.md").read_text() == generator.render(), "run: python docs/make_wandb.py"

@@ -1,0 +1,334 @@
+"""Every kind of layer, and every way of sharing parameters, against one backward per trajectory in float64."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from score_norms_oracle import check, slow_norms
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
+
+B, T, V, D = 5, 6, 9, 8
+
+
+@pytest.fixture(autouse=True)
+def same_numbers() -> None:
+    torch.manual_seed(0)
+
+
+class Net(nn.Module):
+    """Embedding, something in the middle, head."""
+
+    def __init__(self, middle: nn.Module, tied: bool = False, bias: bool = True) -> None:
+        super().__init__()
+        self.tokens, self.middle, self.head = nn.Embedding(V, D), middle, nn.Linear(D, V, bias=bias)
+        if tied:
+            self.head.weight = self.tokens.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.head(self.middle(self.tokens(tokens)))
+
+
+def log_softmax_of(model: nn.Module, tokens: Tensor) -> Tensor:
+    return model(tokens).log_softmax(-1).gather(-1, tokens.roll(-1, 1).unsqueeze(-1)).squeeze(-1)
+
+
+def some_tokens(length: int = T) -> Tensor:
+    tokens = torch.randint(V, (B, length), generator=torch.Generator().manual_seed(3))
+    tokens[0] = 4
+    return tokens
+
+
+def check_net(model: nn.Module, length: int = T) -> ScoreNorms:
+    model.double()
+    tokens = some_tokens(length)
+    return check(model, lambda: log_softmax_of(model, tokens))
+
+
+class HubNorm(nn.Module):
+    """A root-mean-square norm as model hubs write it; `plus` is Gemma's way."""
+
+    def __init__(self, plus: float) -> None:
+        super().__init__()
+        self.weight, self.variance_epsilon, self.plus = nn.Parameter(torch.randn(D)), 1e-6, plus
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (self.weight + self.plus) * (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.variance_epsilon))
+
+
+class Conv1D(nn.Module):
+    """GPT-2's linear layer, by its name and its `nf`."""
+
+    def __init__(self, nf: int, nx: int) -> None:
+        super().__init__()
+        self.nf, self.weight, self.bias = nf, nn.Parameter(torch.randn(nx, nf)), nn.Parameter(torch.zeros(nf))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addmm(self.bias, x.flatten(0, -2), self.weight).view(*x.shape[:-1], self.nf)
+
+
+class LoRA(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.base, self.down, self.up = nn.Linear(D, D), nn.Linear(D, 2, bias=False), nn.Linear(2, D, bias=False)
+        self.base.requires_grad_(False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.base(x) + 0.5 * self.up(self.down(x))
+
+
+@pytest.mark.parametrize(
+    "middle",
+    [
+        nn.LayerNorm(D),
+        nn.LayerNorm(D, bias=False),
+        nn.RMSNorm(D),
+        HubNorm(0.0),
+        HubNorm(1.0),
+        nn.Linear(D, D),
+        nn.Linear(D, D, bias=False),
+        Conv1D(D, D),
+        LoRA(),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)
+@pytest.mark.filterwarnings("error")
+def test_layer_with_a_rule(middle: nn.Module) -> None:
+    check_net(Net(middle))
+    for parameter in list(middle.parameters())[1:]:
+        parameter.requires_grad_(False)
+    check_net(Net(middle))
+
+
+@pytest.mark.parametrize("length", [2, 3, 40])
+def test_gram_and_explicit_form_agree_with_the_loop(length: int) -> None:
+    check_net(Net(nn.Sequential(nn.Linear(D, 32), nn.GELU(), nn.Linear(32, D, bias=False))), length)
+
+
+def test_lora_on_a_frozen_model() -> None:
+    model = Net(LoRA())
+    model.tokens.requires_grad_(False)
+    model.head.requires_grad_(False)
+    check_net(model)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("length", [3, 40])
+def test_tied_embedding_and_head(bias: bool, length: int) -> None:
+    norms = check_net(Net(nn.Sequential(nn.Linear(D, D), nn.Tanh()), tied=True, bias=bias), length)
+    assert set(norms.layers()) == {"tokens+head", "middle.0"}
+
+
+def test_linear_layers_that_share_only_their_bias() -> None:
+    first, second = nn.Linear(D, D), nn.Linear(D, D)
+    second.bias = first.bias
+    check_net(Net(nn.Sequential(first, nn.Tanh(), second)))
+
+
+def test_layers_used_several_times() -> None:
+    layer, norm = nn.Linear(D, D), nn.LayerNorm(D)
+    check_net(Net(nn.Sequential(layer, nn.Tanh(), norm, layer, nn.Tanh(), norm)))
+
+
+@pytest.mark.parametrize("shape", [(1, T, D), (T, D), (2 * T, D)], ids=str)
+@pytest.mark.parametrize("rows", [1, B])
+def test_positions_as_a_parameter(shape: tuple[int, ...], rows: int) -> None:
+    class Positioned(Net):
+        def __init__(self) -> None:
+            super().__init__(nn.Linear(D, D))
+            self.places, self.scale = nn.Parameter(torch.randn(shape)), nn.Parameter(torch.randn(D))
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            places = self.places if self.places.ndim == 3 else self.places[: tokens.shape[1]]
+            return self.head(torch.tanh(self.middle(self.tokens(tokens) + places) + self.scale))
+
+    model = Positioned().double()
+    check(model, lambda: log_softmax_of(model, some_tokens()[:rows]))
+
+
+@pytest.mark.parametrize("form", ["flat", "one row", "expanded", "repeated"])
+def test_positions_as_an_embedding_without_rows(form: str) -> None:
+    class Positioned(Net):
+        def __init__(self) -> None:
+            super().__init__(nn.Linear(D, D))
+            self.positions = nn.Embedding(T, D)
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            ids = torch.arange(T) // 2 if form == "repeated" else torch.arange(T)
+            places = self.positions(ids if form in ("flat", "repeated") else ids[None])
+            x = self.tokens(tokens)
+            return self.head(torch.tanh(self.middle(x + (places.expand_as(x) if form == "expanded" else places))))
+
+    check_net(Positioned())
+    model = Positioned().double()
+    six = torch.randint(V, (T, T))  # as many rows as positions
+    check(model, lambda: log_softmax_of(model, six))
+
+
+def test_layers_without_a_rule_are_recomputed_and_announced_once() -> None:
+    class Scale(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.randn(D))
+
+        def forward(self, x: Tensor, *, power: float = 1.0) -> tuple[Tensor, Tensor]:
+            return x * self.scale**power, self.scale * x.square()
+
+    class Middle(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second, self.conv = Scale(), Scale(), nn.Conv1d(D, D, 3, padding=2)
+            self.attention = nn.MultiheadAttention(D, 2, batch_first=True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            a, b = self.first(x, power=2.0)
+            x = self.second(a + b)[0]
+            x = x + self.conv(x.transpose(1, 2))[..., : x.shape[1]].transpose(1, 2)
+            attended: Tensor = self.attention(x, x, x)[0]
+            return attended
+
+    model = Net(Middle()).double()
+    with pytest.warns(UserWarning, match="no score-norm rule for Conv1d, MultiheadAttention, Scale") as seen:
+        ScoreNorms(model).close()
+    assert len(seen) == 1
+    with pytest.warns(UserWarning, match="no score-norm rule"):
+        check_net(model)
+
+
+def test_checkpointed_layers() -> None:
+    class Checkpointed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Sequential(nn.LayerNorm(D), nn.Linear(D, D), nn.Tanh(), nn.Linear(D, D))
+
+        def forward(self, x: Tensor) -> Tensor:
+            for _ in range(1):
+                x = x + checkpoint(self.inner, x, use_reentrant=False)
+            return x
+
+    model = Net(nn.Sequential(Checkpointed(), Checkpointed())).double()
+    norms = check_net(model)
+    tokens = some_tokens()
+    with norms.record():
+        logp = log_softmax_of(model, tokens)
+    unkept = [use.layer.name for use in norms._recorder.uses if use.inputs is None]
+    assert len(unkept) == 6  # the inputs are those of the replay
+    squared = norms.squared_norms(logp, retain_graph=True)
+    torch.testing.assert_close(squared, slow_norms(model, log_softmax_of(model, tokens).sum(1)), rtol=1e-10, atol=0)
+    logp.sum().backward()  # the graph is still there, and replays once more
+    with norms.record():
+        logp = model.head(model.middle[1].inner(model.middle[0].inner(model.tokens(tokens)))).log_softmax(-1)[..., 0]
+    with pytest.raises(InexactError, match="not checkpointed any more"):
+        norms.squared_norms(logp)
+
+
+def test_inputs_that_need_gradients_themselves() -> None:
+    model = Net(nn.Sequential(nn.Linear(D, D), nn.Tanh(), nn.Linear(D, D))).double()
+    soft = (0.1 * torch.randn(B, 2, D, dtype=torch.float64)).requires_grad_()
+
+    def compute() -> Tensor:  # no layer comes first: the soft prompt does
+        return model.head(model.middle(2 * soft)).log_softmax(-1)[..., 0]
+
+    check(model, compute)
+    check(model, lambda: compute() + log_softmax_of(model, some_tokens(2)))
+
+
+def test_a_model_that_changes_its_way_is_noticed() -> None:
+    model, tokens = Net(nn.Linear(D, D)), some_tokens()
+    norms = ScoreNorms(model)
+    for detached in (False, True):
+        with norms.record():
+            x = model.tokens(tokens)
+            shift = (x.detach() if detached else x).requires_grad_()
+            logp = model.head(model.middle(shift)).log_softmax(-1)[..., 0] + (0 if detached else 0 * x.sum(-1))
+        if detached:
+            with pytest.raises(InexactError, match="used in another way than before"):
+                norms.squared_norms(logp)
+        else:
+            norms.squared_norms(logp)
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs")
+def test_refusals() -> None:
+    tokens = some_tokens()
+
+    class Functional(Net):
+        def forward(self, tokens: Tensor) -> Tensor:
+            return F.linear(self.middle(self.tokens(tokens)), self.tokens.weight)
+
+    class TimeFirst(Net):
+        def forward(self, tokens: Tensor) -> Tensor:
+            return self.head(self.middle(self.tokens(tokens.t()))).transpose(0, 1)
+
+    class Mixing(Net):
+        def forward(self, tokens: Tensor) -> Tensor:
+            x = self.tokens(tokens)
+            return self.head(self.middle(x + x.mean(0)))
+
+    class Selecting(Net):
+        def forward(self, tokens: Tensor) -> Tensor:
+            x = self.tokens(tokens)
+            chosen = tokens > 3
+            return self.head(x.masked_scatter(chosen.unsqueeze(-1), self.middle(x[chosen])))
+
+    class Multiplying(Net):
+        def __init__(self) -> None:
+            super().__init__(nn.Linear(D, D))
+            self.gain = nn.Parameter(torch.randn(D))
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            return self.head(self.gain * self.middle(self.tokens(tokens)))
+
+    class Reentrant(Net):
+        def forward(self, tokens: Tensor) -> Tensor:
+            return self.head(checkpoint(self.middle, self.tokens(tokens), use_reentrant=True))
+
+    cases: list[tuple[nn.Module, Tensor, str]] = [
+        (Functional(nn.Linear(D, D)), tokens, "'tokens.weight' is used by .* outside the layer"),
+        (TimeFirst(nn.Linear(D, D)), tokens, "must be the trajectory"),
+        (TimeFirst(nn.Linear(D, D)), tokens[:, :B], "is not the trajectory"),
+        (Mixing(nn.Linear(D, D)), tokens, "influence each other"),
+        (Selecting(nn.Linear(D, D)), tokens, "must be the trajectory"),
+        (Multiplying(), tokens, "'gain' is neither part of a layer of its own"),
+        (Reentrant(nn.Linear(D, D)), tokens, "use_reentrant=False"),
+    ]
+    for model, rows, reason in cases:
+        norms = ScoreNorms(model)
+        with pytest.raises(InexactError, match=reason):
+            with norms.record():
+                logp = log_softmax_of(model, rows)
+            norms.squared_norms(logp)
+    with pytest.raises(InexactError, match="batch normalization"):
+        ScoreNorms(nn.BatchNorm1d(D))
+    with pytest.raises(InexactError, match="sparse"):
+        ScoreNorms(nn.Embedding(V, D, sparse=True))
+
+
+def test_freezing_after_inspection_is_refused() -> None:
+    model = Net(nn.Linear(D, D))
+    norms = ScoreNorms(model)
+    model.middle.requires_grad_(False)
+    with pytest.raises(InexactError, match="make a new ScoreNorms"), norms.record():
+        pass
+
+
+def test_compiled_and_sharded_models_are_refused() -> None:
+    model = Net(nn.Linear(D, D))
+    with pytest.raises(InexactError, match="is compiled"):
+        ScoreNorms(torch.compile(model, backend="eager"))
+    model.middle.compile(backend="eager")
+    with pytest.raises(InexactError, match="'middle' is compiled"):
+        ScoreNorms(model)
+    sharded = nn.Linear(D, D)
+    sharded.weight.placements = ()  # as a DTensor has
+    with pytest.raises(InexactError, match="'weight' is sharded"):
+        ScoreNorms(sharded)
+
+
+def test_an_empty_batch_has_no_norms() -> None:
+    model = Net(nn.Linear(D, D))
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = log_softmax_of(model, some_tokens()[:0])
+    assert norms.squared_norms(logp).shape == (0,)

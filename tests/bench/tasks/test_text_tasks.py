@@ -1,0 +1,204 @@
+"""Tasks in words: streams, demonstrations, expressions a user types, and the scorers of gsm8k and arithmetic."""
+
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.tasks.text import TextTask, get_text_task, text_task_names, text_task_types
+from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k, marked_number
+from vcpo_bench.bench.tasks.text.items.item_stream import Draws
+from vcpo_bench.bench.tasks.text.scoring import judges
+from vcpo_bench.errors import UsageError
+
+EXPRESSIONS = [
+    "arithmetic",
+    "arithmetic(terms=8,largest=999)",
+    "countdown",
+    "countdown(numbers=3,largest=9,target=50,style=bare)",
+    "countdown(numbers=2,largest=4,target=4,style=bare)",
+    "gsm8k(data=sample)",
+    "math(data=sample)",
+]
+GENERATED = [expression for expression in EXPRESSIONS if "sample" not in expression]
+
+
+@pytest.fixture(params=EXPRESSIONS)
+def task(request: pytest.FixtureRequest) -> TextTask:
+    return get_text_task(request.param)
+
+
+def test_items_are_pure_functions_of_the_keys(task: TextTask) -> None:
+    again = get_text_task(task.canonical)
+    assert again.canonical == task.canonical
+    assert [task.item(3, 1, i) for i in (0, 5)] == [again.item(3, 1, i) for i in (0, 5)]
+    assert list(task.items("held_out")) == list(again.items("held_out"))
+
+
+def test_seed_batch_index_and_purpose_all_matter(task: TextTask) -> None:
+    def row(seed: int = 0, batch: int = 0, purpose: str = "prompts") -> list[str]:
+        return [task.item(seed, batch, index, purpose).prompt for index in range(12)]
+
+    rows = [row(), row(seed=1), row(batch=1), row(purpose="demonstrations")]
+    assert len({tuple(r) for r in rows}) == 4
+    assert len(set(row())) > 3
+
+
+def test_demonstrations_are_right_and_short_enough(task: TextTask) -> None:
+    for item in [*task.items("held_out")[:80], *task.items("train")[:40], task.item(0, 0, 0)]:
+        text = task.demonstration(item)
+        assert task.score(item, text) == 1
+        assert len(text) < task.max_response  # characters; tokens are fewer, and the end token needs room
+
+
+def test_another_items_answer_is_wrong(task: TextTask) -> None:
+    items = [item for item in task.items("held_out") if item.answer]
+    pairs = [(a, b) for a, b in pairwise(items) if a.answer != b.answer and a.prompt != b.prompt]
+    right = sum(task.score(a, task.demonstration(b)) for a, b in pairs)
+    assert right < 0.2 * len(pairs)  # two tiny countdown items can share a solution's value
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=300))
+def test_any_response_scores_zero_or_one(text: str) -> None:
+    for expression in EXPRESSIONS:
+        task = TASKS.setdefault(expression, get_text_task(expression))
+        item = ITEMS.setdefault(expression, task.item(0, 0, 0))
+        for response in (text, f"<answer>{text}</answer>", f"#### {text}", f"={text}"):
+            assert task.score(item, response) in (0.0, 1.0)
+
+
+TASKS: dict[str, TextTask] = {}
+ITEMS: dict[str, object] = {}
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("gsm9k", "did you mean gsm8k"),
+        ("countdown(", "unknown task"),
+        ("countdown(size=3)", "no parameter 'size'; its parameters: numbers (default 4)"),
+        ("countdown(numbers=x)", "numbers must be a whole number, not 'x'"),
+        ("countdown(numbers=7)", "numbers must be 2 to 6"),
+        ("countdown(largest=3)", "largest must be 4 to 999"),
+        ("countdown(target=1)", "target must be 4 to 99999"),
+        ("countdown(style=free)", "style must be tags or bare"),
+        ("arithmetic(1)", "terms must be 2 to 8"),
+        ("arithmetic(largest=0)", "largest must be 1 to 999"),
+        ("math(data=sample,scorer=2)", "has scorer 1 only"),
+        ("math(data=sample,judge=best)", "choose own or math-verify"),
+        ("arithmetic(terms=2,terms=3)", "parameter 'terms' is given twice"),
+    ],
+)
+def test_a_wrong_expression_is_one_clear_line(expression: str, message: str) -> None:
+    with pytest.raises(UsageError, match=r"\A[^\n]*\Z") as error:
+        get_text_task(expression)
+    assert message in str(error.value)
+
+
+def test_canonical_names_only_what_differs() -> None:
+    assert get_text_task(" countdown( 3 , largest = 99 ) ").canonical == "countdown(numbers=3)"
+    assert get_text_task("math(data=sample,scorer=1)").canonical == "math(data=sample)"
+
+
+def test_a_raised_scorer_version_is_part_of_the_canonical_expression(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_task_types()["arithmetic"], "scorer_version", 2)
+    assert get_text_task("arithmetic").canonical == "arithmetic(scorer=2)"
+    assert get_text_task("arithmetic(scorer=2)").canonical == "arithmetic(scorer=2)"
+    with pytest.raises(UsageError, match="scorer 2 only"):
+        get_text_task("arithmetic(scorer=1)")
+
+
+@pytest.mark.parametrize("name", text_task_names())
+def test_without_a_model_a_task_in_words_says_what_it_needs(name: str) -> None:
+    with pytest.raises(UsageError, match="add --model"):
+        get_task(name)
+
+
+def test_draws_are_uniform_and_continue_beyond_a_block() -> None:
+    draws = Draws(0, "test", 0, 0)
+    values = [draws.below(5) for _ in range(5000)]
+    assert {values.count(face) // 100 for face in range(5)} <= {9, 10}
+    assert len({Draws(0, "test", 0, index).below(2**50) for index in range(50)}) == 50
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("#### 72", 72),
+        ("####72", 72),
+        ("so 3 * 24 = 72\n#### 72\n", 72),
+        ("#### 1,234", 1234),
+        ("#### $1,234.50", "1234.5"),
+        ("#### -7", -7),
+        ("#### -$7", -7),
+        ("#### $-7", -7),
+        ("#### 72.", 72),
+        ("#### 72.00 dollars", 72),
+        ("#### 72%", 72),
+        ("#### 5 #### 6", 6),
+        ("#### 5 and #### nothing", 5),
+        ("72", None),
+        ("### 72", None),
+        ("#### x = 72", None),
+        ("#### **72**", None),
+        ("#### 7/2", None),
+        ("#### 7 1/2", 7),
+        ("#### 2^3", None),
+        ("#### 1e3", None),
+        ("#### 1,23", None),
+        ("#### 1.2.3", None),
+        ("#### --7", None),
+        ("#### ٣", None),
+        ("#### 72" + " " * 300, None),
+        ("#### " + "9" * 50, None),
+        ("", None),
+    ],
+)
+def test_the_number_after_the_marks(text: str, value: int | str | None) -> None:
+    assert marked_number(text) == (None if value is None else Decimal(value))
+
+
+def test_gsm8k_compares_values_not_spellings() -> None:
+    task = Gsm8k(data="sample")
+    item = next(item for item in task.items("train") if item.answer == "1020")
+    assert [task.score(item, text) for text in ("#### 1,020", "#### 1020.0", "#### 1021", "1020")] == [1, 1, 0, 0]
+
+
+def test_gsm8k_scores_a_long_hostile_response_in_bounded_time() -> None:
+    task = Gsm8k(data="sample")
+    item = task.items("train")[0]
+    for hostile in ("#" * 10**6, "#### -" * 10**5, "#### " + "1,111" * 10**5, "#### " + "1" * 10**6):
+        assert task.score(item, hostile) == 0
+
+
+@pytest.mark.parametrize(
+    ("response", "score"),
+    [("24", 1), ("3+28-7=31-7=24", 1), (" 24\n", 1), ("24=25", 0), ("24.0", 0), ("24=", 0), ("", 0), ("x24", 0)],
+)
+def test_arithmetic_reads_what_follows_the_last_equals_sign(response: str, score: float) -> None:
+    task = get_text_task("arithmetic")
+    item = task.item(0, 0, 0)._replace(prompt="3+14*2-7=", answer="24")
+    assert task.score(item, response) == score
+
+
+def test_arithmetic_lengths_vary_and_the_answer_is_the_value() -> None:
+    task = get_text_task("arithmetic(terms=5)")
+    items = task.items("held_out")
+    assert all(eval(item.prompt[:-1]) == int(item.answer) for item in items)  # prompts are our own text
+    lengths = {len(task.demonstration(item)) for item in items}
+    assert min(lengths) <= 3
+    assert max(lengths) >= 20
+
+
+def test_a_judge_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(package: str) -> str:
+        raise judges.PackageNotFoundError(package)
+
+    monkeypatch.setattr(judges, "version", missing)
+    with pytest.raises(UsageError, match="pip install math-verify"):
+        get_text_task("math(data=sample,judge=math-verify)")
+    assert get_text_task("math(data=sample,judge=own)").canonical == "math(data=sample)"

@@ -1,0 +1,47 @@
+import pytest
+import torch
+
+from vcpo_bench.bench.policies.tiny.scoring import score
+from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.training.evaluation import EPISODES_KEPT, evaluate
+from vcpo_bench.bench.training.imitation import load_warm_start, new_policy
+
+
+@pytest.mark.parametrize("name", ["chain", "walk", "walk-eos"])
+def test_same_policy_same_numbers(name: str) -> None:
+    task = get_task(name)
+    policy = load_warm_start(task)
+    first = evaluate(policy, task)
+    assert first == evaluate(policy, task)
+    assert 0 < first.sampled_reward < first.greedy_reward <= 1
+
+
+def test_greedy_reward_is_that_of_the_most_likely_tokens() -> None:
+    task = get_task("walk")
+    policy, prompts = load_warm_start(task), task.held_out()
+    sequence = prompts
+    for _ in range(task.max_response):
+        sequence = torch.cat([sequence, policy(sequence)[:, -1:].argmax(-1)], dim=1)
+    responses = sequence[:, task.prompt_length :]
+    expected = task.reward(prompts, responses, torch.ones_like(responses, dtype=torch.bool)).mean()
+    assert evaluate(policy, task).greedy_reward == pytest.approx(float(expected), abs=2 / 256)  # ties in rounding
+
+
+def test_entropy_is_per_token() -> None:
+    task = get_task("walk-eos")
+    policy = new_policy(task)
+    prompts, responses, mask = task.demonstrations(0, 0, 64)
+    entropy = score(policy, prompts, responses, mask).entropy
+    near = float(entropy.sum() / mask.sum())  # an untrained policy is nearly uniform everywhere
+    assert evaluate(policy, task).entropy == pytest.approx(near, abs=0.05)
+
+
+def test_episodes_are_the_first_sampled_responses() -> None:
+    task = get_task("walk")
+    found = evaluate(load_warm_start(task), task)
+    prompts = task.held_out()
+    assert len(found.episodes) == EPISODES_KEPT
+    for prompt, (text, reward) in zip(prompts, found.episodes, strict=False):
+        assert text.startswith(f"{int(prompt[0])} to {int(prompt[1])}: ")
+        legal_to_goal = "!" not in text and text.rstrip(".").endswith(str(int(prompt[1])))
+        assert reward == (1.0 if legal_to_goal else 0.0)

@@ -1,0 +1,100 @@
+"""Small cells trained on a device of choice, as functions that another process can be sent."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.replay.probe import ProbeSpec, run_probe
+from vcpo_bench.bench.replay.replay import read_cell
+from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
+from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.methods import parse_method
+
+Result = dict[str, np.ndarray]
+"""What training came to: trained weights by name, and `grad_norm`, the gradient norm of every update."""
+
+
+def train(config: dict[str, Any], start: Path | None = None, device: str = "cpu", interrupted: bool = False) -> Result:
+    """Train a cell to its end; interrupted: saved half way, and taken up by a new trainer.
+
+    `chunk_bytes` in the configuration is that of a language model's head.
+    """
+    torch.set_num_threads(1)
+    chunk_bytes = (config := dict(config)).pop("chunk_bytes", None)
+    cell = CellConfig.model_validate({"seed": 0, "prompts": 3, "responses": 4, "steps": 4, "eval_every": 2} | config)
+    new = partial(_trainer, cell, start, device, chunk_bytes)
+    trainer = new()
+    assert trainer.policy.device == torch.device(device)
+    while not trainer.status:
+        trainer.advance()
+        if interrupted and trainer.step == cell.steps // 2:
+            trainer = _again(trainer, new)
+    trainer.close()
+    found = {name: tensor.cpu().numpy() for name, tensor in trainer.policy.trained_state().items()}
+    return found | {"grad_norm": np.array(trainer.recorder.tables["steps.parquet"].columns["grad_norm"])}
+
+
+def train_elsewhere(config: dict[str, Any], start: Path | None = None, interrupted: bool = False) -> Result:
+    """The same on the pretended device; for a process of its own."""
+    import pretended_gpu
+
+    with pretended_gpu.pretending():
+        return train(config, start, pretended_gpu.NAME, interrupted)
+
+
+def probe(folder: Path, model: Path, methods: tuple[str, ...], out: Path, device: str = "cpu") -> None:
+    """Write what the probe finds after 4 updates of a recorded cell."""
+    torch.set_num_threads(1)
+    cell = replace(read_cell(folder, model=str(model)), device=device)
+    run_probe(ProbeSpec(cell, [4], [parse_method(text) for text in methods], 8, 8), out, lambda _: None)
+
+
+def probe_elsewhere(folder: Path, model: Path, methods: tuple[str, ...], out: Path) -> None:
+    """The same on the pretended device; for a process of its own."""
+    import pretended_gpu
+
+    with pretended_gpu.pretending():
+        probe(folder, model, methods, out, pretended_gpu.NAME)
+
+
+def reward_chance() -> None:
+    """Random language models are never right: reward something they do by chance."""
+    Arithmetic.score = lambda self, item, text: (sum(map(ord, text)) % 5) / 4  # type: ignore[method-assign]
+
+
+def mixed() -> str:
+    """The error of an operation on two devices."""
+    import pretended_gpu
+
+    with pretended_gpu.pretending():
+        there = torch.ones(2, device=pretended_gpu.NAME)
+        try:
+            there + torch.ones(2)
+        except RuntimeError as error:
+            return str(error)
+    return ""
+
+
+def _trainer(cell: CellConfig, start: Path | None, device: str, chunk_bytes: int | None) -> Trainer:
+    trainer = Trainer(cell, start=start, device=device)
+    if chunk_bytes:
+        trainer.policy.chunked_head.vocabulary.chunk_bytes = chunk_bytes
+    return trainer
+
+
+def _again(trainer: Trainer, new: Callable[[], Trainer]) -> Trainer:
+    with tempfile.TemporaryDirectory() as folder:
+        trainer.save(Path(folder))
+        trainer.close()
+        again = new()
+        again.load(Path(folder))
+        return again

@@ -1,0 +1,207 @@
+"""What is drawn equals what was recorded: the numbers behind each figure, checked against plain pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.plots.curves import QUANTITIES, trajectories
+from vcpo_bench.reports.plots.lag_axis import realized_lag, reward_against_lag
+from vcpo_bench.reports.plots.maps import ess_map, stability_map
+from vcpo_bench.reports.plots.method_style import SURVIVORS, drawing, look
+from vcpo_bench.reports.plots.pareto_tail import pareto_k
+from vcpo_bench.reports.plots.performance_profiles import profiles
+from vcpo_bench.reports.plots.sheet import Plot, Sheet, add_legend, figure_name, panel_grid
+from vcpo_bench.reports.plots.survival_and_onset import at_onset, survival
+from vcpo_bench.reports.plots.update_time import phases
+from vcpo_bench.reports.study import Study
+
+SHEET = Sheet(legend=True)
+REWARD, ESS = QUANTITIES[0], QUANTITIES[1]
+
+
+def drawn(draw: Callable[..., Plot | None], *arguments: object) -> Plot:
+    with drawing():
+        plot = draw(*arguments)
+    assert plot is not None
+    assert plot.caption.startswith(plot.title)
+    return plot
+
+
+def test_learning_curves_are_means_over_seeds_with_their_range(study: Study) -> None:
+    plot = drawn(trajectories, study, SHEET, REWARD, "chain", "fifo")
+    line = next(one for one in plot.lines if one.name == "vcpo" and plot.panels[one.panel].endswith("lag 16"))
+    evals = study.results.evals.merge(study.cells[["key", "method", "staleness"]], on="key")
+    mine = evals[(evals["method"] == "vcpo") & (evals["staleness"] == 16)].groupby("step")["sampled_reward"]
+    assert line.x.tolist() == sorted(mine.groups)
+    np.testing.assert_allclose(line.y, mine.mean())
+    assert line.low is not None
+    np.testing.assert_allclose(line.low, mine.min())
+
+
+def test_figures_are_named_for_files_and_anchors() -> None:
+    assert figure_name("ess-steps", "chain", "fifo") == "ess-steps-chain"
+    assert figure_name("ess-steps", "walk-eos", "in flight") == "ess-steps-walk-eos-in-flight"
+    assert figure_name("ess-map", "../chain(n=12)<b>", "fifo") == "ess-map-..-chain-n-12-b"
+
+
+def test_lines_look_like_their_method(study: Study) -> None:
+    plot = drawn(trajectories, study, SHEET, ESS, "chain", "fifo")
+    axes = plot.figure.axes[plot.lines[0].panel]
+    drawn_line = next(one for one in axes.lines if one.get_gid() and "-line-" in str(one.get_gid()))
+    name = plot.methods[int(str(drawn_line.get_gid()).split("-")[0][1:])]
+    assert drawn_line.get_color() == look(name).color
+    assert drawn_line.get_marker() == look(name).marker
+    assert [text.get_text() for text in plot.figure.legends[0].texts] == plot.methods
+
+
+def test_a_run_that_ended_early_counts_while_it_ran(study: Study) -> None:
+    plot = drawn(trajectories, study, SHEET, REWARD, "chain", "fifo")
+    line = next(one for one in plot.lines if one.name == "clip" and plot.panels[one.panel].endswith("lag 16"))
+    assert line.low is not None
+    assert line.low[0] < line.y[0], "three seeds at first"
+    assert line.low[-1] == line.y[-1], "one is left at the end"
+
+
+def test_reward_against_lag_has_t_intervals(study: Study) -> None:
+    plot = drawn(reward_against_lag, study, SHEET, "chain", "fifo")
+    line = next(one for one in plot.lines if one.name == "vcpo")
+    row = study.board[(study.board["method"] == "vcpo") & (study.board["staleness"] == 16)].iloc[0]
+    at = line.x.tolist().index(16.0)
+    assert line.y[at] == pytest.approx(row["final_reward"])
+    assert line.low is not None
+    assert line.low[at] == pytest.approx(max(row["final_reward_low"], 0))
+
+
+def test_realized_lag_is_a_distribution_per_asked_lag(study: Study) -> None:
+    plot = drawn(realized_lag, study, SHEET)
+    assert plot.panels == ["fifo, asked 0", "fifo, asked 1", "fifo, asked 16"]
+    for line in plot.lines:
+        assert line.y.sum() == pytest.approx(1.0)
+    assert plot.lines[0].x.tolist() == [0.0]
+    assert plot.lines[2].x.max() == 16.0
+
+
+def test_ess_map_has_a_row_per_cell_and_marks_failures(study: Study) -> None:
+    plot = drawn(ess_map, study, SHEET, "chain", "fifo")
+    assert len(plot.lines) == len(study.cells)
+    assert plot.lines[0].name.startswith("lag 0, reinforce")
+    marks = plot.figure.axes[0].collections[-1].get_offsets()
+    assert len(marks) == int(study.cells["onset"].notna().sum())
+    image = plot.figure.axes[0].images[0].get_array()
+    assert image is not None
+    seen = {row.tobytes() for row in np.asarray(image)}
+    assert seen == {np.asarray(line.y).tobytes() for line in plot.lines}, "a row per cell"
+    assert sum(plot.blocks) == len(plot.lines)
+    names = plot.figure.axes[0].get_yticklabels()
+    blocks = study.cells[["staleness", "method"]].drop_duplicates()
+    assert [label.get_position()[1] for label in names] == [block + 0.5 for block in range(len(blocks))]
+
+
+def test_a_mark_of_the_ess_map_lies_in_the_row_of_its_cell(study: Study) -> None:
+    axes = drawn(ess_map, study, SHEET, "chain", "fifo").figure.axes[0]
+    names = [label.get_text().rpartition(" ")[2] for label in axes.get_yticklabels()]
+    marked = {names[int(y)] for _, y in axes.collections[-1].get_offsets()}
+    assert marked == set(study.cells.loc[study.cells["onset"].notna(), "method"])
+
+
+def test_failed_runs_are_aligned_at_their_onset(study: Study) -> None:
+    plot = drawn(at_onset, study, SHEET)
+    assert plot.methods == ["clip", "reinforce", SURVIVORS]
+    ess = {line.name: line for line in plot.lines if line.panel == 0}
+    before, after = ess["reinforce"].y[0], ess["reinforce"].y[-1]
+    assert after < 0.1 < before
+    assert ess[SURVIVORS].y.min() > 0.5
+    assert ess["reinforce"].x[0] < 0 < ess["reinforce"].x[-1]
+
+
+def test_survival_falls_where_runs_fail(study: Study) -> None:
+    plot = drawn(survival, study, SHEET)
+    lines = {(plot.panels[line.panel], line.name): line for line in plot.lines}
+    assert lines["lag 16", "reinforce"].y[-1] == 0.0
+    assert lines["lag 16", "vcpo"].y.min() == 1.0
+    onsets = study.cells.loc[(study.cells["method"] == "reinforce") & study.cells["failed"], "onset"]
+    assert set(onsets) <= set(lines["lag 16", "reinforce"].x)
+
+
+def test_stability_map_counts_failures(study: Study) -> None:
+    plot = drawn(stability_map, study, SHEET, "chain", "fifo")
+    texts = {axes.get_title(): [text.get_text() for text in axes.texts] for axes in plot.figure.axes}
+    assert texts["reinforce"] == ["0/3", "0/3", "3/3"]
+    assert texts["clip"] == ["0/3", "1/2"], "an error is not a failure of the method"
+
+
+def test_profiles_and_phases(study: Study) -> None:
+    plot = drawn(profiles, study, SHEET)
+    for line in plot.lines:
+        assert (np.diff(line.y) <= 1e-12).all()
+    bars = drawn(phases, study, SHEET)
+    assert {line.name for line in bars.lines} == {"sampling", "scoring", "learning", "recording"}
+    medians = 1e3 * study.results.steps["seconds_sample"].median()
+    assert bars.lines[0].y == pytest.approx(medians, rel=0.1)
+
+
+def test_tails_are_drawn_where_trajectories_were_recorded(
+    study: Study, make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    with drawing():
+        assert pareto_k(study, SHEET) is None, "recorded at level basic"
+    root = make_results(
+        tmp_path / "r", methods=("vcpo",), lags=(4,), seeds=(0, 1), steps=40, controls=False, record="full"
+    )
+    plot = drawn(pareto_k, Study(load(root)), SHEET)
+    assert plot.panels == ["lag 4"]
+    assert np.abs(plot.lines[0].y).max() < 1.0, "log-normal weights of small spread have a light tail"
+
+
+def test_nothing_recorded_nothing_drawn(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    root = make_results(tmp_path / "r", methods=("vcpo",), lags=(4,), seeds=(0,), steps=30, controls=False)
+    empty = Study(load(root))
+    for name in ("steps", "evals", "lags"):
+        empty.results.__dict__[name] = getattr(empty.results, name).iloc[:0]
+    with drawing():
+        for quantity in QUANTITIES:
+            assert trajectories(empty, SHEET, quantity, "chain", "fifo") is None
+        for draw in (ess_map, stability_map, reward_against_lag):
+            assert draw(empty, SHEET, "chain", "fifo") is None
+        for alone in (at_onset, survival, realized_lag, phases, profiles):
+            assert alone(empty, SHEET) is None
+
+
+def test_rounding_noise_does_not_stretch_a_log_axis(study: Study) -> None:
+    noisy = Study(study.results.select(study.cells["key"]))
+    lag_0 = set(study.cells.loc[study.cells["staleness"] == 0, "key"])
+    steps = study.results.steps
+    noise = steps["grad_norm"].where(~steps["key"].isin(lag_0), 1e-14)
+    noisy.results.__dict__["steps"] = steps.assign(grad_norm=noise)
+    quantity = next(one for one in QUANTITIES if one.column == "grad_norm")
+    low, high = drawn(trajectories, noisy, SHEET, quantity, "chain", "fifo").figure.axes[0].get_ylim()
+    assert high / low == pytest.approx(2e5)
+    low, high = drawn(trajectories, study, SHEET, quantity, "chain", "fifo").figure.axes[0].get_ylim()
+    assert high / low < 100
+
+
+def test_missing_and_infinite_values_leave_gaps(study: Study) -> None:
+    broken = Study(study.results.select(study.cells["key"]))
+    steps = study.results.steps.copy()
+    steps.loc[steps.index[::7], "ess_ratio"] = np.nan
+    steps.loc[steps.index[::11], "grad_norm"] = np.inf
+    broken.results.__dict__["steps"] = steps
+    for quantity in QUANTITIES[:3]:
+        for line in drawn(trajectories, broken, SHEET, quantity, "chain", "fifo").lines:
+            assert np.isfinite(line.y).all()
+
+
+def test_a_long_legend_does_not_squeeze_the_panels() -> None:
+    with drawing():
+        heights = []
+        for methods in (["vcpo"], [f"clip(high=0.{i})" for i in range(30, 48)]):
+            figure, axes = panel_grid(Sheet(width=5.5, panel_height=1.35, legend=True), 2, 2)
+            add_legend(figure, methods, 2)
+            figure.canvas.draw()
+            heights.append(axes[0].get_position().height * figure.get_figheight())
+    assert heights[1] > 0.9 * heights[0]

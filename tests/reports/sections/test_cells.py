@@ -1,0 +1,61 @@
+"""The page of each cell: how it ended, why, and its small curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.sections.cell_pages import HEIGHT, WIDTH, CellPage, cell_pages, spark_svg
+from vcpo_bench.reports.study import Study, bin_edges, binned
+from vcpo_bench.reports.writers.html import render_document
+
+
+@pytest.fixture(scope="module")
+def pages(study: Study) -> list[CellPage]:
+    return cell_pages(study)
+
+
+def test_every_cell_has_a_page_with_its_verdict(study: Study, pages: list[CellPage]) -> None:
+    assert len(pages) == len(study.cells)
+    collapsed = next(one for one in pages if "reinforce" in one.title and "lag 16" in one.title)
+    assert collapsed.status.startswith("collapse, onset at update ")
+    assert collapsed.bad
+    healthy = next(one for one in pages if "vcpo, seed 0" in one.title)
+    assert (healthy.status, healthy.bad) == ("healthy", False)
+    assert "reason" not in dict(healthy.facts)
+    failed = next(one for one in pages if one.status == "not applicable")
+    assert dict(failed.facts)["reason"] == "ValueError: broken on purpose"
+
+
+def test_small_curves_stay_in_their_frame_and_mark_the_onset(pages: list[CellPage]) -> None:
+    for one in pages:
+        assert [spark.label for spark in one.sparks] == ["reward", "ESS ratio", "gradient norm", "KL"]
+        for spark in one.sparks:
+            numbers = np.array(spark.path.replace("M", " ").replace("L", " ").split(), dtype=float).reshape(-1, 2)
+            assert 0 <= numbers[:, 0].min() <= numbers[:, 0].max() <= WIDTH
+            assert 0 <= numbers[:, 1].min() <= numbers[:, 1].max() <= HEIGHT
+            assert (spark.mark is not None) == ("onset" in one.status)
+    bad = next(one for one in pages if "onset" in one.status)
+    assert 'class="onset"' in spark_svg(bad.sparks[0])
+
+
+def test_a_collapse_reaches_the_floor_of_the_reward_curve(pages: list[CellPage]) -> None:
+    collapsed = next(one for one in pages if one.status.startswith("collapse"))
+    last = collapsed.sparks[0].path.split("L")[-1].split()
+    assert float(last[1]) >= HEIGHT - 4
+
+
+def test_a_document_without_cells_has_no_cell_section(study: Study) -> None:
+    document = build(study)
+    document.sections = document.sections[:2]
+    text = render_document(document, [])
+    assert 'id="cells"' not in text
+    assert 'href="#verdict">Skip' in text
+
+
+def test_binned_means_skip_what_is_missing() -> None:
+    steps, values = np.arange(6.0), np.array([1.0, 3.0, np.nan, np.nan, 5.0, np.inf])
+    assert binned(steps, values, bin_edges(5, 3))[[0, 2]].tolist() == [2.0, 5.0]
+    assert np.isnan(binned(steps, values, bin_edges(5, 3))[1])
+    assert bin_edges(2, 40).tolist() == [0.0, 1.0, 2.0, 3.0]

@@ -1,0 +1,53 @@
+"""Example episodes: which runs are shown, at which evaluations, and that text of a model stays text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.sections.example_episodes import RUNS_PER_OUTCOME, episodes
+from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.writers.html import render
+
+
+@pytest.fixture(scope="module")
+def told(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = make_results(tmp_path_factory.mktemp("told"), methods=("vcpo", "tis"), lags=(1, 16), record="diagnostics")
+    return Study(load(folder))
+
+
+def test_lost_runs_come_first_and_end_wrong(told: Study) -> None:
+    (table,) = episodes(told)
+    outcomes = [row[4].text for row in table.rows]
+    runs = list(dict.fromkeys(row[1].link for row in table.rows))
+    assert len(runs) == 2 * RUNS_PER_OUTCOME
+    assert outcomes[0] == "collapse"
+    assert outcomes[-1] == "healthy"
+    first = [row for row in table.rows if row[1].link == runs[0]]
+    assert [int(row[5].text) for row in first] == sorted(int(row[5].text) for row in first)
+    assert "right [1]" in first[0][7].text
+    assert "wrong [0]" in first[-1][7].text
+
+
+def test_where_no_run_was_lost_the_survivors_are_shown(
+    make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = make_results(tmp_path_factory.mktemp("kept"), methods=("vcpo",), lags=(1,), record="diagnostics")
+    study = Study(load(folder))
+    kept = study.cells[~study.cells["failed"].astype(bool)]
+    study.cells = kept
+    (table,) = episodes(study)
+    assert {row[4].text for row in table.rows} == {"healthy"}
+
+
+def test_what_a_model_writes_is_escaped(told: Study) -> None:
+    page = render(told)
+    assert "prompt 0 &lt;b&gt; at 0" in page
+    assert "prompt 0 <b>" not in page
+
+
+def test_nothing_is_shown_where_nothing_was_recorded(study: Study) -> None:
+    assert episodes(study) == []

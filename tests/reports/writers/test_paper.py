@@ -1,0 +1,132 @@
+"""Figures for papers: exact widths, letters large enough, PDF, SVG and PGF, tables and macros."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vcpo_bench.analysis.results import load
+from vcpo_bench.errors import UsageError
+from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.plots.method_style import drawing
+from vcpo_bench.reports.plots.paper_figures import ablation, kernels, lag_sweep, results_stack
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.writers.paper import sheets, write_figures, write_plot
+from vcpo_bench.reports.writers.tex import booktabs, escape, macros
+
+
+@pytest.fixture(scope="module")
+def small(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("paper") / "r"
+    methods, shapes = ("vcpo", "vcpo(ess=off)"), {"vcpo(ess=off)": "collapsed"}
+    return make_results(root, methods=methods, lags=(16,), seeds=(0, 1), steps=60, shapes=shapes, controls=False)
+
+
+@pytest.fixture(scope="module")
+def written(small: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    out = tmp_path_factory.mktemp("figures")
+    return {path.name: path for path in write_figures(small, out, "icml")}
+
+
+def test_every_figure_comes_in_every_form(written: dict[str, Path]) -> None:
+    names = {path.stem for path in written.values() if path.suffix == ".pdf"}
+    assert names >= {"ess-vs-collapse", "vespo-fig2-kernels", "vcpo-results-stack", "vcpo-fig9-ablation", "survival"}
+    for name in names:
+        assert f"{name}.svg" in written
+        assert written[f"{name}.txt"].read_text().strip()
+        assert (f"{name}.pgf" in written) == (not name.startswith(("ess-map", "stability")))
+    assert "table-scoreboard.tex" in written
+
+
+def test_widths_are_those_of_the_venue(written: dict[str, Path]) -> None:
+    widths = set()
+    for path in written.values():
+        if path.suffix == ".pdf":
+            box = re.search(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+)", path.read_bytes())
+            assert box
+            widths.add(float(box.group(1)))
+            assert float(box.group(2)) < 9 * 72
+        if path.suffix == ".svg":
+            assert re.search(r'<svg [^>]*width="(234|486)pt"', path.read_text())
+    assert widths == {234.0, 486.0}, "3.25 and 6.75 inches"
+
+
+def test_no_letter_is_smaller_than_seven_points(written: dict[str, Path]) -> None:
+    for path in written.values():
+        if path.suffix == ".pgf":
+            sizes = [float(size) for size in re.findall(r"\\fontsize\{([0-9.]+)\}", path.read_text())]
+            assert sizes
+            assert min(sizes) >= 7.0, path.name
+
+
+def test_pdf_holds_no_date_and_its_fonts(written: dict[str, Path]) -> None:
+    content = written["ess-vs-collapse.pdf"].read_bytes()
+    assert b"CreationDate" not in content
+    assert b"/FontFile2" in content, "TrueType, as venues ask"
+    assert b"/Type3" not in content
+
+
+def test_pgf_is_balanced_and_escaped(written: dict[str, Path]) -> None:
+    text = written["ess-vs-collapse.pgf"].read_text()
+    assert text.count(r"\begin{pgfscope}") == text.count(r"\end{pgfscope}")
+    plain = text.replace(r"\{", "").replace(r"\}", "")
+    assert plain.count("{") == plain.count("}")
+    assert r"KL(mu \textbar{}\textbar{} theta)" in text
+
+
+def test_same_results_same_bytes(small: Path, written: dict[str, Path], tmp_path: Path) -> None:
+    with drawing(8.0):
+        plot = results_stack(Study(load(small)), sheets("icml")[0])
+        assert plot
+        again = write_plot(plot, tmp_path)
+    assert len(again) == 4
+    assert [path.name for path in again if path.read_bytes() != written[path.name].read_bytes()] == []
+
+
+def test_unknown_venue_names_the_known_ones(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'nature': choose one of icml, neurips, acl"):
+        write_figures(small, tmp_path, "nature")
+
+
+def test_kernels_are_the_closed_forms(study: Study) -> None:
+    with drawing():
+        plot = kernels(study, sheets("acl")[0])
+    at = {(line.panel, line.name): dict(zip(line.x.round(3), line.y, strict=True)) for line in plot.lines}
+    assert at[0, "vespo"][1.0] == at[1, "vespo"][1.0] == 1.0
+    assert at[0, "vespo"][0.5] == pytest.approx(1.12, abs=0.005), "the paper's table of phi"
+    assert at[1, "vespo"][2.0] == pytest.approx(1.08, abs=0.005)
+    assert (at[0, "clip"][1.5], at[1, "clip"][1.5]) == (0.0, 1.5)
+    assert at[0, "sapo"][1.0] == pytest.approx(1.0)
+
+
+def test_published_figures_need_their_data(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    root = make_results(tmp_path / "r", methods=("clip",), lags=(0,), seeds=(0,), steps=30, controls=False)
+    bare = Study(load(root))
+    with drawing():
+        assert [draw(bare, sheets("acl")[0]) for draw in (results_stack, lag_sweep, ablation)] == [None, None, None]
+
+
+def test_tex_escapes_and_tables() -> None:
+    assert escape("a_b & 50% of $x$ {y} \\ ~^ #1") == (
+        r"a\_b \& 50\% of \$x\$ \{y\} \textbackslash{} \textasciitilde{}\textasciicircum{} \#1"
+    )
+    rows = [[Entry("vcpo_x"), Entry("0.50", tone="bad")]]
+    text = booktabs(Table("t", "A 5% test", ["method", "reward"], rows, frozenset({1})))
+    assert r"\begin{tabular}{lr}" in text
+    assert r"vcpo\_x & \textbf{0.50} \\" in text
+    assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
+
+
+def test_macros_hold_every_number(study: Study) -> None:
+    ledger = build(study).ledger
+    text = macros(ledger)
+    found = re.findall(r"vcponum@(\S+?)\\endcsname\{", text)
+    assert sorted(found) == sorted(ledger.numbers)
+    assert macros(Ledger()).count("\n") == 2
+    assert np.isfinite([entry.value for entry in ledger.numbers.values() if entry.what == "failed"]).all()
