@@ -20,8 +20,8 @@ _MARK = 2
 class PrefixChain(EmbeddedTask):
     """The prompt is a mark; the response must be H bits of which at least `percent` in a hundred are 1.
 
-    The environment of `bench.tasks.prefix_chain_table` for a policy with a memory; the published table is made with the tabular
-    one.
+    The environment of `bench.tasks.prefix_chain_table` for a policy with a memory; the published table is made with
+    the tabular one.
 
     Args:
         H: Number of bits, 4 to 1024.

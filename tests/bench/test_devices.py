@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_pool import Log, jobs
+from pool_jobs import Log, jobs
 from typer.testing import CliRunner
 
 from vcpo_bench.bench.cells import provenance

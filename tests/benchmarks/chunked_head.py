@@ -18,7 +18,7 @@ from torch import Tensor
 from vcpo_bench.bench.allocator import keep_freed_memory
 from vcpo_bench.bench.score_norms import ChunkedHead, ScoreNorms
 
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
+sys.path.append(str(Path(__file__).parents[1] / "helpers"))
 from allocations import Allocations
 
 TURNS = 3

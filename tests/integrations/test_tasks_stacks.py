@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from math_pairs import DIFFERENT, SAME, pairs
 
 from vcpo_bench.bench.tasks.text import get_text_task

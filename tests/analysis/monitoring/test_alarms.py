@@ -148,7 +148,7 @@ def test_a_run_ends_on_the_best_detector_that_it_can_feed(monkeypatch: pytest.Mo
 
 
 def test_the_page_shows_the_packaged_detectors() -> None:
-    docs = Path(__file__).parents[2] / "docs"  # not beside the installed package
+    docs = Path(__file__).parents[3] / "docs"  # not beside the installed package
     spec = importlib.util.spec_from_file_location("make_monitor_defaults", docs / "make_monitor_defaults.py")
     assert spec
     assert spec.loader

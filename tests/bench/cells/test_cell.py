@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from vcpo_bench.bench.cells.config import CellConfig, short_number
 from vcpo_bench.records import RULES_VERSION
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "cell_keys.json"
+GOLDEN = Path(__file__).parents[2] / "golden" / "cell_keys.json"
 
 
 def test_keys_are_those_of_the_golden_file() -> None:

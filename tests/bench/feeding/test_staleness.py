@@ -14,7 +14,7 @@ from vcpo_bench.bench.regimes.random_lag import lag_probabilities
 from vcpo_bench.bench.regimes.simulation import describe
 from vcpo_bench.errors import UsageError
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "plans.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "plans.json").read_text())
 SHAPE = CellShape(seed=0, prompts=4, responses=2, tokens=12)
 REGIMES = [
     "fifo",

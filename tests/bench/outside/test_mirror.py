@@ -23,7 +23,7 @@ from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror, mirror_fo
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 class FakeWandb:
@@ -154,7 +154,7 @@ def run_against(fake: str, folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
     """Warnings of a mirror whose wandb is `fake`."""
     (tmp_path / "fake").mkdir()
     (tmp_path / "fake" / "wandb.py").write_text(fake)
-    package = Path(process.__file__).parents[2].parent
+    package = Path(process.__file__).parents[3].parent
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'fake'}:{package}")
     monkeypatch.setattr(process, "PATIENCE_SECONDS", 1.0 if "sleep" in fake else 60.0)
     said: list[str] = []

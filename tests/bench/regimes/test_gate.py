@@ -15,7 +15,7 @@ from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes, VirtualClock
 
 SHAPE = CellShape(seed=0, prompts=4, responses=2, tokens=12)
-GOLDEN = Path(__file__).parents[1] / "golden" / "async_plans.json"
+GOLDEN = Path(__file__).parents[2] / "golden" / "async_plans.json"
 
 
 def tickets(orders) -> list[int]:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from vcpo_bench.bench.samplers.base.vllm_engine import releases
+from vcpo_bench.bench.samplers.vllm_engine import releases
 from vcpo_bench.bench.samplers.vllm_engine.releases import engine_settings, installed, parse, require, sampling_settings
 from vcpo_bench.bench.samplers.vllm_engine.weight_transfer import open_transfer
 from vcpo_bench.errors import UsageError
 
-RECORDED: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "vllm_signatures.json").read_text())
+RECORDED: dict[str, Any] = json.loads((Path(__file__).parents[2] / "golden" / "vllm_signatures.json").read_text())
 ROUTES_USED = {
     "/version", "/health", "/server_info", "/pause", "/resume", "/collective_rpc", "/reset_prefix_cache",
     "/inference/v1/generate",

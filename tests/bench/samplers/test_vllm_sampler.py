@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.samplers.base import Segment, parse_sampler
-from vcpo_bench.bench.samplers.base.vllm_engine import in_process as sampler_module
+from vcpo_bench.bench.samplers.vllm_engine import in_process as sampler_module
 from vcpo_bench.bench.samplers.vllm_engine.in_process import VllmSampler
 from vcpo_bench.bench.samplers.vllm_engine.messages import (
     Answer,

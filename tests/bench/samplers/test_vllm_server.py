@@ -13,7 +13,7 @@ from vllm_server import EOS, FakeServer, serving
 
 from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.samplers.base import Segment, parse_sampler
-from vcpo_bench.bench.samplers.base.vllm_engine import over_http as server_module
+from vcpo_bench.bench.samplers.vllm_engine import over_http as server_module
 from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
 from vcpo_bench.errors import UsageError
 

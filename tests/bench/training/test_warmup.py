@@ -18,7 +18,7 @@ from vcpo_bench.bench.training.imitation import (
 )
 from vcpo_bench.errors import UsageError
 
-SHIPPED = Path(__file__).parents[2] / "bench" / "warm"
+SHIPPED = Path(__file__).parents[3] / "bench" / "policies" / "tiny" / "warm"
 
 
 @pytest.mark.parametrize("name", task_names())
