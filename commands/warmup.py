@@ -1,4 +1,4 @@
-"""The command that makes start policies. Wiring only, as in `cli`."""
+"""`vcpo-bench warmup`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from vcpo_bench.commands.support.verb import Group, Verb
 
 Language = "Language models (extra: hf)"
 
@@ -39,3 +41,6 @@ def warmup(
 
     start, path = warmup_command(task, out, seed)
     typer.echo(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
+
+
+VERB = Verb(warmup, Group.TRAIN, 4, examples=())
