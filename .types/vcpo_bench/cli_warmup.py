@@ -1,0 +1,1 @@
+../../cli_warmup.py
