@@ -17,7 +17,7 @@ import pandas as pd
 from vcpo_bench.analysis.monitoring.alarm_panel import DEFAULTS, Calibration, Rate, load_calibrations
 from vcpo_bench.analysis.monitoring.signals import SIGNALS
 
-PAGE = Path(__file__).with_name("monitor.md")
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "monitor.md"
 HEAD = "| detector | false alarms per 1,000 healthy updates | collapses announced | median lead |\n|---|---|---|---|\n"
 BETTER, LEAST_RECALL = "beats random alarms", 0.5
 LEFT_OUT = ("reward_low",)
