@@ -21,9 +21,7 @@ class _OneLineErrors(TyperGroup):
         except KeyboardInterrupt:
             typer.echo("interrupted: what has finished is kept; the same command goes on from here", err=True)
             raise typer.Exit(130) from None
-        except (VcpoBenchError, ValueError) as error:
-            if not isinstance(error, VcpoBenchError) and not _is_method_error(error):
-                raise
+        except VcpoBenchError as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(2) from None
         except OSError as error:
@@ -31,12 +29,6 @@ class _OneLineErrors(TyperGroup):
                 raise
             typer.echo(f"error: {error.filename}: {error.strerror}; name another file or folder", err=True)
             raise typer.Exit(2) from None
-
-
-def _is_method_error(error: ValueError) -> bool:
-    from vcpo_bench.methods.core.errors import MethodError  # loads torch: only once something went wrong
-
-    return isinstance(error, MethodError)
 
 
 app = typer.Typer(

@@ -17,7 +17,7 @@ def new(
     folder: Annotated[Path, typer.Option(help="Where to write.")] = Path(),
 ) -> None:
     """Write a working method of your own and its test: new method NAME."""
-    from vcpo_bench.methods.assembly.template import new_method
+    from vcpo_bench.methods import new_method
 
     if what != "method":
         raise UsageError(f"new {what}: only 'new method NAME' exists")
