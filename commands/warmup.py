@@ -23,7 +23,10 @@ def warmup(
 ) -> None:
     """Train a start policy for a task on demonstrations, to about a third of the answers right."""
     if model or create:
-        from vcpo_bench.bench.cells.opening import warm_up_model
+        from vcpo_bench.bench.policies.hf.packages import hf_packages
+
+        with hf_packages():
+            from vcpo_bench.bench.training.imitation_hf import warm_up_model
 
         def tell(step: int, reward: float) -> None:
             typer.echo(f"{step} supervised updates, sampled reward {reward:.2f}", err=True)

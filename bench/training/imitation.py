@@ -10,8 +10,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from vcpo_bench import __version__
-from vcpo_bench.bench.policies.base import Model
-from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
 from vcpo_bench.bench.training.evaluation import evaluate
@@ -39,15 +40,15 @@ class WarmStart:
     """
 
     task: str
-    policy: Policy
+    policy: TinyPolicy
     seed: int
     steps: int
     reward: float
 
 
-def new_policy(task: EmbeddedTask, seed: int = 0) -> Policy:
+def new_policy(task: EmbeddedTask, seed: int = 0) -> TinyPolicy:
     """An untrained policy of the default size for a task."""
-    return Policy(PolicyConfig(task.vocab_size, task.context), seed)
+    return TinyPolicy(PolicyConfig(task.vocab_size, task.context), seed)
 
 
 def warm_up(task: EmbeddedTask, seed: int = 0) -> WarmStart:
@@ -62,7 +63,7 @@ def warm_up(task: EmbeddedTask, seed: int = 0) -> WarmStart:
 
 
 def imitate(
-    policy: Model,
+    policy: Policy,
     task: Task,
     seed: int,
     target: float = _TARGET,
@@ -105,7 +106,7 @@ def imitate(
     raise UsageError(f"{task.canonical}: reward {reward:.2f} after {limit} warm-up updates; choose an easier variant")
 
 
-def _supervised_update(policy: Model, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int) -> None:
+def _supervised_update(policy: Policy, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int) -> None:
     """One step of maximum likelihood, gradient clipped to norm 1."""
     prompts, responses, mask = task.demonstrations(seed, step, _ROWS)
     optimizer.zero_grad()
@@ -115,7 +116,7 @@ def _supervised_update(policy: Model, optimizer: torch.optim.Optimizer, task: Ta
     optimizer.step()
 
 
-def _check(policy: Model, task: Task, seed: int) -> float:
+def _check(policy: Policy, task: Task, seed: int) -> float:
     """Sampled reward on the check prompts."""
     prompts = task.stream(seed, "warm-up prompts", 0, 256)
     draws = uniforms(seed, "warm-up sampling", 0, 256, task.max_response)
@@ -145,7 +146,7 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
         raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
 
 
-def load_warm_start(task: EmbeddedTask, path: Path | None = None) -> Policy:
+def load_warm_start(task: EmbeddedTask, path: Path | None = None) -> TinyPolicy:
     """The policy of `read_warm_start`; raises the same `UsageError`."""
     return read_warm_start(task, path).policy
 
