@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vcpo_bench.bench.policies.base import Model, checked_device
+from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.policies.base import Model
 from vcpo_bench.bench.samplers.base import InflightSampler, parse_sampler
 from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
 from vcpo_bench.bench.tasks.text import get_text_task

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from vcpo_bench import __version__
 from vcpo_bench.bench.cells.model_source import find
-from vcpo_bench.bench.policies.base import checked_device
+from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.policies.hf.loading import check_context, read_network, read_tokenizer
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.allocator import keep_freed_memory
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.policies.tiny.policy import Policy
 from vcpo_bench.bench.policies.tiny.sampling import sample
 from vcpo_bench.bench.policies.tiny.scoring import score
