@@ -1,4 +1,4 @@
-"""Parameters of methods and parts: dataclass fields that know their legal values.
+"""Parameters of everything that can be named: dataclass fields that know their legal values.
 
 A parameter is written `low: float = number(0.2, minimum=0.0)`. The metadata lets the expression parser read a
 value, name the legal ones, and print the value in its one canonical spelling.
@@ -21,7 +21,8 @@ class Parameter:
         read: Text to value; raises `ValueError` when the text is not a legal value.
         write: Value to its canonical text.
         check: Raises `ValueError` when a value given from Python is not legal.
-        kind: `number`, `integer`, `choice`, `flag` or `expression`.
+        kind: `number`, `integer`, `choice`, `flag`, `text`, `expression`, or `custom`.
+        words: The legal words, where there are some.
     """
 
     legal: str
@@ -29,37 +30,23 @@ class Parameter:
     write: Callable[[Any], str]
     check: Callable[[Any], None]
     kind: str
+    words: tuple[str, ...] = ()
 
 
-def _metadata(parameter: Parameter) -> Mapping[str, Parameter]:
-    return {KEY: parameter}
-
-
-def write_number(value: float) -> str:
-    """The canonical spelling of a number: `8` for 8.0, `0.0003` for 3e-4."""
-    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
-        return str(int(value))
-    return repr(float(value))
-
-
-def _read_number(text: str) -> float:
-    numerator, slash, denominator = text.partition("/")
-    try:
-        return float(numerator) / float(denominator) if slash else float(numerator)
-    except (ValueError, ZeroDivisionError):
-        raise ValueError("not a number") from None
-
-
-def _inside(minimum: float | None, maximum: float | None) -> str:
-    if minimum is not None and maximum is not None:
-        return f"a number from {write_number(minimum)} to {write_number(maximum)}"
-    if minimum is not None:
-        return f"a number, {write_number(minimum)} or more"
-    return "a number" if maximum is None else f"a number, {write_number(maximum)} or less"
+def custom(default: Any, parameter: Parameter) -> Any:
+    """A parameter of a kind of its own."""
+    return field(default=default, metadata=_metadata(parameter))
 
 
 def number(
-    default: float | str, *, minimum: float | None = None, maximum: float | None = None, words: tuple[str, ...] = ()
+    default: float | str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    words: tuple[str, ...] = (),
+    write: Callable[[float], str] | None = None,
 ) -> Any:
     """A real parameter, optionally also one of a few words (`base=measured`).
 
@@ -67,16 +54,22 @@ def number(
         default: Its default, a number or one of the words.
         minimum: Smallest legal number.
         maximum: Largest legal number.
+        above: Bound that every legal number exceeds; given instead of `minimum`.
+        below: Bound that a legal number does not reach.
         words: Words accepted instead of a number.
+        write: Number to canonical text; default: `write_number`.
     """
-    legal = " or ".join([*words, _inside(minimum, maximum)])
+    legal = " or ".join([*words, _inside(minimum, maximum, above, below)])
+    spell = write or write_number
 
     def check(value: Any) -> None:
         if isinstance(value, str) and value in words:
             return
         if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
             raise ValueError(f"must be {legal}")
-        if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+        too_large = (maximum is not None and value > maximum) or (below is not None and value >= below)
+        too_small = (minimum is not None and value < minimum) or (above is not None and value <= above)
+        if too_large or too_small:
             raise ValueError(f"must be {legal}")
 
     def read(text: str) -> float | str:
@@ -84,29 +77,31 @@ def number(
         check(value)
         return value
 
-    def write(value: float | str) -> str:
-        return value if isinstance(value, str) else write_number(value)
+    def shown(value: float | str) -> str:
+        return value if isinstance(value, str) else spell(value)
 
-    return field(default=default, metadata=_metadata(Parameter(legal, read, write, check, "number")))
+    return custom(default, Parameter(legal, read, shown, check, "number", words))
 
 
-def integer(default: int, *, minimum: int) -> Any:
-    """A whole-number parameter of at least `minimum`."""
-    legal = f"a whole number, {minimum} or more"
+def integer(default: int, *, minimum: int, maximum: int | None = None) -> Any:
+    """A whole-number parameter from `minimum` to `maximum`."""
+    legal = f"a whole number, {minimum} or more" if maximum is None else f"a whole number from {minimum} to {maximum}"
 
     def check(value: Any) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"must be {legal}")
+        if value < minimum or (maximum is not None and value > maximum):
             raise ValueError(f"must be {legal}")
 
     def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise ValueError(f"must be {legal}") from None
+        digits = text.removeprefix("-").removeprefix("+")
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+            raise ValueError(f"must be {legal}")
+        value = int(text)
         check(value)
         return value
 
-    return field(default=default, metadata=_metadata(Parameter(legal, read, str, check, "integer")))
+    return custom(default, Parameter(legal, read, str, check, "integer"))
 
 
 def choice(default: str, *others: str) -> Any:
@@ -122,7 +117,7 @@ def choice(default: str, *others: str) -> Any:
         check(text)
         return text
 
-    return field(default=default, metadata=_metadata(Parameter(legal, read, str, check, "choice")))
+    return custom(default, Parameter(legal, read, str, check, "choice", words))
 
 
 def flag(default: bool) -> Any:
@@ -141,18 +136,73 @@ def flag(default: bool) -> Any:
     def write(value: bool) -> str:
         return "on" if value else "off"
 
-    return field(default=default, metadata=_metadata(Parameter("on | off", read, write, check, "flag")))
+    return custom(default, Parameter("on | off", read, write, check, "flag", tuple(words)))
 
 
-def expression(default: str) -> Any:
-    """A parameter that is itself a method expression (`to=vcpo`); the parser makes it canonical."""
+def text(default: str, *, legal: str) -> Any:
+    """A parameter that is any text without commas and brackets that do not match, such as a path.
+
+    Args:
+        default: Its default.
+        legal: What it is, in words.
+    """
+
+    def check(value: Any) -> None:
+        if not isinstance(value, str):
+            raise ValueError(f"must be {legal}")
+
+    return custom(default, Parameter(legal, str, str, check, "text"))
+
+
+def expression(default: str, *, legal: str = "a method expression") -> Any:
+    """A parameter that is itself an expression of the same kind (`to=vcpo`); the parser makes it canonical."""
 
     def check(value: Any) -> None:
         if not isinstance(value, str) or not value:
-            raise ValueError("must be a method expression")
+            raise ValueError(f"must be {legal}")
 
     def read(text: str) -> str:
         check(text)
         return text
 
-    return field(default=default, metadata=_metadata(Parameter("a method expression", read, str, check, "expression")))
+    return custom(default, Parameter(legal, read, str, check, "expression"))
+
+
+def write_number(value: float) -> str:
+    """The canonical spelling of a number: `8` for 8.0, `0.0003` for 3e-4."""
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return repr(float(value))
+
+
+def _metadata(parameter: Parameter) -> Mapping[str, Parameter]:
+    return {KEY: parameter}
+
+
+def _read_number(text: str) -> float:
+    numerator, slash, denominator = text.partition("/")
+    try:
+        return float(numerator) / float(denominator) if slash else float(numerator)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError("not a number") from None
+
+
+def _inside(minimum: float | None, maximum: float | None, above: float | None, below: float | None) -> str:
+    """The legal numbers in words: `a number from 0 to 1`, `a number above 0, at most 1`, `a number, 0 or more`."""
+    low = "" if minimum is None else write_number(minimum)
+    if above is not None:
+        upper = _upper_end(maximum, below)
+        return f"a number above {write_number(above)}{f', {upper}' if upper else ''}"
+    if below is not None:
+        return f"a number {f'from {low} to ' if low else ''}below {write_number(below)}"
+    if low and maximum is not None:
+        return f"a number from {low} to {write_number(maximum)}"
+    if low:
+        return f"a number, {low} or more"
+    return "a number" if maximum is None else f"a number, {write_number(maximum)} or less"
+
+
+def _upper_end(maximum: float | None, below: float | None) -> str:
+    if below is not None:
+        return f"below {write_number(below)}"
+    return "" if maximum is None else f"at most {write_number(maximum)}"

@@ -8,15 +8,16 @@ from pathlib import Path
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.policies.base import Policy, checked_device
+from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.regimes.expression import parse_regime
 from vcpo_bench.bench.samplers.base import InflightSampler, SamplerSpec, parse_sampler
 from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
 from vcpo_bench.bench.tasks.text import get_text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
-from vcpo_bench.bench.training.imitation import load_warm_start
 from vcpo_bench.errors import UsageError
 
 URL_VARIABLE = "VCPO_BENCH_VLLM_URL"

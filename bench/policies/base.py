@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.trajectories import Rollout
-from vcpo_bench.errors import UsageError
 
 
 class Decoding(Protocol):
@@ -124,15 +123,3 @@ class Policy(nn.Module, ABC):
         with torch.no_grad():
             for name, tensor in state.items():
                 own[name].copy_(tensor)
-
-
-def checked_device(name: str) -> torch.device:
-    """The device of that name.
-
-    Raises:
-        UsageError: This machine has no such device.
-    """
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UsageError(f"--device {name}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
-    return device

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from vcpo_bench.errors import UsageError
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(__file__).parents[1] / "samples"
 _ENDINGS = (".jsonl", ".parquet")
 
 Row = Mapping[str, Any]

@@ -1,0 +1,70 @@
+"""The common root of everything that can be named: a frozen dataclass with parameters and one canonical spelling."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
+
+from vcpo_bench.naming.errors import ParameterError
+from vcpo_bench.naming.parameters import KEY, Parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """Something with a name and parameters: a method, a part, a task, a regime, a sampler, a signal ...
+
+    A subclass is a frozen dataclass; fields made by `naming.parameters` (`number`, `choice` ...) are its parameters.
+
+    Class attributes:
+        name: The word used in expressions. Lower case, with hyphens. Empty: not to be named, a base class.
+        summary: One line: what it is or does.
+        aliases: Older names, still read; the canonical spelling has the present one.
+        source: Digest of the plug-in file it was loaded from; empty for what ships and for installed packages.
+    """
+
+    name: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    source: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Refuse illegal parameter values.
+
+        Raises:
+            ParameterError: Names the component, the parameter, the value and the legal values.
+        """
+        for name, (_, parameter) in parameters(type(self)).items():
+            value = getattr(self, name)
+            try:
+                parameter.check(value)
+            except ValueError as error:
+                raise ParameterError(f"{self.name}: {name}={value!r} {error}") from None
+
+    def text(self) -> str:
+        """Canonical spelling: the name and the settings in alphabetical order."""
+        shown = ",".join(f"{name}={value}" for name, value in sorted(self.settings().items()))
+        return f"{self.name}({shown})" if shown else self.name
+
+    def settings(self) -> dict[str, str]:
+        """What the canonical spelling shows between brackets: parameters that differ from their defaults, written."""
+        return {
+            name: parameter.write(getattr(self, name))
+            for name, (default, parameter) in parameters(type(self)).items()
+            if getattr(self, name) != default
+        }
+
+
+def parameters(kind: type[Component]) -> dict[str, tuple[Any, Parameter]]:
+    """The parameters of a component class in the order of its fields: name to (default, how it is read and written)."""
+    found: dict[str, tuple[Any, Parameter]] = {}
+    for each in fields(kind):
+        parameter = each.metadata.get(KEY)
+        if parameter is not None and each.default is not MISSING:
+            found[each.name] = (each.default, parameter)
+    return found
+
+
+def signature(kind: type[Component]) -> str:
+    """The parameters with their legal values, in one line for errors and listings."""
+    described = [f"{name} ({parameter.legal})" for name, (_, parameter) in parameters(kind).items()]
+    return "; ".join(described) or "no parameters"

@@ -1,0 +1,66 @@
+"""Python files with methods, tasks, regimes ... of one's own (`--plugin my_method.py`)."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from vcpo_bench.naming.catalog import CATALOGS, defined
+from vcpo_bench.naming.errors import PluginError
+
+
+def load_plugin(path: str | Path) -> list[str]:
+    """Load a Python file; every named subclass of a base class of ours becomes part of the grammar.
+
+    Args:
+        path: The file. Loading it again replaces what it defined before.
+
+    Returns:
+        The names it added.
+
+    Raises:
+        PluginError: It cannot be read, fails while running, or holds nothing to add.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise PluginError(f"plug-in {file} does not exist")
+    module = _run(file)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:10]
+    added = []
+    for kind in defined(module):
+        for catalog in CATALOGS.values():
+            if issubclass(kind, catalog.base):
+                kind.source = digest
+                catalog.add(kind, str(file))
+                added.append(kind.name)
+    if not added:
+        bases = ", ".join(sorted(catalog.base.__name__ for catalog in CATALOGS.values()))
+        raise PluginError(f"plug-in {file} holds no named subclass of one of ours ({bases})")
+    return added
+
+
+def plugin_digests(*sources: str) -> str:
+    """The digests of the plug-in files that several components come from, sorted and joined with `+`.
+
+    Args:
+        sources: `Component.source` of each, or what this function returned before; empty ones add nothing.
+    """
+    return "+".join(sorted({digest for source in sources for digest in source.split("+")} - {""}))
+
+
+def _run(file: Path) -> ModuleType:
+    name = f"vcpo_bench_plugin_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"plug-in {file} is not a Python file; give a path ending in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look annotations up there
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise PluginError(f"plug-in {file} failed while loading: {type(error).__name__}: {error}") from error
+    return module

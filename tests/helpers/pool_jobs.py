@@ -1,0 +1,33 @@
+"""Jobs for the pool, and an observer that records what happens to them."""
+
+from pathlib import Path
+
+from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
+from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.running import pool
+
+
+class Log:
+    """An observer that remembers, and may do something when a cell starts or ends."""
+
+    def __init__(self, on_event=lambda name, arguments: None) -> None:
+        self.events: list[tuple] = []
+        self.on_event = on_event
+
+    def __getattr__(self, name: str):
+        def event(*arguments) -> None:
+            self.events.append((name, *arguments))
+            self.on_event(name, arguments)
+
+        return event
+
+    def names(self, kind: str) -> list[tuple]:
+        return [event[1:] for event in self.events if event[0] == kind]
+
+
+def jobs(tmp_path: Path, count: int) -> list[pool.CellJob]:
+    spec = GridSpec(
+        ("clip",), (0,), tuple(range(count)), ("walk-eos",), steps=3, prompts=2, responses=4, controls=False
+    )
+    folder = ResultsFolder(tmp_path)
+    return [pool.CellJob(cell, folder.cells, 0) for cell in plan_grid(spec)]
