@@ -223,9 +223,11 @@ class Catalog(Generic[C]):
     def _key(self, text: str, kind: type[C], argument: Argument) -> tuple[str, Piece]:
         known = parameters(kind)
         if argument.key is None:
-            if not known:
-                raise ExpressionError(text, argument.value.start, f"{kind.name} has no parameters")
-            return next(iter(known)), argument.value
+            own = [name for name in known if name not in kind.common]
+            if not own:
+                problem = f"{kind.name} has no parameters{' of its own' if known else ''}"
+                raise ExpressionError(text, argument.value.start, problem)
+            return own[0], argument.value
         key = argument.key.text
         if key not in known:
             problem = f"{kind.name} has no parameter {key!r}{closest(key, known) or '.'} It has: {signature(kind)}"

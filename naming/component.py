@@ -19,12 +19,14 @@ class Component:
         name: The word used in expressions. Lower case, with hyphens. Empty: not to be named, a base class.
         summary: One line: what it is or does.
         aliases: Older names, still read; the canonical spelling has the present one.
+        common: Parameters that everything of its kind has: they come after its own, and always with their key.
         source: Digest of the plug-in file it was loaded from; empty for what ships and for installed packages.
     """
 
     name: ClassVar[str] = ""
     summary: ClassVar[str] = ""
     aliases: ClassVar[tuple[str, ...]] = ()
+    common: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -55,13 +57,16 @@ class Component:
 
 
 def parameters(kind: type[Component]) -> dict[str, tuple[Any, Parameter]]:
-    """The parameters of a component class in the order of its fields: name to (default, how it is read and written)."""
+    """The parameters of a component class, name to (default, how it is read and written).
+
+    They are in the order of its fields, the common ones last.
+    """
     found: dict[str, tuple[Any, Parameter]] = {}
     for each in fields(kind):
         parameter = each.metadata.get(KEY)
         if parameter is not None and each.default is not MISSING:
             found[each.name] = (each.default, parameter)
-    return found
+    return {name: found[name] for name in sorted(found, key=lambda name: name in kind.common)}
 
 
 def signature(kind: type[Component]) -> str:
