@@ -177,8 +177,9 @@ class Catalog(Generic[C]):
     def _key(self, text: str, kind: type[C], argument: Argument, *, first: bool) -> tuple[str, Piece]:
         known = parameters(kind)
         if argument.key is None:
-            if known and kind.bare_value and first:
-                return next(iter(known)), argument.value
+            own = [name for name in known if name not in kind.common]
+            if own and kind.bare_value and first:
+                return own[0], argument.value
             problem = f"expected key=value; {kind.name} has: {signature(kind)}"
             raise ExpressionError(text, argument.value.start, problem)
         key = argument.key.text
