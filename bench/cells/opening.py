@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from vcpo_bench.bench.policies.base import Model, checked_device
 from vcpo_bench.bench.samplers.base import InflightSampler, parse_sampler
-from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks import Task, TokenTask, token_task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.training.imitation import load_warm_start
 from vcpo_bench.errors import UsageError
 
@@ -30,7 +30,7 @@ def open_task(config: CellConfig, start: Path | None) -> Task:
         UsageError: The task is unknown, or needs a language model, or the other way round.
     """
     if not config.model:
-        return get_task(config.task)
+        return token_task(config.task)
     with _extra():
         from vcpo_bench.bench.policies.hf import loading
     return loading.open_task(config, _folder(config, start))
@@ -43,8 +43,8 @@ def longest_response(config: CellConfig) -> int:
         UsageError: The task is unknown.
     """
     if not config.model:
-        return get_task(config.task).max_response
-    return config.max_response or get_text_task(config.task).max_response
+        return token_task(config.task).max_response
+    return config.max_response or text_task(config.task).max_response
 
 
 def open_model(config: CellConfig, task: Task, start: Path | None, device: str = "cpu") -> Model:
@@ -54,7 +54,7 @@ def open_model(config: CellConfig, task: Task, start: Path | None, device: str =
         UsageError: It cannot be loaded, or the device is not there.
     """
     if not config.model:
-        assert isinstance(task, EmbeddedTask)
+        assert isinstance(task, TokenTask)
         return load_warm_start(task, start).to(checked_device(device))
     with _extra():
         from vcpo_bench.bench.policies.hf import loading

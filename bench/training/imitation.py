@@ -13,7 +13,7 @@ from vcpo_bench import __version__
 from vcpo_bench.bench.policies.base import Model
 from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
+from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.errors import UsageError
 
@@ -45,12 +45,12 @@ class WarmStart:
     reward: float
 
 
-def new_policy(task: EmbeddedTask, seed: int = 0) -> Policy:
+def new_policy(task: TokenTask, seed: int = 0) -> Policy:
     """An untrained policy of the default size for a task."""
     return Policy(PolicyConfig(task.vocab_size, task.context), seed)
 
 
-def warm_up(task: EmbeddedTask, seed: int = 0) -> WarmStart:
+def warm_up(task: TokenTask, seed: int = 0) -> WarmStart:
     """Train a new policy on demonstrations until a third of its answers are right; see `imitate`.
 
     Raises:
@@ -145,12 +145,12 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
         raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
 
 
-def load_warm_start(task: EmbeddedTask, path: Path | None = None) -> Policy:
+def load_warm_start(task: TokenTask, path: Path | None = None) -> Policy:
     """The policy of `read_warm_start`; raises the same `UsageError`."""
     return read_warm_start(task, path).policy
 
 
-def read_warm_start(task: EmbeddedTask, path: Path | None = None) -> WarmStart:
+def read_warm_start(task: TokenTask, path: Path | None = None) -> WarmStart:
     """The warm start of a task with its origin: from `path`, or the one that ships with the package.
 
     Raises:
@@ -187,7 +187,7 @@ def warmup_command(task: str, out: Path | None = None, seed: int = 0) -> tuple[W
     Raises:
         UsageError: Unknown task, one that is not learned, or an unwritable file.
     """
-    start = warm_up(get_task(task), seed)
+    start = warm_up(token_task(task), seed)
     path = out or Path(f"{start.task}.safetensors")
     save_warm_start(start, path)
     return start, path

@@ -19,7 +19,7 @@ from vcpo_bench.bench.outside.lm_eval.evaluate import task_manager
 from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
 from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
 from vcpo_bench.bench.policies.tiny.scoring import score
-from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.imitation import load_warm_start
 from vcpo_bench.errors import UsageError
 
@@ -33,7 +33,7 @@ def ask(*arguments: Any) -> Any:
 
 
 def embedded(expression: str) -> tuple[EmbeddedLM, Any, Policy]:
-    task = get_task(expression)
+    task = token_task(expression)
     policy = load_warm_start(task)
     return EmbeddedLM(policy, Vocabulary(task.vocabulary), task.eos), task, policy
 

@@ -15,7 +15,7 @@ from vcpo_bench.bench.policies.base import checked_device
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.samplers.base import parse_sampler
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.errors import UsageError
 
@@ -31,7 +31,7 @@ def open_task(config: CellConfig, folder: Path) -> BoundTask:
     Raises:
         UsageError: The task is unknown or the folder holds no tokenizer that can be used.
     """
-    return BoundTask(get_text_task(config.task), read_tokenizer(folder), config.max_response, config.chat)
+    return BoundTask(text_task(config.task), read_tokenizer(folder), config.max_response, config.chat)
 
 
 def open_model(config: CellConfig, task: Task, folder: Path, device: str = "cpu") -> CausalPolicy:
