@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from vcpo_bench.bench.devices import keep_freed_memory
-from vcpo_bench.bench.policies.tiny.policy import Policy
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.tasks import token_task
 
@@ -28,7 +28,7 @@ ROUNDS = 30
 class Scored(nn.Module):
     """A policy whose call gives the log-probabilities [B, T]."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: TinyPolicy) -> None:
         super().__init__()
         self.policy = policy
 
