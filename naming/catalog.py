@@ -82,10 +82,9 @@ class Catalog(Generic[C]):
         """The class that an expression names; its parameters are not read.
 
         Raises:
-            ExpressionError: It does not follow the grammar.
-            UsageError: There is no such name.
+            ExpressionError: It does not follow the grammar, or there is no such name.
         """
-        return self.get(read_item(text).name.text)
+        return self._known(text, read_item(text))
 
     def unknown(self, name: str, known: Sequence[str] | None = None) -> str:
         """What to say of a name that is not among `known` (default: all of them)."""
@@ -150,9 +149,7 @@ class Catalog(Generic[C]):
         Raises:
             ExpressionError: The name, a parameter or a value is not legal.
         """
-        kind = self.entries.lookup(item.name.text)
-        if kind is None:
-            raise ExpressionError(text, item.name.start, self.unknown(item.name.text))
+        kind = self._known(text, item)
         arguments = self._arguments(text, kind, item)
         try:
             return kind(**arguments)
@@ -164,6 +161,12 @@ class Catalog(Generic[C]):
     def nested(self, text: str) -> str:
         """Canonical spelling of an expression that is the value of a parameter; a kind with `+` overrides it."""
         return self.parse(text).text()
+
+    def _known(self, text: str, item: Item) -> type[C]:
+        kind = self.entries.lookup(item.name.text)
+        if kind is None:
+            raise ExpressionError(text, item.name.start, self.unknown(item.name.text))
+        return kind
 
     def _arguments(self, text: str, kind: type[C], item: Item) -> dict[str, object]:
         found: dict[str, object] = {}
