@@ -186,9 +186,8 @@ def _is_ours(path: Path) -> bool:
     """Whether a file is of this repository, not of a virtual environment or a build inside it."""
     parts = path.relative_to(REPOSITORY).parts
     above = [REPOSITORY.joinpath(*parts[:depth]) for depth in range(1, len(parts))]
-    return (
-        not {"build", "dist", "results", ".types", ".git", ".nox"} & set(parts)
-        and not any((folder / "pyvenv.cfg").exists() for folder in above)
+    return not {"build", "dist", "results", ".types", ".git", ".nox"} & set(parts) and not any(
+        (folder / "pyvenv.cfg").exists() for folder in above
     )
 
 
