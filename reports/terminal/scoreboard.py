@@ -28,9 +28,10 @@ def scoreboard_table(board: pd.DataFrame) -> RenderableType:
     for (task, regime, lr), rows in board.groupby(["task", "regime", "lr"], sort=True, dropna=False):
         parts.append(Text(f"{task}, {regime}, lr {rate(lr)}", style="bold"))
         parts.append(_table(rows))
-    if bool(board["control"].any()):
-        parts.append(Text("* control", style="dim"))
-    return Group(*parts)
+    legend = ["* control"] if bool(board["control"].any()) else []
+    if bool(board[["final_reward_low", "best_reward_low"]].notna().any(axis=None)):
+        legend.append("±: half the width of the 95% confidence interval over seeds")
+    return Group(*parts, Text("; ".join(legend), style="dim")) if legend else Group(*parts)
 
 
 def _table(rows: pd.DataFrame) -> Table:
