@@ -6,7 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -92,6 +92,15 @@ class Catalog(Generic[C]):
             raise UsageError(self.unknown(name))
         return kind
 
+    def class_of(self, text: str) -> type[C]:
+        """The class that an expression names; its parameters are not read.
+
+        Raises:
+            ExpressionError: It does not follow the grammar.
+            UsageError: There is no such name.
+        """
+        return self.get(read_item(text).name.text)
+
     def unknown(self, name: str, known: Sequence[str] | None = None) -> str:
         """What to say of a name that is not among `known` (default: all of them)."""
         names = self.names() if known is None else list(known)
@@ -134,6 +143,8 @@ class Catalog(Generic[C]):
         return [kind for kind in defined(module) if issubclass(kind, self.base)]
 
     def _enter(self, found: _Found[C], kind: type[C], origin: str) -> None:
+        if problem := unfinished(kind):
+            raise PluginError(f"{origin}: the {self.kind} {kind.name!r} {problem}")
         for name in (kind.name, *kind.aliases):
             taken = found.origins.get(found.aliases.get(name, name))
             known = found.kinds.get(found.aliases.get(name, name))
@@ -244,3 +255,11 @@ def defined(module: ModuleType) -> list[type[Component]]:
         for _, kind in inspect.getmembers(module, inspect.isclass)
         if issubclass(kind, Component) and kind.__module__ == module.__name__ and kind.__dict__.get("name")
     ]
+
+
+def unfinished(kind: type[Component]) -> str:
+    """What a component class still lacks before objects can be made of it; empty: nothing."""
+    if any(isinstance(value, Field) for value in vars(kind).values()):
+        return "is not a dataclass; write @dataclass(frozen=True, kw_only=True) above its class"
+    missing = ", ".join(sorted(getattr(kind, "__abstractmethods__", ())))
+    return f"does not define {missing}" if missing else ""

@@ -41,13 +41,17 @@ class Component:
                 raise ParameterError(f"{self.name}: {name}={value!r} {error}") from None
 
     def text(self) -> str:
-        """Canonical spelling: the name and the non-default parameters in alphabetical order."""
-        shown = [
-            f"{name}={parameter.write(getattr(self, name))}"
-            for name, (default, parameter) in sorted(parameters(type(self)).items())
+        """Canonical spelling: the name and the settings in alphabetical order."""
+        shown = ",".join(f"{name}={value}" for name, value in sorted(self.settings().items()))
+        return f"{self.name}({shown})" if shown else self.name
+
+    def settings(self) -> dict[str, str]:
+        """What the canonical spelling shows between brackets: parameters that differ from their defaults, written."""
+        return {
+            name: parameter.write(getattr(self, name))
+            for name, (default, parameter) in parameters(type(self)).items()
             if getattr(self, name) != default
-        ]
-        return f"{self.name}({','.join(shown)})" if shown else self.name
+        }
 
 
 def parameters(kind: type[Component]) -> dict[str, tuple[Any, Parameter]]:

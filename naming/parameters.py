@@ -43,6 +43,7 @@ def number(
     *,
     minimum: float | None = None,
     maximum: float | None = None,
+    above: float | None = None,
     below: float | None = None,
     words: tuple[str, ...] = (),
     write: Callable[[float], str] | None = None,
@@ -53,11 +54,12 @@ def number(
         default: Its default, a number or one of the words.
         minimum: Smallest legal number.
         maximum: Largest legal number.
+        above: Bound that every legal number exceeds; given instead of `minimum`.
         below: Bound that a legal number does not reach.
         words: Words accepted instead of a number.
         write: Number to canonical text; default: `write_number`.
     """
-    legal = " or ".join([*words, _inside(minimum, maximum, below)])
+    legal = " or ".join([*words, _inside(minimum, maximum, above, below)])
     spell = write or write_number
 
     def check(value: Any) -> None:
@@ -66,7 +68,8 @@ def number(
         if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
             raise ValueError(f"must be {legal}")
         too_large = (maximum is not None and value > maximum) or (below is not None and value >= below)
-        if too_large or (minimum is not None and value < minimum):
+        too_small = (minimum is not None and value < minimum) or (above is not None and value <= above)
+        if too_large or too_small:
             raise ValueError(f"must be {legal}")
 
     def read(text: str) -> float | str:
@@ -184,8 +187,12 @@ def _read_number(text: str) -> float:
         raise ValueError("not a number") from None
 
 
-def _inside(minimum: float | None, maximum: float | None, below: float | None) -> str:
+def _inside(minimum: float | None, maximum: float | None, above: float | None, below: float | None) -> str:
+    """The legal numbers in words: `a number from 0 to 1`, `a number above 0, at most 1`, `a number, 0 or more`."""
     low = "" if minimum is None else write_number(minimum)
+    if above is not None:
+        upper = _upper_end(maximum, below)
+        return f"a number above {write_number(above)}{f', {upper}' if upper else ''}"
     if below is not None:
         return f"a number {f'from {low} to ' if low else ''}below {write_number(below)}"
     if low and maximum is not None:
@@ -193,3 +200,9 @@ def _inside(minimum: float | None, maximum: float | None, below: float | None) -
     if low:
         return f"a number, {low} or more"
     return "a number" if maximum is None else f"a number, {write_number(maximum)} or less"
+
+
+def _upper_end(maximum: float | None, below: float | None) -> str:
+    if below is not None:
+        return f"below {write_number(below)}"
+    return "" if maximum is None else f"at most {write_number(maximum)}"

@@ -42,6 +42,15 @@ def load_plugin(path: str | Path) -> list[str]:
     return added
 
 
+def plugin_digests(*sources: str) -> str:
+    """The digests of the plug-in files that several components come from, sorted and joined with `+`.
+
+    Args:
+        sources: `Component.source` of each, or what this function returned before; empty ones add nothing.
+    """
+    return "+".join(sorted({digest for source in sources for digest in source.split("+")} - {""}))
+
+
 def _run(file: Path) -> ModuleType:
     name = f"vcpo_bench_plugin_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)

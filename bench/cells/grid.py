@@ -12,9 +12,9 @@ from pathlib import Path
 from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
 from vcpo_bench.bench.regimes import CellShape, Regime, build_schedule, check_method, parse_regime
 from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import read_warm_start
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 from vcpo_bench.records import Level

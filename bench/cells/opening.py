@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vcpo_bench.bench.policies.base import Model, checked_device
+from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.samplers.base import InflightSampler, parse_sampler
 from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
 from vcpo_bench.bench.tasks.text import get_text_task
-from vcpo_bench.bench.training.imitation import load_warm_start
 from vcpo_bench.errors import UsageError
 
 if TYPE_CHECKING:

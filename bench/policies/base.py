@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.errors import UsageError
-
 if TYPE_CHECKING:
     from vcpo_bench.bench.policies.tiny.sampling import Rollout
 
@@ -139,15 +137,3 @@ class Model(nn.Module, ABC):
         with torch.no_grad():
             for name, tensor in state.items():
                 own[name].copy_(tensor)
-
-
-def checked_device(name: str) -> torch.device:
-    """The device of that name.
-
-    Raises:
-        UsageError: This machine has no such device.
-    """
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UsageError(f"--device {name}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
-    return device

@@ -25,7 +25,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vcpo_bench.bench.allocator import keep_freed_memory
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.score_norms import GradientSums, ScoreNorms

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from vcpo_bench.bench.allocator import keep_freed_memory
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.policies.tiny.policy import Policy
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import load_warm_start
 
 ROUNDS = 30
 

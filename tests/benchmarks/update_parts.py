@@ -12,14 +12,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.allocator import keep_freed_memory
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.policies.tiny.policy import Policy
 from vcpo_bench.bench.policies.tiny.sampling import sample
 from vcpo_bench.bench.policies.tiny.scoring import score
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, get_task
 from vcpo_bench.bench.training.evaluation import evaluate
-from vcpo_bench.bench.training.imitation import load_warm_start
 
 PROMPTS, RESPONSES = 16, 8
 

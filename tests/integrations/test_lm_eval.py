@@ -19,8 +19,8 @@ from vcpo_bench.bench.outside.lm_eval.evaluate import task_manager
 from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
 from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
 from vcpo_bench.bench.policies.tiny.scoring import score
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import load_warm_start
 from vcpo_bench.errors import UsageError
 
 pytest.importorskip("lm_eval", exc_type=ImportError)

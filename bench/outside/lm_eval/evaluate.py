@@ -15,8 +15,8 @@ from typing import Any
 from vcpo_bench.bench.outside.lm_eval.checkpoints import Checkpoint, find_checkpoints, load_trained
 from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
 from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.policies.tiny.warm_start import new_policy
 from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import new_policy
 from vcpo_bench.errors import UsageError
 
 OWN_TASKS = Path(__file__).parent / "tasks"

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.policies.base import checked_device
+from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.samplers.base import parse_sampler
 from vcpo_bench.bench.tasks import Task

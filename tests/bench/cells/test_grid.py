@@ -13,10 +13,10 @@ from vcpo_bench.analysis.results import KEPT_TOGETHER
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import GridSpec, lag_warnings, plan_grid, skipped_methods
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import waves, worker_count
 from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method

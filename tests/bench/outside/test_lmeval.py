@@ -21,10 +21,10 @@ from vcpo_bench.bench.outside.lm_eval.evaluate import OWN_TASKS, Scoring, evalua
 from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
 from vcpo_bench.bench.outside.lm_eval.tasks import tokens, words
 from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.tasks import get_task, task_names
 from vcpo_bench.bench.tasks.text import get_text_task, text_task_names
-from vcpo_bench.bench.training.imitation import load_warm_start
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError

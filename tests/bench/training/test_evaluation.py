@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from vcpo_bench.bench.policies.tiny.scoring import score
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start, new_policy
 from vcpo_bench.bench.tasks import get_task
 from vcpo_bench.bench.training.evaluation import EPISODES_KEPT, evaluate
-from vcpo_bench.bench.training.imitation import load_warm_start, new_policy
 
 
 @pytest.mark.parametrize("name", ["chain", "walk", "walk-eos"])

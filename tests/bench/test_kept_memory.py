@@ -3,12 +3,12 @@ import sys
 
 import pytest
 
-from vcpo_bench.bench import allocator
+from vcpo_bench.bench import devices
 
 COUNT_FAULTS = """
 import resource, sys
 import numpy as np
-from vcpo_bench.bench.allocator import keep_freed_memory
+from vcpo_bench.bench.devices import keep_freed_memory
 if sys.argv[1] == "keep":
     assert keep_freed_memory()
 def use():
@@ -33,5 +33,5 @@ def test_freed_memory_is_used_again() -> None:
 
 
 def test_other_systems_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocator.sys, "platform", "darwin")
-    assert allocator.keep_freed_memory() is False
+    monkeypatch.setattr(devices.sys, "platform", "darwin")
+    assert devices.keep_freed_memory() is False

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from vcpo_bench.cli import app
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
+README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
 def test_the_python_example_runs() -> None:
@@ -30,7 +30,7 @@ def test_the_python_example_runs() -> None:
 def test_the_two_lines_are_there() -> None:
     assert "\n    pip install . && vcpo-bench run --methods vcpo,clip,vespo --staleness 1,16,128\n" in README
     assert "\n    pip install '.[test]' && pytest\n" in README
-    assert "pip install '.[test]' && pytest\n" in (Path(__file__).parents[1] / ".ci" / "run").read_text()
+    assert "pip install '.[test]' && pytest\n" in (Path(__file__).parents[2] / ".ci" / "run").read_text()
 
 
 def commands() -> list[str]:
