@@ -51,7 +51,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Page]:
     """Every page that mkdocs wrote; rendered reports of studies are files of their own."""
-    reports = {site / path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.html")}
+    packed = (ROOT / "docs").rglob("*.html.gz")
+    reports = {site / path.relative_to(ROOT / "docs").with_suffix("") for path in packed}
+    assert all(path.exists() for path in reports)
     return {path: Page(path) for path in site.rglob("*.html") if path not in reports}
 
 

@@ -27,6 +27,9 @@ SPEC.loader.exec_module(links)
         ("benchmarks/async.md", "(../../configs)", "(../source/configs/index.md)"),
         ("project/CHANGELOG.md", "(docs/methods.md)", "(../methods.md)"),
         ("studies/protocol/README.md", "(tables/)", "(tables/index.md)"),
+        ("studies/protocol/README.md", "(report.html.gz)", "(report.html)"),
+        ("index.md", "(notebooks/own_method.ipynb)", "(notebooks/own_method.md)"),
+        ("notebooks/own_method.md", "(../docs/methods.md)", "(../methods.md)"),
     ],
 )
 def test_a_link_leads_to_the_page_that_shows_what_it_names(page: str, written: str, led: str) -> None:
@@ -48,6 +51,17 @@ def test_pages_are_made_for_what_is_linked_and_not_written() -> None:
     assert set(made) == {"source/records.py.md", "source/configs/index.md"}
     assert (ROOT / "records.py").read_text() in made["source/records.py.md"]
     assert "`default.yaml`" in made["source/configs/index.md"]
+
+
+def test_a_notebook_is_its_text_and_its_code() -> None:
+    page = links.notebook_pages()["notebooks/own_method.md"]
+    assert page.startswith("# A method of your own\n")
+    assert "```python\n" in page
+    assert '"cell_type"' not in page
+
+
+def test_compressed_reports_are_unpacked() -> None:
+    assert links.unpacked()["studies/protocol/report.html"].startswith(b"<!")
 
 
 def test_a_binary_file_cannot_be_shown() -> None:

@@ -1,5 +1,7 @@
 """Links as they work in the repository, led to pages of the site: of files outside of `docs/`, and of folders."""
 
+import gzip
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -20,6 +22,23 @@ def root_pages() -> dict[str, str]:
     """Pages for the texts at the root, by address; the README is the first page of the site."""
     names = sorted(path.name for path in ROOT.glob("*.md") if path.name != "README.md")
     return {_page_of(PurePosixPath(name)): read(name) for name in names}
+
+
+def notebook_pages() -> dict[str, str]:
+    """The text and the code of every notebook, by address."""
+    return {f"notebooks/{path.stem}.md": _notebook(path) for path in sorted(ROOT.glob("notebooks/*.ipynb"))}
+
+
+def unpacked() -> dict[str, bytes]:
+    """Rendered reports that `docs/` holds compressed, by address."""
+    packed = sorted((ROOT / "docs").rglob("*.html.gz"))
+    return {_page_of(PurePosixPath(path.relative_to(ROOT))): gzip.decompress(path.read_bytes()) for path in packed}
+
+
+def _notebook(path: Path) -> str:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    texts = [("".join(cell["source"]), cell["cell_type"] == "code") for cell in cells]
+    return "\n\n".join(f"```python\n{text}\n```" if is_code else text for text, is_code in texts) + "\n"
 
 
 def pages_linked_from(pages: Mapping[str, str]) -> dict[str, str]:
@@ -58,10 +77,17 @@ def _targets(markdown: str, uri: PurePosixPath) -> Iterator[PurePosixPath]:
 
 def _target(link: str, uri: PurePosixPath) -> PurePosixPath | None:
     """The file or folder of the repository that a link of the page at `uri` names."""
-    at_root = str(uri) == "index.md" or uri.parts[0] == "project"
-    folder = ROOT if at_root else (ROOT / "docs" / uri).parent
-    path = Path(os.path.normpath(folder / link))
+    path = Path(os.path.normpath((ROOT / _source_of(uri)).parent / link))
     return PurePosixPath(path.relative_to(ROOT)) if path.exists() and path.is_relative_to(ROOT) else None
+
+
+def _source_of(uri: PurePosixPath) -> PurePosixPath:
+    """The file of the repository that a page is made from."""
+    if str(uri) == "index.md":
+        return PurePosixPath("README.md")
+    if uri.parts[0] in ("project", "notebooks"):
+        return uri.relative_to("project") if uri.parts[0] == "project" else uri.with_suffix(".ipynb")
+    return "docs" / uri
 
 
 def _page_of(target: PurePosixPath) -> str:
@@ -70,10 +96,12 @@ def _page_of(target: PurePosixPath) -> str:
     if str(target) == "README.md":
         return "index.md"
     if target.parts[0] == "docs":
-        inside = str(target.relative_to("docs"))
+        inside = str(target.relative_to("docs")).removesuffix(".gz")
         return f"{inside}/index.md" if path.is_dir() else inside
     if path.is_dir():
         return f"source/{target}/index.md"
+    if target.suffix == ".ipynb":
+        return str(target.with_suffix(".md"))
     return f"project/{target}" if len(target.parts) == 1 and target.suffix == ".md" else f"source/{target}.md"
 
 

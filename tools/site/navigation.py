@@ -6,7 +6,7 @@ from typing import Any
 
 HOME = "index.md"
 METHODS = ["gallery.md", "methods.md"]
-FOLDERS = {"Studies": "studies/", "Benchmarks": "benchmarks/", "Project": "project/"}
+FOLDERS = {"Notebooks": "notebooks/", "Studies": "studies/", "Benchmarks": "benchmarks/", "Project": "project/"}
 REFERENCE = PurePosixPath("reference")
 
 
