@@ -82,10 +82,9 @@ class Catalog(Generic[C]):
         """The class that an expression names; its parameters are not read.
 
         Raises:
-            ExpressionError: It does not follow the grammar.
-            UsageError: There is no such name.
+            ExpressionError: It does not follow the grammar, or there is no such name.
         """
-        return self.get(read_item(text).name.text)
+        return self._known(text, read_item(text))
 
     def unknown(self, name: str, known: Sequence[str] | None = None) -> str:
         """What to say of a name that is not among `known` (default: all of them)."""
@@ -148,9 +147,7 @@ class Catalog(Generic[C]):
         Raises:
             ExpressionError: The name, a parameter or a value is not legal.
         """
-        kind = self.entries.lookup(item.name.text)
-        if kind is None:
-            raise ExpressionError(text, item.name.start, self.unknown(item.name.text))
+        kind = self._known(text, item)
         arguments = self._arguments(text, kind, item)
         try:
             return kind(**arguments)
@@ -162,6 +159,12 @@ class Catalog(Generic[C]):
     def nested(self, text: str) -> str:
         """Canonical spelling of an expression that is the value of a parameter; a kind with `+` overrides it."""
         return self.parse(text).text()
+
+    def _known(self, text: str, item: Item) -> type[C]:
+        kind = self.entries.lookup(item.name.text)
+        if kind is None:
+            raise ExpressionError(text, item.name.start, self.unknown(item.name.text))
+        return kind
 
     def _arguments(self, text: str, kind: type[C], item: Item) -> dict[str, object]:
         found: dict[str, object] = {}
@@ -175,8 +178,9 @@ class Catalog(Generic[C]):
     def _key(self, text: str, kind: type[C], argument: Argument, *, first: bool) -> tuple[str, Piece]:
         known = parameters(kind)
         if argument.key is None:
-            if known and kind.bare_value and first:
-                return next(iter(known)), argument.value
+            own = [name for name in known if name not in kind.common]
+            if own and kind.bare_value and first:
+                return own[0], argument.value
             problem = f"expected key=value; {kind.name} has: {signature(kind)}"
             raise ExpressionError(text, argument.value.start, problem)
         key = argument.key.text

@@ -20,6 +20,7 @@ class Component:
         summary: One line: what it is or does.
         aliases: Older names, still read; the canonical spelling has the present one.
         bare_value: Whether `NAME(8)` stands for `NAME(first_parameter=8)`.
+        common: Parameters that everything of its kind has: they come after its own, and always with their key.
         source: Digest of the plug-in file it was loaded from; empty for what ships and for installed packages.
     """
 
@@ -27,6 +28,7 @@ class Component:
     summary: ClassVar[str] = ""
     aliases: ClassVar[tuple[str, ...]] = ()
     bare_value: ClassVar[bool] = True
+    common: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -65,13 +67,16 @@ class Component:
 
 
 def parameters(kind: type[Component]) -> dict[str, tuple[Any, Parameter]]:
-    """The parameters of a component class in the order of its fields: name to (default, how it is read and written)."""
+    """The parameters of a component class, name to (default, how it is read and written).
+
+    They are in the order of its fields, the common ones last.
+    """
     found: dict[str, tuple[Any, Parameter]] = {}
     for each in fields(kind):
         parameter = each.metadata.get(KEY)
         if parameter is not None and each.default is not MISSING:
             found[each.name] = (each.default, parameter)
-    return found
+    return {name: found[name] for name in sorted(found, key=lambda name: name in kind.common)}
 
 
 def signature(kind: type[Component]) -> str:

@@ -59,9 +59,9 @@ def number(
         minimum: Smallest legal number.
         maximum: Largest legal number.
         above: Bound that every legal number exceeds; given instead of `minimum`.
-        below: Bound that a legal number does not reach.
+        below: Bound that a legal number does not reach; infinity: any finite number is legal.
         words: Words accepted instead of a number.
-        write: Number to canonical text; default: `write_number`.
+        write: Number to canonical text; default: `write_number`. A number that is read is what this text says.
     """
     legal = " or ".join([*words, _inside(minimum, maximum, above, below)])
     spell = write or write_number
@@ -77,7 +77,7 @@ def number(
             raise ValueError(f"must be {legal}")
 
     def read(text: str) -> float | str:
-        value: float | str = text if text in words else _read_number(text)
+        value: float | str = text if text in words else _read_number(spell(_read_number(text)))
         check(value)
         return value
 
@@ -203,16 +203,18 @@ def _read_number(text: str) -> float:
 def _inside(minimum: float | None, maximum: float | None, above: float | None, below: float | None) -> str:
     """The legal numbers in words: `a number from 0 to 1`, `a number above 0, at most 1`, `a number, 0 or more`."""
     low = "" if minimum is None else write_number(minimum)
+    noun = "a finite number" if below == math.inf else "a number"
+    below = None if below == math.inf else below
     if above is not None:
         upper = _upper_end(maximum, below)
-        return f"a number above {write_number(above)}{f', {upper}' if upper else ''}"
+        return f"{noun} above {write_number(above)}{f', {upper}' if upper else ''}"
     if below is not None:
         return f"a number {f'from {low} to ' if low else ''}below {write_number(below)}"
     if low and maximum is not None:
         return f"a number from {low} to {write_number(maximum)}"
     if low:
-        return f"a number, {low} or more"
-    return "a number" if maximum is None else f"a number, {write_number(maximum)} or less"
+        return f"{noun}, {low} or more"
+    return noun if maximum is None else f"a number, {write_number(maximum)} or less"
 
 
 def _upper_end(maximum: float | None, below: float | None) -> str:

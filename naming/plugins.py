@@ -12,6 +12,8 @@ from vcpo_bench.naming.catalog import CATALOGS
 from vcpo_bench.naming.entries import defined, one_line
 from vcpo_bench.naming.errors import PluginError
 
+_LOADED: dict[Path, None] = {}
+
 
 def load_plugin(path: str | Path) -> list[str]:
     """Load a Python file; every named subclass of a base class of ours becomes part of the grammar.
@@ -42,7 +44,13 @@ def load_plugin(path: str | Path) -> list[str]:
     if not added:
         bases = ", ".join(sorted(catalog.base.__name__ for catalog in CATALOGS.values()))
         raise PluginError(f"plug-in {file} holds no named subclass of one of ours ({bases})")
+    _LOADED[file.resolve()] = None
     return added
+
+
+def loaded_plugins() -> tuple[Path, ...]:
+    """The plug-in files that this process has loaded: what another process must load to know the same names."""
+    return tuple(_LOADED)
 
 
 def plugin_digests(*sources: str) -> str:

@@ -72,8 +72,8 @@ def test_which_half_of_vcpo_matters() -> None:
 
 def test_failures_of_reinforce() -> None:
     own = SCORES[SCORES["method"] == "reinforce"].groupby("staleness")["failed"].agg(["sum", "count"])
-    sentence = f"in {own['sum'][16]} of {own['count'][16]} runs at lag 16 and in {own['sum'][64]} of {own['count'][64]} at lag 64"
-    assert sentence in FINDINGS
+    at_16, at_64 = (f"in {own['sum'][lag]} of {own['count'][lag]}" for lag in (16, 64))
+    assert f"{at_16} runs at lag 16 and {at_64} at lag 64" in FINDINGS
 
 
 def test_prediction() -> None:
