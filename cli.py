@@ -15,7 +15,7 @@ INTERRUPTED = 130
 MISUSED = 2
 
 
-class _OneLineErrors(TyperGroup):
+class OneLineErrors(TyperGroup):
     """Turns errors a user can cause into one line and exit code 2, and Ctrl-C into one line and 130."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -46,7 +46,7 @@ def _is_method_error(error: ValueError) -> bool:
 
 app = typer.Typer(
     name="vcpo-bench",
-    cls=_OneLineErrors,
+    cls=OneLineErrors,
     help="Benchmark and diagnose stabilizers for asynchronous RL of language models.\n\n"
     "Which stabilizer survives at your policy lag, why a run collapsed, and whether you could have known.",
     epilog="Start with: vcpo-bench demo",

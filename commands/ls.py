@@ -11,7 +11,7 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def ls(
-    what: Annotated[str, typer.Argument(metavar="KIND", help="methods, parts, tasks, regimes, presets or runs.")],
+    what: Annotated[str, typer.Argument(metavar="KIND", help="What to list.")],
     results: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder that holds the results folders, for ls runs.")
     ] = Path("results"),

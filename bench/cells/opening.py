@@ -15,8 +15,8 @@ from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.regimes.expression import parse_regime
 from vcpo_bench.bench.samplers.base import InflightSampler, SamplerSpec, parse_sampler
-from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks import Task, TokenTask, token_task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.errors import UsageError
 
@@ -36,11 +36,11 @@ def open_task(config: CellConfig, start: Path | None) -> Task:
             tokenizer.
     """
     if not config.model:
-        return get_task(config.task)
+        return token_task(config.task)
     with hf_packages():
         from vcpo_bench.bench.policies.hf.loading import read_tokenizer
     tokenizer = read_tokenizer(_folder(config, start))
-    return BoundTask(get_text_task(config.task), tokenizer, config.max_response, config.chat)
+    return BoundTask(text_task(config.task), tokenizer, config.max_response, config.chat)
 
 
 def longest_response(config: CellConfig) -> int:
@@ -50,8 +50,8 @@ def longest_response(config: CellConfig) -> int:
         UsageError: The task is unknown.
     """
     if not config.model:
-        return get_task(config.task).max_response
-    return config.max_response or get_text_task(config.task).max_response
+        return token_task(config.task).max_response
+    return config.max_response or text_task(config.task).max_response
 
 
 def open_policy(config: CellConfig, task: Task, start: Path | None, device: str = "cpu") -> Policy:
@@ -67,7 +67,7 @@ def open_policy(config: CellConfig, task: Task, start: Path | None, device: str 
         UsageError: The policy cannot be loaded, its context is too short for the task, or there is no such device.
     """
     if not config.model:
-        assert isinstance(task, EmbeddedTask)
+        assert isinstance(task, TokenTask)
         return load_warm_start(task, start).to(checked_device(device))
     return _open_language_model(config, task, _folder(config, start), device)
 

@@ -10,7 +10,7 @@ import torch
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
+from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.errors import UsageError
 
@@ -22,7 +22,7 @@ _CHECK_EVERY = 5  # updates between reward checks
 _LIMIT = 2000  # updates after which a task of the tiny policy counts as too hard
 
 
-def warm_up(task: EmbeddedTask, seed: int = 0) -> WarmStart:
+def warm_up(task: TokenTask, seed: int = 0) -> WarmStart:
     """Train a new policy on demonstrations until a third of its answers are right; see `imitate`.
 
     Raises:
@@ -110,7 +110,7 @@ def warmup_command(task: str, out: Path | None = None, seed: int = 0) -> tuple[W
     Raises:
         UsageError: The task is unknown or is not learned, or the file cannot be written.
     """
-    start = warm_up(get_task(task), seed)
+    start = warm_up(token_task(task), seed)
     path = out or Path(f"{start.task}.safetensors")
     save_warm_start(start, path)
     return start, path

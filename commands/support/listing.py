@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from vcpo_bench.bench.cells.preset_file import preset_names
 from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.component import Component, parameters
 from vcpo_bench.records import CELL_FILE, CELLS, GRID_FILE, PARTIAL_SUFFIX
 
 
@@ -92,18 +93,18 @@ def method_page(name: str) -> list[str]:
 
 def tasks() -> Listing:
     """Every task with its parameters and their defaults."""
-    from vcpo_bench.bench.tasks import task_types
-    from vcpo_bench.bench.tasks.text import text_task_types
+    from vcpo_bench.bench.tasks import TASKS
 
-    rows = [(name, kind.summary, _parameters(kind.parameters), "-") for name, kind in task_types().items()]
-    rows += [
-        (name, kind.summary, _parameters(kind.parameters), "needs --model") for name, kind in text_task_types().items()
+    rows = [
+        (name, kind.summary, _parameters(kind), "needs --model" if kind.needs_language_model else "-")
+        for name, kind in sorted(TASKS.kinds.items())
     ]
     return Listing(("task", "what it asks", "parameters", "language model"), rows)
 
 
-def _parameters(defaults: Mapping[str, object]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in defaults.items()) or "-"
+def _parameters(kind: type[Component]) -> str:
+    found = parameters(kind).items()
+    return ", ".join(f"{key}={parameter.write(default)}" for key, (default, parameter) in found) or "-"
 
 
 def regimes() -> Listing:

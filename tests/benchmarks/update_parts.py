@@ -18,7 +18,7 @@ from vcpo_bench.bench.policies.tiny.sampling import sample
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks import Task, get_task
+from vcpo_bench.bench.tasks import Task, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
 
 PROMPTS, RESPONSES = 16, 8
@@ -109,4 +109,4 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     keep_freed_memory()
     for expression in sys.argv[1:] or ["chain", "walk", "walk-eos"]:
-        measure(get_task(expression))
+        measure(token_task(expression))

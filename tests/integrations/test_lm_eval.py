@@ -21,7 +21,7 @@ from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
-from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 
 pytest.importorskip("lm_eval", exc_type=ImportError)
@@ -34,7 +34,7 @@ def ask(*arguments: Any) -> Any:
 
 
 def embedded(expression: str) -> tuple[EmbeddedLM, Any, TinyPolicy]:
-    task = get_task(expression)
+    task = token_task(expression)
     policy = load_warm_start(task)
     return EmbeddedLM(policy, Vocabulary(task.vocabulary), task.eos), task, policy
 

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from vcpo_bench import __version__
 from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.tasks import EmbeddedTask
+from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError
 
 _SHIPPED = Path(__file__).with_name("warm")
@@ -37,7 +37,7 @@ class WarmStart:
     reward: float
 
 
-def new_policy(task: EmbeddedTask, seed: int = 0) -> TinyPolicy:
+def new_policy(task: TokenTask, seed: int = 0) -> TinyPolicy:
     """An untrained policy of the default size for a task."""
     return TinyPolicy(PolicyConfig(task.vocab_size, task.context), seed)
 
@@ -64,12 +64,12 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
         raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
 
 
-def load_warm_start(task: EmbeddedTask, path: Path | None = None) -> TinyPolicy:
+def load_warm_start(task: TokenTask, path: Path | None = None) -> TinyPolicy:
     """The policy of `read_warm_start`; raises the same `UsageError`."""
     return read_warm_start(task, path).policy
 
 
-def read_warm_start(task: EmbeddedTask, path: Path | None = None) -> WarmStart:
+def read_warm_start(task: TokenTask, path: Path | None = None) -> WarmStart:
     """The warm start of a task with its origin.
 
     Args:
