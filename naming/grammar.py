@@ -94,8 +94,10 @@ def read_item(text: str, piece: Piece | None = None) -> Item:
         raise ExpressionError(text, piece.start, "a name is missing")
     if not bracket:
         inner = Piece("", piece.start)
-    elif not piece.text.endswith(")") or _closing(piece.text, len(head)) != len(piece.text) - 1:
-        end = piece.start + (_closing(piece.text, len(head)) or len(piece.text) - 1) + 1
+    elif (closing := _closing(piece.text, len(head))) is None:
+        raise ExpressionError(text, piece.start + len(head), "this '(' is never closed")
+    elif closing != len(piece.text) - 1:
+        end = piece.start + closing + 1
         raise ExpressionError(text, end, f"expected '+' or the end after {name.strip()!r}")
     else:
         inner = piece.cut(len(head) + 1, -1)

@@ -7,7 +7,7 @@ import os
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.policies.base import Model
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.regimes.expression import parse_regime
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.base import InflightSampler, parse_sampler
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.errors import UsageError
@@ -22,24 +22,24 @@ def open_sampler(config: CellConfig, task: Task, policy: Model) -> InflightSampl
     Raises:
         UsageError: The cell cannot be sampled by vLLM, or no server is there.
     """
-    spec, regime = parse_sampler(config.sampler), parse_regime(config.regime)
+    spec, regime = parse_sampler(config.sampler), REGIMES.parse(config.regime)
     if not isinstance(policy, CausalPolicy):
         raise UsageError(f"--sampler {spec.name}: samples language models; give one with --model")
     if config.lora:
         raise UsageError(f"--sampler {spec.name}: adapters are not pushed to vLLM; leave out --lora, or use torch")
-    if regime["publish_every"] > 1:
+    if regime.publish_every > 1:
         raise UsageError(
             f"--sampler {spec.name}: a resumed run could not give vLLM the older weights of publish_every="
-            f"{regime['publish_every']}; use 1, or --sampler torch"
+            f"{regime.publish_every}; use 1, or --sampler torch"
         )
     if spec.name == "vllm":
         from vcpo_bench.bench.samplers.vllm_engine.in_process import VllmSampler
 
-        rows = config.prompts * config.responses * (config.staleness + 1 if regime.name == "inflight" else 1)
+        rows = config.prompts * config.responses * (config.staleness + 1 if regime.splits_responses else 1)
         return VllmSampler(policy, spec, task.prompt_length, task.max_response, rows)
     from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
 
-    if regime.name == "inflight" and regime["cache"] == "keep":
+    if regime.splits_responses and regime.keeps_cache:
         raise UsageError(
             f"--sampler {spec.name} --regime {config.regime}: a server cannot be stopped at an exact token with its "
             "cache kept; use inflight(cache=recompute), or --sampler vllm"

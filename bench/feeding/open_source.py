@@ -13,9 +13,8 @@ from vcpo_bench.bench.feeding.source import PlannedSource, Source
 from vcpo_bench.bench.feeding.ticket_sampler import GroupSampler
 from vcpo_bench.bench.feeding.virtual_source import VirtualSource
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
-from vcpo_bench.bench.regimes.build import build_schedule, check_method, service_times
-from vcpo_bench.bench.regimes.expression import Regime, parse_regime
+from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule, check_method
+from vcpo_bench.bench.regimes.regime import REGIMES, Regime
 from vcpo_bench.bench.samplers.published import Engine
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.learner import Learner
@@ -33,9 +32,9 @@ def build_source(config: CellConfig, task: Task, learner: Learner, start: Path |
     Raises:
         UsageError: The regime's options do not fit the cell, or the method cannot run in it.
     """
-    regime = parse_regime(config.regime)
+    regime = REGIMES.parse(config.regime)
     shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
-    schedule = build_schedule(regime, config.staleness, shape)
+    schedule = regime.schedule(config.staleness, shape)
     check_method(learner.method.canonical, learner.method.needs, schedule)
     return _source(config, task, learner, regime, schedule, start), schedule.updates(config.steps)
 
@@ -48,14 +47,17 @@ def _source(
     schedule: StalenessSchedule,
     start: Path | None,
 ) -> Source:
-    if isinstance(schedule, AsyncSchedule) and regime["clock"] == "wall":
-        times, slots = service_times(regime), regime["slots"] or config.prompts
-        setup = Setup(config, regime["engine_noise"], slots, times, start, str(learner.policy.device))
+    service = regime.service
+    if service and regime.needs_process:
+        assert isinstance(schedule, AsyncSchedule)
+        slots = service.slots or config.prompts
+        setup = Setup(config, regime.engine_noise, slots, service.times, start, str(learner.policy.device))
         return WallSource(schedule, learner.policy, setup)
     external = open_sampler(config, task, learner.policy)
-    engine = Engine(learner.policy, regime["publish_every"], regime["engine_noise"], config.seed, external)
-    if isinstance(schedule, AsyncSchedule):
+    engine = Engine(learner.policy, regime.publish_every, regime.engine_noise, config.seed, external)
+    if service:
+        assert isinstance(schedule, AsyncSchedule)
         sampler = GroupSampler(config, task, engine)
-        return VirtualSource(schedule, sampler, regime["slots"] or config.prompts, service_times(regime))
-    generator = Generator(config, task, engine, regime.name != "inflight" or regime["cache"] == "keep")
+        return VirtualSource(schedule, sampler, service.slots or config.prompts, service.times)
+    generator = Generator(config, task, engine, regime.keeps_cache)
     return PlannedSource(schedule, generator, learner.logp if "proximal_logp" in learner.method.needs else None)

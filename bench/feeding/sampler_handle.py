@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
-from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 
 HANG_SECONDS = 10.0
 """A sampler that shows no sign of life for so long is killed; it shows one several times a second."""

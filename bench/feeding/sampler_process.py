@@ -20,7 +20,6 @@ from vcpo_bench.bench.cells.opening import open_model, open_sampler, open_task
 from vcpo_bench.bench.feeding.sampler_handle import Result, Setup, numpy_arrays
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.feeding.ticket_sampler import GroupSampler
-from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.base import CellShape
 from vcpo_bench.bench.samplers.published import Engine
 
@@ -44,8 +43,7 @@ class Server:
         self.weights = SharedWeights(descriptor, sum(p.numel() for p in self.policy.trainable()))
         self.engine = Engine(self.policy, 1, self.setup.noise, config.seed, open_sampler(config, task, self.policy))
         self.sampler = GroupSampler(config, task, self.engine)
-        shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
-        self.schedule = AsyncSchedule(config.staleness, shape)  # for the arithmetic of tickets only
+        self.shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
         self.pending: deque[int] = deque()
         self.flying: list[tuple[float, int, Result]] = []
         self.busy, self._then = 0.0, time.monotonic()
@@ -92,7 +90,7 @@ class Server:
         groups = self.sampler.run(tickets, version)
         for ticket, group in groups.items():
             length = int(group.mask.sum(-1).max())
-            due = started + self.setup.times.group(self.schedule, ticket, length)
+            due = started + self.setup.times.group(self.shape, ticket, length)
             result = Result(ticket, version, started, due, numpy_arrays(group.tensors()))
             heapq.heappush(self.flying, (due, ticket, result))
         if not self.setup.times.sampler:

@@ -108,16 +108,16 @@ def _parameters(defaults: Mapping[str, object]) -> str:
 
 def regimes() -> Listing:
     """Every staleness regime with its options and their defaults; the last options are common to all."""
-    from vcpo_bench.bench.regimes.expression import COMMON, OPTIONS, SUMMARIES
+    from vcpo_bench.bench.regimes import REGIMES, Regime
+    from vcpo_bench.naming.component import Component, parameters
 
-    described = {
-        name: ", ".join(f"{key}: {option.legal}" for key, option in options.items()) or "-"
-        for name, options in (OPTIONS | {"(all)": COMMON}).items()
-    }
-    return Listing(
-        ("regime", "how the lag comes about", "options"),
-        [(name, SUMMARIES[name], options) for name, options in described.items()],
-    )
+    def options(kind: type[Component], common: bool) -> str:
+        known = {name: about.legal for name, (_, about) in parameters(kind).items() if (name in kind.common) == common}
+        return ", ".join(f"{name}: {legal}" for name, legal in known.items()) or "-"
+
+    rows = [(name, REGIMES.get(name).summary, options(REGIMES.get(name), False)) for name in REGIMES.names()]
+    rows.append(("(all)", "how the weights reach the sampler, in every regime", options(Regime, True)))
+    return Listing(("regime", "lag of a trajectory", "options"), rows)
 
 
 def configurations(presets: Path) -> Listing:
