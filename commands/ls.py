@@ -1,4 +1,4 @@
-"""`vcpo-bench ls`."""
+"""`vcpo-bench ls`: what there is to choose from."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def ls(
-    what: Annotated[str, typer.Argument(help="methods, parts, tasks, regimes, presets or runs.")],
-    results: Annotated[Path, typer.Option(help="Where runs are.")] = Path("results"),
+    what: Annotated[str, typer.Argument(metavar="KIND", help="What to list.")],
+    results: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder that holds the results folders, for ls runs.")
+    ] = Path("results"),
 ) -> None:
-    """List methods, parts, tasks, regimes, presets or runs."""
+    """List what there is to choose from, or the runs there are.
+
+    KIND is methods, parts, tasks, regimes, presets or runs.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -29,4 +34,4 @@ def ls(
     Console(markup=False).print(table)
 
 
-VERB = Verb(ls, Group.SETUP, 15, examples=())
+VERB = Verb(ls, Group.EXTEND, 1, examples=("vcpo-bench ls methods", "vcpo-bench ls runs"))

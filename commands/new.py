@@ -1,4 +1,4 @@
-"""`vcpo-bench new`."""
+"""`vcpo-bench new`: the first version of a method of the user's own."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from vcpo_bench.errors import UsageError
 
 
 def new(
-    what: Annotated[str, typer.Argument(help="method.")],
-    name: Annotated[str, typer.Argument(help="Its name in expressions, such as my-method.")],
-    folder: Annotated[Path, typer.Option(help="Where to write.")] = Path(),
+    what: Annotated[str, typer.Argument(metavar="KIND", help="The word method.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in expressions, such as my-method.")],
+    folder: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write the two files to.")] = Path(),
 ) -> None:
-    """Write a working method of your own and its test: new method NAME."""
+    """Write a working method of your own and its test."""
     from vcpo_bench.methods.assembly.template import new_method
 
     if what != "method":
@@ -25,4 +25,4 @@ def new(
         typer.echo(path)
 
 
-VERB = Verb(new, Group.SETUP, 16, examples=())
+VERB = Verb(new, Group.EXTEND, 2, examples=("vcpo-bench new method my-method",))

@@ -5,9 +5,13 @@ value, name the legal ones, and print the value in its one canonical spelling.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from vcpo_bench.naming.errors import ExpressionError
+from vcpo_bench.naming.grammar import Piece, split
 
 KEY = "vcpo_bench_parameter"
 
@@ -94,8 +98,7 @@ def integer(default: int, *, minimum: int, maximum: int | None = None) -> Any:
             raise ValueError(f"must be {legal}")
 
     def read(text: str) -> int:
-        digits = text.removeprefix("-").removeprefix("+")
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
             raise ValueError(f"must be {legal}")
         value = int(text)
         check(value)
@@ -140,7 +143,7 @@ def flag(default: bool) -> Any:
 
 
 def text(default: str, *, legal: str) -> Any:
-    """A parameter that is any text without commas and brackets that do not match, such as a path.
+    """A parameter that is any text, such as a path; commas only inside brackets, since it must be readable again.
 
     Args:
         default: Its default.
@@ -150,6 +153,8 @@ def text(default: str, *, legal: str) -> Any:
     def check(value: Any) -> None:
         if not isinstance(value, str):
             raise ValueError(f"must be {legal}")
+        if value and not _readable(value):
+            raise ValueError("cannot be written: no spaces at its ends, no comma outside brackets, brackets in pairs")
 
     return custom(default, Parameter(legal, str, str, check, "text"))
 
@@ -173,6 +178,14 @@ def write_number(value: float) -> str:
     if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return repr(float(value))
+
+
+def _readable(value: str) -> bool:
+    """Whether a text that stands in an expression as `key=TEXT` is read as itself."""
+    try:
+        return [piece.strip().text for piece in split(value, Piece(value), ",")] == [value]
+    except ExpressionError:
+        return False
 
 
 def _metadata(parameter: Parameter) -> Mapping[str, Parameter]:

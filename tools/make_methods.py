@@ -66,7 +66,8 @@ def overview(names: list[str]) -> list[str]:
 
 def facts_of(facts: Description) -> list[str]:
     """Formula, parameters and differences of one method or part."""
-    lines = [f"{facts.summary[:1].upper()}{facts.summary[1:]}. {facts.reference}.".replace("..", "."), ""]
+    sentences = (f"{facts.summary[:1].upper()}{facts.summary[1:]}", facts.reference)
+    lines = [" ".join(f"{one.removesuffix('.')}." for one in sentences), ""]
     lines += [f"    {facts.formula}", ""]
     if facts.parameters:
         lines += ["| parameter | default | legal |", "|---|---|---|"]

@@ -12,9 +12,9 @@ from pathlib import Path
 from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
 from vcpo_bench.bench.regimes import REGIMES, CellShape, Regime, check_method
-from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import read_warm_start
+from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 from vcpo_bench.records import Level
@@ -66,7 +66,7 @@ class GridSpec:
         """Canonical expression and longest response of one of the tasks."""
         if self.model:
             return self.model.task(expression)
-        task = get_task(expression)
+        task = token_task(expression)
         return task.canonical, task.max_response
 
 
@@ -104,7 +104,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
     """
     _check(spec)
     for text in spec.tasks if spec.start else ():
-        read_warm_start(get_task(text), spec.start)
+        read_warm_start(token_task(text), spec.start)
     methods = list(dict.fromkeys(parse_method(text).canonical for text in _named(spec)))
     tasks = list(dict.fromkeys(spec.task(text)[0] for text in spec.tasks))
     lags = list(dict.fromkeys(spec.staleness))

@@ -10,13 +10,12 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.policies.base import Decoding
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.regimes.base import Order
 from vcpo_bench.bench.samplers.base import InflightSampler, Segment
 from vcpo_bench.bench.samplers.published import Engine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.bench.trajectories import Rollout, Trajectories
 
 
 @dataclass(slots=True)

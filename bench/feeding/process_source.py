@@ -14,7 +14,7 @@ from vcpo_bench.bench.feeding.sampler_handle import HANG_SECONDS, Child, Result,
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.feeding.source import Feed, under
 from vcpo_bench.bench.feeding.virtual_source import load_groups
-from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.trajectories import Trajectories, join
 
@@ -45,7 +45,7 @@ class WallSource:
     def __init__(
         self,
         schedule: AsyncSchedule,
-        policy: Model,
+        policy: Policy,
         setup: Setup,
         hang_seconds: float = HANG_SECONDS,
     ) -> None:

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from vcpo_bench.bench.cells.opening import open_model, open_sampler, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
 from vcpo_bench.bench.feeding.sampler_handle import Result, Setup, numpy_arrays
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.feeding.ticket_sampler import GroupSampler
@@ -39,7 +39,7 @@ class Server:
         self.setup: Setup = pipe.recv()
         config = self.setup.config
         task = open_task(config, self.setup.start)
-        self.policy = open_model(config, task, self.setup.start, self.setup.device)
+        self.policy = open_policy(config, task, self.setup.start, self.setup.device)
         self.weights = SharedWeights(descriptor, sum(p.numel() for p in self.policy.trainable()))
         self.engine = Engine(self.policy, 1, self.setup.noise, config.seed, open_sampler(config, task, self.policy))
         self.sampler = GroupSampler(config, task, self.engine)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.base import Policy
 
 _HEADER_BYTES = 64
 _SEQUENCE, _VERSION, _BEAT, _BUSY = range(4)
@@ -42,7 +42,7 @@ class SharedWeights:
             os.ftruncate(file.fileno(), _HEADER_BYTES + 4 * size)
             return cls(os.dup(file.fileno()), size)
 
-    def publish(self, policy: Model, version: int) -> None:
+    def publish(self, policy: Policy, version: int) -> None:
         """Make the weights of `policy` visible as `version`."""
         self._header[_SEQUENCE] += 1
         with torch.no_grad():
@@ -50,7 +50,7 @@ class SharedWeights:
         self._header[_VERSION] = version
         self._header[_SEQUENCE] += 1
 
-    def read(self, policy: Model) -> int:
+    def read(self, policy: Policy) -> int:
         """Copy the newest weights into `policy`; their version."""
         while True:
             before = int(self._header[_SEQUENCE])

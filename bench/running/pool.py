@@ -163,8 +163,7 @@ def _work(pipe: Connection, position: int) -> None:
 
     import torch
 
-    from vcpo_bench.bench.allocator import keep_freed_memory
-    from vcpo_bench.bench.devices import release_memory
+    from vcpo_bench.bench.devices import keep_freed_memory, release_memory
     from vcpo_bench.bench.running.run_cell import run_cell
     from vcpo_bench.methods import load_plugin
 

@@ -11,7 +11,7 @@ import torch
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import CellStore, ResultsFolder
-from vcpo_bench.bench.policies.base import checked_device
+from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.running.observers import GridObserver, Watch
 from vcpo_bench.bench.running.pool import CellJob, run_jobs
 from vcpo_bench.errors import DamagedResultError, UsageError

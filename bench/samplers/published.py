@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.base import Model
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.samplers.base import InflightSampler, InProcess, Sampler
 from vcpo_bench.bench.streams import uniforms
+from vcpo_bench.bench.trajectories import Rollout
 
 
 class Engine:
@@ -31,7 +31,7 @@ class Engine:
     """
 
     def __init__(
-        self, policy: Model, publish_every: int, noise: str, seed: int, external: InflightSampler | None = None
+        self, policy: Policy, publish_every: int, noise: str, seed: int, external: InflightSampler | None = None
     ) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
         self._rounding = noise if noise in ("bf16", "int8") else ""
@@ -41,7 +41,7 @@ class Engine:
         self.sampler: Sampler = external or self._own
 
     @property
-    def policy(self) -> Model:
+    def policy(self) -> Policy:
         """What is sampled from, where that is in this process."""
         return self._own.model
 

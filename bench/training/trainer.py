@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.cells.parquet_table import includes
 from vcpo_bench.bench.feeding.open_source import build_source
 from vcpo_bench.bench.feeding.source import Source, under
@@ -63,7 +63,7 @@ class Trainer:
         self.observer = observer
         self.stopped = ""
         self.task = open_task(config, start)
-        self.policy = open_model(config, self.task, start, device or config.device)
+        self.policy = open_policy(config, self.task, start, device or config.device)
         watch_gradient, measure_norms = (includes(config.record, level) for level in ("diagnostics", "full"))
         chosen = method or parse_method(config.method)
         self.ranks = ranks

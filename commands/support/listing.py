@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from vcpo_bench.bench.cells.preset_file import preset_names
 from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.component import Component, parameters
 from vcpo_bench.records import CELL_FILE, CELLS, GRID_FILE, PARTIAL_SUFFIX
 
 
@@ -92,31 +93,32 @@ def method_page(name: str) -> list[str]:
 
 def tasks() -> Listing:
     """Every task with its parameters and their defaults."""
-    from vcpo_bench.bench.tasks import task_types
-    from vcpo_bench.bench.tasks.text import text_task_types
+    from vcpo_bench.bench.tasks import TASKS
 
-    rows = [(name, kind.summary, _parameters(kind.parameters), "-") for name, kind in task_types().items()]
-    rows += [
-        (name, kind.summary, _parameters(kind.parameters), "needs --model") for name, kind in text_task_types().items()
+    rows = [
+        (name, kind.summary, _parameters(kind), "needs --model" if kind.needs_language_model else "-")
+        for name, kind in sorted(TASKS.kinds.items())
     ]
     return Listing(("task", "what it asks", "parameters", "language model"), rows)
 
 
-def _parameters(defaults: Mapping[str, object]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in defaults.items()) or "-"
+def _parameters(kind: type[Component]) -> str:
+    found = parameters(kind).items()
+    return ", ".join(f"{key}={parameter.write(default)}" for key, (default, parameter) in found) or "-"
 
 
 def regimes() -> Listing:
     """Every staleness regime with its options and their defaults; the last options are common to all."""
     from vcpo_bench.bench.regimes import REGIMES, Regime
-    from vcpo_bench.naming.component import Component, parameters
+    from vcpo_bench.naming.component import parameters
 
-    def options(kind: type[Component], common: bool) -> str:
-        known = {name: about.legal for name, (_, about) in parameters(kind).items() if (name in kind.common) == common}
-        return ", ".join(f"{name}: {legal}" for name, legal in known.items()) or "-"
-
-    rows = [(name, REGIMES.get(name).summary, options(REGIMES.get(name), False)) for name in REGIMES.names()]
-    rows.append(("(all)", "how the weights reach the sampler, in every regime", options(Regime, True)))
+    common = {name: about.legal for name, (_, about) in parameters(Regime).items()}
+    rows = []
+    for name, kind in sorted(REGIMES.kinds.items()):
+        own = {key: about.legal for key, (_, about) in parameters(kind).items() if key not in common}
+        rows.append((name, kind.summary, ", ".join(f"{key}: {legal}" for key, legal in own.items()) or "-"))
+    options = ", ".join(f"{key}: {legal}" for key, legal in common.items())
+    rows.append(("(all)", "how the weights reach the sampler, in every regime", options))
     return Listing(("regime", "lag of a trajectory", "options"), rows)
 
 

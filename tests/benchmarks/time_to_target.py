@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import torch
 
-from vcpo_bench.bench.allocator import keep_freed_memory
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.simulation import steps

@@ -14,8 +14,8 @@ import time
 
 import torch
 
-from vcpo_bench.bench.allocator import keep_freed_memory
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.records import Level
 

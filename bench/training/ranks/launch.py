@@ -12,8 +12,8 @@ from pathlib import Path
 
 import torch
 
-from vcpo_bench.bench.allocator import keep_freed_memory
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.training.ranks.ranks import Ranks
 from vcpo_bench.bench.training.ranks.source import check_shared_out
 from vcpo_bench.bench.training.trainer import Trainer

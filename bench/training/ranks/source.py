@@ -10,7 +10,7 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import Feed
 from vcpo_bench.bench.feeding.ticket_sampler import GroupSampler
-from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.samplers.published import Engine
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.ranks.ranks import Ranks
@@ -28,7 +28,7 @@ class ParallelSource:
         ranks: This process among the others.
     """
 
-    def __init__(self, config: CellConfig, task: Task, policy: Model, ranks: Ranks) -> None:
+    def __init__(self, config: CellConfig, task: Task, policy: Policy, ranks: Ranks) -> None:
         self.sampler, self.ranks = GroupSampler(config, task, Engine(policy, 1, "off", config.seed)), ranks
         share = config.prompts // ranks.count
         self.groups, self.prompts = range(ranks.rank * share, (ranks.rank + 1) * share), config.prompts

@@ -65,7 +65,7 @@ def test_options_that_do_not_fit_are_no_obstacle_at_lag_zero() -> None:
     [
         ("fiffo", "unknown regime 'fiffo'; did you mean fifo"),
         ("fifo(", "never closed"),
-        ("fifo:paper", "nothing may follow the name of a regime"),
+        ("fifo:paper", "after the name of a regime"),
         ("fifo(fill=held)", "did you mean hold"),
         ("fifo(fil=hold)", "did you mean fill"),
         ("minibatch(epochs=0)", "epochs is a whole number, 1 or more"),

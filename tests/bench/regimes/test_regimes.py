@@ -10,7 +10,7 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import PlannedSource
-from vcpo_bench.bench.policies.tiny.policy import Policy
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.regimes.plan import plan
@@ -63,7 +63,7 @@ def consumed(subject: Trainer) -> list[Trajectories]:
     return batches
 
 
-def logp(policy: Policy, batch: Trajectories) -> torch.Tensor:
+def logp(policy: TinyPolicy, batch: Trajectories) -> torch.Tensor:
     with torch.no_grad():
         scored = score(policy, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
     return scored.logp.view(batch.mask.shape)

@@ -119,7 +119,7 @@ def test_the_table_is_written_beside_the_results_and_is_the_same_every_time(reco
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(probe_tables(target))
     text = console.export_text()
-    assert "after 6 updates, after the optimizer's preconditioning (8 stale and 8 fresh batches)" in text
+    assert "after 6 updates, preconditioned by AdamW (8 stale and 8 fresh batches)" in text
     snr = first[(first["step"] == 6) & (first["quantity"] == "snr") & (first["method"] == "vcpo")]["value"].iloc[0]
     assert f"{snr:.3g}" in text
 
