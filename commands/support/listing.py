@@ -109,16 +109,17 @@ def _parameters(kind: type[Component]) -> str:
 
 def regimes() -> Listing:
     """Every staleness regime with its options and their defaults; the last options are common to all."""
-    from vcpo_bench.bench.regimes.expression import COMMON, OPTIONS, SUMMARIES
+    from vcpo_bench.bench.regimes import REGIMES, Regime
+    from vcpo_bench.naming.component import parameters
 
-    described = {
-        name: ", ".join(f"{key}: {option.legal}" for key, option in options.items()) or "-"
-        for name, options in (OPTIONS | {"(all)": COMMON}).items()
-    }
-    return Listing(
-        ("regime", "how the lag comes about", "options"),
-        [(name, SUMMARIES[name], options) for name, options in described.items()],
-    )
+    common = {name: about.legal for name, (_, about) in parameters(Regime).items()}
+    rows = []
+    for name, kind in sorted(REGIMES.kinds.items()):
+        own = {key: about.legal for key, (_, about) in parameters(kind).items() if key not in common}
+        rows.append((name, kind.summary, ", ".join(f"{key}: {legal}" for key, legal in own.items()) or "-"))
+    options = ", ".join(f"{key}: {legal}" for key, legal in common.items())
+    rows.append(("(all)", "how the weights reach the sampler, in every regime", options))
+    return Listing(("regime", "lag of a trajectory", "options"), rows)
 
 
 def configurations(presets: Path) -> Listing:
