@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
-from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 
 HANG_SECONDS = 10.0
 """A sampler without a heartbeat for this long is killed; it sends several per second."""
