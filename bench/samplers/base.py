@@ -12,10 +12,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.cells.flag_values import split_top_level
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.grammar import split_list
 
 
 class Sampler(Protocol):
@@ -172,7 +172,7 @@ def parse_sampler(expression: str) -> SamplerSpec:
             f"--sampler {expression!r}: unknown; choose torch, torch(slots=64), generate, vllm or vllm-server"
         )
     values: dict[str, str | int | float] = {}
-    for part in split_top_level(match[2] or ""):
+    for part in split_list(match[2]) if match[2] else ():
         key, _, text = (piece.strip() for piece in part.partition("="))
         if key not in _OPTIONS[match[1]]:
             raise UsageError(
