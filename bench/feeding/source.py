@@ -26,7 +26,7 @@ class Feed:
         sampled_reward: Mean reward of the newest complete batch.
         filling: Whether the pipeline is still filling.
         seconds_sample: Time sampling took in this process.
-        facts: Further columns of `records.STEPS` that only this source knows.
+        facts: Further columns of `records.steps.STEPS` that only this source knows.
         events: Rows of `records.EVENTS` since the last update.
     """
 

@@ -17,6 +17,7 @@ from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, sav
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import waves, worker_count
 from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
@@ -130,7 +131,7 @@ def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> N
     (given,) = plan_grid(replace(spec, start=tmp_path / "start.safetensors"))
     assert (shipped.config.start, len(given.config.start)) == ("", 10)
     assert shipped.key != given.key
-    used = Trainer(given.config, start=given.start).policy
+    used = build_trainer(given.config, start=given.start).policy
     assert all(torch.equal(a, b) for a, b in zip(used.parameters(), other.policy.parameters(), strict=True))
     with pytest.raises(UsageError, match="vcpo-bench warmup"):
         plan_grid(replace(spec, start=tmp_path / "none"))

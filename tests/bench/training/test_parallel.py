@@ -8,9 +8,9 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import Feed
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import GRAD_CLIP, Learner, LearnerStep
 from vcpo_bench.bench.training.ranks.launch import parallel_trainer
-from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 
@@ -52,7 +52,7 @@ def test_ranks_sample_the_batch_that_one_process_samples() -> None:
     config = cell("reinforce", steps=1)
     with parallel_trainer(config, 2) as trainer:
         shared = trainer.source.feed(0).batch
-    alone = Trainer(config).source.feed(0).batch
+    alone = build_trainer(config).source.feed(0).batch
     assert torch.equal(shared.prompts, alone.prompts)
     assert torch.equal(shared.responses, alone.responses)
     assert torch.equal(shared.mask, alone.mask)
