@@ -1,1 +1,1 @@
-"""The commands of the command line, one file per verb."""
+"""The verbs of the command line: every file of this folder is one, and the file's name is what users type."""

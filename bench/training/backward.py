@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.base import Scores
+from vcpo_bench.bench.policies.scores import TokenScores
 
 
-def send_backward(scores: Scores, coefficients: Tensor, entropy_coefficients: Tensor | None) -> None:
+def send_backward(scores: TokenScores, coefficients: Tensor, entropy_coefficients: Tensor | None) -> None:
     """Backward pass of the loss `-sum c logp - sum e H`, which is what coefficients mean.
 
     Args:
-        scores: Scores `[rows, T]` with their graph.
+        scores: TokenScores `[rows, T]` with their graph.
         coefficients: `[rows, T]` c of each token.
         entropy_coefficients: `[rows, T]` e of each token; None: no entropy bonus.
     """

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.cells.parquet_table import includes
-from vcpo_bench.bench.feeding.open_source import build_source
-from vcpo_bench.bench.policies.base import Model
-from vcpo_bench.bench.regimes import parse_regime
+from vcpo_bench.bench.feeding.open_source import open_source
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.step_recorder import StepRecorder
@@ -40,14 +40,14 @@ def build_trainer(
         UsageError: The task, start policy or device is not available, or the method cannot run in the regime.
     """
     task = open_task(config, start)
-    policy = open_model(config, task, start, device or config.device)
+    policy = open_policy(config, task, start, device or config.device)
     learner = build_learner(config, policy, method)
-    source, updates = build_source(config, task, learner, start)
+    source, updates = open_source(config, task, policy, learner.method, learner.logp, start)
     return Trainer(config, task, learner, source, updates, build_recorder(config), observer)
 
 
 def build_learner(
-    config: CellConfig, policy: Model, method: Method | None = None, kind: Callable[..., Learner] = Learner
+    config: CellConfig, policy: Policy, method: Method | None = None, kind: Callable[..., Learner] = Learner
 ) -> Learner:
     """The learner of a cell; it measures what the cell's record level asks for.
 
@@ -71,4 +71,4 @@ def build_learner(
 
 def build_recorder(config: CellConfig) -> StepRecorder:
     """Empty tables for a cell."""
-    return StepRecorder(config.record, events=parse_regime(config.regime).name == "async")
+    return StepRecorder(config.record, events=REGIMES.parse(config.regime).asynchronous)

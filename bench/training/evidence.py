@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.base import Scores
+from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch
 
@@ -18,7 +18,7 @@ Gather = Callable[[Sequence[Tensor]], Tensor]
 def evidence_of(
     batch: Trajectories,
     now: int,
-    scores: Sequence[Scores],
+    scores: Sequence[TokenScores],
     gather: Gather,
     needs: Collection[str],
     score_norm_sq: Tensor | None = None,
@@ -30,7 +30,7 @@ def evidence_of(
     Args:
         batch: What was sampled: P prompts, G responses each, T tokens at most.
         now: Updates applied before this one.
-        scores: Scores of each piece of the batch under the current policy.
+        scores: TokenScores of each piece of the batch under the current policy.
         gather: How pieces come together.
         needs: Optional fields that the method asks for (`Method.needs`).
         score_norm_sq: `[P * G]` squared score norms.

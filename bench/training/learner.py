@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.feeding.source import under
-from vcpo_bench.bench.policies.base import Model, Scores
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.training.backward import constant_rows, send_backward
 from vcpo_bench.bench.training.evidence import evidence_of
@@ -49,7 +50,7 @@ class Learner:
 
     def __init__(
         self,
-        policy: Model,
+        policy: Policy,
         method: Method,
         lr: float,
         diagnostics: Sequence[GradientDiagnostic] = (),
@@ -152,17 +153,17 @@ class Learner:
     def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
         return gather(pieces, values)
 
-    def _logp_under(self, policy: Model, pieces: list[Piece]) -> Tensor:
+    def _logp_under(self, policy: Policy, pieces: list[Piece]) -> Tensor:
         return self._gather(pieces, [policy.score(*piece.part.flat()).logp for piece in pieces])
 
-    def _forward(self, part: Trajectories) -> Scores:
+    def _forward(self, part: Trajectories) -> TokenScores:
         prompts, responses, mask = part.flat()
         if self._norms:  # they need one trajectory per row
             return self.policy.score_rows(part.flat_prompts(), responses, mask)
         return self.policy.score(prompts, responses, mask)
 
-    def _score(self, part: Trajectories, keep_graph: bool) -> tuple[Scores, Tensor | None]:
-        """Scores of one micro-batch `[rows, T]`, and its squared score norms `[rows]` if the method needs them."""
+    def _score(self, part: Trajectories, keep_graph: bool) -> tuple[TokenScores, Tensor | None]:
+        """TokenScores of one micro-batch `[rows, T]`, and its squared score norms `[rows]` if the method needs them."""
         if self._norms is None:
             with torch.set_grad_enabled(keep_graph):
                 return self._forward(part), None
@@ -172,7 +173,7 @@ class Learner:
         return scores, squared
 
     def _evidence(
-        self, batch: Trajectories, now: int, pieces: list[Piece], scored: list[tuple[Scores, Tensor | None]]
+        self, batch: Trajectories, now: int, pieces: list[Piece], scored: list[tuple[TokenScores, Tensor | None]]
     ) -> Batch:
         reference = None
         if self.reference is not None:
@@ -190,7 +191,7 @@ class Learner:
             state=self.method_state,
         )
 
-    def _backward(self, pieces: list[Piece], kept: Scores, update: Update) -> None:
+    def _backward(self, pieces: list[Piece], kept: TokenScores, update: Update) -> None:
         """Leave the gradient of the loss in `.grad`.
 
         A single micro-batch needs no second forward pass: its graph is reused, or, where score norms were taken, the
@@ -247,8 +248,8 @@ class Learner:
         return norm, min(norm, GRAD_CLIP)
 
 
-def _norms_of(policy: Model, norms: ScoreNorms, part: Trajectories) -> tuple[Scores, Tensor]:
-    """Scores of trajectories and their squared score norms `[rows]`."""
+def _norms_of(policy: Policy, norms: ScoreNorms, part: Trajectories) -> tuple[TokenScores, Tensor]:
+    """TokenScores of trajectories and their squared score norms `[rows]`."""
     _, responses, mask = part.flat()
     with norms.record():
         scores = policy.score_rows(part.flat_prompts(), responses, mask)

@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from vcpo_bench.bench.cells.parquet_table import RecordTable, Row, includes
-from vcpo_bench.bench.feeding.source import Feed
+from vcpo_bench.bench.feeding.source import StepInput
 from vcpo_bench.bench.training.evaluation import Evaluation
 from vcpo_bench.bench.training.learner_step import LearnerStep
 from vcpo_bench.bench.training.sample_rows import sample_rows
@@ -63,12 +63,12 @@ class StepRecorder:
         """Number of updates recorded so far."""
         return len(self.tables[STEPS_FILE])
 
-    def update(self, step: int, fed: Feed, done: LearnerStep, lr: float) -> float:
+    def update(self, step: int, given: StepInput, done: LearnerStep, lr: float) -> float:
         """Record one update.
 
         Args:
             step: Number of updates applied before it.
-            fed: What it was given.
+            given: What it consumed.
             done: What the learner did.
             lr: Learning rate before the method's step scale.
 
@@ -79,14 +79,14 @@ class StepRecorder:
             KeyError: The source reports something that is no column.
         """
         began = perf_counter()
-        facts = _facts(step, fed, done, lr)
+        facts = _facts(step, given, done, lr)
         row = {one.name: one.compute(facts) for one in self._columns}
         if SAMPLES_FILE in self.tables and (step % SAMPLES_EVERY == 0 or self.level == "full"):
-            for sample in sample_rows(facts, fed.batch, done, full=self.level == "full"):
+            for sample in sample_rows(facts, given.batch, done, full=self.level == "full"):
                 self.tables[SAMPLES_FILE].append(sample)
         for lag in _lag_rows(facts):
             self.tables[LAGS_FILE].append(lag)
-        for event in fed.events:
+        for event in given.events:
             self.tables[EVENTS_FILE].append(event)
         row["seconds_record"] = perf_counter() - began
         self.tables[STEPS_FILE].append(row)
@@ -133,22 +133,22 @@ class StepRecorder:
             table.read(folder / name)
 
 
-def _facts(step: int, fed: Feed, done: LearnerStep, lr: float) -> StepFacts:
-    batch = fed.batch
+def _facts(step: int, given: StepInput, done: LearnerStep, lr: float) -> StepFacts:
+    batch = given.batch
     reported = {
         "step": step,
-        "sampled_reward": fed.sampled_reward,
+        "sampled_reward": given.sampled_reward,
         "batch_reward": float(batch.reward.mean()),
         "grad_norm": done.grad_norm,
         "grad_norm_clipped": done.grad_norm_clipped,
         "step_scale": done.step_scale,
         "lr": lr * done.step_scale,
-        "filling": fed.filling,
+        "filling": given.filling,
         "nonfinite": done.nonfinite,
-        "seconds_sample": fed.seconds_sample,
+        "seconds_sample": given.seconds_sample,
         "seconds_score": done.seconds_score,
         "seconds_update": done.seconds_update,
-        **fed.facts,
+        **given.facts,
     }
     if unknown := reported.keys() - _REPORTED:
         raise KeyError(f"not columns of this table: {sorted(unknown)}")

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import Source, under
-from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.learner import Learner
@@ -58,7 +58,7 @@ class Trainer:
         self.stopped = ""
 
     @property
-    def policy(self) -> Model:
+    def policy(self) -> Policy:
         """What is trained."""
         return self.learner.policy
 
@@ -75,16 +75,16 @@ class Trainer:
         """Sample, consume, update, record. Returns the sampled reward and the raw ESS ratio of this update."""
         if self.step == 0:
             self._evaluate()
-        fed = self.source.feed(self.step)
-        done = self.learner.update(fed.batch, self.step)
-        ess = self.recorder.update(self.step, fed, done, self.config.lr)
+        given = self.source.next_batch(self.step)
+        done = self.learner.update(given.batch, self.step)
+        ess = self.recorder.update(self.step, given, done, self.config.lr)
         self.skipped = self.skipped + 1 if done.nonfinite else 0
         self.step += 1
         if self.observer:
             self.stopped = self.observer.observe(self.recorder.tables[STEPS_FILE].row(-1))
         if self.step % self.config.eval_every == 0 or self.status:
             self._evaluate()
-        return fed.sampled_reward, ess
+        return given.sampled_reward, ess
 
     def _evaluate(self) -> None:
         began = perf_counter()

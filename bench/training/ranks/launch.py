@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.training.build import build_learner, build_recorder
 from vcpo_bench.bench.training.ranks.learner import ParallelLearner
@@ -63,7 +63,7 @@ class Follower(Trainer):
 
 def _trainer(kind: type[Trainer], config: CellConfig, ranks: Ranks) -> Trainer:
     task = open_task(config, None)
-    policy = open_model(config, task, None, config.device)
+    policy = open_policy(config, task, None, config.device)
     learner = build_learner(config, policy, kind=partial(ParallelLearner, ranks))
     source = ParallelSource(config, task, policy, ranks)
     return kind(config, task, learner, source, config.steps, build_recorder(config))

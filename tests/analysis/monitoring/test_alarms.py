@@ -148,14 +148,15 @@ def test_a_run_ends_on_the_best_detector_that_it_can_feed(monkeypatch: pytest.Mo
 
 
 def test_the_page_shows_the_packaged_detectors() -> None:
-    docs = Path(__file__).parents[3] / "docs"  # not beside the installed package
-    spec = importlib.util.spec_from_file_location("make_monitor_defaults", docs / "make_monitor_defaults.py")
+    root = Path(__file__).parents[3]  # docs and tools are not beside the installed package
+    tool = root / "tools" / "make_monitor_defaults.py"
+    spec = importlib.util.spec_from_file_location("make_monitor_defaults", tool)
     assert spec
     assert spec.loader
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)
-    written = (docs / "monitor.md").read_text(encoding="utf-8")
-    assert written == generator.page(written, load_calibrations()), "run: python docs/make_monitor_defaults.py STUDY"
+    written = (root / "docs" / "monitor.md").read_text(encoding="utf-8")
+    assert written == generator.page(written, load_calibrations()), "run: python tools/make_monitor_defaults.py STUDY"
 
 
 def test_the_packaged_detectors_are_measured_and_can_end_a_run() -> None:

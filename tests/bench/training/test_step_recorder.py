@@ -30,7 +30,7 @@ def test_only_what_the_level_writes_is_measured(level: str, measured: list[str])
 
 def test_a_fact_without_a_column_is_an_error_of_the_source() -> None:
     trainer = build_trainer(CellConfig(method="clip", staleness=0, seed=0, prompts=2, responses=2, steps=2))
-    fed = trainer.source.feed(0)
-    done = trainer.learner.update(fed.batch, 0)
+    given = trainer.source.next_batch(0)
+    done = trainer.learner.update(given.batch, 0)
     with pytest.raises(KeyError, match="weather"):
-        trainer.recorder.update(0, replace(fed, facts={"weather": "fine"}), done, 1e-4)
+        trainer.recorder.update(0, replace(given, facts={"weather": "fine"}), done, 1e-4)

@@ -1,0 +1,48 @@
+"""`vcpo-bench analyze`: findings from recorded runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def analyze(
+    kind: Annotated[str, typer.Argument(metavar="NAME", help="Analysis; vcpo-bench ls analyses lists them.")],
+    folders: Folders = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the tables behind the findings, as CSV.")
+    ] = None,
+) -> None:
+    """Analyze recorded runs: print the findings, write their tables.
+
+    Every finding is one sentence with its 95% confidence interval where there is one.
+    """
+    from vcpo_bench.analysis.commands import run as run_analysis
+
+    findings = run_analysis(kind, folders or [DEFAULT_OUT])
+    for sentence in findings.text:
+        typer.echo(sentence)
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, table in findings.tables.items():
+            table.to_csv(out / f"{name}.csv", index=False)
+            typer.echo(f"table: {out / name}.csv")
+        for name, content in findings.documents.items():
+            (out / name).write_text(content, encoding="utf-8")
+            typer.echo(f"document: {out / name}")
+
+
+VERB = Verb(
+    analyze,
+    Group.READ,
+    4,
+    examples=(
+        "vcpo-bench analyze collapse results/default",
+        "vcpo-bench analyze compare results/protocol --out tables",
+    ),
+)

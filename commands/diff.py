@@ -1,0 +1,26 @@
+"""`vcpo-bench diff`: two results folders compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="DIR", help="First results folder, A.")],
+    second: Annotated[Path, typer.Argument(metavar="DIR", help="Second results folder, B.")],
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the comparison to an HTML page instead of printing it.")
+    ] = None,
+) -> None:
+    """Compare two results folders: changes, and conclusions that flip."""
+    from vcpo_bench.reports import diff as comparing
+
+    typer.echo(comparing.write_diff(first, second, html) if html else comparing.diff(first, second).text)
+
+
+VERB = Verb(diff, Group.READ, 3, examples=("vcpo-bench diff results/default results/default-lr1e-4",))

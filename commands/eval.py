@@ -1,0 +1,67 @@
+"""`vcpo-bench eval`: kept checkpoints scored with lm-eval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.options import EXECUTION, RecordedModel
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def evaluate(
+    cells: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR",
+            help="Folders of ended cells, results/NAME/cells/KEY, or results folders, for all their cells.",
+        ),
+    ],
+    tasks: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Tasks of lm-eval; own means the task the cell was trained on."),
+    ] = "own",
+    checkpoint: Annotated[
+        str, typer.Option(metavar="WHICH", help="Kept checkpoints to score: last, all, or a number of updates.")
+    ] = "last",
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Largest number of documents per task.", show_default="all documents"),
+    ] = None,
+    tasks_from: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder with YAML files of your own lm-eval tasks.")
+    ] = None,
+    model: RecordedModel = "",
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Device for language models: cpu, cuda or cuda:N.", rich_help_panel=EXECUTION
+        ),
+    ] = "cpu",
+) -> None:
+    """Score kept checkpoints with lm-eval.
+
+    Needs the extra eval, and runs made with --keep-checkpoints. Reports and exports show the scores.
+    """
+    from vcpo_bench.bench.cells.flag_values import split_top_level
+    from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
+
+    scoring = Scoring(split_top_level(tasks), limit, tasks_from, model, device)
+    for one, scores in evaluate_cells(cells, checkpoint, scoring):
+        typer.echo(f"{one.key} after {one.step} updates")
+        for score in scores:
+            error = "" if score["stderr"] is None else f" +- {score['stderr']:.4f}"
+            typer.echo(f"  {score['task']:24} {score['metric']:12} {score['value']:.4f}{error}")
+
+
+VERB = Verb(
+    evaluate,
+    Group.INVESTIGATE,
+    3,
+    examples=(
+        "vcpo-bench eval results/default",
+        "vcpo-bench eval results/default/cells/KEY --checkpoint all --tasks own,gsm8k",
+    ),
+)

@@ -1,0 +1,71 @@
+"""`vcpo-bench probe`: how good each method's update is, at checkpoints of a recorded run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.options import Plugins, RecordedModel, RecordedStart, ReplayDevice
+from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def probe(
+    cell: Annotated[Path, typer.Argument(metavar="CELL", help="Folder of an ended cell: results/NAME/cells/KEY.")],
+    at: Annotated[
+        str, typer.Option(metavar="LIST", help="Checkpoints, as numbers of finished updates, such as 50,150.")
+    ],
+    methods: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Methods to measure; signal-to-noise ratios are relative to the first."),
+    ] = "tis,vcpo(baseline=group),vcpo(ess=off),vcpo,vespo,clip,gspo,reinforce",
+    batches: Annotated[
+        int, typer.Option(metavar="N", help="Stale batches per checkpoint, sampled from the behavior policy.")
+    ] = 64,
+    fresh: Annotated[
+        int,
+        typer.Option(metavar="N", help="On-policy batches per checkpoint, from which the true gradient is estimated."),
+    ] = 256,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table to write, .parquet or .csv.",
+            show_default="probes/KEY.parquet in the results folder",
+        ),
+    ] = None,
+    start: RecordedStart = None,
+    model: RecordedModel = "",
+    device: ReplayDevice = "",
+    plugin: Plugins = None,
+) -> None:
+    """Measure bias, variance and signal-to-noise of method updates.
+
+    The run is replayed to each checkpoint, where every method computes its update from the same stale batches.
+    """
+    from rich.console import Console
+
+    from vcpo_bench.bench.cells import flag_values as options
+    from vcpo_bench.bench.replay import probe as probing
+    from vcpo_bench.bench.replay import replay as recorded
+    from vcpo_bench.methods import parse_method
+    from vcpo_bench.reports.terminal.probe_table import probe_tables
+
+    load_plugins(plugin)
+    found = recorded.read_cell(cell, start, model, device)
+    chosen = {method.canonical: method for method in map(parse_method, options.split_top_level(methods))}
+    spec = probing.ProbeSpec(found, options.updates(at), list(chosen.values()), batches, fresh)
+    target = out or probing.default_path(found)
+    probing.run_probe(spec, target, typer.echo)
+    Console().print(probe_tables(target))
+    typer.echo(target)
+
+
+VERB = Verb(
+    probe,
+    Group.INVESTIGATE,
+    2,
+    examples=("vcpo-bench probe results/default/cells/KEY --at 50,150 --methods tis,vcpo",),
+)

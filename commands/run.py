@@ -1,0 +1,167 @@
+"""`vcpo-bench run`: a grid of cells, trained and scored."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from vcpo_bench.commands.support import grid_options as flags
+from vcpo_bench.commands.support.configuration import write_config
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait, WandbProject
+from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.scoreboard import show_scoreboard
+from vcpo_bench.commands.support.verb import Group, Verb
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.cells.grid import PlannedCell
+
+
+def run(
+    ctx: typer.Context,
+    methods: flags.Methods = "vcpo,clip,vespo",
+    staleness: flags.Staleness = "1,16,128",
+    seeds: flags.Seeds = "3",
+    task: flags.Tasks = "chain",
+    regime: flags.Regimes = "fifo",
+    lr: flags.LearningRates = "3e-4",
+    weight_decay: flags.WeightDecay = 0.0,
+    steps: flags.Steps = 300,
+    prompts: flags.Prompts = 16,
+    responses: flags.Responses = 8,
+    record: flags.Record = "basic",
+    start: flags.Start = None,
+    model: flags.Model = "",
+    dtype: flags.Precision = "float32",
+    lora: flags.LoraRank = 0,
+    sampler: flags.Sampler = "torch",
+    url: flags.ServerUrl = "",
+    max_response: flags.MaxResponse = 0,
+    micro_tokens: flags.MicroTokens = 0,
+    checkpointing: flags.ActivationCheckpointing = False,
+    chat_template: flags.ChatTemplate = True,
+    controls: flags.Controls = True,
+    stop_on_alarm: flags.StopOnAlarm = False,
+    out: flags.Out = DEFAULT_OUT,
+    device: flags.Device = "cpu",
+    jobs: Jobs = 0,
+    plugin: Plugins = None,
+    dry_run: flags.DryRun = False,
+    wait: Wait = False,
+    keep_checkpoints: flags.KeepCheckpoints = "",
+    wandb: flags.WandbMode = "disabled",
+    wandb_project: WandbProject = "vcpo-bench",
+    config: flags.Config = "",
+    save_config: flags.SaveConfig = None,
+    quiet: Quiet = False,
+    as_json: flags.AsJson = False,
+) -> None:
+    """Train every missing cell of a grid, then print the scoreboard.
+
+    A cell is one method, lag, regime, task, learning rate and seed. Stop a run at any time: the same command resumes
+    it, with bit-identical results.
+    """
+    from rich.console import Console
+
+    from vcpo_bench.analysis.monitoring import alarm_panel as alarms
+    from vcpo_bench.bench.cells import flag_values as options
+    from vcpo_bench.bench.cells import grid
+    from vcpo_bench.bench.cells.model_source import LanguageModel
+    from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
+    from vcpo_bench.bench.running import run_grid
+    from vcpo_bench.reports.terminal.live import make_view
+
+    plugins = load_plugins(plugin)
+    if url:
+        os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
+    watched = alarms.stop_default(options.level(record)) if stop_on_alarm else None
+    spec = grid.GridSpec(
+        methods=options.split_top_level(methods),
+        staleness=options.lags(staleness),
+        seeds=options.seeds(seeds),
+        tasks=options.split_top_level(task),
+        lrs=options.rates(lr),
+        regimes=options.split_top_level(regime),
+        steps=steps,
+        prompts=prompts,
+        responses=responses,
+        record=options.level(record),
+        controls=controls,
+        start=start,
+        stop=watched.detector.text if watched else "",
+        model=LanguageModel(model, dtype, lora, chat_template, sampler, max_response, micro_tokens, checkpointing)
+        if model
+        else None,
+        device=device,
+        weight_decay=weight_decay,
+    )
+    if save_config:
+        write_config(ctx, save_config)
+    keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0
+    if dry_run and spec.model and device != "cpu":
+        from vcpo_bench.bench.machine.gpu_plan import gpu_plan
+
+        typer.echo("\n".join(gpu_plan(spec, spec.model)))
+        return
+    cells = grid.plan_grid(spec)
+    for warning in grid.lag_warnings(spec):
+        _warn(warning)
+    if skipped := grid.skipped_methods(spec):
+        _warn(f"skipped methods that the regime does not support: {', '.join(skipped)}")
+    if watched:
+        typer.echo(f"cells stop on {watched.detector.text}; {watched.words}", err=True)
+    workers = run_grid.worker_count(jobs, device, sampler)
+    if dry_run:
+        _show_plan(cells, workers, out)
+        return
+    with WandbMirror(wandb, wandb_project, out, cells, _warn) as mirror:
+        view = make_view(quiet or as_json, Console(stderr=as_json))
+        try:
+            options_of_run = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
+            failed = run_grid.run_grid(cells, options_of_run, view)
+        finally:
+            view.close()
+        show_scoreboard(out, as_json)
+        mirror.report(lambda: _write_page(out))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _write_page(out: Path) -> Path:
+    from vcpo_bench.reports.writers.html import write_page
+
+    return write_page([out], out / "report.html")
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"warning: {text}", err=True)
+
+
+def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
+    from vcpo_bench.bench.cells.results_folder import ended_keys
+    from vcpo_bench.bench.running.time_estimate import estimate
+
+    done = ended_keys(out)
+    missing = [cell for cell in cells if cell.key not in done]
+    for cell in cells:
+        note = "ended" if cell.key in done else "control" if cell.control else ""
+        typer.echo(f"{cell.config.label:60} {note}".rstrip())
+    seconds = estimate(missing, workers) if missing else 0.0
+    typer.echo(
+        f"{len(cells)} cells, {len(missing)} to run on {workers} workers: about {seconds / 60:.1f} minutes, "
+        "from updates just timed on this machine"
+    )
+
+
+VERB = Verb(
+    run,
+    Group.TRAIN,
+    2,
+    examples=(
+        "vcpo-bench run --methods vcpo,clip,vespo --staleness 1,16,128",
+        'vcpo-bench run --methods "clip,clip(high=0.28)" --lr 1e-4,3e-4 --dry-run',
+        "vcpo-bench run --config quick --out results/quick",
+    ),
+)

@@ -1,0 +1,1 @@
+"""What several verbs share. Files here are no verbs."""

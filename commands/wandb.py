@@ -1,0 +1,32 @@
+"""`vcpo-bench wandb`: a results folder on Weights & Biases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.options import DEFAULT_OUT, WandbProject
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def wandb(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results folder.")] = DEFAULT_OUT,
+    mode: Annotated[
+        str, typer.Option(metavar="MODE", help="Where the mirror goes: offline (local wandb files) or online (upload).")
+    ] = "online",
+    project: WandbProject = "vcpo-bench",
+) -> None:
+    """Mirror a results folder to Weights & Biases.
+
+    Sends the ended cells that are not there yet, and the report. Needs the extra wandb.
+    """
+    from vcpo_bench.bench.outside.wandb_mirror.process import mirror_folder
+    from vcpo_bench.reports.writers.html import write_page
+
+    count = mirror_folder(folder, mode, project, write_page([folder], folder / "report.html"))
+    typer.echo(f"{count} cells mirrored to the wandb project {project} ({mode})")
+
+
+VERB = Verb(wandb, Group.READ, 7, examples=("vcpo-bench wandb results/default --mode offline",))

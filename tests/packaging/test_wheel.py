@@ -1,0 +1,94 @@
+"""What a wheel holds: the rooms with their data, found by looking, and nothing of an earlier build."""
+
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+OUTSIDE = {".ci", ".github", ".types", "docs", "examples", "notebooks", "tests", "tools"}
+DEVELOPMENT = {"setup.py", "noxfile.py"}
+
+WheelOf = Callable[[Path], list[str]]
+
+
+def of_the_package(name: str) -> bool:
+    """Whether a tracked file belongs in the wheel."""
+    top, *below = name.split("/")
+    if below:
+        return top not in OUTSIDE
+    return name == "py.typed" or (name.endswith(".py") and name not in DEVELOPMENT)
+
+
+def files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_tracked_files_of_the_rooms(source: Path, wheel_of: WheelOf, tracked: list[str]) -> None:
+    before = files(source)
+    assert wheel_of(source) == sorted(f"vcpo_bench/{name}" for name in tracked if of_the_package(name))
+    assert files(source) == before, "the build left something in the checkout"
+
+
+@pytest.mark.slow
+def test_a_second_wheel_has_what_the_checkout_has_then(source: Path, wheel_of: WheelOf) -> None:
+    first = set(wheel_of(source))
+    (source / "methods" / "snis.py").unlink()
+    (source / "errors.py").rename(source / "mistakes.py")
+    room = source / "bench" / "fresh"
+    (room / "samples").mkdir(parents=True)
+    (room / "__init__.py").touch()
+    (room / "samples" / "_words").touch()
+    second = set(wheel_of(source))
+    assert first - second == {"vcpo_bench/methods/snis.py", "vcpo_bench/errors.py"}
+    assert second - first == {
+        "vcpo_bench/mistakes.py",
+        "vcpo_bench/bench/fresh/__init__.py",
+        "vcpo_bench/bench/fresh/samples/_words",
+    }
+
+
+@pytest.mark.slow
+def test_what_lies_about_in_a_checkout_stays_out(source: Path, wheel_of: WheelOf) -> None:
+    clean = wheel_of(source)
+    for name in (
+        "build/lib/vcpo_bench/methods/gone.py",  # of a setuptools that built here
+        "vcpo_bench.egg-info/SOURCES.txt",
+        "results/default/cells/__init__.py",
+        "tests/__init__.py",
+        "docs/__init__.py",
+        "methods/__pycache__/gone.cpython-311.pyc",
+        "configs/.mine.yaml",
+        "conftest.py",
+    ):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("vcpo_bench/methods/gone.py\n" if name.endswith(".txt") else "")
+    assert wheel_of(source) == clean
+
+
+@pytest.mark.slow
+def test_a_source_distribution_builds_the_same_wheel(source: Path, wheel_of: WheelOf, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(source)]
+    subprocess.run(command, check=True, timeout=300, capture_output=True)
+    (packed,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    assert not {path.name for path in unpacked.iterdir()} & (OUTSIDE | {"noxfile.py"})
+    assert wheel_of(unpacked) == wheel_of(source)
+
+
+def test_every_folder_with_python_files_is_a_package(tracked: list[str]) -> None:
+    folders = {Path(name).parent for name in tracked if name.endswith(".py") and of_the_package(name)}
+    assert [folder for folder in folders if f"{folder}/__init__.py".removeprefix("./") not in tracked] == []
+
+
+def test_a_bare_import_of_any_room_is_refused_by_ruff(tracked: list[str]) -> None:
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]
+    rooms = {name.split("/")[0] for name in tracked if "/" in name and of_the_package(name)}
+    assert rooms <= set(settings["flake8-tidy-imports"]["banned-api"])
