@@ -23,7 +23,7 @@ from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Method
-from vcpo_bench.naming.plugins import loaded_plugins
+from vcpo_bench.naming.plugins import plugin_files
 
 
 def open_source(
@@ -59,21 +59,18 @@ def open_source(
 
 
 def _asynchronous_source(
-    config: CellConfig,
-    task: Task,
-    policy: Policy,
-    regime: Regime,
-    schedule: StalenessSchedule,
-    start: Path | None,
+    config: CellConfig, task: Task, policy: Policy, regime: Regime, schedule: StalenessSchedule, start: Path | None
 ) -> Source:
+    service = regime.service
+    assert service is not None
     assert isinstance(schedule, AsyncSchedule), f"{regime.name} is asynchronous: it must build an AsyncSchedule"
-    assert regime.service is not None
-    times, slots = regime.service.times, regime.service.slots or config.prompts
+    slots = service.slots or config.prompts
     if regime.needs_process:
-        plugins = loaded_plugins()
-        setup = SamplerSetup(config, regime.engine_noise, slots, times, start, str(policy.device), plugins)
+        plugins = plugin_files(config.plugins)
+        setup = SamplerSetup(config, regime.engine_noise, slots, service.times, start, str(policy.device), plugins)
         return ProcessSource(schedule, policy, setup)
-    return VirtualSource(schedule, TicketSampler(config, task, _published(config, task, policy, regime)), slots, times)
+    sampler = TicketSampler(config, task, _published(config, task, policy, regime))
+    return VirtualSource(schedule, sampler, slots, service.times)
 
 
 def _published(config: CellConfig, task: Task, policy: Policy, regime: Regime) -> PublishedPolicy:
