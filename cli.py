@@ -15,7 +15,7 @@ INTERRUPTED = 130
 MISUSED = 2
 
 
-class _OneLineErrors(TyperGroup):
+class OneLineErrors(TyperGroup):
     """Turns errors a user can cause into one line and exit code 2, and Ctrl-C into one line and 130."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -25,9 +25,7 @@ class _OneLineErrors(TyperGroup):
         except KeyboardInterrupt:
             typer.echo("interrupted: ended cells are kept; run the same command again to resume", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        except (VcpoBenchError, ValueError) as error:
-            if not isinstance(error, VcpoBenchError) and not _is_method_error(error):
-                raise
+        except VcpoBenchError as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(MISUSED) from None
         except OSError as error:
@@ -38,15 +36,9 @@ class _OneLineErrors(TyperGroup):
             raise typer.Exit(MISUSED) from None
 
 
-def _is_method_error(error: ValueError) -> bool:
-    from vcpo_bench.methods.core.errors import MethodError  # loads torch: only once something went wrong
-
-    return isinstance(error, MethodError)
-
-
 app = typer.Typer(
     name="vcpo-bench",
-    cls=_OneLineErrors,
+    cls=OneLineErrors,
     help="Benchmark and diagnose stabilizers for asynchronous RL of language models.\n\n"
     "Which stabilizer survives at your policy lag, why a run collapsed, and whether you could have known.",
     epilog="Start with: vcpo-bench demo",

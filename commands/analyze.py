@@ -43,6 +43,6 @@ VERB = Verb(
     4,
     examples=(
         "vcpo-bench analyze collapse results/default",
-        "vcpo-bench analyze compare results/protocol results/protocol-rates --out tables",
+        "vcpo-bench analyze compare results/protocol --out tables",
     ),
 )

@@ -26,8 +26,8 @@ def demo(
     from vcpo_bench.analysis.results import load
     from vcpo_bench.bench.cells import grid
     from vcpo_bench.bench.running import run_grid
+    from vcpo_bench.reports.terminal.curves import curves
     from vcpo_bench.reports.terminal.live import make_view
-    from vcpo_bench.reports.terminal.scoreboard import curves
 
     methods = ("tis", "vcpo", "vespo")
     spec = grid.GridSpec(methods, staleness=(16,), seeds=(0,), lrs=(1e-3,), steps=200, controls=False)

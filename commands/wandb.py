@@ -14,7 +14,7 @@ from vcpo_bench.commands.support.verb import Group, Verb
 def wandb(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results folder.")] = DEFAULT_OUT,
     mode: Annotated[
-        str, typer.Option(metavar="MODE", help="offline writes local wandb files, online uploads them.")
+        str, typer.Option(metavar="MODE", help="Where the mirror goes: offline (local wandb files) or online (upload).")
     ] = "online",
     project: WandbProject = "vcpo-bench",
 ) -> None:

@@ -66,7 +66,10 @@ def warmup(
 
 
 def _warm_up_model(task: str, out: Path, model: str, create: str, seed: int, target: float, device: str) -> None:
-    from vcpo_bench.bench.cells.opening import warm_up_model
+    from vcpo_bench.bench.policies.hf.packages import hf_packages
+
+    with hf_packages():
+        from vcpo_bench.bench.training.imitation_hf import warm_up_model
 
     def tell(step: int, reward: float) -> None:
         typer.echo(f"{step} supervised updates, sampled reward {reward:.2f}", err=True)

@@ -9,7 +9,7 @@ from vcpo_bench.bench.cells.model_source import LanguageModel
 from vcpo_bench.bench.machine.gpu_estimate import Workload, describe
 from vcpo_bench.bench.machine.model_shapes import model_shape
 from vcpo_bench.bench.samplers.base import parse_sampler
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text import text_task
 
 _STAND_IN = "chain(64)"
 
@@ -27,7 +27,7 @@ def gpu_plan(spec: GridSpec, model: LanguageModel) -> list[str]:
         UsageError: An axis cannot be used, a task is unknown, or the size of the model cannot be found out.
     """
     shape = model_shape(model.source)
-    tasks = [get_text_task(text) for text in spec.tasks]
+    tasks = [text_task(text) for text in spec.tasks]
     cells = plan_grid(replace(spec, model=None, tasks=(_STAND_IN,), device="cpu"))
     lines = [cell.config.model_copy(update={"task": text}).label for text in spec.tasks for cell in cells]
     work = Workload(

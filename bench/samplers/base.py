@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cells.flag_values import split_top_level
-from vcpo_bench.bench.policies.base import Model
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
 
 
@@ -22,7 +22,7 @@ class Sampler(Protocol):
     """Draws responses under the weights it was given last. Token ids go in and come out, in main memory."""
 
     def generate(self, prompts: Tensor, uniforms: Tensor, eos: int | None) -> Rollout:
-        """One response per row of `uniforms`, as `Model.sample` describes.
+        """One response per row of `uniforms`, as `Policy.sample` describes.
 
         A sampler whose weights change while it works stamps every token with their version (`Rollout.version`).
         """
@@ -81,7 +81,7 @@ class InProcess:
         version: Updates its weights have seen, as told; a shared policy has always seen all.
     """
 
-    def __init__(self, model: Model, copied: bool) -> None:
+    def __init__(self, model: Policy, copied: bool) -> None:
         self.copied, self.version = copied, 0
         # weights that ask for no gradients would be cast again for every token: autocast remembers only the others
         self.model = copy.deepcopy(model) if copied else model

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 
@@ -37,7 +37,7 @@ class Evaluation:
     episodes: tuple[Episode, ...]
 
 
-def evaluate(policy: Model, task: Task) -> Evaluation:
+def evaluate(policy: Policy, task: Task) -> Evaluation:
     """Evaluate on the task's held-out prompts, one greedy and one sampled response each.
 
     Prompts and sampling noise are the same in every call of every run, so that evaluations are paired.

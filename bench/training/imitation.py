@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 
-from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
+from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.errors import UsageError
 
@@ -22,7 +22,7 @@ _CHECK_EVERY = 5  # updates between reward checks
 _LIMIT = 2000  # updates after which a task of the tiny policy counts as too hard
 
 
-def warm_up(task: EmbeddedTask, seed: int = 0) -> WarmStart:
+def warm_up(task: TokenTask, seed: int = 0) -> WarmStart:
     """Train a new policy on demonstrations until a third of its answers are right; see `imitate`.
 
     Raises:
@@ -34,7 +34,7 @@ def warm_up(task: EmbeddedTask, seed: int = 0) -> WarmStart:
 
 
 def imitate(
-    policy: Model,
+    policy: Policy,
     task: Task,
     seed: int,
     target: float = _TARGET,
@@ -49,7 +49,7 @@ def imitate(
     evaluation reads.
 
     Args:
-        policy: Policy, trained in place.
+        policy: TinyPolicy, trained in place.
         task: Task that provides the demonstrations.
         seed: Seed of the demonstrations.
         target: Mean sampled reward at which training stops.
@@ -78,7 +78,7 @@ def imitate(
     raise UsageError(f"{task.canonical}: reward {reward:.2f} after {limit} warm-up updates; choose an easier variant")
 
 
-def _supervised_update(policy: Model, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int) -> None:
+def _supervised_update(policy: Policy, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int) -> None:
     """One step of maximum likelihood, gradient clipped to norm 1."""
     prompts, responses, mask = task.demonstrations(seed, step, _ROWS)
     optimizer.zero_grad()
@@ -88,7 +88,7 @@ def _supervised_update(policy: Model, optimizer: torch.optim.Optimizer, task: Ta
     optimizer.step()
 
 
-def _check(policy: Model, task: Task, seed: int) -> float:
+def _check(policy: Policy, task: Task, seed: int) -> float:
     """Mean sampled reward on the check prompts."""
     prompts = task.stream(seed, "warm-up prompts", 0, 256)
     draws = uniforms(seed, "warm-up sampling", 0, 256, task.max_response)
@@ -110,7 +110,7 @@ def warmup_command(task: str, out: Path | None = None, seed: int = 0) -> tuple[W
     Raises:
         UsageError: The task is unknown or is not learned, or the file cannot be written.
     """
-    start = warm_up(get_task(task), seed)
+    start = warm_up(token_task(task), seed)
     path = out or Path(f"{start.task}.safetensors")
     save_warm_start(start, path)
     return start, path

@@ -13,7 +13,7 @@ from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.policies.hf.loading import check_context, read_network, read_tokenizer
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.imitation import imitate
@@ -72,7 +72,7 @@ def warm_up_model(
     if (out / "config.json").exists():
         raise UsageError(f"--out {out}: holds a model already; name another folder")
     network, tokenizer = new_model(new, seed) if new else (read_network(find(model)), read_tokenizer(find(model)))
-    bound = BoundTask(get_text_task(task), tokenizer)
+    bound = BoundTask(text_task(task), tokenizer)
     check_context(network, bound)
     policy = CausalPolicy(network.to(checked_device(device)), bound.pad)
     steps, _ = imitate(policy, bound, seed, target, LEARNING_RATE, LIMIT, CHECK_EVERY, progress)

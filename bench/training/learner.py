@@ -10,7 +10,8 @@ from time import perf_counter
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.policies.base import Model, Scores
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.training.micro_batches import Piece, cut, gather
 from vcpo_bench.bench.trajectories import Trajectories
@@ -72,7 +73,7 @@ class Learner:
 
     def __init__(
         self,
-        policy: Model,
+        policy: Policy,
         method: Method,
         lr: float,
         watch_gradient: bool = False,
@@ -147,16 +148,16 @@ class Learner:
     def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
         return gather(pieces, values)
 
-    def _logp_under(self, policy: Model, pieces: list[Piece]) -> Tensor:
+    def _logp_under(self, policy: Policy, pieces: list[Piece]) -> Tensor:
         return self._gather(pieces, [policy.score(*piece.part.flat()).logp for piece in pieces])
 
-    def _forward(self, part: Trajectories) -> Scores:
+    def _forward(self, part: Trajectories) -> TokenScores:
         prompts, responses, mask = part.flat()
         if self._norms:  # they need one trajectory per row
             return self.policy.score_rows(part.flat_prompts(), responses, mask)
         return self.policy.score(prompts, responses, mask)
 
-    def _score(self, part: Trajectories, keep_graph: bool) -> tuple[Scores, Tensor | None]:
+    def _score(self, part: Trajectories, keep_graph: bool) -> tuple[TokenScores, Tensor | None]:
         """Statistics of one micro-batch `[rows, T]` and its squared score norms `[rows]` where they are needed."""
         if self._norms is None:
             with torch.set_grad_enabled(keep_graph):
@@ -167,7 +168,7 @@ class Learner:
         return scores, squared
 
     def _evidence(
-        self, batch: Trajectories, now: int, pieces: list[Piece], scored: list[tuple[Scores, Tensor | None]]
+        self, batch: Trajectories, now: int, pieces: list[Piece], scored: list[tuple[TokenScores, Tensor | None]]
     ) -> Batch:
         shape, needs = batch.mask.shape, self.method.needs
         scores, norms = [s for s, _ in scored], [n for _, n in scored if n is not None]
@@ -191,7 +192,7 @@ class Learner:
             state=self.method_state,
         )
 
-    def _backward(self, pieces: list[Piece], kept: Scores, update: Update) -> None:
+    def _backward(self, pieces: list[Piece], kept: TokenScores, update: Update) -> None:
         """Leave the gradient of the loss in `.grad`.
 
         A lone micro-batch needs no second forward: its graph is used again, or, where score norms were taken, the
@@ -269,7 +270,7 @@ def _gradient_norm(module: nn.Module) -> float:
     return float(_flat_gradient(module).norm())
 
 
-def _norms_of(policy: Model, norms: ScoreNorms, part: Trajectories) -> tuple[Scores, Tensor]:
+def _norms_of(policy: Policy, norms: ScoreNorms, part: Trajectories) -> tuple[TokenScores, Tensor]:
     """Scores of trajectories and their squared score norms `[rows]`."""
     _, responses, mask = part.flat()
     with norms.record():
@@ -277,7 +278,7 @@ def _norms_of(policy: Model, norms: ScoreNorms, part: Trajectories) -> tuple[Sco
     return scores, norms.squared_norms(scores.logp, scores.mask)
 
 
-def _send(scores: Scores, coefficients: Tensor, entropy_coefficients: Tensor | None) -> None:
+def _send(scores: TokenScores, coefficients: Tensor, entropy_coefficients: Tensor | None) -> None:
     """Backward of `-sum c logp - sum e H`: what the coefficients mean."""
     device = scores.logp.device
     outputs, gradients = [scores.logp], [-coefficients.to(device)]

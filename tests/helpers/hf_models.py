@@ -11,6 +11,7 @@ transformers = pytest.importorskip("transformers")
 from vcpo_bench.bench.cells.config import CellConfig  # noqa: E402
 from vcpo_bench.bench.cells.grid import GridSpec, plan_grid  # noqa: E402
 from vcpo_bench.bench.cells.model_source import LanguageModel  # noqa: E402
+from vcpo_bench.bench.cells.opening import sampling_options  # noqa: E402
 from vcpo_bench.bench.cells.results_folder import ResultsFolder  # noqa: E402
 from vcpo_bench.bench.policies.hf.create import character_tokenizer  # noqa: E402
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy  # noqa: E402
@@ -41,7 +42,7 @@ def network(kind: str, seed: int = 0, **changes: Any) -> Any:
 
 
 def policy(kind: str, sampler: str = "torch", dtype: torch.dtype = torch.float32, **changes: Any) -> CausalPolicy:
-    return CausalPolicy(network(kind, **changes), PAD, dtype, parse_sampler(sampler))
+    return CausalPolicy(network(kind, **changes), PAD, dtype, sampling_options(parse_sampler(sampler)))
 
 
 def save(folder: Path, kind: str = "llama", **changes: Any) -> Path:

@@ -68,14 +68,16 @@ def imported_names(tree: ast.AST) -> Iterator[str]:
             if node.level:
                 raise ValueError(f"relative import on line {node.lineno}")
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and _is_import_module(node.func) and node.args:
-            if isinstance(name := node.args[0], ast.Constant) and isinstance(name.value, str):
-                yield name.value
+        elif isinstance(node, ast.Call):
+            yield from _named_in_call(node)
 
 
-def _is_import_module(function: ast.expr) -> bool:
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in ("import_module", "__import__")
+def _named_in_call(call: ast.Call) -> Iterator[str]:
+    """The name that `import_module("...")` imports, where it is written out."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    first = call.args[0] if call.args else None
+    if name in ("import_module", "__import__") and isinstance(first, ast.Constant) and isinstance(first.value, str):
+        yield first.value
 
 
 def _file_of(dotted: str, known: Mapping[str, Path]) -> str:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.catalog import CATALOGS, Catalog
 from vcpo_bench.naming.component import Component
-from vcpo_bench.naming.errors import ParameterError, PluginError
+from vcpo_bench.naming.errors import ExpressionError, ParameterError, PluginError
 from vcpo_bench.naming.parameters import integer, number
 from vcpo_bench.naming.plugins import load_plugin, plugin_digests
 
@@ -53,7 +52,7 @@ def test_an_open_bound_is_not_legal_itself(salt: float) -> None:
 
 def test_a_class_is_found_without_reading_its_parameters(dishes: Catalog[Dish]) -> None:
     assert dishes.class_of("soup(salt=nonsense)") is Soup
-    with pytest.raises(UsageError, match="unknown dish 'soop'; did you mean soup"):
+    with pytest.raises(ExpressionError, match="unknown dish 'soop'; did you mean soup"):
         dishes.class_of("soop(salt=1)")
 
 

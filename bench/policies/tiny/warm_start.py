@@ -10,8 +10,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from vcpo_bench import __version__
-from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
-from vcpo_bench.bench.tasks import EmbeddedTask
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
+from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError
 
 _SHIPPED = Path(__file__).with_name("warm")
@@ -30,15 +31,15 @@ class WarmStart:
     """
 
     task: str
-    policy: Policy
+    policy: TinyPolicy
     seed: int
     steps: int
     reward: float
 
 
-def new_policy(task: EmbeddedTask, seed: int = 0) -> Policy:
+def new_policy(task: TokenTask, seed: int = 0) -> TinyPolicy:
     """An untrained policy of the default size for a task."""
-    return Policy(PolicyConfig(task.vocab_size, task.context), seed)
+    return TinyPolicy(PolicyConfig(task.vocab_size, task.context), seed)
 
 
 def save_warm_start(start: WarmStart, path: Path) -> None:
@@ -63,12 +64,12 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
         raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
 
 
-def load_warm_start(task: EmbeddedTask, path: Path | None = None) -> Policy:
+def load_warm_start(task: TokenTask, path: Path | None = None) -> TinyPolicy:
     """The policy of `read_warm_start`; raises the same `UsageError`."""
     return read_warm_start(task, path).policy
 
 
-def read_warm_start(task: EmbeddedTask, path: Path | None = None) -> WarmStart:
+def read_warm_start(task: TokenTask, path: Path | None = None) -> WarmStart:
     """The warm start of a task with its origin.
 
     Args:

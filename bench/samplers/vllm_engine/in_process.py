@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.samplers.base import SamplerSpec, Segment
 from vcpo_bench.bench.samplers.vllm_engine.engine import LocalEngine, open_engine
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, Request, ask, check, fill, whole
 from vcpo_bench.bench.samplers.vllm_engine.weight_names import Names
+from vcpo_bench.bench.trajectories import Rollout
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.policies.hf.policy import CausalPolicy

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
+from vcpo_bench.bench.trajectories import Rollout
 
 
 class Request(NamedTuple):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.samplers.base import SamplerSpec, Segment
 from vcpo_bench.bench.samplers.vllm_engine.http_client import Client, Refused, Unreachable
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, BrokenAnswer, Request, ask, check, fill, whole
 from vcpo_bench.bench.samplers.vllm_engine.releases import OLDEST, counts_versions
 from vcpo_bench.bench.samplers.vllm_engine.weight_names import Names
 from vcpo_bench.bench.samplers.vllm_engine.weight_transfer import open_transfer
+from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import waves, worker_count
-from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
@@ -122,7 +122,7 @@ def test_a_borrower_without_its_donor_is_a_row_with_its_error(tmp_path: Path) ->
 
 
 def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> None:
-    task = get_task("walk-eos")
+    task = token_task("walk-eos")
     other = WarmStart(task.canonical, new_policy(task, seed=7), seed=7, steps=0, reward=0.0)
     save_warm_start(other, tmp_path / "start.safetensors")
     spec = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY)

@@ -10,8 +10,7 @@ from hf_models import EOS, PAD, TASK
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.policies.hf.policy import TokenScores
-from vcpo_bench.bench.policies.tiny.scoring import DenseScores
+from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.training.learner import LearnerStep
@@ -51,7 +50,7 @@ def test_scores_norms_and_gradients_are_those_of_the_dense_way(kind: str, tied: 
         found[type(scores)] = (squared, gradient, scores.logp.detach(), scores.entropy, scores.sum_pi_sq)
         policy.zero_grad()
         norms.close()
-    for chunked, dense in zip(found[TokenScores], found[DenseScores], strict=True):
+    for chunked, dense in zip(found[ChunkedScores], found[DenseScores], strict=True):
         torch.testing.assert_close(chunked, dense, rtol=rough, atol=rough * float(dense.abs().max()))
 
 

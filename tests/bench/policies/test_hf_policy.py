@@ -12,9 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from vcpo_bench.bench.policies.hf.loading import add_adapters
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.samplers.base import InProcess
 from vcpo_bench.bench.score_norms import ScoreNorms
+from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
 
 KINDS = ("llama", "qwen2", "gpt2")

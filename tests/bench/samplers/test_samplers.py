@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from vcpo_bench.bench.policies.hf.sampling import truncated
-from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
-from vcpo_bench.bench.samplers.base import InProcess, SamplerSpec, parse_sampler
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, truncated
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
+from vcpo_bench.bench.samplers.base import InProcess, parse_sampler
+from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.errors import UsageError
 
 PROMPTS = torch.zeros(2, 3, dtype=torch.int64)
@@ -60,15 +61,15 @@ def test_what_cannot_be_used_is_named(expression: str, named: str) -> None:
 
 def test_truncation_keeps_the_most_likely_tokens() -> None:
     logits = torch.tensor([[0.5, 0.3, 0.15, 0.05], [0.05, 0.15, 0.3, 0.5]]).log()
-    top_k = truncated(logits, SamplerSpec(top_k=2)).softmax(1)
+    top_k = truncated(logits, SamplingOptions(top_k=2)).softmax(1)
     torch.testing.assert_close(top_k[0], torch.tensor([0.625, 0.375, 0.0, 0.0]))
-    top_p = truncated(logits, SamplerSpec(top_p=0.75)).softmax(1)
+    top_p = truncated(logits, SamplingOptions(top_p=0.75)).softmax(1)
     torch.testing.assert_close(top_p[1], torch.tensor([0.0, 0.0, 0.375, 0.625]))
-    assert truncated(logits, SamplerSpec()) is logits
+    assert truncated(logits, SamplingOptions()) is logits
 
 
 def test_shared_weights_are_the_learners_and_copied_ones_wait_for_publication() -> None:
-    policy = Policy(PolicyConfig(6, 8))
+    policy = TinyPolicy(PolicyConfig(6, 8))
     shared, copied = InProcess(policy, copied=False), InProcess(policy, copied=True)
     with torch.no_grad():
         policy.head.weight.add_(torch.randn(6, 64, generator=torch.Generator().manual_seed(0)))
@@ -81,7 +82,7 @@ def test_shared_weights_are_the_learners_and_copied_ones_wait_for_publication() 
 
 
 def test_a_sampler_that_is_not_well_ends_the_cell_with_its_own_words() -> None:
-    engine = Engine(Policy(PolicyConfig(6, 8)), 1, "off", 0)
+    engine = PublishedPolicy(TinyPolicy(PolicyConfig(6, 8)), 1, "off", 0)
     engine.publish(0)
     engine.sampler.health = lambda: "out of memory"  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="out of memory"):

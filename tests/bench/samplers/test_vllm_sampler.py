@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.samplers.base import Segment, parse_sampler
 from vcpo_bench.bench.samplers.vllm_engine import in_process as sampler_module
 from vcpo_bench.bench.samplers.vllm_engine.in_process import VllmSampler
@@ -22,6 +21,7 @@ from vcpo_bench.bench.samplers.vllm_engine.messages import (
     whole,
 )
 from vcpo_bench.bench.samplers.vllm_engine.weight_names import Names
+from vcpo_bench.bench.trajectories import Rollout
 
 EOS, T = 1, 6
 PROMPTS = torch.tensor([[0, 5, 6], [0, 0, 7]])  # 0 is padding

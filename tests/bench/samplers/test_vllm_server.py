@@ -11,10 +11,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from vllm_server import EOS, FakeServer, serving
 
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.samplers.base import Segment, parse_sampler
 from vcpo_bench.bench.samplers.vllm_engine import over_http as server_module
 from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
+from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
 
 PROMPTS = torch.tensor([[0, 5, 6], [0, 0, 7]])  # 0 is padding

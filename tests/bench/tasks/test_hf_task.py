@@ -12,12 +12,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from vcpo_bench.bench.cells.model_source import LanguageModel
 from vcpo_bench.bench.policies.hf.create import CHARACTERS, character_tokenizer, new_model
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.training import imitation_hf as warm
 from vcpo_bench.errors import UsageError
 
-ARITHMETIC = get_text_task("arithmetic(terms=3,largest=99)")
+ARITHMETIC = text_task("arithmetic(terms=3,largest=99)")
 TEMPLATE = "{% for m in messages %}Q{{ m.content }}{% endfor %}{% if add_generation_prompt %}A{% endif %}"
 
 

@@ -3,13 +3,13 @@ import torch
 
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start, new_policy
-from vcpo_bench.bench.tasks import get_task
+from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.evaluation import EPISODES_KEPT, evaluate
 
 
 @pytest.mark.parametrize("name", ["chain", "walk", "walk-eos"])
 def test_same_policy_same_numbers(name: str) -> None:
-    task = get_task(name)
+    task = token_task(name)
     policy = load_warm_start(task)
     first = evaluate(policy, task)
     assert first == evaluate(policy, task)
@@ -17,7 +17,7 @@ def test_same_policy_same_numbers(name: str) -> None:
 
 
 def test_greedy_reward_is_that_of_the_most_likely_tokens() -> None:
-    task = get_task("walk")
+    task = token_task("walk")
     policy, prompts = load_warm_start(task), task.held_out()
     sequence = prompts
     for _ in range(task.max_response):
@@ -28,7 +28,7 @@ def test_greedy_reward_is_that_of_the_most_likely_tokens() -> None:
 
 
 def test_entropy_is_per_token() -> None:
-    task = get_task("walk-eos")
+    task = token_task("walk-eos")
     policy = new_policy(task)
     prompts, responses, mask = task.demonstrations(0, 0, 64)
     entropy = score(policy, prompts, responses, mask).entropy
@@ -37,7 +37,7 @@ def test_entropy_is_per_token() -> None:
 
 
 def test_episodes_are_the_first_sampled_responses() -> None:
-    task = get_task("walk")
+    task = token_task("walk")
     found = evaluate(load_warm_start(task), task)
     prompts = task.held_out()
     assert len(found.episodes) == EPISODES_KEPT

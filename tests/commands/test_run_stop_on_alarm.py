@@ -4,17 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from command_line import call
 
 from vcpo_bench.analysis.monitoring.alarm_panel import load_calibrations
-from vcpo_bench.cli import app
 
 RUN = ["run", "--methods", "clip", "--staleness", "1", "--seeds", "1", "--steps", "6", "--prompts", "2", "--jobs", "1"]
 RUN += ["--responses", "4", "--task", "walk-eos", "--no-controls"]
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
 
 
 @pytest.fixture
