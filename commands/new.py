@@ -17,7 +17,7 @@ def new(
     folder: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write the two files to.")] = Path(),
 ) -> None:
     """Write a working method of your own and its test."""
-    from vcpo_bench.methods.assembly.template import new_method
+    from vcpo_bench.methods import new_method
 
     if what != "method":
         raise UsageError(f"new {what}: only 'new method NAME' exists")
