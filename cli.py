@@ -25,9 +25,7 @@ class OneLineErrors(TyperGroup):
         except KeyboardInterrupt:
             typer.echo("interrupted: ended cells are kept; run the same command again to resume", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        except (VcpoBenchError, ValueError) as error:
-            if not isinstance(error, VcpoBenchError) and not _is_method_error(error):
-                raise
+        except VcpoBenchError as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(MISUSED) from None
         except OSError as error:
@@ -36,12 +34,6 @@ class OneLineErrors(TyperGroup):
             what = f"{error.filename}: {error.strerror}; choose another file or folder"
             typer.echo(f"error: {what if error.filename is not None else error.strerror}", err=True)
             raise typer.Exit(MISUSED) from None
-
-
-def _is_method_error(error: ValueError) -> bool:
-    from vcpo_bench.methods.core.errors import MethodError  # loads torch: only once something went wrong
-
-    return isinstance(error, MethodError)
 
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.component import Component, parameters, signature
 from vcpo_bench.naming.entries import Broken, Entries
 from vcpo_bench.naming.errors import ExpressionError
-from vcpo_bench.naming.grammar import Argument, Item, Piece, closest, read_item, read_items, split_list
+from vcpo_bench.naming.grammar import Argument, Item, Piece, closest, read_item, read_items, split_list, unknown_name
 from vcpo_bench.naming.parameters import Parameter
 
 C = TypeVar("C", bound=Component)
@@ -88,9 +88,7 @@ class Catalog(Generic[C]):
 
     def unknown(self, name: str, known: Sequence[str] | None = None) -> str:
         """What to say of a name that is not among `known` (default: all of them)."""
-        names = self.names() if known is None else list(known)
-        close = closest(name, names)
-        return f"unknown {self.kind} {name!r}{f'{close} Known' if close else '; known'}: {', '.join(sorted(names))}"
+        return unknown_name(self.kind, name, self.names() if known is None else known)
 
     def replace(self, origin: str, kinds: Iterable[type[C]]) -> None:
         """Enter the classes of a file in place of those it defined before: all of them or, after an error, none.

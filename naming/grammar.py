@@ -139,6 +139,19 @@ def closest(name: str, candidates: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
+def unknown_name(word: str, name: str, known: Iterable[str]) -> str:
+    """What to say of a name that does not exist.
+
+    Args:
+        word: What it should have named: `method`, `task` ...
+        name: What was written.
+        known: The names there are.
+    """
+    names = sorted(known)
+    close = closest(name, names)
+    return f"unknown {word} {name!r}{f'{close} Known' if close else '; known'}: {', '.join(names)}"
+
+
 def _argument(piece: Piece) -> Argument:
     key, equals, _ = piece.text.partition("=")
     if not equals or any(bracket in key for bracket in _PAIRS):

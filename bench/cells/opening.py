@@ -13,7 +13,7 @@ from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
-from vcpo_bench.bench.regimes.expression import parse_regime
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.base import InflightSampler, SamplerSpec, parse_sampler
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.tasks.text import text_task
@@ -100,24 +100,24 @@ def open_sampler(config: CellConfig, task: Task, policy: Policy) -> InflightSamp
     Raises:
         UsageError: vLLM is not installed, cannot sample this cell, or there is no server.
     """
-    spec, regime = parse_sampler(config.sampler), parse_regime(config.regime)
+    spec, regime = parse_sampler(config.sampler), REGIMES.parse(config.regime)
     if not spec.name.startswith("vllm"):
         return None
     if not config.model:
         raise UsageError(f"--sampler {spec.name}: needs a language model; name one with --model")
     if config.lora:
         raise UsageError(f"--sampler {spec.name}: cannot push LoRA adapters to vLLM; drop --lora, or use torch")
-    if regime["publish_every"] > 1:
+    if regime.publish_every > 1:
         raise UsageError(
             f"--sampler {spec.name}: a resumed run could not give vLLM the older weights of publish_every="
-            f"{regime['publish_every']}; use 1, or --sampler torch"
+            f"{regime.publish_every}; use 1, or --sampler torch"
         )
-    if spec.name == "vllm-server" and regime.name == "inflight" and regime["cache"] == "keep":
+    if spec.name == "vllm-server" and regime.splits_responses and regime.keeps_cache:
         raise UsageError(
             f"--sampler {spec.name} --regime {config.regime}: a server cannot stop at an exact token and keep its "
             "cache; use inflight(cache=recompute), or --sampler vllm"
         )
-    rows = config.prompts * config.responses * (config.staleness + 1 if regime.name == "inflight" else 1)
+    rows = config.prompts * config.responses * (config.staleness + 1 if regime.splits_responses else 1)
     return _open_vllm(spec, task, policy, rows)
 
 

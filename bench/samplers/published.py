@@ -1,4 +1,4 @@
-"""What the sampler really runs: the weights published last, as its engine holds them."""
+"""The policy a sampler really runs: the weights published last, as an inference engine holds them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.trajectories import Rollout
 
 
-class Engine:
+class PublishedPolicy:
     """The sampler's copy of the policy, and how it differs from the learner's.
 
     Args:
         policy: The learner's policy.
         publish_every: Updates between two publications of its weights.
-        noise: `off`; `bf16` or `int8`: the engine holds rounded weights (the arithmetic stays float32), so it
-            samples from, and reports, another policy; a number: it reports log-probabilities with Gaussian noise of
+        noise: `off`; `bf16` or `int8`: weights are rounded (the arithmetic stays float32), so that samples and reported
+            log-probabilities are those of another policy; a number: reported log-probabilities carry Gaussian noise of
             that standard deviation, in nats per token.
         seed: Seed of the noise.
-        external: What draws instead of a policy in this process.
+        external: Engine or server that samples; None: a policy in this process does.
 
     Attributes:
-        sampler: What draws, from the learner's own policy where nothing makes a copy necessary.
-        inflight: The sampler, if it keeps responses in flight itself.
+        sampler: Draws responses; reads the learner's own weights where no copy is needed.
+        inflight: The external sampler, which keeps responses in flight itself; else None.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class Engine:
 
     @property
     def policy(self) -> Policy:
-        """What is sampled from, where that is in this process."""
+        """The policy in this process that is sampled from, where no external sampler is."""
         return self._own.model
 
     def publish(self, update: int) -> None:
-        """Give the sampler the learner's weights if they are published before this update.
+        """Give the sampler the learner's weights, where they are published before this update.
 
         Raises:
-            RuntimeError: The sampler is not well; the text is what it says.
+            RuntimeError: The sampler reports that it cannot sample.
         """
         if trouble := self.sampler.health():
             raise RuntimeError(f"sampler: {trouble}")
@@ -64,11 +64,11 @@ class Engine:
         return self.sampler.generate(prompts, noise, eos)
 
     def close(self) -> None:
-        """Let go of the sampler."""
+        """Release the sampler."""
         self.sampler.close()
 
     def report(self, logp: Tensor, mask: Tensor, batch: int, first: int = 0) -> Tensor:
-        """`[B, T]` log-probabilities of trajectories `first`.. of a batch as the engine reports them."""
+        """Log-probabilities `[B, T]` as the engine reports them, of a batch's trajectories from number `first` on."""
         if not self._sigma:
             return logp
         rows, T = logp.shape
@@ -77,11 +77,11 @@ class Engine:
         return torch.where(mask, logp + self._sigma * normal, logp)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The copied weights, for a checkpoint."""
+        """The weights, for a checkpoint, where they are a copy."""
         return dict(self.policy.named_parameters()) if self._own.copied else {}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take up what `tensors` gave."""
+        """Load what `tensors` returned."""
         self._own.set_weights(tensors.items(), self._own.version)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vcpo_bench.bench.cells.parquet_table import RecordTable, Row, includes
-from vcpo_bench.bench.feeding.source import Feed
+from vcpo_bench.bench.feeding.source import StepInput
 from vcpo_bench.bench.training.diagnostics import Floats, kish_ess_ratio, lag_metrics, weight_metrics
 from vcpo_bench.bench.training.evaluation import Evaluation
 from vcpo_bench.bench.training.learner import LearnerStep
@@ -61,17 +61,17 @@ class Recorder:
         """Updates recorded so far."""
         return len(self.tables[STEPS_FILE])
 
-    def update(self, step: int, fed: Feed, done: LearnerStep, lr: float) -> float:
+    def update(self, step: int, given: StepInput, done: LearnerStep, lr: float) -> float:
         """Record update number `step`; the raw ESS ratio of its batch."""
         began = perf_counter()
-        batch = fed.batch
+        batch = given.batch
         mask = batch.mask.flatten(0, 1).numpy()
         log_ratio = (done.logp.double() - batch.behavior_logp.double()).flatten(0, 1).numpy()
         weights = weight_metrics(log_ratio, mask)
         lag_columns, lags = lag_metrics(batch.version.flatten(0, 1).numpy(), mask, step)
         row: dict[str, Any] = {
             "step": step,
-            "sampled_reward": fed.sampled_reward,
+            "sampled_reward": given.sampled_reward,
             "batch_reward": float(batch.reward.mean()),
             "entropy": float(done.entropy.flatten(0, 1).numpy()[mask].mean()),
             "grad_norm": done.grad_norm,
@@ -79,13 +79,13 @@ class Recorder:
             "step_scale": done.step_scale,
             "lr": lr * done.step_scale,
             "nonfinite": done.nonfinite,
-            "seconds_sample": fed.seconds_sample,
+            "seconds_sample": given.seconds_sample,
             "seconds_score": done.seconds_score,
             "seconds_update": done.seconds_update,
             **weights,
             **lag_columns,
-            "filling": fed.filling,
-            **fed.facts,
+            "filling": given.filling,
+            **given.facts,
             **_method_metrics(done),
         }
         if includes(self.level, "diagnostics"):
@@ -95,7 +95,7 @@ class Recorder:
                 self._samples(step, batch, done, log_ratio)
         for lag, (trajectories, tokens) in lags.items():
             self.tables[LAGS_FILE].append({"step": step, "lag": lag, "trajectories": trajectories, "tokens": tokens})
-        for event in fed.events:
+        for event in given.events:
             self.tables[EVENTS_FILE].append(event)
         row["seconds_record"] = perf_counter() - began
         self.tables[STEPS_FILE].append(row)

@@ -14,9 +14,9 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.cells.parquet_table import includes
-from vcpo_bench.bench.feeding.open_source import build_source
+from vcpo_bench.bench.feeding.open_source import open_source
 from vcpo_bench.bench.feeding.source import Source, under
-from vcpo_bench.bench.regimes import parse_regime
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.running.observers import StepObserver
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.learner import Learner
@@ -84,7 +84,7 @@ class Trainer:
         if ranks:
             self.source, self.updates = ParallelSource(config, self.task, self.policy, ranks), config.steps
         else:
-            self.source, self.updates = build_source(config, self.task, self.learner, start)
+            self.source, self.updates = open_source(config, self.task, self.policy, chosen, self.learner.logp, start)
 
     @property
     def status(self) -> str:
@@ -99,16 +99,16 @@ class Trainer:
         """Sample, consume, update, record. Returns the sampled reward and the raw ESS ratio of this update."""
         if self.step == 0:
             self._evaluate()
-        fed = self.source.feed(self.step)
-        done = self.learner.update(fed.batch, self.step)
-        ess = self.recorder.update(self.step, fed, done, self.config.lr)
+        given = self.source.next_batch(self.step)
+        done = self.learner.update(given.batch, self.step)
+        ess = self.recorder.update(self.step, given, done, self.config.lr)
         self.skipped = self.skipped + 1 if done.nonfinite else 0
         self.step += 1
         if self.observer:
             self.stopped = self.observer.observe(self.recorder.tables[STEPS_FILE].row(-1))
         if self.step % self.config.eval_every == 0 or self.status:
             self._evaluate()
-        return fed.sampled_reward, ess
+        return given.sampled_reward, ess
 
     def _evaluate(self) -> None:
         if self.ranks and self.ranks.rank:
@@ -175,4 +175,4 @@ class Trainer:
 
 def recorder_of(config: CellConfig) -> Recorder:
     """Empty tables for a cell."""
-    return Recorder(config.record, events=parse_regime(config.regime).name == "async")
+    return Recorder(config.record, events=REGIMES.parse(config.regime).asynchronous)

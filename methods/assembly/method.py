@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.batch import Batch
-from vcpo_bench.methods.core.component import Component
+from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.methods.core.errors import MethodError, MissingEvidence
 from vcpo_bench.methods.core.interfaces import Admission, Aggregation, Baseline, Mask, Part, Regularizer, Step
 from vcpo_bench.methods.core.masking import as_number
@@ -47,7 +47,7 @@ class Terms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method(Component):
+class Method(MethodComponent):
     """A stabilizer: a map from a `Batch` to an `Update`.
 
     A subclass is a frozen dataclass whose fields are its parameters; it gives `terms` and, where it has
@@ -65,7 +65,7 @@ class Method(Component):
 
     slot: ClassVar[str] = "method"
     paper_parts: ClassVar[str] = ""
-    extras: tuple[Component, ...] = field(default=())
+    extras: tuple[MethodComponent, ...] = field(default=())
     nonfinite: str = choice("raise", "drop", "one", "zero")
 
     # -- what a subclass may define ----------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class Method(Component):
         return next(iter(self._added(Step)), None) or self.own_step()
 
     @cached_property
-    def _parts(self) -> tuple[Component, ...]:
+    def _parts(self) -> tuple[MethodComponent, ...]:
         single = (self.baseline_part, self.aggregation_part, self.step_part)
         return (*self.admissions, *single, *self.weights, *self.masks, *self.regularizers)
 
@@ -187,10 +187,14 @@ class Method(Component):
         """What each ratio is relative to: `{"ratio": "behavior", "ess weights": "behavior"}`."""
         return dict(item for each in (self.own_anchors(), *(p.anchors for p in self._parts)) for item in each.items())
 
+    def text(self) -> str:
+        """Canonical spelling, parts included: expressions with the same meaning have the same."""
+        return "+".join([super().text(), *(part.text() for part in self.extras)])
+
     @cached_property
     def canonical(self) -> str:
-        """The one spelling of this method: expressions with the same meaning have the same."""
-        return "+".join([self.text(), *(part.text() for part in self.extras)])
+        """The same, worked out once."""
+        return self.text()
 
     @property
     def needs_series(self) -> str | None:

@@ -54,7 +54,7 @@ class Watched:
         """The next batch; then the policy moves."""
         trainer = self.trainer
         self.past.append({name: tensor.clone() for name, tensor in trainer.policy.trained_state().items()})
-        batch = trainer.source.feed(trainer.step).batch
+        batch = trainer.source.next_batch(trainer.step).batch
         torch.manual_seed(trainer.step)
         with torch.no_grad():
             for parameter in trainer.policy.trainable():

@@ -84,7 +84,7 @@ def test_with_the_runs_own_batch_the_probe_sees_the_runs_own_update(
     checkpoint = command._checkpoint(wanted, replay, AT - LAG)
     after = replay.trainer.policy.trained_state()
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
-    own = replay.trainer.source.feed(AT).batch
+    own = replay.trainer.source.next_batch(AT).batch
     assert torch.equal(own.responses, checkpoint.stale[0].responses)
     assert torch.equal(own.behavior_logp, checkpoint.stale[0].behavior_logp)
     (found,) = checkpoint.estimators(wanted.methods).updates(checkpoint.stale[:2], AT)
@@ -98,7 +98,7 @@ def test_with_the_runs_own_batch_the_probe_sees_the_runs_own_update(
 def test_updates_do_not_depend_on_micro_batches(recorded: Recorded) -> None:
     replay = Replay(recorded(), AT)
     replay.to(AT)
-    batch = replay.trainer.source.feed(AT).batch
+    batch = replay.trainer.source.next_batch(AT).batch
     assert len(cut(batch, tokens=50)) > 1
     methods = [parse_method(text) for text in ("vcpo", "clip+entropy", "clip+kl(anchor=reference)", "kl-cov")]
     policy = replay.trainer.policy

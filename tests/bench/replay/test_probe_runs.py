@@ -69,7 +69,7 @@ def test_with_the_runs_own_batch_the_probe_sees_the_runs_own_update(
     replay.to(step, keep={version})
     checkpoint = command._checkpoint(wanted, replay, version)
     assert checkpoint.lag == step - version
-    own = replay.trainer.source.feed(step).batch
+    own = replay.trainer.source.next_batch(step).batch
     if regime != "minibatch":  # there the groups of a rollout are shuffled
         assert torch.equal(own.responses, checkpoint.stale[0].responses)
         assert torch.equal(own.behavior_logp, checkpoint.stale[0].behavior_logp)

@@ -7,7 +7,7 @@ from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, truncated
 from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.samplers.base import InProcess, parse_sampler
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.errors import UsageError
 
 PROMPTS = torch.zeros(2, 3, dtype=torch.int64)
@@ -82,7 +82,7 @@ def test_shared_weights_are_the_learners_and_copied_ones_wait_for_publication() 
 
 
 def test_a_sampler_that_is_not_well_ends_the_cell_with_its_own_words() -> None:
-    engine = Engine(TinyPolicy(PolicyConfig(6, 8)), 1, "off", 0)
+    engine = PublishedPolicy(TinyPolicy(PolicyConfig(6, 8)), 1, "off", 0)
     engine.publish(0)
     engine.sampler.health = lambda: "out of memory"  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="out of memory"):

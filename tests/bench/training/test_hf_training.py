@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from vcpo_bench.bench.cells.model_source import LanguageModel, fingerprint
-from vcpo_bench.bench.feeding.source import Feed
+from vcpo_bench.bench.feeding.source import StepInput
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
@@ -31,16 +31,16 @@ def weights(trainer: Trainer) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in trainer.policy.parameters()])
 
 
-def updates(trainer: Trainer, count: int) -> list[Feed]:
+def updates(trainer: Trainer, count: int) -> list[StepInput]:
     """Train; what each update was given."""
-    fed: list[Feed] = []
-    feed = trainer.source.feed
+    fed: list[StepInput] = []
+    feed = trainer.source.next_batch
 
-    def watched(update: int) -> Feed:
+    def watched(update: int) -> StepInput:
         fed.append(feed(update))
         return fed[-1]
 
-    trainer.source.feed = watched  # type: ignore[method-assign]
+    trainer.source.next_batch = watched  # type: ignore[method-assign]
     for _ in range(count):
         trainer.advance()
     return fed
