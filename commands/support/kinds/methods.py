@@ -49,7 +49,7 @@ class MethodKind(PageKind):
 
     def write_new(self, name: str, folder: Path) -> list[Path]:
         """Write a method and its test."""
-        from vcpo_bench.methods.assembly.template import new_method
+        from vcpo_bench.methods import new_method
 
         return new_method(name, folder)
 

@@ -9,4 +9,4 @@ class RegimeKind(CatalogKind):
     """Staleness regimes with their options."""
 
     def __init__(self) -> None:
-        super().__init__("regime", "regimes", "vcpo_bench.bench.regimes")
+        super().__init__("regime", "regimes", "vcpo_bench.bench.regimes.regime")
