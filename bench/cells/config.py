@@ -46,8 +46,9 @@ class CellConfig(BaseModel):
         max_response: Longest response in tokens; 0: what the task suggests.
         micro_tokens: Most positions of one pass of the learner, padding included; 0: no limit.
         checkpointing: Whether activations are computed again in the backward pass instead of kept.
-        plugins: Digests of the plug-in files its method comes from (`Method.plugins`), so that an edited one makes
-            another cell; empty: everything ships or is installed.
+        plugins: Digests of the plug-in files that its method, task, regime and sampler come from
+            (`plugin_files.plugins_of`), so that an edited one makes another cell; empty: everything ships or is
+            installed.
         weight_decay: Of AdamW, decoupled.
         device: What kind of device computes.
     """

@@ -30,7 +30,7 @@ class {cls}Schedule(StalenessSchedule):
         return min(update, self.staleness * (update // self.every % 2))
 
     def admit(self, update: int) -> list[Order]:
-        """The batches that updates t..t+k want from theta_t."""
+        """The batches that updates t..t+k need from theta_t."""
         later = range(update, update + self.staleness + 1)
         return [Order(batch) for batch in later if batch - self.lag(batch) == update]
 
@@ -53,7 +53,7 @@ class {cls}(Regime):
     """Fresh and old batches in turn."""
 
     name: ClassVar[str] = "{name}"
-    summary: ClassVar[str] = "0 and k in turn"
+    summary: ClassVar[str] = "lag 0 and lag k in turn"
 
     every: int = integer(2, minimum=1)
 

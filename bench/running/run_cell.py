@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.provenance import gpu, provenance
 from vcpo_bench.bench.cells.results_folder import CellStore, write_json
 from vcpo_bench.bench.training.build import build_recorder, build_trainer
@@ -95,8 +96,8 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: Obse
 
 def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory | None) -> Trainer:
     method = parse_method(cell.config.method)
-    if method.plugins != cell.config.plugins:
-        raise UsageError(f"a plug-in of {cell.config.method} was edited while the grid ran; run it again")
+    if plugins_of(cell.config) != cell.config.plugins:
+        raise UsageError(f"a plug-in of {cell.config.label} was edited while the grid ran; run it again")
     if cell.config.series:
         method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
     if cell.config.stop and make_observer is None:

@@ -6,9 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.core.ratio_mask import RatioMask
+from vcpo_bench.methods.core.selection import first_crossing
 from vcpo_bench.methods.core.view import Evidence
-from vcpo_bench.methods.parts.masks import RatioMask
-from vcpo_bench.methods.parts.selection import first_crossing
 from vcpo_bench.naming.parameters import choice, number
 
 

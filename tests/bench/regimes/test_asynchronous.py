@@ -1,4 +1,4 @@
-"""The gate and the virtual clock without a model: bounds, conservation, golden plans, who waits and who is dropped."""
+"""The asynchronous schedule and the virtual clock without a model: bounds, conservation, golden plans, drops."""
 
 import json
 import random
