@@ -95,6 +95,18 @@ def test_an_installed_package_adds_its_tasks(plugin: Path, monkeypatch: pytest.M
     assert [broken.name for broken in TASKS.broken] == ["lost"]
 
 
+def test_the_task_in_the_docs_works_as_written(tmp_path: Path) -> None:
+    docs = Path(__file__).parents[3] / "docs" / "tasks.md"
+    (tmp_path / "double.py").write_text(docs.read_text().partition("```python\n")[2].partition("```")[0])
+    try:
+        assert load_plugin(tmp_path / "double.py") == ["double"]
+        task = token_task("double(2)")
+        assert task.reward(*task.demonstrations(0, 0, 50)).tolist() == [1] * 50
+        assert task.held_out().max() == 4
+    finally:
+        TASKS.forget()
+
+
 UNFINISHED = """
 from dataclasses import dataclass
 from vcpo_bench.bench.tasks import TokenTask
