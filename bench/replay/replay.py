@@ -108,8 +108,10 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
             f"{key}: ran under rules {facts.get('rules_version')}, not {RULES_VERSION}; run it again first"
         )
     method = parse_method(config.method)
-    if (method.version, plugins_of(config)) != (facts.get("method_version"), config.plugins):
-        raise UsageError(f"{key}: the code of {config.label} has changed since; run it again first")
+    if method.version != facts.get("method_version"):
+        raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
+    if plugins_of(config) != config.plugins:
+        raise UsageError(f"{key}: a plug-in of this cell has changed since; run it again first")
     if not REGIMES.parse(config.regime).deterministic:
         raise UsageError(
             f"{key}: a real clock decided which data each update got, so the run cannot be done again; "
