@@ -45,8 +45,9 @@ class CellConfig(BaseModel):
         max_response: Longest response in tokens; 0: what the task suggests.
         micro_tokens: Most positions of one pass of the learner, padding included; 0: no limit.
         checkpointing: Whether activations are computed again in the backward pass instead of kept.
-        plugins: Digests of the plug-in files its method comes from (`Method.plugins`), so that an edited one makes
-            another cell; empty: everything ships or is installed.
+        plugins: Digests of the plug-in files that its method, task, regime and sampler come from
+            (`plugin_files.plugins_of`), so that an edited one makes another cell; empty: everything ships or is
+            installed.
         weight_decay: Of AdamW, decoupled.
         device: What kind of device computes.
     """
@@ -83,8 +84,12 @@ class CellConfig(BaseModel):
 
     @property
     def label(self) -> str:
-        """One line for people: `vcpo lag 16 seed 0 chain lr 3e-4`, after the regime where it is not `fifo`."""
-        regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
+        """One line for people: `vcpo lag 16 seed 0 chain lr 3e-4`, after the regime where it is not the default."""
+        regime = (
+            ""
+            if self.regime == CellConfig.model_fields["regime"].default
+            else f"{shorten(self.regime, 40, placeholder='...')} "
+        )
         forked = f" forked at {self.fork_step}" if self.parent else ""
         model = f" {self.model.partition('@')[0]}" if self.model else ""
         lr = short_number(self.lr)

@@ -12,6 +12,7 @@ from pathlib import Path
 from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
 from vcpo_bench.bench.regimes import REGIMES, CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
@@ -176,9 +177,9 @@ def _plan_cell(
         stop=spec.stop,
         device=spec.device.partition(":")[0],
         weight_decay=spec.weight_decay,
-        plugins=parsed.plugins,
         **(spec.model.fields() if spec.model else {}),
     )
+    config = config.model_copy(update={"plugins": plugins_of(config)})
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
     updates = schedule.updates(spec.steps)
     cost = spec.prompts * spec.responses * (updates * per_update + 0.3 * lag)

@@ -20,6 +20,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import start_digest
 from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import longest_response
+from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
@@ -106,8 +107,8 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
             f"{key}: ran under rules {facts.get('rules_version')}, not {RULES_VERSION}; run it again first"
         )
     method = parse_method(config.method)
-    if (method.version, method.plugins) != (facts.get("method_version"), config.plugins):
-        raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
+    if (method.version, plugins_of(config)) != (facts.get("method_version"), config.plugins):
+        raise UsageError(f"{key}: the code of {config.label} has changed since; run it again first")
     if not REGIMES.parse(config.regime).deterministic:
         raise UsageError(
             f"{key}: a real clock decided which data each update got, so the run cannot be done again; "

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.provenance import gpu, provenance
 from vcpo_bench.bench.cells.results_folder import CellStore, write_json
 from vcpo_bench.bench.running.observers import Watch
@@ -92,8 +93,8 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit, watch: Watch | None
 
 def _trainer(cell: PlannedCell, store: CellStore, watch: Watch | None) -> Trainer:
     method = parse_method(cell.config.method)
-    if method.plugins != cell.config.plugins:
-        raise UsageError(f"a plug-in of {cell.config.method} was edited while the grid ran; run it again")
+    if plugins_of(cell.config) != cell.config.plugins:
+        raise UsageError(f"a plug-in of {cell.config.label} was edited while the grid ran; run it again")
     if cell.config.series:
         method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
     if cell.config.stop and watch is None:
