@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.bench.samplers.base import parse_sampler
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.errors import UsageError
 
@@ -71,7 +71,7 @@ class LanguageModel:
             "dtype": self.dtype,
             "lora": self.lora,
             "chat": self.chat,
-            "sampler": parse_sampler(self.sampler).canonical,
+            "sampler": SAMPLERS.parse(self.sampler).text(),
             "max_response": self.max_response,
             "micro_tokens": self.micro_tokens,
             "checkpointing": self.checkpointing,

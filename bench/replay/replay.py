@@ -24,7 +24,7 @@ from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
-from vcpo_bench.bench.samplers.base import parse_sampler
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
@@ -114,7 +114,7 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
             f"{key}: a real clock decided which data each update got, so the run cannot be done again; "
             "use one with async(clock=virtual)"
         )
-    if parse_sampler(config.sampler).name.startswith("vllm"):
+    if not SAMPLERS.parse(config.sampler).exact:
         raise UsageError(
             f"{key}: {config.sampler} sampled it, whose bits depend on what else it has in flight, so the run cannot "
             "be done again; use one sampled by torch"

@@ -92,7 +92,7 @@ def first_item(expression: str) -> tuple[TextTask, Item]:
         ("math(data=sample,scorer=2)", "has scorer 1 of math only"),
         ("math(data=sample,judge=best)", "choose own or math-verify"),
         ("arithmetic(terms=2,terms=3)", "terms is given twice"),
-        ("chain", "choose a text task"),
+        ("chain", "drop --model, or choose a text task (arithmetic,"),
     ],
 )
 def test_a_wrong_expression_is_one_clear_line(expression: str, message: str) -> None:

@@ -151,7 +151,7 @@ def test_weights_decide_the_identity_of_a_model_and_notes_beside_them_do_not(fol
     ("settings", "named"),
     [
         ({"task": "arithmetic(terms=8)", "max_response": 120}, "128"),
-        ({"task": "chain"}, "unknown task"),
+        ({"task": "chain"}, "drop --model, or choose a text task"),
         ({"device": "cuda"}, "CUDA devices"),
     ],
 )
