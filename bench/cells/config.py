@@ -85,8 +85,12 @@ class CellConfig(BaseModel):
 
     @property
     def label(self) -> str:
-        """One line for people: `vcpo lag 16 seed 0 chain lr 3e-4`, after the regime where it is not `fifo`."""
-        regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
+        """One line for people: `vcpo lag 16 seed 0 chain lr 3e-4`, after the regime where it is not the default."""
+        regime = (
+            ""
+            if self.regime == CellConfig.model_fields["regime"].default
+            else f"{shorten(self.regime, 40, placeholder='...')} "
+        )
         forked = f" forked at {self.fork_step}" if self.parent else ""
         model = f" {self.model.partition('@')[0]}" if self.model else ""
         lr = short_number(self.lr)
