@@ -10,9 +10,10 @@ from vcpo_bench.methods.assembly.catalog import (
     part_names,
 )
 from vcpo_bench.methods.assembly.describe import Curve, Description, coefficient_curve, describe, draw_curve
-from vcpo_bench.methods.assembly.method import Method, RatioMethod, Terms, WeightMethod
+from vcpo_bench.methods.assembly.method import Method, RatioMethod, WeightMethod
 from vcpo_bench.methods.core.batch import Batch
 from vcpo_bench.methods.core.errors import BatchError, MethodError, MissingEvidence, NonFiniteEvidence
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.update import Update
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.errors import ExpressionError, ParameterError, PluginError

@@ -32,8 +32,9 @@ class CellConfig(CellSettings):
         parent: Key of the cell this one was forked from, whose updates before `fork_step` it shares; else empty.
         fork_step: Number of updates done when it was forked.
         model: Language model that is trained: name of its folder and hash of its files; empty: the tiny policy.
-        plugins: Digests of the plug-in files its method comes from (`Method.plugins`), so that an edited one makes
-            another cell; empty: everything ships or is installed.
+        plugins: Digests of the plug-in files that its method, task, regime and sampler come from
+            (`plugin_files.plugins_of`), so that an edited one makes another cell; empty: everything ships or is
+            installed.
         device: Kind of device that computes.
     """
 
@@ -53,8 +54,9 @@ class CellConfig(CellSettings):
 
     @property
     def label(self) -> str:
-        """A readable line: `vcpo lag 16 seed 0 chain lr 3e-4`, with the regime where it is not `fifo`."""
-        regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
+        """A readable line: `vcpo lag 16 seed 0 chain lr 3e-4`, with the regime where it is not the default."""
+        usual = self.regime == CellConfig.model_fields["regime"].default
+        regime = "" if usual else f"{shorten(self.regime, 40, placeholder='...')} "
         forked = f" forked at {self.fork_step}" if self.parent else ""
         model = f" {self.model.partition('@')[0]}" if self.model else ""
         lr = short_number(self.lr)

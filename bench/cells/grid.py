@@ -10,6 +10,7 @@ from typing import Any
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
 from vcpo_bench.bench.regimes import REGIMES, CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
@@ -142,8 +143,8 @@ def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterato
         regime=point.regime.at(point.staleness).text(),
         lr=point.lr,
         series=series,
-        plugins=method.plugins,
     )
+    config = config.model_copy(update={"plugins": plugins_of(config)})
     per_update = 1.4 if "score_norm_sq" in method.needs else 1.0
     updates = schedule.updates(config.steps)
     cost = config.prompts * config.responses * (updates * per_update + 0.3 * config.staleness)

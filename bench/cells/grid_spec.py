@@ -11,7 +11,7 @@ from typing import Any
 from vcpo_bench.bench.cells import flag_values
 from vcpo_bench.bench.cells.model_source import model_folder, model_identity
 from vcpo_bench.bench.cells.settings import CellSettings, flag_of
-from vcpo_bench.bench.samplers.base import parse_sampler
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.errors import UsageError
@@ -71,7 +71,7 @@ class GridSpec:
             UsageError: The start policy, the language model or the sampler cannot be used.
         """
         return self.settings.model_dump() | {
-            "sampler": parse_sampler(self.settings.sampler).canonical,
+            "sampler": SAMPLERS.parse(self.settings.sampler).text(),
             "start": start_digest(self.start) if self.start else "",
             "model": model_identity(self.model) if self.model else "",
             "device": self.device.partition(":")[0],

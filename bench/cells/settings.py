@@ -44,8 +44,9 @@ class CellSettings(LanguageModelSettings):
         responses: Responses per prompt (G).
         eval_every: Updates between two evaluations on the held-out prompts.
         record: Record level: how much is recorded.
-        stop: Detector that ends the cell early, as `bench.running.observers.ObserverFactory` reads it; empty: none. It
-            decides how many updates are made, so a cell that may be stopped is another cell than one that may not.
+        stop: Detector that ends the cell early, as its `bench.training.step_observer.ObserverFactory` reads it; empty:
+            none. It decides how many updates are made, so a cell that may be stopped is another cell than one that may
+            not.
         weight_decay: Decoupled weight decay of AdamW.
     """
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.policies.base import Decoding
 from vcpo_bench.bench.regimes.base import Order
-from vcpo_bench.bench.samplers.base import InflightSampler, Segment
+from vcpo_bench.bench.samplers.base import InflightEngine, Segment
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
@@ -105,7 +105,7 @@ class BatchGenerator:
         T = self.task.max_response
         return range(order.start, T if order.stop is None else min(order.stop, T))
 
-    def _advance(self, sampler: InflightSampler, orders: Sequence[Order], version: int) -> None:
+    def _advance(self, sampler: InflightEngine, orders: Sequence[Order], version: int) -> None:
         """Carry out the orders of all batches in flight together: an engine step draws a token for each of them."""
         drafts = [(self.drafts[order.batch], order.batch, self._positions(order)) for order in orders]
         segments = [Segment(batch, draft.prompts, draft.noise, draft.rollout, part) for draft, batch, part in drafts]

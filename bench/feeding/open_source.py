@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_sampler
+from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.feeding.process_source import ProcessSource
 from vcpo_bench.bench.feeding.sampler_handle import SamplerSetup
@@ -23,6 +24,7 @@ from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Method
+from vcpo_bench.naming.plugins import plugin_files
 
 
 def open_source(
@@ -51,7 +53,7 @@ def open_source(
     schedule = regime.schedule(config.staleness, shape)
     check_method(method.canonical, method.needs, schedule)
     updates = schedule.updates(config.steps)
-    if regime.service:
+    if regime.asynchronous:
         return _asynchronous_source(config, task, policy, regime, schedule, start), updates
     generator = BatchGenerator(config, task, _published(config, task, policy, regime), regime.keeps_cache)
     return PlannedSource(schedule, generator, logp if "proximal_logp" in method.needs else None), updates
@@ -61,11 +63,12 @@ def _asynchronous_source(
     config: CellConfig, task: Task, policy: Policy, regime: Regime, schedule: StalenessSchedule, start: Path | None
 ) -> Source:
     service = regime.service
-    assert service
-    assert isinstance(schedule, AsyncSchedule)
+    assert service is not None
+    assert isinstance(schedule, AsyncSchedule), f"{regime.name} is asynchronous: it must build an AsyncSchedule"
     slots = service.slots or config.prompts
     if regime.needs_process:
-        setup = SamplerSetup(config, regime.engine_noise, slots, service.times, start, str(policy.device))
+        plugins = plugin_files(plugins_of(config))
+        setup = SamplerSetup(config, regime.engine_noise, slots, service.times, start, str(policy.device), plugins)
         return ProcessSource(schedule, policy, setup)
     sampler = TicketSampler(config, task, _published(config, task, policy, regime))
     return VirtualSource(schedule, sampler, slots, service.times)

@@ -22,6 +22,7 @@ from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.regimes.base import CellShape
 from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.naming.plugins import load_plugin
 
 BEAT_SECONDS = 0.1
 
@@ -37,6 +38,8 @@ class SamplerProcess:
     def __init__(self, pipe: Connection, descriptor: int) -> None:
         self.pipe = pipe
         self.setup: SamplerSetup = pipe.recv()
+        for plugin in self.setup.plugins:
+            load_plugin(plugin)
         config = self.setup.config
         task = open_task(config, self.setup.start)
         self.policy = open_policy(config, task, self.setup.start, self.setup.device)

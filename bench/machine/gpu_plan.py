@@ -8,7 +8,7 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.machine.gpu_estimate import Workload, describe
 from vcpo_bench.bench.machine.model_shapes import model_shape
-from vcpo_bench.bench.samplers.base import parse_sampler
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks.text import text_task
 
 _STAND_IN = "chain(64)"
@@ -17,7 +17,7 @@ _STAND_IN = "chain(64)"
 def gpu_plan(spec: GridSpec) -> list[str]:
     """Labels of the cells and the estimate for each GPU type, as lines for people.
 
-    The cells are those of the same grid on an embedded task, which needs neither the model nor its data.
+    The cells are those of the same grid on a task in tokens, which needs neither the model nor its data.
 
     Args:
         spec: The grid; it must name a language model.
@@ -38,6 +38,6 @@ def gpu_plan(spec: GridSpec) -> list[str]:
         lora=settings.lora,
         checkpointing=settings.checkpointing,
         micro_tokens=settings.micro_tokens,
-        slots=parse_sampler(settings.sampler).slots,
+        slots=SAMPLERS.parse(settings.sampler).at_once,
     )
     return [*lines, f"{len(lines)} cells, one after another", *describe(shape, work, len(lines) * settings.steps)]

@@ -171,7 +171,7 @@ class Async(Regime):
     """
 
     name: ClassVar[str] = "async"
-    summary: ClassVar[str] = "at most k: a sampler and a learner at the same time, or the same under a virtual clock"
+    summary: ClassVar[str] = "lag at most k: sampler and learner work at the same time, in real or virtual time"
 
     overflow: str = choice("wait", "drop")
     clock: str = choice("wall", "virtual")

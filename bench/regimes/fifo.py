@@ -58,7 +58,7 @@ class Fifo(Regime):
     """
 
     name: ClassVar[str] = "fifo"
-    summary: ClassVar[str] = "exactly k: consumption waits k updates"
+    summary: ClassVar[str] = "lag exactly k: consumption waits k updates"
 
     fill: str = choice("ramp", "hold")
 

@@ -74,7 +74,7 @@ class Inflight(Regime):
     """
 
     name: ClassVar[str] = "inflight"
-    summary: ClassVar[str] = "k at the first token, less at later ones: weights change within a response"
+    summary: ClassVar[str] = "lag k at the first token, less at later ones: weights change within a response"
     splits_responses: ClassVar[bool] = True
 
     every: int = integer(0, minimum=0)

@@ -89,7 +89,7 @@ class Minibatch(Regime):
     """
 
     name: ClassVar[str] = "minibatch"
-    summary: ClassVar[str] = "0..k in turn: one rollout cut into k + 1 updates"
+    summary: ClassVar[str] = "lag 0..k in turn: one rollout cut into k + 1 updates"
 
     epochs: int = integer(1, minimum=1)
 

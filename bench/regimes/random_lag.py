@@ -48,8 +48,8 @@ def lag_probabilities(law: str, staleness: int, mean: float, share: float) -> ND
 class RandomLagSchedule(StalenessSchedule):
     """Update t consumes batch t; its lag, or that of each of its trajectories, is drawn from the law.
 
-    The draw is made for the update that consumes, so that every update is full; theta_v then samples all that updates
-    v..v+k will want from it. No old weights are kept. While t < k a lag above t is cut to t.
+    The lag is drawn for the update that consumes, so that every update is full; theta_v then samples all that updates
+    v..v+k need from it. No old weights are kept. While t < k, a lag above t is cut to t.
 
     Args:
         staleness: Largest lag k.
@@ -101,7 +101,7 @@ class RandomLagSchedule(StalenessSchedule):
         return np.minimum(np.searchsorted(self.cumulative, uniform, side="right"), self.staleness)
 
     def admit(self, update: int) -> list[Order]:
-        """Whatever updates t..t+k want from theta_t."""
+        """All that updates t..t+k need from theta_t."""
         orders = []
         for batch in range(update, update + self.staleness + 1):
             wanted = self.lags(batch) == batch - update
@@ -166,7 +166,7 @@ class RandomLag(Regime):
     """
 
     name: ClassVar[str] = "random"
-    summary: ClassVar[str] = "drawn from a law on 0..k, per batch or per trajectory"
+    summary: ClassVar[str] = "lag drawn from a law on 0..k, per batch or per trajectory"
 
     law: str = choice("uniform", "geometric", "poisson", "two-point", "trace")
     mean: float = short_number(0.0)

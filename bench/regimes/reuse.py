@@ -67,7 +67,7 @@ class Reuse(Regime):
     """
 
     name: ClassVar[str] = "replay"
-    summary: ClassVar[str] = "0, and 1..k for the share that is reused"
+    summary: ClassVar[str] = "lag 0, and 1..k for the share that is reused"
 
     fraction: float = short_number(0.5, below=1.0)
 

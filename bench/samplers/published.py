@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.samplers.base import InflightSampler, InProcess, Sampler
+from vcpo_bench.bench.samplers.base import Engine, InflightEngine, PolicyEngine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.trajectories import Rollout
 
@@ -31,14 +31,14 @@ class PublishedPolicy:
     """
 
     def __init__(
-        self, policy: Policy, publish_every: int, noise: str, seed: int, external: InflightSampler | None = None
+        self, policy: Policy, publish_every: int, noise: str, seed: int, external: InflightEngine | None = None
     ) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
         self._rounding = noise if noise in ("bf16", "int8") else ""
         self._sigma = 0.0 if noise in ("off", "bf16", "int8") else float(noise)
         self.inflight = external
-        self._own = InProcess(policy, copied=external is None and (publish_every > 1 or bool(self._rounding)))
-        self.sampler: Sampler = external or self._own
+        self._own = PolicyEngine(policy, copied=external is None and (publish_every > 1 or bool(self._rounding)))
+        self.sampler: Engine = external or self._own
 
     @property
     def policy(self) -> Policy:
@@ -60,7 +60,7 @@ class PublishedPolicy:
         return ((name, rounded(weight, self._rounding)) for name, weight in self._source.named_parameters())
 
     def generate(self, prompts: Tensor, noise: Tensor, eos: int | None) -> Rollout:
-        """Responses as `Sampler.generate` draws them."""
+        """Responses as `Engine.generate` draws them."""
         return self.sampler.generate(prompts, noise, eos)
 
     def close(self) -> None:

@@ -1,13 +1,14 @@
 """Methods are found, not listed; third parties can add theirs and cannot break ours."""
 
+import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-import vcpo_bench.methods as methods_package
 from vcpo_bench.methods import (
     METHODS,
     PluginError,
@@ -41,11 +42,16 @@ def _fresh_registry() -> object:
     METHODS.forget()
 
 
-def test_every_file_of_the_folder_is_a_name_to_type() -> None:
-    modules = {path.stem for path in Path(methods_package.__file__).parent.glob("*.py")} - {"__init__"}
+@pytest.mark.parametrize("folder", ["vcpo_bench.methods", "vcpo_bench.methods.parts"])
+def test_every_file_of_these_folders_is_called_what_a_user_types(folder: str) -> None:
+    modules = {
+        f"{folder}.{info.name}" for info in pkgutil.iter_modules(import_module(folder).__path__) if not info.ispkg
+    }
     assert len(modules) >= 35
-    named = {METHODS.origin(name).rpartition(".")[2] for name in method_names()}
-    assert modules <= named
+    named = {name: METHODS.origin(name) for name in METHODS.kinds}
+    assert modules <= set(named.values())
+    for name, origin in named.items():
+        assert origin.rpartition(".")[2] == name.replace("-", "_")
 
 
 def test_names_are_unique_and_words() -> None:

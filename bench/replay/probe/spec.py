@@ -10,7 +10,7 @@ from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.replay.replay import RecordedCell
-from vcpo_bench.bench.samplers.base import parse_sampler
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 
@@ -61,8 +61,7 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
 
 
 def _check_sampler(cell: RecordedCell) -> None:
-    sampler = parse_sampler(cell.config.sampler)
-    if sampler.top_p < 1 or sampler.top_k:
+    if SAMPLERS.parse(cell.config.sampler).truncates:
         raise UsageError(
             f"{cell.key}: {cell.config.sampler} draws from a truncated distribution, so its samples of the current "
             "policy do not have the true gradient as their mean; probe a cell sampled without top_p and top_k"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import NamedTuple
 import typer
 
 from vcpo_bench.errors import UsageError
-from vcpo_bench.naming.grammar import closest
+from vcpo_bench.naming.grammar import unknown_name
+
+WIDTH = 80
+"""Columns of a page."""
 
 
 class Listing(NamedTuple):
@@ -27,10 +31,12 @@ class Kind(ABC):
     Attributes:
         singular: The word of `show` and `new`.
         plural: The word of `ls`.
+        module: Dotted name of the module whose import makes the catalog of this kind; empty: it has none.
     """
 
     singular: str
     plural: str
+    module: str = ""
 
     @abstractmethod
     def listing(self) -> Listing:
@@ -58,7 +64,7 @@ class Kind(ABC):
 
     def unknown(self, name: str, known: Iterable[str]) -> UsageError:
         """The error for a name that is not among `known`."""
-        return UsageError(unknown(self.singular, name, known))
+        return UsageError(unknown_name(self.singular, name, known))
 
 
 class PageKind(Kind):
@@ -79,13 +85,17 @@ class PageKind(Kind):
         typer.echo("\n".join(self.page(name)))
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """One line, such as `unknown preset 'qick'; did you mean quick? Known: default, quick`; as `Catalog.unknown`."""
-    names = sorted(known)
-    close = closest(name, names)
-    return f"unknown {what} {name!r}{f'{close} Known' if close else '; known'}: {', '.join(names)}"
+def heading(name: str, summary: str) -> list[str]:
+    """First lines of a page: what the entry is."""
+    return textwrap.wrap(f"{name}: {summary}", WIDTH, subsequent_indent="  ")
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Lines of a page: a label, then what it says; pairs without text are left out."""
-    return [f"  {label:<10} {text}" for label, text in pairs if text]
+    """Lines of a page: a label, then what it says, folded to 80 columns; pairs without text are left out."""
+    return [
+        line
+        for label, text in pairs
+        for line in textwrap.wrap(
+            text, WIDTH, initial_indent=f"  {label:<10} ", subsequent_indent=" " * 13, break_long_words=False
+        )
+    ]

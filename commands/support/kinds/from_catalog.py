@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts
+from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts, heading
 from vcpo_bench.naming.catalog import CATALOGS, Catalog
 from vcpo_bench.naming.component import Component, parameters
 
@@ -17,16 +18,16 @@ class CatalogKind(PageKind):
     Args:
         singular: The catalog's word for one entry.
         plural: The word for several.
-        module: Dotted name of the module that makes the catalog; it is imported at the first use.
+        module: Dotted name of the module whose import makes the catalog.
     """
 
     def __init__(self, singular: str, plural: str, module: str) -> None:
-        self.singular, self.plural, self._module = singular, plural, module
+        self.singular, self.plural, self.module = singular, plural, module
 
     @property
     def catalog(self) -> Catalog[Any]:
         """The catalog."""
-        importlib.import_module(self._module)
+        importlib.import_module(self.module)
         return CATALOGS[self.singular]
 
     def names(self) -> list[str]:
@@ -35,7 +36,8 @@ class CatalogKind(PageKind):
 
     def listing(self) -> Listing:
         """Name, summary and parameters with their defaults; parameters that every entry has stand in the note."""
-        common = _defaults(self.catalog.base)
+        base = self.catalog.base
+        common = _defaults(base, base.common)
         rows = [(name, self.summary(self.catalog.get(name)), self.remark(name)) for name in self.names()]
         rows += [(one.name, f"BROKEN: {one.error}", one.origin) for one in self.catalog.broken]
         note = f"Every {self.singular} also takes: {common}" if common else ""
@@ -47,7 +49,7 @@ class CatalogKind(PageKind):
     def remark(self, name: str) -> str:
         """The third column of an entry."""
         kind = self.catalog.get(name)
-        return _defaults(kind, without=self.catalog.base) or "-"
+        return _defaults(kind, [each for each in parameters(kind) if each not in kind.common]) or "-"
 
     def summary(self, kind: type[Component]) -> str:
         """What an entry is, in one line."""
@@ -56,8 +58,8 @@ class CatalogKind(PageKind):
     def page(self, name: str) -> list[str]:
         """Summary, particular facts, and parameters with defaults and legal values."""
         kind = self.catalog.get(name)
-        heading = f"{kind.name}: {self.summary(kind)}"
-        return [heading, *facts(self.particulars(kind)), *facts(_parameters(kind)), *facts(self._origin(kind.name))]
+        pairs = [*self.particulars(kind), *_parameters(kind), *self._origin(kind.name)]
+        return [*heading(kind.name, self.summary(kind)), *facts(pairs)]
 
     def particulars(self, kind: type[Component]) -> list[tuple[str, str]]:
         """Facts that only entries of this kind have: label and text."""
@@ -80,11 +82,7 @@ def _parameters(kind: type[Component]) -> list[tuple[str, str]]:
     ]
 
 
-def _defaults(kind: type[Component], without: type[Component] | None = None) -> str:
-    """`n=12, percent=90`: the parameters that another class does not have."""
-    left_out = parameters(without) if without else {}
-    return ", ".join(
-        f"{name}={parameter.write(default)}"
-        for name, (default, parameter) in parameters(kind).items()
-        if name not in left_out
-    )
+def _defaults(kind: type[Component], names: Iterable[str]) -> str:
+    """`n=12, percent=90`: some parameters of a class with their defaults."""
+    known = parameters(kind)
+    return ", ".join(f"{name}={known[name][1].write(known[name][0])}" for name in names)

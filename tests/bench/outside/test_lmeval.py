@@ -27,7 +27,7 @@ from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.tasks import TASKS, token_task
 from vcpo_bench.bench.tasks.text import text_task
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 
@@ -92,7 +92,7 @@ def test_checkpoints_are_found_and_hold_the_policy(results):
     assert [one.step for one in find_checkpoints([cell], "last")] == [4]
     assert [one.step for one in find_checkpoints([cell], "2")] == [2]
     (cell_of_two,) = (one for one in plan_grid(SPEC) if one.key == cell.name)
-    trainer = Trainer(cell_of_two.config)
+    trainer = build_trainer(cell_of_two.config)
     trainer.load(found[1].folder)
     loaded = load_warm_start(token_task("walk-eos"))
     load_trained(found[1], loaded)

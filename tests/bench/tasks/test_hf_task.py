@@ -107,7 +107,7 @@ def test_what_cannot_be_created_is_said(expression: str) -> None:
 
 
 def test_a_warmed_model_is_an_ordinary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "LOOK_EVERY", 2)
+    monkeypatch.setattr(warm, "CHECK_EVERY", 2)
     out = tmp_path / "model"
     made = warm.warm_up_model(hf_models.TASK, out, new="llama(50k)", target=0.0)
     assert made.steps == 1
