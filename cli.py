@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import typer
@@ -10,46 +11,42 @@ from typer.core import TyperGroup
 from vcpo_bench.commands.support.verb import attach_verbs
 from vcpo_bench.errors import VcpoBenchError
 
+INTERRUPTED = 130
+MISUSED = 2
 
-class _OneLineErrors(TyperGroup):
-    """Errors a user can cause become one line and exit code 2; Ctrl-C one line and 130."""
+
+class OneLineErrors(TyperGroup):
+    """Turns errors a user can cause into one line and exit code 2, and Ctrl-C into one line and 130."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the chosen command."""
+        """Run the chosen verb."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            typer.echo("interrupted: what has finished is kept; the same command goes on from here", err=True)
-            raise typer.Exit(130) from None
-        except (VcpoBenchError, ValueError) as error:
-            if not isinstance(error, VcpoBenchError) and not _is_method_error(error):
-                raise
+            typer.echo("interrupted: ended cells are kept; run the same command again to resume", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except VcpoBenchError as error:
             typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(2) from None
+            raise typer.Exit(MISUSED) from None
         except OSError as error:
-            if error.filename is None:
+            if error.errno in (None, errno.EPIPE):  # raised by a library, or the reader of our output has left
                 raise
-            typer.echo(f"error: {error.filename}: {error.strerror}; name another file or folder", err=True)
-            raise typer.Exit(2) from None
-
-
-def _is_method_error(error: ValueError) -> bool:
-    from vcpo_bench.methods.core.errors import MethodError  # loads torch: only once something went wrong
-
-    return isinstance(error, MethodError)
+            what = f"{error.filename}: {error.strerror}; choose another file or folder"
+            typer.echo(f"error: {what if error.filename is not None else error.strerror}", err=True)
+            raise typer.Exit(MISUSED) from None
 
 
 app = typer.Typer(
     name="vcpo-bench",
-    cls=_OneLineErrors,
-    help="Which stabilizer survives at your policy lag, why a run collapsed, and whether you could have known.",
+    cls=OneLineErrors,
+    help="Benchmark and diagnose stabilizers for asynchronous RL of language models.\n\n"
+    "Which stabilizer survives at your policy lag, why a run collapsed, and whether you could have known.",
+    epilog="Start with: vcpo-bench demo",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-
-
 attach_verbs(app)
 
 

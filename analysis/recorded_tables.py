@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 
 from vcpo_bench import records
 from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.records.steps import STEPS
 
 COLUMNS: dict[str, tuple[records.Column, ...]] = {
-    records.STEPS_FILE: records.STEPS,
+    records.STEPS_FILE: STEPS,
     records.EVALS_FILE: records.EVALS,
     records.LAGS_FILE: records.LAGS,
     records.SAMPLES_FILE: records.SAMPLES,

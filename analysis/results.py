@@ -44,7 +44,7 @@ class Results:
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """One row per optimizer update (`records.STEPS`) with the cell's `key` in front."""
+        """One row per optimizer update (`records.steps.STEPS`) with the cell's `key` in front."""
         return self._table(records.STEPS_FILE)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Sampled trajectories: what a behavior policy produced, with everything the learner needs to weigh it."""
+"""Sampled data: the responses a policy drew (`Rollout`), and batches the learner trains on (`Trajectories`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,31 @@ from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Sampled responses.
+
+    Attributes:
+        responses: int64 [B, T]; after the end of a response, padding with the end token.
+        logp: float32 [B, T] log-probability of each token under the policy that drew it, 0 at padding.
+        mask: bool [B, T], True up to and including the end token.
+        entropy: float32 [B, T] entropy in nats of the distribution each token was drawn from, 0 at padding.
+        version: int64 [B, T] updates seen by the weights that drew each token, from a sampler that tracks it itself.
+    """
+
+    responses: Tensor
+    logp: Tensor
+    mask: Tensor
+    entropy: Tensor
+    version: Tensor | None = None
+
+    @classmethod
+    def empty(cls, rows: int, length: int, eos: int | None) -> Rollout:
+        """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass."""
+        zeros = torch.zeros(2, rows, length)
+        return cls(torch.full((rows, length), eos or 0), zeros[0], torch.ones(rows, length).bool(), zeros[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +63,7 @@ class Trajectories:
     seconds: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors by field name, for a checkpoint; those that are not there are left out."""
+        """The tensors by field name, for a checkpoint, without the absent ones."""
         named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "index"}
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 
@@ -49,7 +74,7 @@ class Trajectories:
         return [Trajectories(self.index, **{name: chunks[i] for name, chunks in cut.items()}) for i in range(pieces)]
 
     def take(self, groups: Sequence[int]) -> Trajectories:
-        """Some of the groups, in the order given, with their origin."""
+        """Selected groups, in the order given, with their origin."""
         chosen = torch.tensor(groups, dtype=torch.int64)
         tensors = {name: tensor[chosen] for name, tensor in self.tensors().items()}
         return Trajectories(self.index, **(tensors | {"origin": self.origins()[chosen]}))
@@ -70,7 +95,7 @@ class Trajectories:
         return self.prompts, self.responses.flatten(0, 1), self.mask.flatten(0, 1)
 
     def single_rows(self, rows: Tensor) -> Trajectories:
-        """Some of the `P*G` trajectories, each as a group of one: `[len(rows), 1, T]`."""
+        """Selected ones of the `P*G` trajectories, each as a group of one: `[len(rows), 1, T]`."""
         G = self.responses.shape[1]
         of_prompt = {"prompts", "origin"}
         tensors = {
@@ -85,6 +110,6 @@ class Trajectories:
 
 
 def join(index: int, parts: Sequence[Trajectories]) -> Trajectories:
-    """One batch made of several, group after group; their origins stay known."""
+    """Concatenate several batches, group after group, into batch number `index`; each group keeps its origin."""
     columns = [part.tensors() | {"origin": part.origins()} for part in parts]
     return Trajectories(index, **{name: torch.cat([column[name] for column in columns]) for name in columns[0]})

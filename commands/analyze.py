@@ -1,4 +1,4 @@
-"""`vcpo-bench analyze`."""
+"""`vcpo-bench analyze`: findings from recorded runs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.paths import DEFAULT_OUT
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders, Plugins
+from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def analyze(
-    kind: Annotated[str, typer.Argument(help="weights, gradients, collapse, compare or prediction.")],
-    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the tables as CSV.")] = None,
+    kind: Annotated[str, typer.Argument(metavar="NAME", help="Analysis; vcpo-bench ls analyses lists them.")],
+    folders: Folders = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the tables behind the findings, as CSV.")
+    ] = None,
+    plugin: Plugins = None,
 ) -> None:
-    """Judge recorded results: findings in sentences, tables as CSV."""
+    """Analyze recorded runs: print the findings, write their tables.
+
+    Every finding is one sentence with its 95% confidence interval where there is one.
+    """
     from vcpo_bench.analysis.commands import run as run_analysis
 
+    load_plugins(plugin)
     findings = run_analysis(kind, folders or [DEFAULT_OUT])
     for statement in findings.statements:
         typer.echo(statement.text)
@@ -32,4 +40,12 @@ def analyze(
             typer.echo(f"document: {out / name}")
 
 
-VERB = Verb(analyze, Group.READ, 9, examples=())
+VERB = Verb(
+    analyze,
+    Group.READ,
+    4,
+    examples=(
+        "vcpo-bench analyze collapse results/default",
+        "vcpo-bench analyze compare results/protocol --out tables",
+    ),
+)

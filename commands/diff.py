@@ -1,4 +1,4 @@
-"""`vcpo-bench diff`."""
+"""`vcpo-bench diff`: two results folders compared."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def diff(
-    first: Annotated[Path, typer.Argument(help="Results folder A.")],
-    second: Annotated[Path, typer.Argument(help="Results folder B.")],
-    html: Annotated[Path | None, typer.Option(help="Write it as a page instead.")] = None,
+    first: Annotated[Path, typer.Argument(metavar="DIR", help="First results folder, A.")],
+    second: Annotated[Path, typer.Argument(metavar="DIR", help="Second results folder, B.")],
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the comparison to an HTML page instead of printing it.")
+    ] = None,
 ) -> None:
-    """What changed between two results folders, and which conclusions flip."""
+    """Compare two results folders: changes, and conclusions that flip."""
     from vcpo_bench.reports import diff as comparing
 
     typer.echo(comparing.write_diff(first, second, html) if html else comparing.diff(first, second).text)
 
 
-VERB = Verb(diff, Group.READ, 8, examples=())
+VERB = Verb(diff, Group.READ, 3, examples=("vcpo-bench diff results/default results/default-lr1e-4",))

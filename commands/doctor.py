@@ -1,4 +1,4 @@
-"""`vcpo-bench doctor`."""
+"""`vcpo-bench doctor`: what this environment can do."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def doctor(
-    gpu: Annotated[bool, typer.Option("--gpu", help="Run the checks that need a GPU.")] = False,
+    gpu: Annotated[bool, typer.Option("--gpu", metavar="", help="Also run the checks that need a GPU.")] = False,
 ) -> None:
-    """What this environment can do: versions, extras, devices."""
+    """Check versions, optional extras and devices of this environment.
+
+    Exits with code 1 if a check fails.
+    """
     from vcpo_bench.bench.machine import doctor as examining
     from vcpo_bench.bench.machine.gpu_checks import gpu_checks
 
@@ -24,4 +27,4 @@ def doctor(
         raise typer.Exit(1)
 
 
-VERB = Verb(doctor, Group.SETUP, 17, examples=())
+VERB = Verb(doctor, Group.EXTEND, 3, examples=("vcpo-bench doctor", "vcpo-bench doctor --gpu"))

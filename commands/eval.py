@@ -1,4 +1,4 @@
-"""`vcpo-bench eval`."""
+"""`vcpo-bench eval`: kept checkpoints scored with lm-eval."""
 
 from __future__ import annotations
 
@@ -7,22 +7,50 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.options import EXECUTION, Plugins, RecordedModel
+from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def evaluate(
-    cells: Annotated[list[Path], typer.Argument(help="Folders of ended cells, or results folders.")],
-    tasks: Annotated[str, typer.Option(help="Tasks of lm-eval; own: those about the cell's task.")] = "own",
-    checkpoint: Annotated[str, typer.Option(help="last, all, or a number of updates.")] = "last",
-    limit: Annotated[int | None, typer.Option(help="Documents per task.")] = None,
-    tasks_from: Annotated[Path | None, typer.Option(help="Folder with lm-eval tasks of your own.")] = None,
-    model: Annotated[str, typer.Option(help="The language model the cells began with, if they did.")] = "",
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N; for language models.")] = "cpu",
+    cells: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR",
+            help="Folders of ended cells, results/NAME/cells/KEY, or results folders, for all their cells.",
+        ),
+    ],
+    tasks: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Tasks of lm-eval; own means the task the cell was trained on."),
+    ] = "own",
+    checkpoint: Annotated[
+        str, typer.Option(metavar="WHICH", help="Kept checkpoints to score: last, all, or a number of updates.")
+    ] = "last",
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Largest number of documents per task.", show_default="all documents"),
+    ] = None,
+    tasks_from: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder with YAML files of your own lm-eval tasks.")
+    ] = None,
+    model: RecordedModel = "",
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Device for language models: cpu, cuda or cuda:N.", rich_help_panel=EXECUTION
+        ),
+    ] = "cpu",
+    plugin: Plugins = None,
 ) -> None:
-    """Score kept checkpoints with lm-eval; reports and exports show the scores."""
+    """Score kept checkpoints with lm-eval.
+
+    Needs the extra eval, and runs made with --keep-checkpoints. Reports and exports show the scores.
+    """
     from vcpo_bench.bench.cells.flag_values import split_top_level
     from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
 
+    load_plugins(plugin)
     scoring = Scoring(split_top_level(tasks), limit, tasks_from, model, device)
     for one, scores in evaluate_cells(cells, checkpoint, scoring):
         typer.echo(f"{one.key} after {one.step} updates")
@@ -31,4 +59,12 @@ def evaluate(
             typer.echo(f"  {score['task']:24} {score['metric']:12} {score['value']:.4f}{error}")
 
 
-VERB = Verb(evaluate, Group.READ, 13, examples=())
+VERB = Verb(
+    evaluate,
+    Group.INVESTIGATE,
+    3,
+    examples=(
+        "vcpo-bench eval results/default",
+        "vcpo-bench eval results/default/cells/KEY --checkpoint all --tasks own,gsm8k",
+    ),
+)

@@ -1,4 +1,4 @@
-"""`vcpo-bench export`."""
+"""`vcpo-bench export`: the recorded tables, for other programs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,26 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="Results folder.")],
-    out: Annotated[Path, typer.Option(help="Folder to write to.")],
-    form: Annotated[str, typer.Option("--as", help="csv, parquet or latex.")] = "csv",
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results folder.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write the tables to.")],
+    form: Annotated[str, typer.Option("--as", metavar="FORMAT", help="File format: csv, parquet or latex.")] = "csv",
 ) -> None:
-    """Export the results as tables."""
+    """Export the tables of a results folder as CSV, Parquet or LaTeX.
+
+    CSV and Parquet hold the recorded tables, unrounded; LaTeX holds the tables of the report and a macro per number.
+    """
     from vcpo_bench.reports.writers import tables as exporting
 
     for path in exporting.export(folder, out, form):
         typer.echo(path)
 
 
-VERB = Verb(export, Group.READ, 12, examples=())
+VERB = Verb(
+    export,
+    Group.READ,
+    6,
+    examples=(
+        "vcpo-bench export results/default --out tables",
+        "vcpo-bench export results/default --as latex --out paper/tables",
+    ),
+)

@@ -1,4 +1,4 @@
-"""`vcpo-bench fork`."""
+"""`vcpo-bench fork`: recorded runs continued with other methods."""
 
 from __future__ import annotations
 
@@ -7,39 +7,67 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.options import (
+    Jobs,
+    Plugins,
+    Quiet,
+    RecordedModel,
+    RecordedStart,
+    ReplayDevice,
+    Wait,
+)
+from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def fork(
-    cells: Annotated[list[Path], typer.Argument(help="Folders of ended cells: results/NAME/cells/KEY.")],
-    at: Annotated[int, typer.Option(help="Updates done when the methods part.")],
-    methods: Annotated[str, typer.Option(help="Methods to continue with; the run's own is added as control.")],
-    out: Annotated[Path, typer.Option(help="Results folder of the forks; a second call completes it.")],
-    steps: Annotated[int | None, typer.Option(min=1, help="Updates of the whole run; default: the run's.")] = None,
-    start: Annotated[Path | None, typer.Option(help="Start policy, where the runs had one of their own.")] = None,
-    model: Annotated[str, typer.Option(help="The language model the runs began with, if they did.")] = "",
-    device: Annotated[str, typer.Option(help="Which GPU (cuda:N), for runs on one; default: their kind.")] = "",
-    plugin: Annotated[list[Path] | None, typer.Option(help="Python file with a method of your own.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core or GPU.")] = 0,
-    wait: Annotated[bool, typer.Option(help="Queue behind a run on the same folder.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    cells: Annotated[
+        list[Path],
+        typer.Argument(metavar="CELL", help="Folders of ended cells: results/NAME/cells/KEY."),
+    ],
+    at: Annotated[int, typer.Option(metavar="N", help="Number of updates after which the methods diverge.")],
+    methods: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST", help="Methods to continue with. The run's own method is always added, as the control."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="Results folder for the forks. Repeat the same command to resume."),
+    ],
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Total number of updates, including those before the fork.",
+            show_default="as many as the run",
+        ),
+    ] = None,
+    start: RecordedStart = None,
+    model: RecordedModel = "",
+    device: ReplayDevice = "",
+    plugin: Plugins = None,
+    jobs: Jobs = 0,
+    wait: Wait = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Continue recorded runs with other methods from the same weights, optimizer state and queue."""
+    """Continue recorded runs with other methods from the same state.
+
+    Each run is replayed bit for bit up to update --at. From there every method continues with the same weights,
+    optimizer state, queued data and random streams.
+    """
     from rich.console import Console
 
-    from vcpo_bench.analysis.comparison.scoreboard import scoreboard
-    from vcpo_bench.analysis.results import load
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.replay import fork as forking
     from vcpo_bench.bench.replay import replay as recorded
     from vcpo_bench.bench.running import run_grid
-    from vcpo_bench.methods import load_plugin
     from vcpo_bench.reports.terminal.live import make_view
-    from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
-    plugins = tuple(path.resolve() for path in plugin or [])
-    for path in plugins:
-        load_plugin(path)
+    plugins = load_plugins(plugin)
     parents = [recorded.read_cell(folder, start, model, device) for folder in cells]
     spec = forking.ForkSpec(parents, at, options.split_top_level(methods), out, steps)
     planned, workers = forking.plan_forks(spec), run_grid.worker_count(jobs, spec.device)
@@ -49,9 +77,14 @@ def fork(
         failed = run_grid.run_grid(planned, run_grid.RunOptions(out, workers, wait, plugins=plugins), view)
     finally:
         view.close()
-    Console().print(scoreboard_table(scoreboard(load(out))))
+    show_scoreboard(out, as_json=False)
     if failed:
         raise typer.Exit(1)
 
 
-VERB = Verb(fork, Group.TRAIN, 5, examples=())
+VERB = Verb(
+    fork,
+    Group.INVESTIGATE,
+    1,
+    examples=("vcpo-bench fork CELL --at 100 --methods vcpo,vespo --out results/forks",),
+)

@@ -1,4 +1,4 @@
-"""`vcpo-bench plan`."""
+"""`vcpo-bench plan`: which weights each update trains on, without training."""
 
 from __future__ import annotations
 
@@ -6,20 +6,45 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.options import Plugins
+from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
-def plan_command(
-    regime: Annotated[str, typer.Option(help="Regime expression (ls regimes).")] = "fifo",
-    staleness: Annotated[int, typer.Option(min=0, help="Largest lag in optimizer updates.")] = 16,
-    steps: Annotated[int, typer.Option(min=1, help="Updates to draw.")] = 40,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of random lags and shuffles.")] = 0,
-    simulate: Annotated[bool, typer.Option("--simulate", help="Speed of async under its service times.")] = False,
+def plan(
+    regime: Annotated[
+        str, typer.Option(metavar="EXPR", help="Staleness regime; vcpo-bench ls regimes lists them.")
+    ] = "fifo",
+    staleness: Annotated[int, typer.Option(metavar="N", min=0, help="Largest lag, in optimizer updates.")] = 16,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Number of updates to draw.")] = 40,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed for random lags and shuffles.")] = 0,
+    simulate: Annotated[
+        bool,
+        typer.Option(
+            "--simulate",
+            metavar="",
+            help="Instead, compare the speed of an async regime with split synchronous training.",
+        ),
+    ] = False,
+    plugin: Plugins = None,
 ) -> None:
-    """Draw which update consumes which version of the weights, and print the largest and mean lag and the period."""
+    """Draw which weight version each update trains on.
+
+    Trains nothing. Below the drawing stand the largest lag, the mean lag and the period of the schedule, in optimizer
+    updates. With --simulate, the regime must give its service times, such as async(sampler=2,learner=1).
+    """
     from vcpo_bench.bench.regimes.simulation import describe, describe_speed
 
+    load_plugins(plugin)
     typer.echo((describe_speed if simulate else describe)(regime, staleness, steps, seed))
 
 
-VERB = Verb(plan_command, Group.TRAIN, 3, examples=())
+VERB = Verb(
+    plan,
+    Group.TRAIN,
+    3,
+    examples=(
+        "vcpo-bench plan --regime minibatch --staleness 7",
+        'vcpo-bench plan --regime "async(sampler=2,learner=1)" --simulate',
+    ),
+)

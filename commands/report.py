@@ -1,4 +1,4 @@
-"""`vcpo-bench report`."""
+"""`vcpo-bench report`: the results as a page, a PDF and figures."""
 
 from __future__ import annotations
 
@@ -7,19 +7,35 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.paths import DEFAULT_OUT
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def report(
-    folders: Annotated[list[Path] | None, typer.Argument(help="Results folders; several are pooled.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Page to write; default: report.html in the folder.")] = None,
-    pdf: Annotated[Path | None, typer.Option(help="Also typeset a PDF to this file.")] = None,
-    figures: Annotated[str, typer.Option(help="Also write paper figures: icml, neurips or acl.")] = "",
-    partial: Annotated[bool, typer.Option(help="Also show cells that are still running.")] = False,
-    watch: Annotated[bool, typer.Option(help="Write the page again until no cell is running.")] = False,
+    folders: Folders = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="HTML page to write.", show_default="report.html in the first results folder"
+        ),
+    ] = None,
+    pdf: Annotated[Path | None, typer.Option(metavar="FILE", help="PDF to write as well.")] = None,
+    figures: Annotated[
+        str,
+        typer.Option(
+            metavar="VENUE",
+            help="Also write figures and tables sized for a paper: icml, neurips or acl. They go next to the page.",
+        ),
+    ] = "",
+    partial: Annotated[
+        bool, typer.Option("--partial", metavar="", help="Include cells that are still running.")
+    ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", metavar="", help="Rewrite the page as cells advance, until no cell is running."),
+    ] = False,
 ) -> None:
-    """Write the results as one offline HTML page, as a PDF, and as figures for a paper."""
+    """Write the report as one offline HTML page, a PDF and paper figures."""
     from vcpo_bench.reports.writers import html as page
     from vcpo_bench.reports.writers import paper
     from vcpo_bench.reports.writers import pdf as typeset
@@ -38,4 +54,12 @@ def report(
             typer.echo(path)
 
 
-VERB = Verb(report, Group.READ, 7, examples=())
+VERB = Verb(
+    report,
+    Group.READ,
+    2,
+    examples=(
+        "vcpo-bench report results/default",
+        "vcpo-bench report results/default --pdf report.pdf --figures icml",
+    ),
+)

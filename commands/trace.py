@@ -1,24 +1,25 @@
-"""`vcpo-bench trace`."""
+"""`vcpo-bench trace`: from a report back to the recorded rows."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.paths import DEFAULT_OUT
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def trace(
-    number: Annotated[str, typer.Argument(help="Id of a number in a report.")],
-    folders: Annotated[list[Path] | None, typer.Argument(help="The results the report was made from.")] = None,
+    number: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of a number or statement, as the report shows it on hover.")
+    ],
+    folders: Folders = None,
 ) -> None:
-    """Show the rows behind a number of a report."""
+    """Show the recorded rows behind a number or statement of a report."""
     from vcpo_bench.reports.trace import trace as find
 
     typer.echo(find(folders or [DEFAULT_OUT], number).text)
 
 
-VERB = Verb(trace, Group.READ, 11, examples=())
+VERB = Verb(trace, Group.READ, 5, examples=("vcpo-bench trace final_reward-1a2b3c4d results/default",))

@@ -1,4 +1,4 @@
-"""`vcpo-bench wandb`."""
+"""`vcpo-bench wandb`: a results folder on Weights & Biases."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.paths import DEFAULT_OUT
+from vcpo_bench.commands.support.options import DEFAULT_OUT, WandbProject
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def wandb(
-    folder: Annotated[Path, typer.Argument(help="Results folder.")] = DEFAULT_OUT,
-    mode: Annotated[str, typer.Option(help="offline or online.")] = "online",
-    project: Annotated[str, typer.Option(help="Project of wandb.")] = "vcpo-bench",
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results folder.")] = DEFAULT_OUT,
+    mode: Annotated[
+        str, typer.Option(metavar="MODE", help="Where the mirror goes: offline (local wandb files) or online (upload).")
+    ] = "online",
+    project: WandbProject = "vcpo-bench",
 ) -> None:
-    """Mirror a results folder to wandb: the ended cells that are not there yet, and the report."""
+    """Mirror a results folder to Weights & Biases.
+
+    Sends the ended cells that are not there yet, and the report. Needs the extra wandb.
+    """
     from vcpo_bench.bench.outside.wandb_mirror.process import mirror_folder
     from vcpo_bench.reports.writers.html import write_page
 
@@ -24,4 +29,4 @@ def wandb(
     typer.echo(f"{count} cells mirrored to the wandb project {project} ({mode})")
 
 
-VERB = Verb(wandb, Group.READ, 14, examples=())
+VERB = Verb(wandb, Group.READ, 7, examples=("vcpo-bench wandb results/default --mode offline",))

@@ -1,4 +1,4 @@
-"""`vcpo-bench warmup`."""
+"""`vcpo-bench warmup`: a start policy, by imitation."""
 
 from __future__ import annotations
 
@@ -7,35 +7,60 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.options import LANGUAGE_MODEL, Plugins
+from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.verb import Group, Verb
-
-Language = "Language models (extra: hf)"
 
 
 def warmup(
-    task: Annotated[str, typer.Option(help="Task expression, such as chain(n=8).")],
+    task: Annotated[str, typer.Option(metavar="EXPR", help="Task to learn, such as chain(n=8).")],
     out: Annotated[
-        Path | None, typer.Option(help="File to write (default: TASK.safetensors here); a language model's folder.")
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="File to write; for a language model, a folder.",
+            show_default="TASK.safetensors, or the folder warm-model",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and demonstrations.")] = 0,
-    model: Annotated[str, typer.Option(help="Folder or hub name to begin with.", rich_help_panel=Language)] = "",
-    create: Annotated[str, typer.Option("--new", help="Or a new one: llama(1M).", rich_help_panel=Language)] = "",
-    target: Annotated[float, typer.Option(help="Sampled reward to stop at.", rich_help_panel=Language)] = 0.32,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.", rich_help_panel=Language)] = "cpu",
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Seed for the initial weights and the demonstrations.")
+    ] = 0,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Language model to start from: a local folder or a Hugging Face name.",
+            rich_help_panel=LANGUAGE_MODEL,
+        ),
+    ] = "",
+    create: Annotated[
+        str,
+        typer.Option(
+            "--new",
+            metavar="SPEC",
+            help="Create a new, randomly initialized model instead, such as llama(1M).",
+            rich_help_panel=LANGUAGE_MODEL,
+        ),
+    ] = "",
+    target: Annotated[
+        float,
+        typer.Option(
+            metavar="X", help="Mean sampled reward, 0 to 1, at which training stops.", rich_help_panel=LANGUAGE_MODEL
+        ),
+    ] = 0.32,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="Device: cpu, cuda or cuda:N.", rich_help_panel=LANGUAGE_MODEL)
+    ] = "cpu",
+    plugin: Plugins = None,
 ) -> None:
-    """Train a start policy for a task on demonstrations, to about a third of the answers right."""
+    """Train a start policy for a task on demonstrations.
+
+    Supervised training stops when about a third of the sampled answers are right, so that reinforcement learning has
+    something to improve. Pass the file to vcpo-bench run with --start, or the folder with --model.
+    """
+    load_plugins(plugin)
     if model or create:
-        from vcpo_bench.bench.cells.opening import warm_up_model
-
-        def tell(step: int, reward: float) -> None:
-            typer.echo(f"{step} supervised updates, sampled reward {reward:.2f}", err=True)
-
-        folder = out or Path("warm-model")
-        warmed = warm_up_model(task, folder, model, create, seed, target, device, tell)
-        typer.echo(
-            f"{folder}: {warmed.task}, {warmed.parameters:,} parameters, sampled reward {warmed.reward:.2f} after "
-            f"{warmed.steps} supervised updates"
-        )
+        _warm_up_model(task, out or Path("warm-model"), model, create, seed, target, device)
         return
     from vcpo_bench.bench.training.imitation import warmup_command
 
@@ -43,4 +68,28 @@ def warmup(
     typer.echo(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
 
 
-VERB = Verb(warmup, Group.TRAIN, 4, examples=())
+def _warm_up_model(task: str, out: Path, model: str, create: str, seed: int, target: float, device: str) -> None:
+    from vcpo_bench.bench.policies.hf.packages import hf_packages
+
+    with hf_packages():
+        from vcpo_bench.bench.training.imitation_hf import warm_up_model
+
+    def tell(step: int, reward: float) -> None:
+        typer.echo(f"{step} supervised updates, sampled reward {reward:.2f}", err=True)
+
+    warmed = warm_up_model(task, out, model, create, seed, target, device, tell)
+    typer.echo(
+        f"{out}: {warmed.task}, {warmed.parameters:,} parameters, sampled reward {warmed.reward:.2f} after "
+        f"{warmed.steps} supervised updates"
+    )
+
+
+VERB = Verb(
+    warmup,
+    Group.TRAIN,
+    4,
+    examples=(
+        'vcpo-bench warmup --task "chain(n=8)" --out chain8.safetensors',
+        'vcpo-bench warmup --task arithmetic --new "llama(1M)" --out model',
+    ),
+)

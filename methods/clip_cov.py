@@ -6,10 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import Terms
-from vcpo_bench.methods.clip import Clip, differentiated
+from vcpo_bench.methods.clip import Clip
+from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.covariance import covariance
 from vcpo_bench.methods.core.masking import as_number
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import integer, number
 

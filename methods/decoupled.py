@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import Terms
 from vcpo_bench.methods.clip import Clip
+from vcpo_bench.methods.core.proximal import approximate_proximal
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
-from vcpo_bench.methods.parts.proximal import approximate_proximal
 from vcpo_bench.naming.parameters import choice, number
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.dppo import Dppo
+from vcpo_bench.methods.dppo_tv import Dppo
 from vcpo_bench.naming.parameters import choice, number
 
 

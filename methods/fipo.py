@@ -7,8 +7,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import Terms
 from vcpo_bench.methods.clip import Clip
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import flag, number
 

@@ -6,8 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
-from vcpo_bench.methods.clip import bounds, differentiated
+from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.core.clipping import bounds, differentiated
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import choice, number
 

@@ -5,8 +5,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
-from vcpo_bench.methods.clip import bounds, differentiated
+from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.core.clipping import bounds, differentiated
+from vcpo_bench.methods.core.ratios import row_mean
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import choice, number
 
@@ -53,9 +55,3 @@ class Gspo(RatioMethod):
             return ev.advantage, ev.signal
         mean = row_mean(ev, ev.advantage)
         return mean, mean if ev.applied is None else mean * ev.applied
-
-
-def row_mean(ev: Evidence, value: Tensor) -> Tensor:
-    """`[..., P, G, 1]` mean of a value per token over the tokens in play of the row."""
-    total = (value * ev.live).sum(-1, keepdim=True)
-    return total / ev.lengths.clamp(min=1).unsqueeze(-1)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.assembly.method import Terms
-from vcpo_bench.methods.clip import bounds, differentiated
+from vcpo_bench.methods.core.clipping import bounds, differentiated
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.methods.gspo import Gspo
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
-from vcpo_bench.methods.clip import differentiated
+from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import number
 

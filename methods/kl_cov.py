@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import torch
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.assembly.method import RatioMethod
 from vcpo_bench.methods.core.covariance import covariance, largest
 from vcpo_bench.methods.core.masking import gate
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import number
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from vcpo_bench.methods.core.interfaces import Aggregation
 from vcpo_bench.methods.gspo import Gspo
-from vcpo_bench.methods.parts.aggregation import LengthMean
+from vcpo_bench.methods.parts.luspo_mean import LengthMean
 from vcpo_bench.naming.parameters import number
 
 

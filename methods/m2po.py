@@ -7,11 +7,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
-from vcpo_bench.methods.clip import differentiated
+from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.ratios import judged_by
+from vcpo_bench.methods.core.selection import first_crossing
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
-from vcpo_bench.methods.parts.selection import first_crossing
-from vcpo_bench.methods.vespo import judged_by
 from vcpo_bench.naming.parameters import choice, number
 
 

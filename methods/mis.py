@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import Terms
 from vcpo_bench.methods.core.masking import gate, within
+from vcpo_bench.methods.core.ratios import log_of
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
-from vcpo_bench.methods.parts.masks import log_of
 from vcpo_bench.methods.tis import Tis
 from vcpo_bench.naming.parameters import number
 

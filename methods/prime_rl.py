@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vcpo_bench.methods.core.interfaces import Regularizer
-from vcpo_bench.methods.dppo import Dppo
+from vcpo_bench.methods.dppo_tv import Dppo
 from vcpo_bench.methods.parts.kl import Kl
 from vcpo_bench.naming.parameters import number
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.assembly.method import Method, Terms
+from vcpo_bench.methods.assembly.method import Method
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 
 

@@ -6,10 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.assembly.method import RatioMethod
 from vcpo_bench.methods.core.masking import gate
+from vcpo_bench.methods.core.ratios import row_mean
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
-from vcpo_bench.methods.gspo import row_mean
 from vcpo_bench.naming.parameters import choice, number
 
 

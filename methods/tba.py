@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import torch
 
-from vcpo_bench.methods.assembly.method import Method, Terms
+from vcpo_bench.methods.assembly.method import Method
+from vcpo_bench.methods.core.group_statistics import group_mean
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
-from vcpo_bench.methods.parts.baselines import group_mean
 from vcpo_bench.naming.parameters import choice, number
 
 

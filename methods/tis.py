@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.assembly.method import WeightMethod
-from vcpo_bench.methods.core.view import BATCH_AXES, Evidence
-from vcpo_bench.methods.parts.masks import log_of, segment_mean
+from vcpo_bench.methods.core.batch import BATCH_AXES
+from vcpo_bench.methods.core.ratios import log_of, segment_mean
+from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import choice, number
 
 

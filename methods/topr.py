@@ -6,7 +6,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import choice, number
 

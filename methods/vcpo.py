@@ -6,12 +6,14 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.assembly.method import RatioMethod
 from vcpo_bench.methods.core.interfaces import Baseline, Step
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
-from vcpo_bench.methods.parts.baselines import Grpo
+from vcpo_bench.methods.parts.constant import Constant
+from vcpo_bench.methods.parts.ess import EssStep
+from vcpo_bench.methods.parts.grpo import Grpo
 from vcpo_bench.methods.parts.opob import Opob
-from vcpo_bench.methods.parts.steps import Constant, EssStep
 from vcpo_bench.naming.parameters import choice, number
 
 

@@ -7,7 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.core.ratios import judged_by
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import choice, number
 
@@ -58,8 +60,3 @@ class Vespo(RatioMethod):
     @staticmethod
     def _phi(log_w: Tensor, k: float, lam: float) -> Tensor:
         return torch.exp(lam + k * log_w - lam * log_w.exp())
-
-
-def judged_by(ev: Evidence, sign: str) -> Tensor:
-    """`[..., P, G, 1|T]` the advantage whose sign counts: each token's own, or that of column 0, 0 where masked."""
-    return ev.advantage if sign == "own" else (ev.advantage * ev.live)[..., :1]

@@ -6,10 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod, Terms
+from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.core.group_statistics import group_mean, group_std, over_std
+from vcpo_bench.methods.core.ratios import log_of
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import Evidence
-from vcpo_bench.methods.parts.baselines import group_mean, group_std, over_std
-from vcpo_bench.methods.parts.masks import log_of
 from vcpo_bench.naming.parameters import choice, number
 
 

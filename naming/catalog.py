@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import entry_points
-from types import ModuleType
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.component import Component, parameters, signature
-from vcpo_bench.naming.errors import ExpressionError, PluginError
-from vcpo_bench.naming.grammar import Argument, Item, Piece, closest, read_item, split_list
+from vcpo_bench.naming.entries import Broken, Entries
+from vcpo_bench.naming.errors import ExpressionError
+from vcpo_bench.naming.grammar import Argument, Item, Piece, closest, read_item, read_items, split_list, unknown_name
 from vcpo_bench.naming.parameters import Parameter
 
 C = TypeVar("C", bound=Component)
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A plug-in of an entry point that could not be loaded: shown in listings, never fatal."""
-
-    name: str
-    origin: str
-    error: str
-
-
-@dataclass
-class _Found(Generic[C]):
-    """The classes by name, where each came from, older names, and what failed to load."""
-
-    kinds: dict[str, type[C]] = field(default_factory=dict)
-    origins: dict[str, str] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
-    broken: list[Broken] = field(default_factory=list)
 
 
 class Catalog(Generic[C]):
@@ -58,20 +34,30 @@ class Catalog(Generic[C]):
     ) -> None:
         self.kind, self.base, self.packages, self.template = kind, base, tuple(packages), template
         self.plural = plural or f"{kind}s"
-        self._found: _Found[C] | None = None
+        self._entries: Entries[C] | None = None
         CATALOGS[kind] = self
 
     # -- what there is -----------------------------------------------------------------------------------------------
 
     @property
+    def entries(self) -> Entries[C]:
+        """The classes by name, listed at the first use."""
+        if self._entries is None:
+            entries = Entries(self.kind, self.base)
+            entries.enter_folders(self.packages)
+            entries.enter_installed(f"vcpo_bench.{self.plural}")
+            self._entries = entries
+        return self._entries
+
+    @property
     def kinds(self) -> dict[str, type[C]]:
         """Name to class."""
-        return self._filled().kinds
+        return self.entries.kinds
 
     @property
     def broken(self) -> list[Broken]:
         """Installed plug-ins that failed to load, with their errors."""
-        return list(self._filled().broken)
+        return list(self.entries.broken)
 
     def names(self) -> list[str]:
         """All names in alphabetical order."""
@@ -79,7 +65,7 @@ class Catalog(Generic[C]):
 
     def origin(self, name: str) -> str:
         """The module, file or entry point that defines a name."""
-        return self._filled().origins[name]
+        return self.entries.origins[name]
 
     def get(self, name: str) -> type[C]:
         """The class of that name.
@@ -87,71 +73,45 @@ class Catalog(Generic[C]):
         Raises:
             UsageError: There is none; the message has the closest names.
         """
-        kind = self._lookup(name)
+        kind = self.entries.lookup(name)
         if kind is None:
             raise UsageError(self.unknown(name))
         return kind
 
-    def unknown(self, name: str, known: Sequence[str] | None = None) -> str:
-        """What to say of a name that is not among `known` (default: all of them)."""
-        names = self.names() if known is None else list(known)
-        return f"unknown {self.kind} {name!r}{closest(name, names) or ';'} known: {', '.join(sorted(names))}"
-
-    def add(self, kind: type[C], origin: str) -> None:
-        """Enter a class.
+    def class_of(self, text: str) -> type[C]:
+        """The class that an expression names; its parameters are not read.
 
         Raises:
-            PluginError: Its name is taken by another class.
+            ExpressionError: It does not follow the grammar, or there is no such name.
         """
-        self._enter(self._filled(), kind, origin)
+        return self._known(text, read_item(text))
+
+    def unknown(self, name: str, known: Sequence[str] | None = None) -> str:
+        """What to say of a name that is not among `known` (default: all of them)."""
+        return unknown_name(self.kind, name, self.names() if known is None else known)
+
+    def replace(self, origin: str, kinds: Iterable[type[C]]) -> None:
+        """Enter the classes of a file in place of those it defined before: all of them or, after an error, none.
+
+        Raises:
+            PluginError: One is unfinished, or its name is taken by another class.
+        """
+        entries = self.entries.without(origin)
+        for kind in kinds:
+            entries.enter(kind, origin)
+        self._entries = entries
+
+    def add(self, kind: type[C], origin: str) -> None:
+        """Enter one class.
+
+        Raises:
+            PluginError: It is unfinished, or its name is taken by another class.
+        """
+        self.entries.enter(kind, origin)
 
     def forget(self) -> None:
         """List everything again at the next use: plug-in files that were loaded are gone."""
-        self._found = None
-
-    def _lookup(self, name: str) -> type[C] | None:
-        found = self._filled()
-        return found.kinds.get(found.aliases.get(name, name))
-
-    def _filled(self) -> _Found[C]:
-        if self._found is None:
-            found: _Found[C] = _Found()
-            self._found = found
-            for package in map(importlib.import_module, self.packages):
-                for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda each: each.name):
-                    if not info.ispkg:
-                        module = importlib.import_module(f"{package.__name__}.{info.name}")
-                        for kind in self._defined(module):
-                            self._enter(found, kind, module.__name__)
-            for point in entry_points(group=f"vcpo_bench.{self.plural}"):
-                try:
-                    self._enter_loaded(found, point.load(), f"entry point {point.value}")
-                except Exception as error:
-                    found.broken.append(Broken(point.name, point.value, f"{type(error).__name__}: {error}"))
-        return self._found
-
-    def _defined(self, module: ModuleType) -> list[type[C]]:
-        return [kind for kind in defined(module) if issubclass(kind, self.base)]
-
-    def _enter(self, found: _Found[C], kind: type[C], origin: str) -> None:
-        for name in (kind.name, *kind.aliases):
-            taken = found.origins.get(found.aliases.get(name, name))
-            known = found.kinds.get(found.aliases.get(name, name))
-            if known is not None and known is not kind and taken != origin:  # the same file: loaded again
-                raise PluginError(f"{origin} defines the {self.kind} {name!r}, which {taken} already does; rename it")
-        found.kinds[kind.name] = kind
-        found.origins[kind.name] = origin
-        found.aliases |= dict.fromkeys(kind.aliases, kind.name)
-
-    def _enter_loaded(self, found: _Found[C], loaded: object, origin: str) -> None:
-        if isinstance(loaded, ModuleType):
-            kinds = self._defined(loaded)
-        else:
-            kinds = [loaded] if isinstance(loaded, type) and issubclass(loaded, self.base) else []
-        if not kinds:
-            raise PluginError(f"{origin} holds no named subclass of {self.base.__module__}.{self.base.__qualname__}")
-        for kind in kinds:
-            self._enter(found, kind, origin)
+        self._entries = None
 
     # -- from an expression to an object -----------------------------------------------------------------------------
 
@@ -161,9 +121,11 @@ class Catalog(Generic[C]):
         Raises:
             ExpressionError: Points at the character, and names the closest matches and the legal values.
         """
-        item = read_item(text)
+        item, *others = read_items(text)
+        if others:
+            raise ExpressionError(text, others[0].name.start, f"a {self.kind} cannot be added to another with '+'")
         if item.suffix is not None:
-            raise ExpressionError(text, item.suffix.start - 1, f"nothing may follow the name of a {self.kind} but '('")
+            raise ExpressionError(text, item.suffix.start, f"{item.suffix.text!r} after the name of a {self.kind}")
         return self.build(text, item)
 
     def parse_list(self, text: str) -> list[C]:
@@ -185,9 +147,7 @@ class Catalog(Generic[C]):
         Raises:
             ExpressionError: The name, a parameter or a value is not legal.
         """
-        kind = self._lookup(item.name.text)
-        if kind is None:
-            raise ExpressionError(text, item.name.start, self.unknown(item.name.text))
+        kind = self._known(text, item)
         arguments = self._arguments(text, kind, item)
         try:
             return kind(**arguments)
@@ -200,21 +160,29 @@ class Catalog(Generic[C]):
         """Canonical spelling of an expression that is the value of a parameter; a kind with `+` overrides it."""
         return self.parse(text).text()
 
+    def _known(self, text: str, item: Item) -> type[C]:
+        kind = self.entries.lookup(item.name.text)
+        if kind is None:
+            raise ExpressionError(text, item.name.start, self.unknown(item.name.text))
+        return kind
+
     def _arguments(self, text: str, kind: type[C], item: Item) -> dict[str, object]:
         found: dict[str, object] = {}
-        for argument in item.arguments:
-            key, value = self._key(text, kind, argument)
+        for place, argument in enumerate(item.arguments):
+            key, value = self._key(text, kind, argument, first=place == 0)
             if key in found:
                 raise ExpressionError(text, (argument.key or argument.value).start, f"{key} is given twice")
             found[key] = self._value(text, key, value, parameters(kind)[key][1])
         return found
 
-    def _key(self, text: str, kind: type[C], argument: Argument) -> tuple[str, Piece]:
+    def _key(self, text: str, kind: type[C], argument: Argument, *, first: bool) -> tuple[str, Piece]:
         known = parameters(kind)
         if argument.key is None:
-            if not known:
-                raise ExpressionError(text, argument.value.start, f"{kind.name} has no parameters")
-            return next(iter(known)), argument.value
+            own = [name for name in known if name not in kind.common]
+            if own and kind.bare_value and first:
+                return own[0], argument.value
+            problem = f"expected key=value; {kind.name} has: {signature(kind)}"
+            raise ExpressionError(text, argument.value.start, problem)
         key = argument.key.text
         if key not in known:
             problem = f"{kind.name} has no parameter {key!r}{closest(key, known) or '.'} It has: {signature(kind)}"
@@ -235,12 +203,3 @@ class Catalog(Generic[C]):
 
 CATALOGS: dict[str, Catalog[Any]] = {}
 """The catalogs that are loaded, by kind; each enters itself."""
-
-
-def defined(module: ModuleType) -> list[type[Component]]:
-    """The named component classes that a module itself defines."""
-    return [
-        kind
-        for _, kind in inspect.getmembers(module, inspect.isclass)
-        if issubclass(kind, Component) and kind.__module__ == module.__name__ and kind.__dict__.get("name")
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar
 
 from vcpo_bench.naming.errors import ParameterError
@@ -16,15 +16,19 @@ class Component:
     A subclass is a frozen dataclass; fields made by `naming.parameters` (`number`, `choice` ...) are its parameters.
 
     Class attributes:
-        name: The word used in expressions. Lower case, with hyphens. Empty: not to be named, a base class.
+        name: The word used in expressions, in lower case. Empty: a base class, which cannot be named.
         summary: One line: what it is or does.
         aliases: Older names, still read; the canonical spelling has the present one.
+        bare_value: Whether `NAME(8)` stands for `NAME(first_parameter=8)`.
+        common: Parameters that everything of its kind has: they come after its own, and always with their key.
         source: Digest of the plug-in file it was loaded from; empty for what ships and for installed packages.
     """
 
     name: ClassVar[str] = ""
     summary: ClassVar[str] = ""
     aliases: ClassVar[tuple[str, ...]] = ()
+    bare_value: ClassVar[bool] = True
+    common: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -40,24 +44,39 @@ class Component:
             except ValueError as error:
                 raise ParameterError(f"{self.name}: {name}={value!r} {error}") from None
 
+    @classmethod
+    def unfinished(cls) -> str:
+        """What the class lacks before objects can be made of it, as the end of a sentence; empty: nothing."""
+        if any(isinstance(value, Field) for value in vars(cls).values()):
+            return "is not a dataclass; write @dataclass(frozen=True, kw_only=True) above its class"
+        missing = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
+        return f"does not define {missing}" if missing else ""
+
     def text(self) -> str:
-        """Canonical spelling: the name and the non-default parameters in alphabetical order."""
-        shown = [
-            f"{name}={parameter.write(getattr(self, name))}"
-            for name, (default, parameter) in sorted(parameters(type(self)).items())
+        """Canonical spelling: the name and the settings in alphabetical order."""
+        shown = ",".join(f"{name}={value}" for name, value in sorted(self.settings().items()))
+        return f"{self.name}({shown})" if shown else self.name
+
+    def settings(self) -> dict[str, str]:
+        """What the canonical spelling shows between brackets: parameters that differ from their defaults, written."""
+        return {
+            name: parameter.write(getattr(self, name))
+            for name, (default, parameter) in parameters(type(self)).items()
             if getattr(self, name) != default
-        ]
-        return f"{self.name}({','.join(shown)})" if shown else self.name
+        }
 
 
 def parameters(kind: type[Component]) -> dict[str, tuple[Any, Parameter]]:
-    """The parameters of a component class in the order of its fields: name to (default, how it is read and written)."""
+    """The parameters of a component class, name to (default, how it is read and written).
+
+    They are in the order of its fields, the common ones last.
+    """
     found: dict[str, tuple[Any, Parameter]] = {}
     for each in fields(kind):
         parameter = each.metadata.get(KEY)
         if parameter is not None and each.default is not MISSING:
             found[each.name] = (each.default, parameter)
-    return found
+    return {name: found[name] for name in sorted(found, key=lambda name: name in kind.common)}
 
 
 def signature(kind: type[Component]) -> str:

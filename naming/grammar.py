@@ -2,7 +2,7 @@
 
     expression = item {"+" item}
     item       = name [":" word] ["(" [argument {"," argument}] ")"]
-    argument   = [key "="] value; a value without a key belongs to the first parameter
+    argument   = [key "="] value; the first value may lack its key and then belongs to the first parameter
     value      = number | fraction such as 1/8 | word | path | [list in brackets] | nested expression
 
 Spaces around signs do not matter. Errors point at the character.
@@ -11,13 +11,13 @@ Spaces around signs do not matter. Errors point at the character.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from vcpo_bench.naming.errors import ExpressionError
 
-_OPEN, _CLOSE = "([", ")]"
+_PAIRS = {"(": ")", "[": "]"}
 
 
 @dataclass(frozen=True)
@@ -88,20 +88,20 @@ def read_item(text: str, piece: Piece | None = None) -> Item:
         ExpressionError: It does not follow the grammar.
     """
     piece = (piece or Piece(text)).strip()
-    head, bracket, _ = piece.text.partition("(")
-    name, colon, _ = head.partition(":")
+    outside = list(_outside(text, piece))
+    opening = next((index for index, character in outside if character == "("), len(piece.text))
+    after = next((index for index, _ in outside if index > opening), None)
+    if after is not None:
+        raise ExpressionError(
+            text, piece.start + after, f"unexpected {piece.text[after]!r} after {piece.text[:after]!r}"
+        )
+    head, inner = piece.cut(0, opening), piece.cut(opening + 1, -1)
+    name, colon, _ = head.text.partition(":")
     if not name.strip():
         raise ExpressionError(text, piece.start, "a name is missing")
-    if not bracket:
-        inner = Piece("", piece.start)
-    elif not piece.text.endswith(")") or _closing(piece.text, len(head)) != len(piece.text) - 1:
-        end = piece.start + (_closing(piece.text, len(head)) or len(piece.text) - 1) + 1
-        raise ExpressionError(text, end, f"expected '+' or the end after {name.strip()!r}")
-    else:
-        inner = piece.cut(len(head) + 1, -1)
+    suffix = head.cut(len(name) + 1).strip() if colon else None
     arguments = [_argument(part.strip()) for part in split(text, inner, ",")] if inner.text.strip() else []
-    after = piece.cut(len(name) + 1, len(head)).strip() if colon else None
-    return Item(piece.cut(0, len(name)).strip(), after, tuple(arguments))
+    return Item(head.cut(0, len(name)).strip(), suffix, tuple(arguments))
 
 
 def split(text: str, piece: Piece, separator: str) -> list[Piece]:
@@ -115,25 +115,12 @@ def split(text: str, piece: Piece, separator: str) -> list[Piece]:
     Raises:
         ExpressionError: Brackets do not match, or there is nothing between two separators.
     """
-    open_at: list[int] = []
-    begin = 0
-    found: list[Piece] = []
-    for index, character in enumerate(piece.text):
-        if character in _OPEN:
-            open_at.append(index)
-        elif character in _CLOSE:
-            if not open_at or _OPEN.index(piece.text[open_at[-1]]) != _CLOSE.index(character):
-                raise ExpressionError(text, piece.start + index, f"unexpected {character!r}")
-            open_at.pop()
-        elif character == separator and not open_at:
-            found.append(piece.cut(begin, index))
-            begin = index + 1
-    if open_at:
-        raise ExpressionError(text, piece.start + open_at[0], f"this {piece.text[open_at[0]]!r} is never closed")
-    found.append(piece.cut(begin))
+    cuts = [index for index, character in _outside(text, piece) if character == separator]
+    found = [piece.cut(begin, end) for begin, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
     for each in found:
         if not each.text.strip():
-            raise ExpressionError(text, each.start, f"something is missing around {separator!r}")
+            missing = f"something is missing around {separator!r}" if cuts else "an expression is missing"
+            raise ExpressionError(text, each.start, missing)
     return found
 
 
@@ -152,18 +139,39 @@ def closest(name: str, candidates: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
+def unknown_name(word: str, name: str, known: Iterable[str]) -> str:
+    """What to say of a name that does not exist.
+
+    Args:
+        word: What it should have named: `method`, `task` ...
+        name: What was written.
+        known: The names there are.
+    """
+    names = sorted(known)
+    close = closest(name, names)
+    return f"unknown {word} {name!r}{f'{close} Known' if close else '; known'}: {', '.join(names)}"
+
+
 def _argument(piece: Piece) -> Argument:
     key, equals, _ = piece.text.partition("=")
-    if not equals or any(bracket in key for bracket in _OPEN):
+    if not equals or any(bracket in key for bracket in _PAIRS):
         return Argument(None, piece)
     return Argument(Piece(key, piece.start).strip(), piece.cut(len(key) + 1).strip())
 
 
-def _closing(text: str, opening: int) -> int | None:
-    """Where the bracket that opens at `opening` is closed."""
-    depth = 0
-    for index in range(opening, len(text)):
-        depth += (text[index] in _OPEN) - (text[index] in _CLOSE)
-        if depth == 0:
-            return index
-    return None
+def _outside(text: str, piece: Piece) -> Iterator[tuple[int, str]]:
+    """The characters outside brackets with their indices in the piece; of a pair of brackets only the opening one.
+
+    Raises:
+        ExpressionError: Brackets do not match.
+    """
+    open_at: list[int] = []
+    for index, character in enumerate(piece.text):
+        if not open_at and character not in _PAIRS.values():
+            yield index, character
+        if character in _PAIRS:
+            open_at.append(index)
+        elif character in _PAIRS.values() and (not open_at or _PAIRS[piece.text[open_at.pop()]] != character):
+            raise ExpressionError(text, piece.start + index, f"unexpected {character!r}")
+    if open_at:
+        raise ExpressionError(text, piece.start + open_at[0], f"this {piece.text[open_at[0]]!r} is never closed")

@@ -5,9 +5,13 @@ value, name the legal ones, and print the value in its one canonical spelling.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from vcpo_bench.naming.errors import ExpressionError
+from vcpo_bench.naming.grammar import Piece, split
 
 KEY = "vcpo_bench_parameter"
 
@@ -43,6 +47,7 @@ def number(
     *,
     minimum: float | None = None,
     maximum: float | None = None,
+    above: float | None = None,
     below: float | None = None,
     words: tuple[str, ...] = (),
     write: Callable[[float], str] | None = None,
@@ -53,11 +58,12 @@ def number(
         default: Its default, a number or one of the words.
         minimum: Smallest legal number.
         maximum: Largest legal number.
-        below: Bound that a legal number does not reach.
+        above: Bound that every legal number exceeds; given instead of `minimum`.
+        below: Bound that a legal number does not reach; infinity: any finite number is legal.
         words: Words accepted instead of a number.
-        write: Number to canonical text; default: `write_number`.
+        write: Number to canonical text; default: `write_number`. A number that is read is what this text says.
     """
-    legal = " or ".join([*words, _inside(minimum, maximum, below)])
+    legal = " or ".join([*words, _inside(minimum, maximum, above, below)])
     spell = write or write_number
 
     def check(value: Any) -> None:
@@ -66,11 +72,12 @@ def number(
         if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
             raise ValueError(f"must be {legal}")
         too_large = (maximum is not None and value > maximum) or (below is not None and value >= below)
-        if too_large or (minimum is not None and value < minimum):
+        too_small = (minimum is not None and value < minimum) or (above is not None and value <= above)
+        if too_large or too_small:
             raise ValueError(f"must be {legal}")
 
     def read(text: str) -> float | str:
-        value: float | str = text if text in words else _read_number(text)
+        value: float | str = text if text in words else _read_number(spell(_read_number(text)))
         check(value)
         return value
 
@@ -91,8 +98,7 @@ def integer(default: int, *, minimum: int, maximum: int | None = None) -> Any:
             raise ValueError(f"must be {legal}")
 
     def read(text: str) -> int:
-        digits = text.removeprefix("-").removeprefix("+")
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
             raise ValueError(f"must be {legal}")
         value = int(text)
         check(value)
@@ -137,7 +143,7 @@ def flag(default: bool) -> Any:
 
 
 def text(default: str, *, legal: str) -> Any:
-    """A parameter that is any text without commas and brackets that do not match, such as a path.
+    """A parameter that is any text, such as a path; commas only inside brackets, since it must be readable again.
 
     Args:
         default: Its default.
@@ -147,6 +153,8 @@ def text(default: str, *, legal: str) -> Any:
     def check(value: Any) -> None:
         if not isinstance(value, str):
             raise ValueError(f"must be {legal}")
+        if value and not _readable(value):
+            raise ValueError("cannot be written: no spaces at its ends, no comma outside brackets, brackets in pairs")
 
     return custom(default, Parameter(legal, str, str, check, "text"))
 
@@ -172,6 +180,14 @@ def write_number(value: float) -> str:
     return repr(float(value))
 
 
+def _readable(value: str) -> bool:
+    """Whether a text that stands in an expression as `key=TEXT` is read as itself."""
+    try:
+        return [piece.strip().text for piece in split(value, Piece(value), ",")] == [value]
+    except ExpressionError:
+        return False
+
+
 def _metadata(parameter: Parameter) -> Mapping[str, Parameter]:
     return {KEY: parameter}
 
@@ -184,12 +200,24 @@ def _read_number(text: str) -> float:
         raise ValueError("not a number") from None
 
 
-def _inside(minimum: float | None, maximum: float | None, below: float | None) -> str:
+def _inside(minimum: float | None, maximum: float | None, above: float | None, below: float | None) -> str:
+    """The legal numbers in words: `a number from 0 to 1`, `a number above 0, at most 1`, `a number, 0 or more`."""
     low = "" if minimum is None else write_number(minimum)
+    noun = "a finite number" if below == math.inf else "a number"
+    below = None if below == math.inf else below
+    if above is not None:
+        upper = _upper_end(maximum, below)
+        return f"{noun} above {write_number(above)}{f', {upper}' if upper else ''}"
     if below is not None:
         return f"a number {f'from {low} to ' if low else ''}below {write_number(below)}"
     if low and maximum is not None:
         return f"a number from {low} to {write_number(maximum)}"
     if low:
-        return f"a number, {low} or more"
-    return "a number" if maximum is None else f"a number, {write_number(maximum)} or less"
+        return f"{noun}, {low} or more"
+    return noun if maximum is None else f"a number, {write_number(maximum)} or less"
+
+
+def _upper_end(maximum: float | None, below: float | None) -> str:
+    if below is not None:
+        return f"below {write_number(below)}"
+    return "" if maximum is None else f"at most {write_number(maximum)}"

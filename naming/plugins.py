@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from vcpo_bench.naming.catalog import CATALOGS, defined
+from vcpo_bench.naming.catalog import CATALOGS
+from vcpo_bench.naming.entries import defined, one_line
 from vcpo_bench.naming.errors import PluginError
+
+_FILES: dict[str, Path] = {}  # by digest
 
 
 def load_plugin(path: str | Path) -> list[str]:
@@ -28,30 +31,61 @@ def load_plugin(path: str | Path) -> list[str]:
     if not file.is_file():
         raise PluginError(f"plug-in {file} does not exist")
     module = _run(file)
+    kinds = defined(module)
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:10]
     added = []
-    for kind in defined(module):
-        for catalog in CATALOGS.values():
-            if issubclass(kind, catalog.base):
-                kind.source = digest
-                catalog.add(kind, str(file))
-                added.append(kind.name)
+    for catalog in CATALOGS.values():
+        own = [kind for kind in kinds if issubclass(kind, catalog.base)]
+        for kind in own:
+            kind.source = digest
+        if own:
+            catalog.replace(str(file), own)
+            added += [kind.name for kind in own]
     if not added:
         bases = ", ".join(sorted(catalog.base.__name__ for catalog in CATALOGS.values()))
         raise PluginError(f"plug-in {file} holds no named subclass of one of ours ({bases})")
+    _FILES[digest] = file.resolve()
     return added
 
 
+def plugin_files(digests: str) -> tuple[Path, ...]:
+    """The files that another process must load to know what comes from them.
+
+    Args:
+        digests: What `plugin_digests` returned, in a process that has loaded the files.
+
+    Raises:
+        PluginError: A file with such a digest has not been loaded.
+    """
+    wanted = [digest for digest in digests.split("+") if digest]
+    if missing := [digest for digest in wanted if digest not in _FILES]:
+        raise PluginError(f"no plug-in with the digest {missing[0]} is loaded; give its file with --plugin")
+    return tuple(_FILES[digest] for digest in wanted)
+
+
+def plugin_digests(*sources: str) -> str:
+    """The digests of the plug-in files that several components come from, sorted and joined with `+`.
+
+    Args:
+        sources: `Component.source` of each, or what this function returned before; empty ones add nothing.
+    """
+    return "+".join(sorted({digest for source in sources for digest in source.split("+")} - {""}))
+
+
 def _run(file: Path) -> ModuleType:
-    name = f"vcpo_bench_plugin_{file.stem}"
+    """The module of a file; files of the same name in different folders are different modules."""
+    name = f"vcpo_bench_plugin_{file.stem}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise PluginError(f"plug-in {file} is not a Python file; give a path ending in .py")
     module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(name)
     sys.modules[name] = module  # dataclasses look annotations up there
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise PluginError(f"plug-in {file} failed while loading: {type(error).__name__}: {error}") from error
+        if before is not None:
+            sys.modules[name] = before
+        raise PluginError(f"plug-in {file} failed while loading: {one_line(error)}") from error
     return module

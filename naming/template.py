@@ -15,11 +15,12 @@ def write_new(catalog: Catalog[Any], name: str, folder: str | Path) -> list[Path
     """Write a working file and its test.
 
     The texts are `MODULE` and `TEST` of the catalog's template module, with `{name}`, `{module}` (the name with
-    underscores), `{title}` (with spaces, upper-case) and `{cls}` (in camel case) to fill in.
+    underscores), `{title}` (with spaces, upper-case) and `{cls}` (in camel case) to fill in. The template module may
+    set `SEPARATOR`, what joins the words of a name; by default it is a hyphen.
 
     Args:
         catalog: Of which kind.
-        name: Name in expressions: lower-case words joined by hyphens.
+        name: Name in expressions: lower-case words.
         folder: Where to write; created when missing.
 
     Returns:
@@ -30,11 +31,15 @@ def write_new(catalog: Catalog[Any], name: str, folder: str | Path) -> list[Path
     """
     if not catalog.template:
         raise PluginError(f"new {catalog.kind}: there is no template for one")
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
-        raise PluginError(f"{name!r} is not a name; use lower-case words joined by hyphens, such as my-{catalog.kind}")
-    if name in catalog.names():
+    texts = importlib.import_module(catalog.template)
+    separator = getattr(texts, "SEPARATOR", "-")
+    if not re.fullmatch(rf"[a-z][a-z0-9]*({separator}[a-z0-9]+)*", name):
+        example = f"my{separator}{catalog.kind}"
+        raise PluginError(f"{name!r} is not a name; use lower-case words joined by {separator!r}, such as {example}")
+    if catalog.entries.lookup(name) is not None:
         raise PluginError(f"there is a {catalog.kind} {name!r} already; choose another name")
-    module = name.replace("-", "_")
+    parts = name.split(separator)
+    module = "_".join(parts)
     place = Path(folder)
     files = [place / f"{module}.py", place / f"test_{module}.py"]
     taken = [file for file in files if file.exists()]
@@ -43,10 +48,9 @@ def write_new(catalog: Catalog[Any], name: str, folder: str | Path) -> list[Path
     words = {
         "name": name,
         "module": module,
-        "title": name.replace("-", " ").capitalize(),
-        "cls": "".join(part.capitalize() for part in name.split("-")),
+        "title": " ".join(parts).capitalize(),
+        "cls": "".join(part.capitalize() for part in parts),
     }
-    texts = importlib.import_module(catalog.template)
     place.mkdir(parents=True, exist_ok=True)
     for file, text in zip(files, (texts.MODULE, texts.TEST), strict=True):
         file.write_text(text.format(**words))

@@ -1,4 +1,7 @@
-"""The arrows between the rooms, read from the source: who may import whom."""
+"""The house: the order of its rooms, read from the source. A room imports only rooms below it, without any circle.
+
+Imports inside functions and under `TYPE_CHECKING` count like those at the top of a file.
+"""
 
 import ast
 import subprocess
@@ -6,49 +9,164 @@ import sys
 from pathlib import Path
 
 import pytest
+from import_graph import SourceFile, cycles, imported_names, read_package
 
 import vcpo_bench
 
-ROOT = Path(vcpo_bench.__file__).parent
-SHARED = {"records", "errors"}
-ALLOWED = {
-    "methods": set(),
-    "bench": {"methods"} | SHARED,
-    "analysis": SHARED,
-    "reports": {"analysis"} | SHARED,
-    "configs": SHARED,
+ROOT = Path(vcpo_bench.__file__).resolve().parent
+REPOSITORY = Path(__file__).resolve().parents[1]
+LONGEST_FILE = 300
+
+OPEN_TO_ALL = {"", "errors", "records", "naming"}
+"""What every room may import: the version, the errors, the schema of recorded tables, the grammar of names."""
+
+WINGS = {
+    "errors": set(),
+    "records": set(),
+    "naming": {"errors"},
+    "configs": set(),
+    "methods": OPEN_TO_ALL,
+    "bench": OPEN_TO_ALL | {"methods"},
+    "analysis": OPEN_TO_ALL,
+    "reports": OPEN_TO_ALL | {"analysis"},
+    "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports"},
+    "cli": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "commands"},
+    "__main__": {"cli"},
+    "": set(),
 }
-FORBIDDEN_LIBRARIES = {"analysis": {"torch", "safetensors"}, "reports": {"torch", "safetensors"}}
+"""Folders and files at the root, and which others each may import."""
+
+GROUND = "(files)"
+"""The files that lie in a wing itself and are not named in the order."""
+FRONT = "(front door)"
+"""The `__init__.py` of a wing: what it offers to others, above everything in it."""
+
+ORDER: dict[str, list[set[str]]] = {
+    "methods": [{"core"}, {"parts"}, {"assembly"}, {GROUND}, {FRONT}],
+    "bench": [
+        {GROUND},
+        {"tasks"},
+        {"regimes"},
+        {"score_norms"},
+        {"policies"},
+        {"samplers"},
+        {"cells"},
+        {"feeding"},
+        {"training"},
+        {"running", "replay", "machine", "outside"},
+        {FRONT},
+    ],
+    "analysis": [
+        {GROUND},
+        {"diagnostics"},
+        {"monitoring"},
+        {"collapse"},
+        {"comparison"},
+        {"prediction"},
+        {"commands"},
+        {FRONT},
+    ],
+    "reports": [
+        {GROUND},
+        {"terminal"},
+        {"plots"},
+        {"sections"},
+        {"report"},
+        {"writers"},
+        {"diff", "trace"},
+        {FRONT},
+    ],
+}
+"""The rooms of each wing from the bottom; rooms of one line do not know each other."""
+
+ALONE = {("reports", "terminal")}
+"""Rooms that import no other room of their wing, and that none of them imports."""
+
+FILES = read_package(ROOT)
 
 
-def imported(path: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+def wing_of(name: str) -> str:
+    return name.partition(".")[0]
 
 
-@pytest.mark.parametrize("room", ALLOWED)
-def test_room_imports_only_along_the_arrows(room: str) -> None:
-    files = list((ROOT / room).rglob("*.py"))
+def room_of(name: str) -> str:
+    wing, _, rest = name.partition(".")
+    if not rest:
+        return FRONT
+    first = rest.partition(".")[0]
+    return first if any(first in line for line in ORDER[wing]) else GROUND
+
+
+def height(wing: str, room: str) -> int:
+    return next(number for number, line in enumerate(ORDER[wing]) if room in line)
+
+
+def imports_between(wing: str) -> list[tuple[SourceFile, SourceFile]]:
+    files = [file for file in FILES.values() if wing_of(file.name) == wing]
     assert files
-    for path in files:
-        for name in imported(path):
-            first, *rest = name.split(".")
-            if first == "vcpo_bench" and rest:
-                assert rest[0] in ALLOWED[room] | {room, "__version__"}, f"{path} imports {name}"
-            assert first not in FORBIDDEN_LIBRARIES.get(room, set()), f"{path} imports {name}"
+    return [(file, FILES[name]) for file in files for name in sorted(file.imports) if wing_of(name) == wing]
 
 
-def test_methods_need_torch_only() -> None:
-    third_party = set(sys.stdlib_module_names) | {"torch", "vcpo_bench", "__future__"}
-    for path in (ROOT / "methods").rglob("*.py"):
-        for name in imported(path):
-            assert name.split(".")[0] in third_party, f"{path} imports {name}"
+@pytest.mark.parametrize("wing", WINGS)
+def test_a_wing_imports_only_what_it_may(wing: str) -> None:
+    wrong = [
+        f"{file.name} imports {name}"
+        for file in FILES.values()
+        if wing_of(file.name) == wing
+        for name in sorted(file.imports)
+        if wing_of(name) not in WINGS[wing] | {wing}
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_folder_and_file_at_the_root_has_its_place() -> None:
+    assert {wing_of(name) for name in FILES} <= WINGS.keys()
+
+
+@pytest.mark.parametrize("wing", ORDER)
+def test_every_room_has_its_place(wing: str) -> None:
+    here = {path.name for path in (ROOT / wing).iterdir() if any(path.glob("*.py"))}
+    assert here <= set.union(*ORDER[wing])
+
+
+@pytest.mark.parametrize("wing", ORDER)
+def test_a_room_imports_only_rooms_below_it(wing: str) -> None:
+    wrong = []
+    for file, target in imports_between(wing):
+        here, there = room_of(file.name), room_of(target.name)
+        alone = here != GROUND and {(wing, here), (wing, there)} & ALONE and there != GROUND
+        if here != there and (alone or height(wing, here) <= height(wing, there)):
+            wrong.append(f"{file.name} ({here}) imports {target.name} ({there})")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("wing", ORDER)
+def test_rooms_form_no_circle(wing: str) -> None:
+    graph: dict[str, set[str]] = {}
+    for file, target in imports_between(wing):
+        graph.setdefault(room_of(file.name), set()).add(room_of(target.name))
+    assert not cycles(graph)
+
+
+def test_files_form_no_circle() -> None:
+    assert not cycles({name: file.imports for name, file in FILES.items()})
+
+
+@pytest.mark.parametrize("wing", ["analysis", "reports", "naming", "records", "errors", "configs"])
+def test_a_laptop_without_torch_reads_results(wing: str) -> None:
+    wrong = {file.name for file in FILES.values() if wing_of(file.name) == wing and _needs_torch(file)}
+    assert not wrong
+
+
+def _needs_torch(file: SourceFile) -> bool:
+    return bool(file.libraries & {"torch", "safetensors"})
+
+
+@pytest.mark.parametrize(("wing", "libraries"), [("methods", {"torch"}), ("naming", set())])
+def test_libraries_of(wing: str, libraries: set[str]) -> None:
+    for file in FILES.values():
+        if wing_of(file.name) == wing:
+            assert file.libraries <= libraries | set(sys.stdlib_module_names), file.name
 
 
 def test_analysis_and_reports_work_without_torch() -> None:
@@ -58,8 +176,8 @@ def test_analysis_and_reports_work_without_torch() -> None:
         "    def find_spec(self, name, *_):\n"
         "        if name.split('.')[0] in ('torch', 'safetensors'): raise ImportError(name)\n"
         "sys.meta_path.insert(0, NoTorch())\n"
-        "import vcpo_bench.analysis, vcpo_bench.reports\n"
-        "for room in (vcpo_bench.analysis, vcpo_bench.reports):\n"
+        "import vcpo_bench.analysis, vcpo_bench.reports, vcpo_bench.naming\n"
+        "for room in (vcpo_bench.analysis, vcpo_bench.reports, vcpo_bench.naming):\n"
         "    for m in pkgutil.walk_packages(room.__path__, room.__name__ + '.'): importlib.import_module(m.name)\n"
         "import vcpo_bench.cli\n"
     )
@@ -67,25 +185,38 @@ def test_analysis_and_reports_work_without_torch() -> None:
 
 
 def test_nothing_generic_is_importable_from_elsewhere(tmp_path: Path) -> None:
-    names = (
-        "bench",
-        "methods",
-        "analysis",
-        "reports",
-        "configs",
-        "cli",
-        "cli_results",
-        "cli_warmup",
-        "tests",
-        "records",
-        "errors",
-    )
-    code = f"import importlib.util as u; assert not [n for n in {names} if u.find_spec(n)]"
+    names = [name for name in {wing_of(name) for name in FILES} | {"tests", "tools"} if not name.startswith("_")]
+    code = f"import importlib.util as u; assert not [n for n in {sorted(filter(None, names))} if u.find_spec(n)]"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=60)
 
 
 def test_no_file_is_too_long() -> None:
-    rooms = [*ALLOWED, "."]
-    for room in rooms:
-        for path in (ROOT / room).glob("*.py") if room == "." else (ROOT / room).rglob("*.py"):
-            assert len(path.read_text().splitlines()) <= 400, path
+    paths = [path for path in REPOSITORY.rglob("*.py") if _is_ours(path)]
+    assert len(paths) > len(FILES)
+    lengths = {str(path.relative_to(REPOSITORY)): len(path.read_text().splitlines()) for path in paths}
+    assert not {name: length for name, length in lengths.items() if length > LONGEST_FILE}
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is of this repository, not of a virtual environment or a build inside it."""
+    parts = path.relative_to(REPOSITORY).parts
+    above = [REPOSITORY.joinpath(*parts[:depth]) for depth in range(1, len(parts))]
+    return not {"build", "dist", "results", ".types", ".git", ".nox"} & set(parts) and not any(
+        (folder / "pyvenv.cfg").exists() for folder in above
+    )
+
+
+def test_imports_are_found_wherever_they_hide() -> None:
+    source = (
+        "import a.b\nfrom c import d, e\nif TYPE_CHECKING:\n    from f.g import h\n"
+        "def load(name):\n    from i import j\n    importlib.import_module('k.l')\n    import_module(name)\n"
+    )
+    assert sorted(imported_names(ast.parse(source))) == ["a.b", "c.d", "c.e", "f.g.h", "i.j", "k.l"]
+    with pytest.raises(ValueError, match="relative import on line 1"):
+        list(imported_names(ast.parse("from . import x")))
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set(), "x": {"y"}, "y": {"x"}}
+    assert cycles(graph) == [["a", "b", "c"], ["x", "y"]]
+    assert not cycles({"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": set()})

@@ -6,6 +6,7 @@ A test fails when the file is not current.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from vcpo_bench.methods import Method, coefficient_curve, describe, draw_curve, method_names, parse_method, part_names
@@ -66,7 +67,8 @@ def overview(names: list[str]) -> list[str]:
 
 def facts_of(facts: Description) -> list[str]:
     """Formula, parameters and differences of one method or part."""
-    lines = [f"{facts.summary[:1].upper()}{facts.summary[1:]}. {facts.reference}.".replace("..", "."), ""]
+    sentences = (f"{facts.summary[:1].upper()}{facts.summary[1:]}", facts.reference)
+    lines = [" ".join(f"{one.removesuffix('.')}." for one in sentences), ""]
     lines += [f"    {facts.formula}", ""]
     if facts.parameters:
         lines += ["| parameter | default | legal |", "|---|---|---|"]
@@ -99,7 +101,7 @@ def who_does_what() -> list[str]:
         if "not_reproduced" in spec:
             continue
         method: Method = parse_method(spec["expression"])
-        for part in (method, *method.extras):
+        for part in (replace(method, extras=()), *method.extras):
             found.setdefault((part.name, entries[key]["repo"]), []).append(part.text())
     lines = ["| here | reference | spelled | entries |", "|---|---|---|---|"]
     for (name, repository), texts in sorted(found.items()):

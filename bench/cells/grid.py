@@ -12,9 +12,10 @@ from pathlib import Path
 from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import LanguageModel
-from vcpo_bench.bench.regimes import CellShape, Regime, build_schedule, check_method, parse_regime
-from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import read_warm_start
+from vcpo_bench.bench.cells.plugin_files import plugins_of
+from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
+from vcpo_bench.bench.regimes import REGIMES, CellShape, Regime, check_method
+from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 from vcpo_bench.records import Level
@@ -66,7 +67,7 @@ class GridSpec:
         """Canonical expression and longest response of one of the tasks."""
         if self.model:
             return self.model.task(expression)
-        task = get_task(expression)
+        task = token_task(expression)
         return task.canonical, task.max_response
 
 
@@ -104,7 +105,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
     """
     _check(spec)
     for text in spec.tasks if spec.start else ():
-        read_warm_start(get_task(text), spec.start)
+        read_warm_start(token_task(text), spec.start)
     methods = list(dict.fromkeys(parse_method(text).canonical for text in _named(spec)))
     tasks = list(dict.fromkeys(spec.task(text)[0] for text in spec.tasks))
     lags = list(dict.fromkeys(spec.staleness))
@@ -114,7 +115,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
         if 0 not in lags or CONTROL_METHOD not in methods:
             wanted.append((CONTROL_METHOD, 0, True))
     planned: dict[str, PlannedCell] = {}
-    regimes = [parse_regime(text) for text in spec.regimes]
+    regimes = [REGIMES.parse(text) for text in spec.regimes]
     for asked, regime, task, lr, seed in itertools.product(wanted, regimes, tasks, spec.lrs, spec.seeds):
         for cell in _plan_cell(spec, *asked, regime, task, lr, seed):
             known = planned.get(cell.key)
@@ -135,7 +136,7 @@ def _unserved(name: str, spec: GridSpec) -> bool:
     """Whether some cell of the grid cannot run this method."""
     try:
         for regime, lag, task in itertools.product(spec.regimes, spec.staleness, spec.tasks):
-            for _ in _plan_cell(spec, name, lag, False, parse_regime(regime), task, 3e-4, 0):
+            for _ in _plan_cell(spec, name, lag, False, REGIMES.parse(regime), task, 3e-4, 0):
                 pass
     except UsageError:
         return True
@@ -153,7 +154,7 @@ def _plan_cell(
     """The cell, after the one whose step scales it borrows, if it does."""
     parsed = parse_method(method)
     shape = CellShape(seed, spec.prompts, spec.responses, spec.task(task)[1])
-    schedule = build_schedule(regime, lag, shape)
+    schedule = regime.schedule(lag, shape)
     check_method(method, parsed.needs, schedule)
     series = ""
     if parsed.needs_series:
@@ -165,7 +166,7 @@ def _plan_cell(
         staleness=lag,
         seed=seed,
         task=task,
-        regime=regime.at(lag).canonical,
+        regime=regime.at(lag).text(),
         lr=lr,
         steps=spec.steps,
         prompts=spec.prompts,
@@ -176,9 +177,9 @@ def _plan_cell(
         stop=spec.stop,
         device=spec.device.partition(":")[0],
         weight_decay=spec.weight_decay,
-        plugins=parsed.plugins,
         **(spec.model.fields() if spec.model else {}),
     )
+    config = config.model_copy(update={"plugins": plugins_of(config)})
     per_update = 1.4 if "score_norm_sq" in parsed.needs else 1.0
     updates = schedule.updates(spec.steps)
     cost = spec.prompts * spec.responses * (updates * per_update + 0.3 * lag)

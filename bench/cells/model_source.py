@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.bench.samplers.base import parse_sampler
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.errors import UsageError
 
 _BLOCK = 2**24
@@ -71,7 +71,7 @@ class LanguageModel:
             "dtype": self.dtype,
             "lora": self.lora,
             "chat": self.chat,
-            "sampler": parse_sampler(self.sampler).canonical,
+            "sampler": SAMPLERS.parse(self.sampler).text(),
             "max_response": self.max_response,
             "micro_tokens": self.micro_tokens,
             "checkpointing": self.checkpointing,
@@ -79,7 +79,7 @@ class LanguageModel:
 
     def task(self, expression: str) -> tuple[str, int]:
         """Canonical expression and longest response of a task in words."""
-        task = get_text_task(expression)
+        task = text_task(expression)
         return task.canonical, self.max_response or task.max_response
 
 

@@ -1,39 +1,42 @@
-"""From a cell to what it trains: the task and the start policy, embedded or a language model."""
+"""From a cell's configuration to its task, its start policy and its sampler."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from vcpo_bench.bench.policies.base import Model, checked_device
-from vcpo_bench.bench.samplers.base import InflightSampler, parse_sampler
-from vcpo_bench.bench.tasks import EmbeddedTask, Task, get_task
-from vcpo_bench.bench.tasks.text import get_text_task
-from vcpo_bench.bench.training.imitation import load_warm_start
+import torch
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.hf.packages import hf_packages
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
+from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.bench.samplers.base import InflightEngine
+from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
+from vcpo_bench.bench.tasks import Task, TokenTask, token_task
+from vcpo_bench.bench.tasks.text import text_task
+from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from vcpo_bench.bench.cells.config import CellConfig
-    from vcpo_bench.bench.training.imitation_hf import Warmed
 
 
 def open_task(config: CellConfig, start: Path | None) -> Task:
-    """The task of a cell; one in words is bound to the tokenizer of its language model.
+    """The task of a cell; a text task is bound to the tokenizer of the cell's language model.
 
     Args:
         config: The cell.
-        start: Folder of the language model; None or a file for an embedded policy.
+        start: Folder of the language model; None or a file for the built-in tiny policy.
 
     Raises:
-        UsageError: The task is unknown, or needs a language model, or the other way round.
+        UsageError: The task is unknown, needs a language model or cannot use one, or the folder has no usable
+            tokenizer.
     """
     if not config.model:
-        return get_task(config.task)
-    with _extra():
-        from vcpo_bench.bench.policies.hf import loading
-    return loading.open_task(config, _folder(config, start))
+        return token_task(config.task)
+    with hf_packages():
+        from vcpo_bench.bench.policies.hf.loading import read_tokenizer
+    tokenizer = read_tokenizer(_folder(config, start))
+    return BoundTask(text_task(config.task), tokenizer, config.max_response, config.chat)
 
 
 def longest_response(config: CellConfig) -> int:
@@ -43,69 +46,68 @@ def longest_response(config: CellConfig) -> int:
         UsageError: The task is unknown.
     """
     if not config.model:
-        return get_task(config.task).max_response
-    return config.max_response or get_text_task(config.task).max_response
+        return token_task(config.task).max_response
+    return config.max_response or text_task(config.task).max_response
 
 
-def open_model(config: CellConfig, task: Task, start: Path | None, device: str = "cpu") -> Model:
-    """The start policy of a cell, on a device (`cpu`, `cuda`, `cuda:1`).
+def open_policy(config: CellConfig, task: Task, start: Path | None, device: str = "cpu") -> Policy:
+    """The start policy of a cell, ready to be trained.
+
+    Args:
+        config: The cell.
+        task: Its task, from `open_task`.
+        start: File of the start policy, or folder of the language model; None: the policy that ships with the task.
+        device: `cpu`, `cuda` or `cuda:N`.
 
     Raises:
-        UsageError: It cannot be loaded, or the device is not there.
+        UsageError: The policy cannot be loaded, its context is too short for the task, or there is no such device.
     """
     if not config.model:
-        assert isinstance(task, EmbeddedTask)
+        assert isinstance(task, TokenTask)
         return load_warm_start(task, start).to(checked_device(device))
-    with _extra():
-        from vcpo_bench.bench.policies.hf import loading
-    return loading.open_model(config, task, _folder(config, start), device)
+    return _open_language_model(config, task, _folder(config, start), device)
 
 
-def open_sampler(config: CellConfig, task: Task, policy: Model) -> InflightSampler | None:
-    """The inference engine that samples for a cell; None: the policy itself does.
+def _open_language_model(config: CellConfig, task: Task, folder: Path, device: str) -> Policy:
+    with hf_packages():
+        from vcpo_bench.bench.policies.hf.loading import add_adapters, check_context, read_network
+        from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+    assert isinstance(task, BoundTask)
+    network = read_network(folder)
+    check_context(network, task)
+    if config.lora:
+        add_adapters(network, config.lora)
+    dtype = getattr(torch, config.dtype)
+    for parameter in network.parameters():
+        parameter.data = parameter.data.to(torch.float32 if parameter.requires_grad else dtype)
+    network = network.to(checked_device(device))
+    sampling = SAMPLERS.parse(config.sampler).sampling()
+    return CausalPolicy(network, task.pad, dtype, sampling, config.checkpointing)
 
-    Raises:
-        UsageError: vLLM is not installed, or the cell cannot be sampled by it.
-    """
-    if not parse_sampler(config.sampler).name.startswith("vllm"):
-        return None
-    with _extra():
-        from vcpo_bench.bench.cells import opening_vllm as opening
-    return opening.open_sampler(config, task, policy)
 
-
-def warm_up_model(
-    task: str,
-    out: Path,
-    model: str,
-    new: str,
-    seed: int,
-    target: float,
-    device: str,
-    progress: Callable[[int, float], None],
-) -> Warmed:
-    """See `hf.warm.warm_up_model`.
+def open_sampler(config: CellConfig, task: Task, policy: Policy) -> InflightEngine | None:
+    """The engine that samples for a cell; None: the policy samples itself.
 
     Raises:
-        UsageError: As there, or the extra packages are missing.
+        UsageError: A package is missing, the sampler cannot sample this cell, or there is no server.
     """
-    with _extra():
-        from vcpo_bench.bench.training import imitation_hf as warm
-    return warm.warm_up_model(task, out, model, new, seed, target, device, progress)
-
-
-@contextmanager
-def _extra() -> Iterator[None]:
-    """Say in one line which packages an import inside the block needs."""
-    try:
-        yield
-    except ImportError as error:
-        raise UsageError(
-            f"language models need more packages ({error.name} is missing): pip install 'vcpo-bench[hf]'"
-        ) from error
+    sampler, regime = SAMPLERS.parse(config.sampler), REGIMES.parse(config.regime)
+    if sampler.needs_language_model and not config.model:
+        raise UsageError(f"--sampler {sampler.name}: needs a language model; name one with --model")
+    batches = config.staleness + 1 if regime.splits_responses else 1
+    job = SamplingJob(
+        prompt_length=task.prompt_length,
+        max_response=task.max_response,
+        responses=config.prompts * config.responses * batches,
+        adapters=config.lora > 0,
+        publish_every=regime.publish_every,
+        keeps_cache=regime.splits_responses and regime.keeps_cache,
+        regime=config.regime,
+    )
+    return sampler.open(policy, job)
 
 
 def _folder(config: CellConfig, start: Path | None) -> Path:
     if start is None:
-        raise UsageError(f"the cell trains the language model {config.model}: say where it is with --model")
+        raise UsageError(f"this cell trains the language model {config.model}: name its folder with --model")
     return start

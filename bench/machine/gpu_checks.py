@@ -12,14 +12,14 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import LanguageModel
-from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.machine.doctor import Finding
-from vcpo_bench.bench.policies.base import Model
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
-from vcpo_bench.bench.samplers.base import Sampler, parse_sampler
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.samplers.base import Engine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.training.build import build_trainer
+from vcpo_bench.bench.trajectories import Rollout
 
 TOLERANCE = 2e-3
 """Nats by which float32 log-probabilities of two devices or kernels may differ (TF32 products included)."""
@@ -49,11 +49,11 @@ def small_policy() -> str:
     """The embedded policy scores alike on both devices, and a cell trains on the GPU."""
     config = CellConfig(method="vcpo", staleness=1, seed=0, steps=2, device="cuda")
     task = open_task(config, None)
-    there, here = open_model(config, task, None, "cuda"), open_model(config, task, None, "cpu")
+    there, here = open_policy(config, task, None, "cuda"), open_policy(config, task, None, "cpu")
     rollout, prompts = _draw(task, here.sample)
     with torch.no_grad():
         scores = [model.score(prompts, rollout.responses, rollout.mask).logp.cpu() for model in (there, here)]
-    trainer = Trainer(config)
+    trainer = build_trainer(config)
     while not trainer.status:
         trainer.advance()
     trainer.close()
@@ -68,7 +68,7 @@ def language_model() -> str:
         for dtype, limit in (("float32", TOLERANCE), ("bfloat16", 0.1)):
             config = _config(Path(folder), "torch", dtype)
             task = open_task(config, Path(folder))
-            policy = open_model(config, task, Path(folder), "cuda")
+            policy = open_policy(config, task, Path(folder), "cuda")
             rollout, prompts = _draw(task, policy.sample)
             found.append(_small(difference(policy, prompts, rollout), limit))
     return f"float32: {found[0]}; bfloat16: {found[1]}"
@@ -76,14 +76,15 @@ def language_model() -> str:
 
 def vllm_in_process(device: str = "cuda") -> str:
     """An engine in this process says what the learner says, before and after a push."""
-    from vcpo_bench.bench.cells.opening_vllm import open_sampler
+    from vcpo_bench.bench.cells.opening import open_sampler
 
     with tempfile.TemporaryDirectory() as folder:
         _save_model(Path(folder))
         config = _config(Path(folder), "vllm")
         task = open_task(config, Path(folder))
-        policy = open_model(config, task, Path(folder), device)
+        policy = open_policy(config, task, Path(folder), device)
         sampler = open_sampler(config, task, policy)
+        assert sampler is not None
         try:
             return pushes(policy, task, sampler)
         finally:
@@ -92,22 +93,22 @@ def vllm_in_process(device: str = "cuda") -> str:
 
 def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = (), gpu: str = "") -> str:
     """A server takes weights by a transfer and says what the learner says, before and after a push."""
-    from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
-    from vcpo_bench.bench.samplers.vllm_engine.serve import Server
+    from vcpo_bench.bench.samplers.vllm_engine.over_http import VllmOverHttp
+    from vcpo_bench.bench.samplers.vllm_engine.serve import VllmServer
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "model"
         _save_model(folder)
         config = _config(folder, "vllm-server")
         task = open_task(config, folder)
-        policy: Any = open_model(config, task, folder, device)
+        policy: Any = open_policy(config, task, folder, device)
         settings = ("--dtype", "float32", "--enforce-eager", "--max-model-len", "256", *options)
         if transfer != "disk":
             settings += ("--weight-transfer-config", json.dumps({"backend": transfer}))
         more = {"VLLM_ALLOW_INSECURE_SERIALIZATION": "1"} | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu else {})
-        with Server(folder, Path(name) / "log", settings, more) as server:
+        with VllmServer(folder, Path(name) / "log", settings, more) as server:
             server.wait()
-            sampler = ServerSampler(policy, parse_sampler(f"vllm-server(weights={transfer})"), server.url)
+            sampler = VllmOverHttp(policy, server.url, weights=transfer, pause="wait")
             try:
                 return pushes(policy, task, sampler)
             finally:
@@ -132,7 +133,7 @@ CHECKS: dict[str, Callable[[], str]] = {
 }
 
 
-def pushes(policy: Model, task: Task, sampler: Sampler) -> str:
+def pushes(policy: Policy, task: Task, sampler: Engine) -> str:
     """Push, draw, compare; move the weights, and again."""
     found = []
     for version in (0, 1):
@@ -145,7 +146,7 @@ def pushes(policy: Model, task: Task, sampler: Sampler) -> str:
     return f"{found[0]}; after a push: {found[1]}"
 
 
-def difference(policy: Model, prompts: torch.Tensor, rollout: Rollout) -> float:
+def difference(policy: Policy, prompts: torch.Tensor, rollout: Rollout) -> float:
     """Largest difference between what a sampler reported and what the policy says, in nats."""
     with torch.no_grad():
         scores = policy.score(prompts, rollout.responses, rollout.mask).logp.cpu()

@@ -1,46 +1,21 @@
-"""What a cell trains: the few things that learner, samplers and evaluation ask of a policy, whatever it is made of."""
+"""The interface of a policy: all that learner, samplers and evaluation ask of whatever a cell trains."""
 
 from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from vcpo_bench.bench.policies.tiny.sampling import Rollout
-
-
-class Scores(Protocol):
-    """What a policy says about given responses, on its device. Tokens outside the mask are exactly 0 everywhere."""
-
-    @property
-    def logp(self) -> Tensor:
-        """[B, T] log-probability of each response token, differentiable."""
-
-    @property
-    def mask(self) -> Tensor:
-        """Bool [B, T], True where a token carries loss."""
-
-    @property
-    def entropy(self) -> Tensor:
-        """[B, T] entropy of the distribution each token was drawn from, in nats; without gradient."""
-
-    @property
-    def sum_pi_sq(self) -> Tensor:
-        """[B, T] sum over the vocabulary of squared probabilities; without gradient."""
-
-    def differentiable_entropy(self) -> Tensor:
-        """[B, T] the entropy again, with gradient: for entropy bonuses."""
+from vcpo_bench.bench.policies.scores import TokenScores
+from vcpo_bench.bench.trajectories import Rollout
 
 
 class Decoding(Protocol):
-    """Responses in progress, token by token in step, between two calls of `Model.extend`.
+    """Responses in progress, all at the same position, between two calls of `Policy.extend`.
 
     Attributes:
         caches: Keys and values of each layer, for a checkpoint.
@@ -51,14 +26,17 @@ class Decoding(Protocol):
     position: int
 
     def reload(self) -> None:
-        """Go on with the policy's present weights, on the cache of the old ones."""
+        """Continue with the policy's current weights on the cache of the old ones."""
 
 
-class Model(nn.Module, ABC):
-    """A policy. Token ids and everything recorded live in main memory; it moves what it needs to its own device."""
+class Policy(nn.Module, ABC):
+    """What a cell trains.
+
+    Token ids and everything recorded live in main memory; a policy moves what it needs to its own device.
+    """
 
     @abstractmethod
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Scores:
+    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
         """Score responses, at temperature 1 and without truncation.
 
         Args:
@@ -71,7 +49,7 @@ class Model(nn.Module, ABC):
         """
 
     @abstractmethod
-    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Scores:
+    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
         """Like `score` with prompts [B, Lp], every module seeing one trajectory per row: what score norms need."""
 
     @abstractmethod
@@ -93,20 +71,26 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def decoding(self, prompts: Tensor, rows: int, length: int) -> Decoding:
-        """Begin responses that `extend` goes on with: `rows` of them to prompts [P, Lp], of at most `length` tokens."""
+        """Begin `rows` responses of at most `length` tokens to prompts int64 [P, Lp]; `extend` continues them."""
 
     @abstractmethod
     def extend(
-        self, rollout: Rollout, decoding: Decoding, prompts: Tensor, uniforms: Tensor, places: range, eos: int | None
+        self, rollout: Rollout, decoding: Decoding, prompts: Tensor, uniforms: Tensor, positions: range, eos: int | None
     ) -> None:
-        """Draw the tokens at consecutive `places` of every row, in place.
+        """Draw the tokens at consecutive positions of every response, in place.
 
-        The decoding is either the one that drew the places before, or a new one whose prompts include those responses.
+        Args:
+            rollout: [B, T] tensors with the tokens before; filled in place.
+            decoding: Either the one that drew the positions before, or a new one whose prompts include them.
+            prompts: int64 [P, Lp].
+            uniforms: float64 [B, T], see `sample`.
+            positions: Which tokens of the responses to draw.
+            eos: Token that ends a response, or None.
         """
 
     @abstractmethod
     def output_head(self) -> nn.Module:
-        """The module that turns the last hidden state into logits."""
+        """The module that turns the final hidden states into logits."""
 
     @property
     def device(self) -> torch.device:
@@ -118,7 +102,7 @@ class Model(nn.Module, ABC):
         return [parameter for parameter in self.parameters() if parameter.requires_grad]
 
     def replica(self) -> Self:
-        """A copy that nothing trains; it shares the frozen weights, so that of adapters only they are copied."""
+        """A frozen copy for reading. Weights that are not trained are shared: with adapters, only those are copied."""
         shared: dict[int, Any] = {id(p): p for p in self.parameters() if not p.requires_grad}
         return copy.deepcopy(self, shared).requires_grad_(False)
 
@@ -127,7 +111,7 @@ class Model(nn.Module, ABC):
         return {name: tensor.detach() for name, tensor in self.named_parameters() if tensor.requires_grad}
 
     def load_trained(self, state: Mapping[str, Tensor]) -> None:
-        """Take up what `trained_state` gave.
+        """Load what `trained_state` returned.
 
         Raises:
             KeyError: The names are not those of this policy.
@@ -139,15 +123,3 @@ class Model(nn.Module, ABC):
         with torch.no_grad():
             for name, tensor in state.items():
                 own[name].copy_(tensor)
-
-
-def checked_device(name: str) -> torch.device:
-    """The device of that name.
-
-    Raises:
-        UsageError: This machine has no such device.
-    """
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UsageError(f"--device {name}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
-    return device

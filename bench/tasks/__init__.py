@@ -1,6 +1,17 @@
-"""The tasks, behind one interface: `get_task("chain(n=8)")`."""
+"""The tasks: one file each, named by what the user types; `TASKS.parse("chain(n=8)")` gives one."""
 
-from vcpo_bench.bench.tasks.base import HELD_OUT, Demonstrations, EmbeddedTask, Task
-from vcpo_bench.bench.tasks.registry import get_task, task_names, task_types
+from vcpo_bench.bench.tasks.base import HELD_OUT, Demonstrations, Task, per_response
+from vcpo_bench.bench.tasks.catalog import TASKS, NamedTask
+from vcpo_bench.bench.tasks.token_task import TokenTask, integers, token_task
 
-__all__ = ["HELD_OUT", "Demonstrations", "EmbeddedTask", "Task", "get_task", "task_names", "task_types"]
+__all__ = [
+    "HELD_OUT",
+    "TASKS",
+    "Demonstrations",
+    "NamedTask",
+    "Task",
+    "TokenTask",
+    "integers",
+    "per_response",
+    "token_task",
+]

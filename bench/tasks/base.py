@@ -1,20 +1,21 @@
-"""What a task is: prompts, a reward, demonstrations and words to read an episode by."""
+"""What a trainer sees of a task: prompts, a reward, demonstrations, and a readable form of an episode."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
-
-from vcpo_bench.bench.streams import uniforms
 
 HELD_OUT = 256
 
 
 class Demonstrations(NamedTuple):
-    """Right answers for supervised warm-up: prompts int64 [B, Lp], responses int64 [B, T], mask bool [B, T]."""
+    """Correct answers for a supervised warm start.
+
+    Attributes:
+        prompts: int64 [B, Lp].
+        responses: int64 [B, T].
+        mask: bool [B, T], True at the tokens of a response.
+    """
 
     prompts: Tensor
     responses: Tensor
@@ -22,17 +23,23 @@ class Demonstrations(NamedTuple):
 
 
 class Task(ABC):
-    """A task as a trainer sees it, in tokens. Immutable; every random choice comes from keyed streams.
+    """A task in tokens. Immutable; every random choice comes from keyed streams.
 
     Attributes:
-        prompt_length: Tokens of every prompt, padding on the left included.
-        max_response: Longest response, T, end token included.
         eos: The token that ends a response, or None if every response has T tokens.
     """
 
-    prompt_length: int
-    max_response: int
     eos: int | None = None
+
+    @property
+    @abstractmethod
+    def prompt_length(self) -> int:
+        """Tokens of every prompt, Lp, left padding included."""
+
+    @property
+    @abstractmethod
+    def max_response(self) -> int:
+        """Longest response in tokens, T, end token included."""
 
     @property
     @abstractmethod
@@ -63,69 +70,17 @@ class Task(ABC):
 
     @abstractmethod
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """Prompts with right answers, a pure function of the arguments, from streams that training never reads."""
+        """Prompts with correct answers, a pure function of the arguments, from streams that training never reads."""
 
     @abstractmethod
     def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:
-        """One episode as text: prompt [Lp], response [T], mask [T]."""
+        """One episode as text.
 
-
-class EmbeddedTask(Task):
-    """A task that brings its own small vocabulary, for the embedded policies.
-
-    Attributes:
-        name: What the user types, without parameters.
-        summary: One line for `ls tasks`.
-        parameters: Default of each parameter (all integers).
-        vocabulary: The text of each token.
-    """
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    parameters: ClassVar[dict[str, int]] = {}
-
-    vocabulary: list[str]
-
-    @property
-    def vocab_size(self) -> int:
-        """Number of tokens."""
-        return len(self.vocabulary)
-
-    @property
-    def context(self) -> int:
-        """Positions of the longest episode."""
-        return self.prompt_length + self.max_response
-
-    @property
-    def canonical(self) -> str:
-        """Name and the parameters that differ from their defaults, sorted: equal meaning, equal string."""
-        changed = [
-            f"{key}={self._value(key)}" for key in sorted(self.parameters) if self._value(key) != self.parameters[key]
-        ]
-        return f"{self.name}({','.join(changed)})" if changed else self.name
-
-    def _value(self, parameter: str) -> int:
-        """The value of a parameter; by convention an attribute of that name."""
-        value: int = getattr(self, parameter)
-        return value
-
-    def stream(self, seed: int, purpose: str, batch: int, count: int) -> Tensor:
-        """Prompts from the keyed stream of that name."""
-        return self.prompts(uniforms(seed, purpose, batch, count, self.prompt_length))
-
-    @abstractmethod
-    def prompts(self, draws: NDArray[np.float64]) -> Tensor:
-        """Prompts int64 [B, Lp] from uniforms [B, Lp]."""
-
-    def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:
-        """One episode as text: prompt [Lp], response [T], mask [T]."""
-        words = [self.vocabulary[int(token)] for token in response[mask]]
-        return f"{''.join(self.vocabulary[int(token)] for token in prompt)} {''.join(words)}"
-
-
-def integers(draws: NDArray[np.float64], bound: int) -> Tensor:
-    """Integers 0 .. bound - 1, int64, from uniforms of the same shape."""
-    return torch.from_numpy((draws * bound).astype(np.int64))
+        Args:
+            prompt: int64 [Lp].
+            response: int64 [T].
+            mask: bool [T].
+        """
 
 
 def per_response(prompts: Tensor, rows: int) -> Tensor:

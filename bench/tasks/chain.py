@@ -1,38 +1,43 @@
 """chain: running sums modulo 10. One right answer, low entropy."""
 
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks.base import Demonstrations, EmbeddedTask, integers, per_response
-from vcpo_bench.errors import UsageError
+from vcpo_bench.bench.tasks.base import Demonstrations, per_response
+from vcpo_bench.bench.tasks.token_task import TokenTask, integers
+from vcpo_bench.naming.parameters import integer
 
 
-class Chain(EmbeddedTask):
+@dataclass(frozen=True, kw_only=True)
+class Chain(TokenTask):
     """The prompt is n digits; the response must be their n running sums modulo 10.
 
-    Args:
-        n: Number of digits, 1 to 64.
-
-    Raises:
-        UsageError: `n` is outside 1..64.
+    Attributes:
+        n: Number of digits.
     """
 
     name = "chain"
     summary = "n digits; answer with their running sums modulo 10 (one right answer, low entropy)"
-    parameters: ClassVar[dict[str, int]] = {"n": 12}
+    n: int = integer(12, minimum=1, maximum=64)
 
-    def __init__(self, n: int = 12) -> None:
-        if not 1 <= n <= 64:
-            raise UsageError(f"chain(n={n}): n must be 1 to 64 digits")
-        self.n = n
-        self.vocabulary = [str(digit) for digit in range(10)]
-        self.prompt_length = n
-        self.max_response = n
+    @property
+    def vocabulary(self) -> list[str]:
+        """The ten digits."""
+        return [str(digit) for digit in range(10)]
+
+    @property
+    def prompt_length(self) -> int:
+        """The digits."""
+        return self.n
+
+    @property
+    def max_response(self) -> int:
+        """One sum per digit."""
+        return self.n
 
     def prompts(self, draws: NDArray[np.float64]) -> Tensor:
         """Digits, uniform."""
@@ -45,7 +50,7 @@ class Chain(EmbeddedTask):
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
         """Prompts of the task with the answer."""
-        prompts = self.prompts(uniforms(seed, "demonstrations", batch, count, self.prompt_length))
+        prompts = self.stream(seed, "demonstrations", batch, count)
         return Demonstrations(prompts, prompts.cumsum(1) % 10, torch.ones(count, self.n, dtype=torch.bool))
 
     def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:

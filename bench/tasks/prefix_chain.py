@@ -1,8 +1,6 @@
 """prefix-chain: emit H bits of which most must be 1. Nothing to read, many right answers."""
 
-from __future__ import annotations
-
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,53 +8,58 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks.base import Demonstrations, EmbeddedTask
-from vcpo_bench.bench.tasks.prefix_chain_table import Chain
-from vcpo_bench.errors import UsageError
+from vcpo_bench.bench.tasks.base import Demonstrations
+from vcpo_bench.bench.tasks.prefix_chain_table import TabularChain
+from vcpo_bench.bench.tasks.token_task import TokenTask
+from vcpo_bench.naming.parameters import integer
 
 _MARK = 2
 
 
-class PrefixChain(EmbeddedTask):
+@dataclass(frozen=True, kw_only=True)
+class PrefixChain(TokenTask):
     """The prompt is a mark; the response must be H bits of which at least `percent` in a hundred are 1.
 
     The environment of `bench.tasks.prefix_chain_table` for a policy with a memory; the published table is made with
     the tabular one.
 
-    Args:
-        H: Number of bits, 4 to 1024.
-        percent: Share of ones asked for, 51 to 100.
-
-    Raises:
-        UsageError: A parameter is out of range.
+    Attributes:
+        H: Number of bits.
+        percent: Share of ones asked for, in percent.
     """
 
     name = "prefix-chain"
     summary = "H bits, nearly all of them 1 (the prefix chain of Huang 2026; nothing to read)"
-    parameters: ClassVar[dict[str, int]] = {"H": 32, "percent": 90}
+    H: int = integer(32, minimum=4, maximum=1024)
+    percent: int = integer(90, minimum=51, maximum=100)
     prompt_length = 1
 
-    def __init__(self, H: int = 32, percent: int = 90) -> None:
-        if not 4 <= H <= 1024:
-            raise UsageError(f"prefix-chain(H={H}): H must be 4 to 1024 bits")
-        if not 51 <= percent <= 100:
-            raise UsageError(f"prefix-chain(percent={percent}): percent must be 51 to 100")
-        self.H, self.percent = H, percent
-        self.vocabulary = ["0", "1", ":"]
-        self.max_response = H
-        self._spare = Chain(H, percent / 100).spare
+    @property
+    def vocabulary(self) -> list[str]:
+        """The two bits and the mark."""
+        return ["0", "1", ":"]
+
+    @property
+    def max_response(self) -> int:
+        """The bits."""
+        return self.H
+
+    @property
+    def spare(self) -> int:
+        """Zeros that a response may have and still be right."""
+        return TabularChain(self.H, self.percent / 100).spare
 
     def prompts(self, draws: NDArray[np.float64]) -> Tensor:
         """The mark; the draws are not used."""
         return torch.full(draws.shape, _MARK)
 
     def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
-        """1 if no more bits than the rule spares are other than 1, and no token is a mark, else 0."""
-        right = ((responses == 1) & mask).sum(1) >= self.H - self._spare
+        """1 if at most `spare` bits are other than 1, and no token is a mark, else 0."""
+        right = ((responses == 1) & mask).sum(1) >= self.H - self.spare
         return (right & (responses != _MARK).all(1)).double()
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """As many zeros as the rule spares, at random places."""
-        places = torch.from_numpy(uniforms(seed, "demonstrations", batch, count, self.H)).argsort(1).argsort(1)
-        responses = (places >= self._spare).long()
+        """As many zeros as a right answer may have, at random positions."""
+        order = torch.from_numpy(uniforms(seed, "demonstrations", batch, count, self.H)).argsort(1).argsort(1)
+        responses = (order >= self.spare).long()
         return Demonstrations(torch.full((count, 1), _MARK), responses, torch.ones(count, self.H, dtype=torch.bool))

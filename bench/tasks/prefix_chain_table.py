@@ -32,8 +32,8 @@ CLAMP = 20.0
 
 
 @dataclass(frozen=True)
-class Chain:
-    """The environment.
+class TabularChain:
+    """The environment with a tabular policy: one logit per position.
 
     Attributes:
         horizon: Bits of an episode, H.
@@ -79,7 +79,9 @@ class Weighting:
     estimator: Estimator = "sequence"
     cap: float = math.inf
 
-    def gradient(self, chain: Chain, rows: Integers, columns: Integers, batch: int, now: Array, then: Array) -> Array:
+    def gradient(
+        self, chain: TabularChain, rows: Integers, columns: Integers, batch: int, now: Array, then: Array
+    ) -> Array:
         """Mean over the batch of `w R grad log pi` in the logits, [H].
 
         Args:
@@ -90,14 +92,14 @@ class Weighting:
             now: Chance of 0 under the policy being trained, [H].
             then: The same under the policy that sampled, [H].
         """
-        won = np.bincount(rows, minlength=batch) <= chain.spare
+        right = np.bincount(rows, minlength=batch) <= chain.spare
         one, zero = np.log1p(-now) - np.log1p(-then), np.log(now) - np.log(then)
         if self.estimator == "token":
-            lost = np.bincount(columns[won[rows]], minlength=chain.horizon)
+            zeros = np.bincount(columns[right[rows]], minlength=chain.horizon)
             ratio_one, ratio_zero = self._weight(one), self._weight(zero)
-            return np.asarray(((won.sum() - lost) * ratio_one * now - lost * ratio_zero * (1 - now)) / batch)
+            return np.asarray(((right.sum() - zeros) * ratio_one * now - zeros * ratio_zero * (1 - now)) / batch)
         logs = one.sum() + np.bincount(rows, (zero - one)[columns], minlength=batch)
-        weight = self._weight(logs / chain.horizon if self.estimator == "geometric" else logs) * won
+        weight = self._weight(logs / chain.horizon if self.estimator == "geometric" else logs) * right
         at_zeros = np.bincount(columns, weight[rows], minlength=chain.horizon)
         return np.asarray((weight.sum() * now - at_zeros) / batch)
 
@@ -105,7 +107,7 @@ class Weighting:
         return np.asarray(np.minimum(np.exp(np.clip(logs, -CLAMP, CLAMP)), self.cap))
 
 
-def train(chain: Chain, weighting: Weighting, lag: int, batch: int, updates: int, seed: int) -> float:
+def train(chain: TabularChain, weighting: Weighting, lag: int, batch: int, updates: int, seed: int) -> float:
     """Chance of success after training at an exact lag; the first `lag` updates consume episodes of the start policy.
 
     Args:
@@ -143,7 +145,7 @@ def sample_zeros(zero: Array, batch: int, generator: np.random.Generator) -> tup
     return kept // zero.size, kept % zero.size
 
 
-def limit(chain: Chain, weighting: Weighting, lag: int, updates: int) -> float:
+def limit(chain: TabularChain, weighting: Weighting, lag: int, updates: int) -> float:
     """The same with infinitely many episodes per update and no cap: only the bias of the estimator is left.
 
     All positions then stay alike; `n` zeros in an episode are a matter of binomial chances.

@@ -1,5 +1,6 @@
 """walk and walk-eos: walks on a ten-node graph that must end at a goal. Many right answers, high entropy."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -8,8 +9,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks.base import Demonstrations, EmbeddedTask, integers, per_response
-from vcpo_bench.errors import UsageError
+from vcpo_bench.bench.tasks.base import Demonstrations, per_response
+from vcpo_bench.bench.tasks.token_task import TokenTask, integers
+from vcpo_bench.naming.parameters import integer
 
 NODES = 10
 STEPS = (1, 3, 6)  # node n leads to n + 1, n + 3 and n + 6, modulo 10
@@ -18,13 +20,14 @@ _EOS = 11
 _PREFIX = 3
 
 
-class _Graph(EmbeddedTask):
+@dataclass(frozen=True, kw_only=True)
+class _Graph(TokenTask):
     """What the two walks share. The prompt is start, goal and a mark."""
 
     prompt_length = _PREFIX
 
     def prompts(self, draws: NDArray[np.float64]) -> Tensor:
-        """Start and goal, uniform and independent, then the mark (the third number of each row is not used)."""
+        """Start and goal, uniform and independent, then the mark (the third number of each row is unused)."""
         ends = integers(draws[:, :2], NODES)
         return torch.cat([ends, torch.full((len(ends), 1), _PROMPT_END)], dim=1)
 
@@ -40,26 +43,27 @@ class _Graph(EmbeddedTask):
         return text
 
 
+@dataclass(frozen=True, kw_only=True)
 class Walk(_Graph):
     """Take exactly T legal steps from the start and stand on the goal at the end.
 
-    Args:
-        T: Number of steps, 5 to 64 (from 5 on every goal can be reached from every start).
-
-    Raises:
-        UsageError: `T` is outside 5..64.
+    Attributes:
+        T: Number of steps; from 5 on every goal can be reached from every start.
     """
 
     name = "walk"
     summary = "T legal steps on a 10-node graph, ending at the goal (many right answers, high entropy)"
-    parameters: ClassVar[dict[str, int]] = {"T": 12}
+    T: int = integer(12, minimum=5, maximum=64)
 
-    def __init__(self, T: int = 12) -> None:
-        if not 5 <= T <= 64:
-            raise UsageError(f"walk(T={T}): T must be 5 to 64 steps")
-        self.T = T
-        self.vocabulary = [str(node) for node in range(NODES)] + [":"]
-        self.max_response = T
+    @property
+    def vocabulary(self) -> list[str]:
+        """The nodes and the mark."""
+        return [*map(str, range(NODES)), ":"]
+
+    @property
+    def max_response(self) -> int:
+        """The steps."""
+        return self.T
 
     def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
         """1 if every step is legal and the last node is the goal, else 0."""
@@ -68,12 +72,13 @@ class Walk(_Graph):
         return ((legal & mask).all(1) & (responses[:, -1] == prompts[:, 1])).double()
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """Random walks, their end taken for the goal."""
+        """Random walks whose last node is the goal."""
         nodes, prompts = _random_walks(seed, batch, count, self.T)
         prompts[:, 1] = nodes[:, -1]
         return Demonstrations(prompts, nodes, torch.ones(count, self.T, dtype=torch.bool))
 
 
+@dataclass(frozen=True, kw_only=True)
 class WalkEos(_Graph):
     """Walk legally from the start and stop, with the end token, on the goal: 4 to 24 tokens, end included."""
 
@@ -83,8 +88,10 @@ class WalkEos(_Graph):
     max_response = 24
     eos = _EOS
 
-    def __init__(self) -> None:
-        self.vocabulary = [str(node) for node in range(NODES)] + [":", "."]
+    @property
+    def vocabulary(self) -> list[str]:
+        """The nodes, the mark and the end token."""
+        return [*map(str, range(NODES)), ":", "."]
 
     def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
         """1 if every step is legal, the end token stands on the goal and the length is within bounds, else 0."""
@@ -99,15 +106,15 @@ class WalkEos(_Graph):
         return (legal & ended.any(1) & (last == prompts[:, 1]) & (lengths >= self.shortest)).double()
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """Random walks of uniform length, their end taken for the goal, then the end token."""
+        """Random walks of uniform length whose last node is the goal, then the end token."""
         T = self.max_response
         nodes, prompts = _random_walks(seed, batch, count, T - 1)
         spread = integers(uniforms(seed, "demonstration lengths", batch, count, 1), T - self.shortest + 1)
         steps = spread + self.shortest - 1  # [count, 1], end token not counted
         prompts[:, 1:2] = nodes.gather(1, steps - 1)
-        places = torch.arange(T)
-        responses = torch.cat([nodes, nodes[:, -1:]], dim=1).where(places < steps, _EOS)
-        return Demonstrations(prompts, responses, places <= steps)
+        positions = torch.arange(T)
+        responses = torch.cat([nodes, nodes[:, -1:]], dim=1).where(positions < steps, _EOS)
+        return Demonstrations(prompts, responses, positions <= steps)
 
 
 def _legal_steps(start: Tensor, responses: Tensor) -> Tensor:
@@ -119,7 +126,7 @@ def _legal_steps(start: Tensor, responses: Tensor) -> Tensor:
 
 
 def _random_walks(seed: int, batch: int, count: int, length: int) -> tuple[Tensor, Tensor]:
-    """Uniform random walks, int64 [count, length], and prompts [count, 3] whose goal is still to be set."""
+    """Uniform random walks, int64 [count, length], and prompts [count, 3] in which the goal is not set yet."""
     draws = uniforms(seed, "demonstrations", batch, count, length + 1)
     start = integers(draws[:, :1], NODES)
     steps = torch.tensor(STEPS)[integers(draws[:, 1:], len(STEPS))]

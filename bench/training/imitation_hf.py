@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 from vcpo_bench import __version__
 from vcpo_bench.bench.cells.model_source import find
-from vcpo_bench.bench.policies.base import checked_device
+from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.policies.hf.loading import check_context, read_network, read_tokenizer
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.imitation import imitate
 from vcpo_bench.errors import UsageError
 
-RATE = 1e-3
+LEARNING_RATE = 1e-3
 LIMIT = 20_000
-LOOK_EVERY = 50
+CHECK_EVERY = 50
 ORIGIN_FILE = "vcpo_bench_warmup.json"
 """Where the model came from, beside its weights."""
 
@@ -72,10 +72,10 @@ def warm_up_model(
     if (out / "config.json").exists():
         raise UsageError(f"--out {out}: holds a model already; name another folder")
     network, tokenizer = new_model(new, seed) if new else (read_network(find(model)), read_tokenizer(find(model)))
-    bound = BoundTask(get_text_task(task), tokenizer)
+    bound = BoundTask(text_task(task), tokenizer)
     check_context(network, bound)
     policy = CausalPolicy(network.to(checked_device(device)), bound.pad)
-    steps, _ = imitate(policy, bound, seed, target, RATE, LIMIT, LOOK_EVERY, progress)
+    steps, _ = imitate(policy, bound, seed, target, LEARNING_RATE, LIMIT, CHECK_EVERY, progress)
     warmed = Warmed(
         bound.canonical, sum(p.numel() for p in policy.parameters()), steps, evaluate(policy, bound).sampled_reward
     )

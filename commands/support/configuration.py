@@ -24,7 +24,7 @@ def read_config(ctx: typer.Context, value: str) -> str:
     return value
 
 
-def save_config(ctx: typer.Context, path: Path) -> None:
+def write_config(ctx: typer.Context, path: Path) -> None:
     """Write the settings of this call so that `--config` reads them back.
 
     Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ class Group(Enum):
 
     TRAIN = "Train"
     READ = "Read results"
-    SETUP = "Look around and extend"
+    INVESTIGATE = "Investigate recorded runs"
+    EXTEND = "Explore and extend"
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,16 @@ def find_verbs() -> dict[str, Verb]:
 def attach_verbs(app: typer.Typer) -> None:
     """Put every verb on the app."""
     for name, verb in find_verbs().items():
-        epilog = "  |  ".join(verb.examples)
-        app.command(name, rich_help_panel=verb.group.value, epilog=f"Example:  {epilog}" if epilog else None)(
-            verb.function
-        )
+        title = "Example:" if len(verb.examples) == 1 else "Examples:"
+        # A blank line between examples: some releases of typer join the lines of one paragraph.
+        epilog = "\n\n".join([title, *verb.examples])
+        app.command(name, rich_help_panel=verb.group.value, help=_flowing(verb), epilog=epilog)(verb.function)
+
+
+def _flowing(verb: Verb) -> str:
+    """The docstring with one line per paragraph: the terminal wraps it, not the source file."""
+    text = inspect.cleandoc(verb.function.__doc__ or "")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def _declared() -> Iterator[tuple[str, Verb]]:

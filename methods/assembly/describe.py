@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import torch
 
+from vcpo_bench.methods.assembly.catalog import METHODS, method_names, parse_method
 from vcpo_bench.methods.assembly.method import Method, RatioMethod, WeightMethod
-from vcpo_bench.methods.assembly.reading import closest, parse_method
-from vcpo_bench.methods.assembly.registry import method_names, registry
 from vcpo_bench.methods.core.batch import Batch
-from vcpo_bench.methods.core.component import Component, parameters
-from vcpo_bench.methods.core.errors import ParameterError
+from vcpo_bench.methods.core.component import MethodComponent
+from vcpo_bench.naming.component import parameters
+from vcpo_bench.naming.errors import ParameterError
+from vcpo_bench.naming.grammar import unknown_name
 
 PROBABILITY = 0.02
 """Probability of the token under the behavior policy in a curve: methods that look at probabilities need one."""
@@ -76,10 +77,9 @@ def describe(name: str) -> Description:
     Raises:
         ParameterError: For an unknown name, with the closest ones.
     """
-    known = registry()
-    kind = known.components.get(name)
+    kind = METHODS.kinds.get(name)
     if kind is None:
-        raise ParameterError(f"unknown method or part {name!r}{closest(name, known.names())}")
+        raise ParameterError(unknown_name("method or part", name, METHODS.kinds))
     whole = parse_method(name) if name in method_names() else None
     default = whole if whole is not None else kind()
     facts = [
@@ -100,11 +100,11 @@ def describe(name: str) -> Description:
         differences=kind.differences,
         paper_parts=kind.paper_parts if issubclass(kind, Method) else "",
         version=default.version,
-        origin=known.origins[name],
+        origin=METHODS.origin(name),
     )
 
 
-def _acts_on(kind: type[Component]) -> str:
+def _acts_on(kind: type[MethodComponent]) -> str:
     if issubclass(kind, WeightMethod):
         return "weight"
     if issubclass(kind, RatioMethod):

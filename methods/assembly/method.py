@@ -8,46 +8,25 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.batch import Batch
-from vcpo_bench.methods.core.component import Component
+from vcpo_bench.methods.core.batch import BATCH_AXES, Batch
+from vcpo_bench.methods.core.borrowed_step import BorrowedStep
+from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.methods.core.errors import MethodError, MissingEvidence
+from vcpo_bench.methods.core.ess import ess_ratio, ess_ratio_of_logs
 from vcpo_bench.methods.core.interfaces import Admission, Aggregation, Baseline, Mask, Part, Regularizer, Step
 from vcpo_bench.methods.core.masking import as_number
+from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.update import Update
-from vcpo_bench.methods.core.view import BATCH_AXES, Evidence
-from vcpo_bench.methods.parts.aggregation import SeqMeanTokenMean
-from vcpo_bench.methods.parts.baselines import Grpo
-from vcpo_bench.methods.parts.ess import ess_ratio, ess_ratio_of_logs
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.parts.constant import Constant
 from vcpo_bench.methods.parts.gac import Gac
-from vcpo_bench.methods.parts.lag_steps import Borrowed
-from vcpo_bench.methods.parts.steps import Constant
+from vcpo_bench.methods.parts.grpo import Grpo
+from vcpo_bench.methods.parts.seq_mean_token_mean import SeqMeanTokenMean
 from vcpo_bench.naming.parameters import choice, number
 
 
-@dataclass(kw_only=True)
-class Terms:
-    """What a surrogate makes of the evidence; c = N (score keep + addend).
-
-    Attributes:
-        weight: `[..., P, G, 1|T]` u, with clipped tokens already zero; the score is then signal x weight.
-        score: `[..., P, G, T]` given instead of being signal x weight.
-        clipped: `[..., P, G, 1|T]` bool or zeros and ones, tokens whose gradient the surrogate removed.
-        addend: `[..., P, G, T]` k, not multiplied by the advantage.
-        kept: `[..., P, G, T]` zeros and ones, 1 where a token is in play and not clipped: given instead of
-            `clipped` by a surrogate whose weight is already multiplied by it.
-        absorbs: True when the weights added with `+` are already inside; they are then not multiplied again.
-    """
-
-    weight: Tensor | None = None
-    score: Tensor | None = None
-    clipped: Tensor | None = None
-    addend: Tensor | None = None
-    kept: Tensor | None = None
-    absorbs: bool = False
-
-
 @dataclass(frozen=True, kw_only=True)
-class Method(Component):
+class Method(MethodComponent):
     """A stabilizer: a map from a `Batch` to an `Update`.
 
     A subclass is a frozen dataclass whose fields are its parameters; it gives `terms` and, where it has
@@ -65,7 +44,7 @@ class Method(Component):
 
     slot: ClassVar[str] = "method"
     paper_parts: ClassVar[str] = ""
-    extras: tuple[Component, ...] = field(default=())
+    extras: tuple[MethodComponent, ...] = field(default=())
     nonfinite: str = choice("raise", "drop", "one", "zero")
 
     # -- what a subclass may define ----------------------------------------------------------------------------------
@@ -163,7 +142,7 @@ class Method(Component):
         return next(iter(self._added(Step)), None) or self.own_step()
 
     @cached_property
-    def _parts(self) -> tuple[Component, ...]:
+    def _parts(self) -> tuple[MethodComponent, ...]:
         single = (self.baseline_part, self.aggregation_part, self.step_part)
         return (*self.admissions, *single, *self.weights, *self.masks, *self.regularizers)
 
@@ -187,15 +166,19 @@ class Method(Component):
         """What each ratio is relative to: `{"ratio": "behavior", "ess weights": "behavior"}`."""
         return dict(item for each in (self.own_anchors(), *(p.anchors for p in self._parts)) for item in each.items())
 
+    def text(self) -> str:
+        """Canonical spelling, parts included: expressions with the same meaning have the same."""
+        return "+".join([super().text(), *(part.text() for part in self.extras)])
+
     @cached_property
     def canonical(self) -> str:
-        """The one spelling of this method: expressions with the same meaning have the same."""
-        return "+".join([self.text(), *(part.text() for part in self.extras)])
+        """The same, worked out once."""
+        return self.text()
 
     @property
     def needs_series(self) -> str | None:
         """Expression of the cell whose step scales this method borrows, or None."""
-        return self.step_part.needs_series if isinstance(self.step_part, Borrowed) else None
+        return self.step_part.needs_series if isinstance(self.step_part, BorrowedStep) else None
 
     def with_series(self, values: Sequence[float], rng_seed: int) -> "Method":
         """This method carrying the step scales of the cell it borrows from.
@@ -208,7 +191,7 @@ class Method(Component):
             MethodError: When it borrows none.
         """
         step = self.step_part
-        if not isinstance(step, Borrowed):
+        if not isinstance(step, BorrowedStep):
             raise MethodError(f"{self.canonical} borrows no step scales")
         others = tuple(part for part in self.extras if part.slot != "step")
         return replace(self, extras=(*others, step.with_series(values, rng_seed)))

@@ -8,6 +8,10 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.errors import BatchError
 
+ROW_AXES = (-2, -1)
+"""Prompts and responses, the axes of a tensor with one number per row."""
+BATCH_AXES = (-3, -2, -1)
+"""Prompts, responses and tokens."""
 _TOKEN_FLOATS = ("behavior_logp", "advantage", "proximal_logp", "reference_logp", "entropy", "sum_pi_sq")
 _ROW_FLOATS = ("reward", "score_norm_sq")
 

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.view import BATCH_AXES, Evidence
+from vcpo_bench.methods.core.batch import BATCH_AXES
+from vcpo_bench.methods.core.view import Evidence
 
 
 def covariance(ev: Evidence) -> Tensor:

@@ -1,36 +1,10 @@
-"""What can go wrong between a user's method expression and its coefficients.
+"""What can be wrong with the evidence a method is given; errors of expressions and plug-ins are `naming.errors`."""
 
-This room imports nothing of the project, so it has an error family of its own; the command line turns
-`MethodError` into a one-line message and exit code 2.
-"""
+from vcpo_bench.errors import UsageError
 
 
-class MethodError(ValueError):
+class MethodError(UsageError):
     """Root of the errors a method raises on purpose."""
-
-
-class ExpressionError(MethodError):
-    """A method expression cannot be understood.
-
-    Attributes:
-        expression: The whole text.
-        position: Zero-based index of the character the problem starts at.
-        problem: What is wrong there, without the pointer.
-    """
-
-    def __init__(self, expression: str, position: int, problem: str) -> None:
-        self.expression = expression
-        self.position = position
-        self.problem = problem
-        super().__init__(f"{problem} (at character {position + 1} of {expression!r}, marked: {self.marked()})")
-
-    def marked(self) -> str:
-        """The expression with the offending place marked by `>>>`."""
-        return f"{self.expression[: self.position]}>>>{self.expression[self.position :]}"
-
-
-class ParameterError(MethodError):
-    """A parameter has an illegal value or does not exist."""
 
 
 class BatchError(MethodError):
@@ -54,7 +28,3 @@ class NonFiniteEvidence(MethodError):  # noqa: N818 - reads as what it is
         self.row = row
         place = ", ".join(map(str, row))
         super().__init__(f"{field} is not finite on a valid token of row ({place}); skip the update or fix the sampler")
-
-
-class PluginError(MethodError):
-    """A plug-in file or entry point could not be loaded."""

@@ -1,4 +1,4 @@
-"""What each slot of a method may do. A part is a `Component` with one of these interfaces.
+"""What each slot of a method may do. A part is a `MethodComponent` with one of these interfaces.
 
 What an interface leaves to its parts raises NotImplementedError with the name of the part and of what it lacks: the
 author of a plug-in who forgot it reads that as the reason of the failed cell.
@@ -9,13 +9,13 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.core.component import Component
+from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.methods.core.view import Evidence
 from vcpo_bench.naming.parameters import choice
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part(Component):
+class Part(MethodComponent):
     """A component that is added to a method with `+`."""
 
 

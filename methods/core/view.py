@@ -20,7 +20,6 @@ _FIELDS = {
     "proximal": "proximal_logp",
     "reference": "reference_logp",
 }
-BATCH_AXES = (-3, -2, -1)
 
 
 class Evidence:

@@ -1,1 +1,1 @@
-"""The parts methods are assembled from; each file holds one slot's parts, found by listing this folder."""
+"""The parts methods are assembled from: one file per part, called what a user types."""

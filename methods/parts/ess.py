@@ -1,36 +1,73 @@
-"""Effective sample size of importance weights, in log space."""
+"""A step that shrinks with the effective sample size of the sequence weights."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-ROW_AXES = (-2, -1)
+from vcpo_bench.methods.core.ess import ess_ratio_of_logs
+from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.ratios import log_of
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice, number
 
 
-def ess_ratio_of_logs(log_weight: Tensor, rows: Tensor) -> Tensor:
-    """(sum w)^2 / (B sum w^2) with the largest log-weight subtracted first.
+@dataclass(frozen=True, kw_only=True)
+class EssStep(Step):
+    """Learning rate scaled by the effective sample size of the raw sequence weights (VCPO 2602.17616, equation 5).
 
-    It lies in [1/B, 1], does not change when all weights are multiplied by a constant, and is never NaN: without
-    rows, or with weights that are all zero or not numbers, it is 0, so that it can only shrink a step.
-
-    Args:
-        log_weight: `[..., P, G]` logarithms of sequence weights; -inf is a weight of zero.
-        rows: `[..., P, G]` bool, the rows that count.
-
-    Returns:
-        Leading shape, in [0, 1]. VCPO 2602.17616, section 3.2.
+    scale = max(floor, min(1, rho / base)^p), p = 1/2 (`rule=sqrt`) or 1 (`rule=linear`).
+    `space=raw` is the released code: weights are exponentiated as they are, 1e-8 is added to the sum of squares,
+    and a statistic that is not a number leaves the step at its full size. `cap` truncates the weights first.
+    `base=measured` takes as base a running mean (weight 0.1) of the ratio over the batches whose every row has
+    lag 0, 1 until the first of them: below 1 when sampler and trainer disagree at equal weights.
     """
-    masked = torch.where(rows, log_weight, -torch.inf)
-    top = masked.amax(ROW_AXES, keepdim=True)
-    weight = torch.exp(masked - torch.where(torch.isfinite(top), top, 0.0))
-    return ess_ratio(weight, rows)
+
+    name: ClassVar[str] = "ess"
+    summary: ClassVar[str] = "step shrinks with the effective sample size of the sequence weights"
+    reference: ClassVar[str] = "VCPO 2602.17616"
+    year: ClassVar[int] = 2026
+    formula: ClassVar[str] = "scale = min(1, rho/base)^p; rho = (sum w)^2 / (B sum w^2), w = prod_t pi/mu"
+    rule: str = choice("sqrt", "linear")
+    base: float | str = number(1.0, minimum=1e-8, words=("measured",))
+    floor: float = number(0.0, minimum=0, maximum=1)
+    space: str = choice("log", "raw")
+    cap: float = number(math.inf, minimum=0)
+
+    @property
+    def anchors(self) -> dict[str, str]:
+        """The weights are current over behavior, never truncated."""
+        return {"ess weights": "behavior"}
+
+    def scale(self, ev: Evidence) -> Tensor:
+        """Leading shape, in [floor, 1]."""
+        logs = ev.row_log_ratio().clamp(max=log_of(self.cap))
+        ratio = _released_ratio(logs, ev.rows) if self.space == "raw" else ess_ratio_of_logs(logs, ev.rows)
+        share = (ratio / self._base(ev, ratio)).clamp(max=1.0)
+        return (share.sqrt() if self.rule == "sqrt" else share).clamp(min=self.floor)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The measured base is state."""
+        return frozenset({"state"}) if self.base == "measured" else frozenset()
+
+    def _base(self, ev: Evidence, ratio: Tensor) -> Tensor | float:
+        if not isinstance(self.base, str):
+            return self.base
+        rows = ev.rows & (ev.lengths > 0)
+        fresh = (torch.where(rows, ev.batch.lag(), 0).amax((-2, -1)) == 0) & rows.any(-1).any(-1)
+        before = ev.batch.state.get("ess.base")
+        known = torch.zeros_like(ratio) if before is None else before.to(ratio.dtype)
+        measured = torch.where(fresh, torch.where(known > 0, 0.9 * known + 0.1 * ratio, ratio), known)
+        ev.state["ess.base"] = measured
+        return torch.where(measured > 0, measured, 1.0)
 
 
-def ess_ratio(weight: Tensor, rows: Tensor) -> Tensor:
-    """The same from non-negative weights `[..., P, G]`, divided by their maximum first."""
-    weight = torch.where(rows, weight, 0.0)
-    weight = weight / weight.amax(ROW_AXES, keepdim=True).clamp(min=torch.finfo(weight.dtype).tiny)
-    total = weight.sum(ROW_AXES)
-    squares = (weight * weight).sum(ROW_AXES)
-    count = rows.sum(ROW_AXES)
-    ratio = total * total / (squares * count).clamp(min=1e-30)
-    return torch.where(torch.isfinite(ratio), ratio, 0.0)
+def _released_ratio(log_weight: Tensor, rows: Tensor) -> Tensor:
+    """ESS ratio as the released code computes it; +inf, hence a full step, where that is not a number."""
+    weight = torch.where(rows, log_weight.exp(), 0.0)
+    total, squares = weight.sum((-2, -1)), (weight * weight).sum((-2, -1))
+    ratio = total * total / (squares + 1e-8) / rows.sum((-2, -1)).clamp(min=1)
+    return torch.where(torch.isnan(ratio), torch.inf, ratio)

@@ -1,4 +1,4 @@
-"""Regularizers: KL penalties in the loss, and the entropy bonus."""
+"""KL penalties, in the loss or in the reward."""
 
 import math
 from dataclasses import dataclass
@@ -95,19 +95,3 @@ class Kl(Regularizer):
             return -logs, -torch.ones_like(logs)
         inverse = torch.exp(-logs)
         return inverse - 1 + logs, 1 - inverse
-
-
-@dataclass(frozen=True, kw_only=True)
-class EntropyBonus(Regularizer):
-    """Adds beta times the policy's entropy at each token to the objective (Williams and Peng 1991)."""
-
-    name: ClassVar[str] = "entropy"
-    summary: ClassVar[str] = "entropy bonus on every token"
-    reference: ClassVar[str] = "Williams and Peng 1991"
-    year: ClassVar[int] = 1991
-    formula: ClassVar[str] = "loss - beta N H(pi)"
-    beta: float = number(0.001)
-
-    def entropy(self, ev: Evidence) -> Tensor:
-        """`[..., P, G, T]`."""
-        return torch.full_like(ev.batch.logp, self.beta)

@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.core.group_statistics import group_std, over_std
 from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.view import Evidence
-from vcpo_bench.methods.parts.baselines import group_std, over_std
-from vcpo_bench.methods.parts.masks import log_of
 from vcpo_bench.naming.parameters import choice, flag, number
 
 

@@ -1,1 +1,1 @@
-"""What the terminal shows: scoreboard, curves, live progress."""
+"""What the terminal shows: scoreboard, learning curves, live progress, probe tables."""

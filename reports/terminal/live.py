@@ -1,6 +1,7 @@
-"""Views of a running grid: a live table on a terminal, plain lines elsewhere, or silence.
+"""Views of a running grid: a live table on a terminal, plain lines elsewhere, or nothing.
 
-Each view takes the run events that `bench` declares as `GridObserver`; the rooms share only these plain types.
+Every view receives the events that `bench.running` declares as `GridObserver`. They are plain types, so that neither
+room imports the other.
 """
 
 from __future__ import annotations
@@ -22,30 +23,37 @@ from vcpo_bench.reports.terminal.progress import FAILED, GridProgress
 Clock = Callable[[], float]
 
 REFRESH_SECONDS = 0.2
+"""Shortest time between two redraws of the live table."""
+SUMMARY_SECONDS = 10.0
+"""Shortest time between two summary lines of the plain view."""
 BAR_WIDTH = 14
-OVERALL_SECONDS = 10.0
 
 
 class View(Protocol):
-    """The run events, as `vcpo_bench.bench.running.observers.GridObserver` documents them."""
+    """Receives the events of a run, in order, from one thread."""
 
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
-        """The (key, label) of the cells about to run."""
+        """The run begins.
+
+        Args:
+            cells: Key and label of every cell about to run.
+            already_done: Cells of the grid that ended in earlier runs.
+        """
 
     def started(self, key: str, label: str, steps: int) -> None:
-        """A cell began."""
+        """A cell begins; it will take `steps` updates."""
 
     def progress(self, key: str, step: int, reward: float, ess: float) -> None:
-        """`step` updates are done."""
+        """A cell has finished `step` updates; `reward` and `ess` are the latest values, NaN where there is none."""
 
     def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
-        """A cell ended."""
+        """A cell has ended with `status` after `seconds`; `reason` says why if it did not complete."""
 
     def message(self, text: str) -> None:
-        """One line for the user."""
+        """One line of text for the user."""
 
     def close(self) -> None:
-        """No more events."""
+        """The run is over: no more events."""
 
 
 class QuietView:
@@ -71,33 +79,33 @@ class QuietView:
 
 
 class PlainView:
-    """Plain lines for logs and pipes: one when a cell starts or ends, the overall state at most every 10 seconds."""
+    """Plain lines for logs and pipes: one when a cell starts or ends, and a summary at most every 10 seconds."""
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._state = GridProgress()
-        self._last_overall = clock()
+        self._last_summary = clock()
 
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
-        """Say how much there is to do."""
+        """Print how many cells there are to run."""
         self._state.begin(cells, already_done)
-        self._line(f"{len(cells)} cells to run" + (f", {already_done} done before" if already_done else ""))
+        self._line(f"{len(cells)} cells to run" + (f", {already_done} already done" if already_done else ""))
 
     def started(self, key: str, label: str, steps: int) -> None:
-        """Say that a cell began."""
+        """Print that a cell has started."""
         self._state.started(key, label, steps, self._clock())
         self._line(f"started   {label} ({steps} updates)")
 
     def progress(self, key: str, step: int, reward: float, ess: float) -> None:
-        """Take note, and give the overall state when the last one is old."""
+        """Record the progress, and print a summary if the last one is old enough."""
         self._state.progressed(key, step, reward, ess)
         now = self._clock()
-        if now - self._last_overall >= OVERALL_SECONDS:
-            self._last_overall = now
+        if now - self._last_summary >= SUMMARY_SECONDS:
+            self._last_summary = now
             self._line(self._state.summary(now))
 
     def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
-        """Say how a cell ended, and why when it did not complete."""
+        """Print how a cell ended, and why if it did not complete."""
         self._state.finished(key, status, seconds)
         self._line(_ended_line(self._state, key, status, seconds, reason))
 
@@ -106,7 +114,7 @@ class PlainView:
         self._line(text)
 
     def close(self) -> None:
-        """Give the overall state a last time."""
+        """Print the final summary."""
         self._line(self._state.summary(self._clock()))
 
     def _line(self, text: str) -> None:
@@ -114,34 +122,34 @@ class PlainView:
 
 
 class LiveView:
-    """A table of the running cells that redraws itself, above a line of counts and the time left."""
+    """A table of the running cells, redrawn in place, above a line of counts and the time left."""
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._state = GridProgress()
-        # Redrawn by events only: no second thread reads the state while it changes.
+        # Only events redraw the table, so that no second thread reads the state while it changes.
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._last_drawn = -math.inf
 
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
-        """Start drawing."""
+        """Start the live table."""
         self._state.begin(cells, already_done)
         self._live.start()
         self._draw()
 
     def started(self, key: str, label: str, steps: int) -> None:
-        """Add a row."""
+        """Add the cell's row."""
         self._state.started(key, label, steps, self._clock())
         self._draw()
 
     def progress(self, key: str, step: int, reward: float, ess: float) -> None:
-        """Move a row on."""
+        """Update the cell's row, at most five times per second."""
         self._state.progressed(key, step, reward, ess)
         if self._clock() - self._last_drawn >= REFRESH_SECONDS:
             self._draw()
 
     def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
-        """Take the row away; what did not complete leaves a line above the table."""
+        """Remove the cell's row; a cell that did not complete leaves a line above the table."""
         self._state.finished(key, status, seconds)
         if status != "completed":
             style = "red" if status == FAILED else "yellow"
@@ -153,12 +161,12 @@ class LiveView:
         self._console.print(Text(text))
 
     def close(self) -> None:
-        """Stop drawing and leave the counts."""
+        """Replace the table by the final summary."""
         self._live.stop()
         self._console.print(Text(self._state.summary(self._clock())))
 
     def render(self) -> RenderableType:
-        """What is on the screen now."""
+        """The table and the summary line, as they are on the screen now."""
         table = Table(box=None, padding=(0, 1), expand=False)
         room = max(self._console.width - BAR_WIDTH - 32, 8)
         table.add_column("running", no_wrap=True, overflow="ellipsis", max_width=room)
@@ -178,11 +186,11 @@ class LiveView:
 
 
 def make_view(quiet: bool, console: Console) -> View:
-    """The view that fits: silence if `quiet`, a live table on a terminal, plain lines otherwise.
+    """Choose a view: none if `quiet`, a live table on a terminal, plain lines otherwise.
 
     Args:
-        quiet: Show nothing.
-        console: Where to draw; its `is_terminal` decides (`TERM=dumb` counts as no terminal).
+        quiet: Whether to show nothing.
+        console: Where to print. A console that is no terminal, or a dumb one (`TERM=dumb`), gets plain lines.
     """
     if quiet:
         return QuietView()

@@ -1,4 +1,4 @@
-"""The state of a running grid: what a view needs to draw it, with no drawing in it."""
+"""The state of a running grid, without any drawing: counts, running cells, and the time left."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from dataclasses import dataclass, field
 from vcpo_bench.reports.formatting import duration
 
 FAILED = "error"
-"""The status counted as failed. `nan` and `stopped_by` are results: the method's doing, not a broken run."""
+"""The status that counts as failed. `nan` and `stopped_by` are results: the run worked, the method did not."""
 
 
 @dataclass
 class RunningCell:
-    """A cell in training: its label, updates done of `steps`, and the latest sampled reward and ESS ratio."""
+    """A cell in training.
+
+    Attributes:
+        label: What the user sees.
+        steps: Updates in all.
+        began: Time at which it started, in seconds.
+        step: Updates done.
+        reward: Latest sampled reward.
+        ess: Latest ESS ratio, 0 to 1.
+        first_step: Updates already done at its first event: more than 0 for a resumed cell.
+    """
 
     label: str
     steps: int
@@ -26,13 +36,13 @@ class RunningCell:
 
     @property
     def fraction(self) -> float:
-        """Share of its updates done, 0 to 1."""
+        """Fraction of its updates that are done, 0 to 1."""
         return min(self.step / self.steps, 1.0) if self.steps > 0 else 0.0
 
 
 @dataclass
 class GridProgress:
-    """Counts and time estimate of a grid, fed by run events. Times are seconds of any monotonic clock."""
+    """Counts and time estimate of a grid, updated by run events. Times are in seconds, from any monotonic clock."""
 
     labels: dict[str, str] = field(default_factory=dict)
     already_done: int = 0
@@ -42,18 +52,18 @@ class GridProgress:
     most_running: int = 0
 
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
-        """Take note of the cells about to run and of how many ended in earlier runs."""
+        """Set the cells about to run, by key and label, and how many ended in earlier runs."""
         self.labels = dict(cells)
         self.already_done = already_done
 
     def started(self, key: str, label: str, steps: int, now: float) -> None:
-        """A cell began at time `now`."""
+        """A cell started at time `now`."""
         self.labels[key] = label
         self.running[key] = RunningCell(label, steps, now)
         self.most_running = max(self.most_running, len(self.running))
 
     def progressed(self, key: str, step: int, reward: float, ess: float) -> None:
-        """A running cell has done `step` updates; events of unknown cells are ignored."""
+        """A running cell has finished `step` updates; events of unknown cells are ignored."""
         cell = self.running.get(key)
         if cell is None:
             return
@@ -62,7 +72,7 @@ class GridProgress:
         cell.step, cell.reward, cell.ess = step, reward, ess
 
     def finished(self, key: str, status: str, seconds: float) -> None:
-        """A cell ended with `status` after `seconds` of work."""
+        """A cell has ended with `status` after `seconds` of work."""
         self.running.pop(key, None)
         self.ended[key] = status
         if status != FAILED and math.isfinite(seconds):
@@ -70,7 +80,7 @@ class GridProgress:
 
     @property
     def total(self) -> int:
-        """All cells of the grid, those of earlier runs included."""
+        """Cells of the grid, including those of earlier runs."""
         return self.already_done + len(self.labels)
 
     @property
@@ -80,18 +90,19 @@ class GridProgress:
 
     @property
     def done(self) -> int:
-        """Cells that ended otherwise, those of earlier runs included."""
+        """Cells that ended without an error, including those of earlier runs."""
         return self.already_done + len(self.ended) - self.failed
 
     @property
     def left(self) -> int:
-        """Cells not begun yet."""
+        """Cells that have not started."""
         return max(self.total - self.done - self.failed - len(self.running), 0)
 
     def seconds_left(self, now: float) -> float | None:
-        """Seconds until the last cell ends, or None while nothing can be said.
+        """Estimated seconds until the last cell ends, or None while there is nothing to estimate from.
 
-        A cell costs the mean of the cells ended in this run; before the first ends, the running ones are extrapolated.
+        A cell is expected to take the mean time of the cells that ended in this run. Before the first ends, the running
+        cells are extrapolated.
         """
         costs = self.seconds or self._extrapolated(now)
         if not costs or not self.most_running:
@@ -101,7 +112,7 @@ class GridProgress:
         return cost * open_cells / self.most_running
 
     def _extrapolated(self, now: float) -> list[float]:
-        # A resumed cell starts at a step above 0: only what was done since counts.
+        # A resumed cell starts above step 0: only the updates done since then count.
         costs = []
         for cell in self.running.values():
             steps = cell.step - (cell.first_step or 0)
@@ -110,7 +121,7 @@ class GridProgress:
         return costs
 
     def summary(self, now: float) -> str:
-        """One line: `5 of 24 done, 2 running, 17 left, about 3 min left`; failures only when there are some."""
+        """One line, such as `5 of 24 cells done, 2 running, 17 waiting, about 3 min left`; zeros are left out."""
         parts = [f"{self.done} of {self.total} cells done"]
         if self.failed:
             parts.append(f"{self.failed} failed")

@@ -15,7 +15,7 @@ import torch
 from score_norms import LlamaTask
 from torch import Tensor
 
-from vcpo_bench.bench.allocator import keep_freed_memory
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.score_norms import ChunkedHead, ScoreNorms
 
 sys.path.append(str(Path(__file__).parents[1] / "helpers"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from vcpo_bench.bench.allocator import keep_freed_memory
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.methods import Batch, describe, method_names, parse_method
 
 SMALL, LARGE = (16, 8, 12), (64, 16, 512)

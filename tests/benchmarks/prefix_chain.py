@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy import stats
 
-from vcpo_bench.bench.tasks.prefix_chain_table import Chain, Weighting, limit, train
+from vcpo_bench.bench.tasks.prefix_chain_table import TabularChain, Weighting, limit, train
 
 UPDATES = 7000
 LAGS = (0, 100, 250, 500, 1000)
@@ -44,7 +44,7 @@ CAPS = {
 
 def measured(weighting: Weighting, lag: int, batch: float, seeds: int, horizon: int = 1024) -> str:
     """Mean and interval over seeds, or the limit of an infinite batch."""
-    chain = Chain(horizon)
+    chain = TabularChain(horizon)
     if math.isinf(batch):
         return f"{limit(chain, weighting, lag, UPDATES):.3f}"
     ends = np.array([train(chain, weighting, lag, int(batch), UPDATES, seed) for seed in range(seeds)])

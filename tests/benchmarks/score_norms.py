@@ -25,8 +25,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vcpo_bench.bench.allocator import keep_freed_memory
-from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
+from vcpo_bench.bench.devices import keep_freed_memory
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.score_norms import GradientSums, ScoreNorms
 
@@ -41,7 +42,7 @@ class PolicyTask(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.model = Policy(PolicyConfig(self.vocabulary, 40))
+        self.model = TinyPolicy(PolicyConfig(self.vocabulary, 40))
 
     def batch(self) -> tuple[Tensor, ...]:
         prompts = torch.randint(self.vocabulary, (16, self.prompt)).repeat_interleave(8, 0)

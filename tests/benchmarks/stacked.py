@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from vcpo_bench.bench.allocator import keep_freed_memory
-from vcpo_bench.bench.policies.tiny.policy import Policy
-from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import load_warm_start
+from vcpo_bench.bench.devices import keep_freed_memory
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
+from vcpo_bench.bench.tasks import token_task
 
 ROUNDS = 30
 
@@ -28,7 +28,7 @@ ROUNDS = 30
 class Scored(nn.Module):
     """A policy whose call gives the log-probabilities [B, T]."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: TinyPolicy) -> None:
         super().__init__()
         self.policy = policy
 
@@ -70,7 +70,7 @@ def main() -> None:
     """Measure and print the table."""
     torch.set_num_threads(1)
     keep_freed_memory()
-    task = get_task("chain")
+    task = token_task("chain")
     start = load_warm_start(task)
     print("| E | one after the other, ms per cell | stacked, ms per cell | ratio | largest difference |")
     print("|---|---|---|---|---|")

@@ -12,14 +12,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.allocator import keep_freed_memory
-from vcpo_bench.bench.policies.tiny.policy import Policy
+from vcpo_bench.bench.devices import keep_freed_memory
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.sampling import sample
 from vcpo_bench.bench.policies.tiny.scoring import score
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks import Task, get_task
+from vcpo_bench.bench.tasks import Task, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
-from vcpo_bench.bench.training.imitation import load_warm_start
 
 PROMPTS, RESPONSES = 16, 8
 
@@ -35,7 +35,7 @@ def milliseconds(work: Callable[[], object], repeats: int = 15) -> float:
     return 1e3 * min(times)
 
 
-def weight_products(policy: Policy, prompt_tokens: int, response_tokens: int) -> float:
+def weight_products(policy: TinyPolicy, prompt_tokens: int, response_tokens: int) -> float:
     """Gflop of a forward pass; the last layer makes only keys and values of a prompt."""
     width, layers = policy.config.width, policy.config.layers
     prompt = prompt_tokens * width * width * (12 * (layers - 1) + 2)
@@ -43,7 +43,7 @@ def weight_products(policy: Policy, prompt_tokens: int, response_tokens: int) ->
     return 2e-9 * (prompt + response)
 
 
-def naive_sample(policy: Policy, prompts: Tensor, length: int) -> Tensor:
+def naive_sample(policy: TinyPolicy, prompts: Tensor, length: int) -> Tensor:
     """Sampling without a cache: the whole sequence again for every token."""
     sequence = prompts.repeat_interleave(RESPONSES, 0)
     with torch.no_grad():
@@ -53,7 +53,7 @@ def naive_sample(policy: Policy, prompts: Tensor, length: int) -> Tensor:
     return sequence
 
 
-def naive_update(policy: Policy, optimizer: torch.optim.Optimizer, prompts: Tensor, length: int) -> None:
+def naive_update(policy: TinyPolicy, optimizer: torch.optim.Optimizer, prompts: Tensor, length: int) -> None:
     """The same arithmetic written without care: no cache, no shared prompts, logits everywhere."""
     sequence = naive_sample(policy, prompts, length)
     logp = policy(sequence[:, :-1]).log_softmax(-1).gather(-1, sequence[:, 1:, None]).squeeze(-1)
@@ -109,4 +109,4 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     keep_freed_memory()
     for expression in sys.argv[1:] or ["chain", "walk", "walk-eos"]:
-        measure(get_task(expression))
+        measure(token_task(expression))

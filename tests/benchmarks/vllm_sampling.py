@@ -15,11 +15,11 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import LanguageModel
-from vcpo_bench.bench.cells.opening import open_model, open_sampler, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.trajectories import Rollout
 
 RESPONSES = 8
 COMPLETIONS = 4000
@@ -100,7 +100,7 @@ def main() -> None:
     rewards = {}
     policies = {}
     for name in ("torch", "generate"):
-        policy = policies[name] = open_model(found[name], task, model)
+        policy = policies[name] = open_policy(found[name], task, model)
         rewards[name] = speed(task, name, lambda p, u, m=policy: m.sample(p, u, task.eos), prompts)
     policy = policies["torch"]
     assert isinstance(policy, CausalPolicy)

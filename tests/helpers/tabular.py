@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vcpo_bench.bench.policies.tiny.scoring import DenseScores, score
+from vcpo_bench.bench.policies.scores import DenseScores
+from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.trajectories import Trajectories
 
 Floats = NDArray[np.float64]

@@ -17,10 +17,11 @@ import torch
 
 from vcpo_bench.bench.outside.lm_eval.evaluate import task_manager
 from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
-from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
-from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import load_warm_start
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
+from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 
 pytest.importorskip("lm_eval", exc_type=ImportError)
@@ -32,13 +33,13 @@ def ask(*arguments: Any) -> Any:
     return SimpleNamespace(args=arguments)
 
 
-def embedded(expression: str) -> tuple[EmbeddedLM, Any, Policy]:
-    task = get_task(expression)
+def embedded(expression: str) -> tuple[EmbeddedLM, Any, TinyPolicy]:
+    task = token_task(expression)
     policy = load_warm_start(task)
     return EmbeddedLM(policy, Vocabulary(task.vocabulary), task.eos), task, policy
 
 
-def slow_loglikelihood(policy: Policy, context: list[int], text: list[int]) -> tuple[float, bool]:
+def slow_loglikelihood(policy: TinyPolicy, context: list[int], text: list[int]) -> tuple[float, bool]:
     """Token by token, one forward each."""
     total, greedy = 0.0, True
     for place, token in enumerate(text):
@@ -67,7 +68,7 @@ def test_loglikelihoods_are_those_of_direct_scoring(expression: str) -> None:
 
 
 def test_rolling_loglikelihood_counts_each_token_once() -> None:
-    policy = Policy(PolicyConfig(vocab_size=4, context=5), seed=1)
+    policy = TinyPolicy(PolicyConfig(vocab_size=4, context=5), seed=1)
     text = "abcdabbacdda"
     numbers = ["abcd".index(letter) for letter in text]
     for eos in (3, None):

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 pytest.importorskip("lm_eval", exc_type=ImportError)
 pytest.importorskip("transformers", exc_type=ImportError)
 
-from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints
 from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, language_model
 from vcpo_bench.bench.policies.hf.create import new_model
@@ -61,7 +61,7 @@ def test_texts_and_log_likelihoods_are_those_of_the_policy(trained: Path) -> Non
     checkpoint = find_checkpoints([trained / "run"], "2")[0]
     model = language_model(checkpoint, Scoring(model=str(trained / "model")))
     task: Any = open_task(checkpoint.config, trained / "model")
-    begun = open_model(checkpoint.config, task, trained / "model")
+    begun = open_policy(checkpoint.config, task, trained / "model")
     assert not torch.equal(begun.output_head().weight, model.model.get_output_embeddings().weight)
     policy = CausalPolicy(model.model, task.pad)
     items = task.text.items("held_out")[:12]

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from math_pairs import DIFFERENT, SAME, pairs
 
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.base import Item
 from vcpo_bench.bench.tasks.text.scoring.math_answers import same_answer
 from vcpo_bench.errors import UsageError
@@ -32,9 +32,9 @@ LAX = {
 @pytest.mark.parametrize("dataset", ["leg_counting", "chain_sum", "countdown", "word_ladder"])
 def test_reasoning_gym_items_are_pure_and_their_answers_right(dataset: str) -> None:
     pytest.importorskip("reasoning_gym")
-    task = get_text_task(f"reasoning-gym(dataset={dataset})")
+    task = text_task(f"reasoning-gym(dataset={dataset})")
     items = [task.item(0, 1, index) for index in range(3)]
-    assert items == [get_text_task(task.canonical).item(0, 1, index) for index in range(3)]
+    assert items == [text_task(task.canonical).item(0, 1, index) for index in range(3)]
     assert len({item.prompt for item in items}) == 3
     for item in items:
         assert task.score(item, task.demonstration(item)) == 1
@@ -45,17 +45,17 @@ def test_reasoning_gym_items_are_pure_and_their_answers_right(dataset: str) -> N
 def test_reasoning_gym_items_are_the_same_in_another_process() -> None:
     pytest.importorskip("reasoning_gym")
     code = (
-        "from vcpo_bench.bench.tasks.text import get_text_task\n"
-        "print(get_text_task('reasoning-gym(chain_sum)').item(5, 1, 2).prompt)"
+        "from vcpo_bench.bench.tasks.text import text_task\n"
+        "print(text_task('reasoning-gym(chain_sum)').item(5, 1, 2).prompt)"
     )
     again = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert again.strip() == get_text_task("reasoning-gym(chain_sum)").item(5, 1, 2).prompt.strip()
+    assert again.strip() == text_task("reasoning-gym(chain_sum)").item(5, 1, 2).prompt.strip()
 
 
 def test_reasoning_gym_refuses_unknown_data_sets() -> None:
     pytest.importorskip("reasoning_gym")
     with pytest.raises(UsageError, match="no such data set"):
-        get_text_task("reasoning-gym(dataset=nope)")
+        text_task("reasoning-gym(dataset=nope)")
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +80,9 @@ def test_math_verify_agrees_but_for_what_is_right_by_value_only(verdict: Any) ->
 
 def test_math_verify_can_be_the_judge() -> None:
     pytest.importorskip("math_verify")
-    strict, lenient = get_text_task("math(data=sample)"), get_text_task("math(data=sample,judge=math-verify)")
+    strict, lenient = text_task("math(data=sample)"), text_task("math(data=sample,judge=math-verify)")
     assert re.fullmatch(r"math\(data=sample,judge=math-verify/[\d.]+\)", lenient.canonical)
-    assert get_text_task(lenient.canonical).canonical == lenient.canonical
+    assert text_task(lenient.canonical).canonical == lenient.canonical
     item = Item("How many?", "1024", {})
     for text, by_own, by_package in ((r"\boxed{1024}", 1, 1), (r"\boxed{2^{10}}", 0, 1), (r"\boxed{1023}", 0, 0)):
         assert (strict.score(item, text), lenient.score(item, text)) == (by_own, by_package)
@@ -91,7 +91,7 @@ def test_math_verify_can_be_the_judge() -> None:
     assert time.perf_counter() - began < 15
     assert all(lenient.score(one, lenient.demonstration(one)) == 1 for one in lenient.items("held_out"))
     with pytest.raises(UsageError, match=r"math-verify==0\.0\.1"):
-        get_text_task("math(data=sample,judge=math-verify/0.0.1)")
+        text_task("math(data=sample,judge=math-verify/0.0.1)")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

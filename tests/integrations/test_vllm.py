@@ -14,15 +14,14 @@ import pytest
 import torch
 from vllm_models import TOLERANCE, Watched, command_environment, config, save_model
 
-from vcpo_bench.bench.cells.opening import open_model, open_sampler, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
 from vcpo_bench.bench.machine.gpu_checks import vllm_in_process
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.imitation_hf import warm_up_model
-from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.bench.trajectories import Rollout, Trajectories
 
 COUNTDOWN = "countdown(largest=9,numbers=2,style=bare,target=30)"
 
@@ -103,7 +102,7 @@ def test_the_same_cell_again(model: Path) -> None:
 
 
 def test_training_at_lag_0_has_weights_of_one(warm: Path) -> None:
-    trainer = Trainer(config(warm, task=COUNTDOWN, method="vcpo", lr=1e-3, length=0), start=warm)
+    trainer = build_trainer(config(warm, task=COUNTDOWN, method="vcpo", lr=1e-3, length=0), start=warm)
     for _ in range(3):
         _, ess = trainer.advance()
         assert ess == pytest.approx(1, abs=1e-6)
@@ -122,7 +121,7 @@ def sampled(policy: CausalPolicy, task: Task, external: Any, batch: int, prompts
 def opened(folder: Path, sampler: str, prompts: int) -> tuple[CausalPolicy, Task, Any]:
     cell = config(folder, task=COUNTDOWN, sampler=sampler, length=0, prompts=prompts, responses=8)
     task = open_task(cell, folder)
-    policy: Any = open_model(cell, task, folder)
+    policy: Any = open_policy(cell, task, folder)
     external = open_sampler(cell, task, policy)
     assert external is not None
     external.set_weights(policy.named_parameters(), 0)

@@ -16,10 +16,10 @@ import pytest
 import torch
 
 from vcpo_bench.methods import Batch, Evidence, NonFiniteEvidence, WeightMethod, parse_method
+from vcpo_bench.methods.core.ess import ess_ratio_of_logs
+from vcpo_bench.methods.core.proximal import approximate_proximal
 from vcpo_bench.methods.fipo import Fipo
-from vcpo_bench.methods.parts.ess import ess_ratio_of_logs
 from vcpo_bench.methods.parts.opob import Opob
-from vcpo_bench.methods.parts.proximal import approximate_proximal
 from vcpo_bench.methods.psis import pareto_smooth
 from vcpo_bench.methods.vtrace import Vtrace
 

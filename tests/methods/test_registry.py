@@ -1,14 +1,16 @@
 """Methods are found, not listed; third parties can add theirs and cannot break ours."""
 
+import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-import vcpo_bench.methods.assembly.registry as registry_module
 from vcpo_bench.methods import (
+    METHODS,
     PluginError,
     broken_plugins,
     describe,
@@ -18,6 +20,7 @@ from vcpo_bench.methods import (
     parse_method,
     part_names,
 )
+from vcpo_bench.naming import entries
 
 HALF = '''
 from dataclasses import dataclass
@@ -36,15 +39,19 @@ class Half(RatioMethod):
 @pytest.fixture(autouse=True)
 def _fresh_registry() -> object:
     yield
-    registry_module.registry.cache_clear()
+    METHODS.forget()
 
 
-def test_every_file_with_a_method_is_found() -> None:
-    folder = Path(registry_module.__file__).parents[1]
-    named = {path.stem for path in folder.glob("*.py") if 'name: ClassVar[str] = "' in path.read_text()}
-    assert len(named) >= 35
-    for stem in named - {"component", "template"}:
-        assert any(describe(name).origin.endswith(f".{stem}") for name in method_names()), stem
+@pytest.mark.parametrize("folder", ["vcpo_bench.methods", "vcpo_bench.methods.parts"])
+def test_every_file_of_these_folders_is_called_what_a_user_types(folder: str) -> None:
+    modules = {
+        f"{folder}.{info.name}" for info in pkgutil.iter_modules(import_module(folder).__path__) if not info.ispkg
+    }
+    assert len(modules) >= 35
+    named = {name: METHODS.origin(name) for name in METHODS.kinds}
+    assert modules <= set(named.values())
+    for name, origin in named.items():
+        assert origin.rpartition(".")[2] == name.replace("-", "_")
 
 
 def test_names_are_unique_and_words() -> None:
@@ -79,8 +86,12 @@ def test_a_plugin_file_joins_the_grammar(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("1 / 0", "ZeroDivisionError"),
-        ("x = 1", "no subclass"),
-        (HALF.replace('"half"', '"clip"'), "'clip'"),
+        ("x = 1", "no named subclass"),
+        (HALF.replace('"half"', '"clip"'), "defines the method 'clip'"),
+        (
+            HALF.replace('"half"', '"half"\n    slot: ClassVar[str] = "nose"'),
+            "has the slot 'nose'; use one of admission",
+        ),
         ("def broken(:", "SyntaxError"),
     ],
 )
@@ -102,21 +113,21 @@ def test_entry_points_add_methods_and_broken_ones_are_shown(tmp_path: Path, monk
     (tmp_path / "their_half.py").write_text(HALF)
     (tmp_path / "their_crash.py").write_text("raise RuntimeError('no such luck')")
     monkeypatch.syspath_prepend(tmp_path)
-    group = registry_module.ENTRY_POINT_GROUP
+    group = "vcpo_bench.methods"
     points = [
         EntryPoint("half", "their_half:Half", group),
         EntryPoint("crash", "their_crash", group),
         EntryPoint("absent", "nobody_wrote_this", group),
         EntryPoint("odd", "their_half:dataclass", group),
     ]
-    monkeypatch.setattr(registry_module, "entry_points", lambda group: points)
-    registry_module.registry.cache_clear()
+    monkeypatch.setattr(entries, "entry_points", lambda group: points)
+    METHODS.forget()
     assert "half" in method_names()
     assert "clip" in method_names()
     errors = {broken.name: broken.error for broken in broken_plugins()}
     assert "no such luck" in errors["crash"]
     assert "nobody_wrote_this" in errors["absent"]
-    assert "no subclass" in errors["odd"]
+    assert "no named subclass" in errors["odd"]
 
 
 def test_the_template_passes_its_own_test(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vcpo_bench.methods.parts.selection import first_crossing
+from vcpo_bench.methods.core.selection import first_crossing
 
 
 @pytest.mark.parametrize("count", [1, 5, 1000, 70_000])

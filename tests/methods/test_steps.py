@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from vcpo_bench.methods import Batch, Method, MethodError, MissingEvidence, parse_method
-from vcpo_bench.methods.parts.ess import ess_ratio, ess_ratio_of_logs
+from vcpo_bench.methods.core.ess import ess_ratio, ess_ratio_of_logs
 
 Make = Callable[..., Batch]
 

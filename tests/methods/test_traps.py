@@ -9,8 +9,8 @@ import torch
 
 from vcpo_bench.methods import Batch, NonFiniteEvidence, parse_method
 from vcpo_bench.methods.assembly.method import Method
-from vcpo_bench.methods.parts.aggregation import SeqMeanTokenMean
-from vcpo_bench.methods.parts.ess import ess_ratio_of_logs
+from vcpo_bench.methods.core.ess import ess_ratio_of_logs
+from vcpo_bench.methods.parts.seq_mean_token_mean import SeqMeanTokenMean
 
 Make = Callable[..., Batch]
 

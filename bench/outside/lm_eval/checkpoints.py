@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.results_folder import ended_keys, read_json
-from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records import CELL_FILE, CELLS
 
@@ -84,7 +84,7 @@ def _chosen(cell: Path, which: str) -> list[Checkpoint]:
     return [Checkpoint(cell.parents[1], cell.name, config, step, steps[step].resolve()) for step in wanted]
 
 
-def load_trained(checkpoint: Checkpoint, policy: Model) -> None:
+def load_trained(checkpoint: Checkpoint, policy: Policy) -> None:
     """Give a policy the weights of a checkpoint.
 
     Raises:

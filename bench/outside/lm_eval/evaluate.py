@@ -15,8 +15,8 @@ from typing import Any
 from vcpo_bench.bench.outside.lm_eval.checkpoints import Checkpoint, find_checkpoints, load_trained
 from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
 from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
-from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.training.imitation import new_policy
+from vcpo_bench.bench.policies.tiny.warm_start import new_policy
+from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 
 OWN_TASKS = Path(__file__).parent / "tasks"
@@ -123,7 +123,7 @@ def language_model(checkpoint: Checkpoint, scoring: Scoring) -> Any:
         return open_checkpoint(checkpoint, scoring.model, scoring.device)
     from vcpo_bench.bench.outside.lm_eval.tiny_model import EmbeddedLM
 
-    task = get_task(checkpoint.config.task)
+    task = token_task(checkpoint.config.task)
     policy = new_policy(task)
     load_trained(checkpoint, policy)
     return EmbeddedLM(policy, Vocabulary(task.vocabulary), task.eos)

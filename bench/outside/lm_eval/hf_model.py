@@ -6,7 +6,7 @@ import torch
 from lm_eval.models.huggingface import HFLM
 
 from vcpo_bench.bench.cells.model_source import recorded_model
-from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.outside.lm_eval.checkpoints import Checkpoint, load_trained
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.tasks.text.bound import BoundTask
@@ -56,7 +56,7 @@ def open_checkpoint(checkpoint: Checkpoint, model: str, device: str) -> Checkpoi
     folder = recorded_model(checkpoint.key, checkpoint.config.model, model)
     config = checkpoint.config.model_copy(update={"checkpointing": False})
     task = open_task(config, folder)
-    policy = open_model(config, task, folder, device)
+    policy = open_policy(config, task, folder, device)
     load_trained(checkpoint, policy)
     assert isinstance(task, BoundTask)
     assert isinstance(policy, CausalPolicy)

@@ -13,7 +13,7 @@ from lm_eval.models.utils import normalize_gen_kwargs
 from lm_eval.utils import get_rolling_token_windows
 
 from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
-from vcpo_bench.bench.policies.tiny.policy import Policy
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.sampling import sample
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.errors import UsageError
@@ -40,7 +40,7 @@ class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
     chat = False
     """Prompts are no chat turns."""
 
-    def __init__(self, policy: Policy, vocabulary: Vocabulary, eos: int | None) -> None:
+    def __init__(self, policy: TinyPolicy, vocabulary: Vocabulary, eos: int | None) -> None:
         super().__init__()
         self.policy, self.vocabulary, self.eos = policy, vocabulary, eos
 

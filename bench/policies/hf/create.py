@@ -1,4 +1,4 @@
-"""Small language models from scratch: a random Llama with a tokenizer of characters, for machines without a hub."""
+"""Small language models from scratch: a random Llama with a character tokenizer, for machines without hub access."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def new_model(expression: str, seed: int = 0) -> tuple[Any, Any]:
     """An untrained model and its tokenizer.
 
     Args:
-        expression: `llama(1M)`: about so many parameters, 10k to 1000M; `llama(1M,head=32)`: with attention heads
-            of that size, as vLLM needs on a CPU.
-        seed: Of the weights; the global random state is neither read nor changed.
+        expression: `llama(1M)`: about 1 million parameters (10k to 1000M); `llama(1M,head=32)`: with attention heads
+            of size 32, as vLLM needs on a CPU.
+        seed: Seed of the weights; the global random state is neither read nor changed.
 
     Raises:
         UsageError: The expression cannot be read.
@@ -52,7 +52,7 @@ def new_model(expression: str, seed: int = 0) -> tuple[Any, Any]:
 
 
 def shape_for(parameters: float, head: int = 0) -> tuple[int, int, int]:
-    """Layers, width and size of a head of a model of about so many parameters (12 layers x width squared)."""
+    """Layers, width and head size of a model with about this many parameters (12 layers x width squared)."""
     layers = 2 if parameters < 5e5 else 4 if parameters < 5e6 else 8 if parameters < 5e7 else 16
     head = head or (16 if parameters < 5e6 else 64)
     return layers, min(range(head, 4097, head), key=lambda width: abs(12 * layers * width**2 - parameters)), head
@@ -63,7 +63,7 @@ def character_tokenizer() -> Any:
     vocabulary = {token: index for index, token in enumerate((*SPECIAL, *CHARACTERS))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
-    tokenizer.decoder = decoders.Fuse()  # else decoding puts blanks between characters
+    tokenizer.decoder = decoders.Fuse()  # else decoding puts spaces between characters
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", padding_side="left"
     )

@@ -1,4 +1,4 @@
-"""From a cell and a folder to a language model and a task that speak the same tokens."""
+"""Loading a language model and its tokenizer from a folder, and putting adapters into it."""
 
 from __future__ import annotations
 
@@ -10,46 +10,13 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
-from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.policies.base import checked_device
-from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.samplers.base import parse_sampler
-from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.tasks.text import get_text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.errors import UsageError
 
 logging.disable_progress_bar()  # workers share one terminal
 
 LORA_SEED = 0
-"""Of the random half of each adapter; the other half starts at zero, so that training starts at the model itself."""
-
-
-def open_task(config: CellConfig, folder: Path) -> BoundTask:
-    """The task of a cell in the tokens of the model in a folder.
-
-    Raises:
-        UsageError: The task is unknown or the folder holds no tokenizer that can be used.
-    """
-    return BoundTask(get_text_task(config.task), read_tokenizer(folder), config.max_response, config.chat)
-
-
-def open_model(config: CellConfig, task: Task, folder: Path, device: str = "cpu") -> CausalPolicy:
-    """The language model of a cell, ready to be trained.
-
-    Raises:
-        UsageError: The folder holds no causal language model, it is too short for the task, or the device is missing.
-    """
-    assert isinstance(task, BoundTask)
-    network = read_network(folder)
-    check_context(network, task)
-    if config.lora:
-        add_adapters(network, config.lora)
-    dtype = getattr(torch, config.dtype)
-    for parameter in network.parameters():
-        parameter.data = parameter.data.to(torch.float32 if parameter.requires_grad else dtype)
-    network = network.to(checked_device(device))
-    return CausalPolicy(network, task.pad, dtype, parse_sampler(config.sampler), config.checkpointing)
+"""Seed of the random half of each adapter. The other half starts at zero: training starts at the model itself."""
 
 
 def read_network(folder: Path) -> Any:
@@ -61,8 +28,7 @@ def read_network(folder: Path) -> Any:
     try:
         return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise UsageError(f"--model {folder}: no causal language model could be read there ({reason})") from error
+        raise UsageError(f"--model {folder}: cannot load a causal language model ({_reason(error)})") from error
 
 
 def read_tokenizer(folder: Path) -> Any:
@@ -74,39 +40,43 @@ def read_tokenizer(folder: Path) -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise UsageError(f"--model {folder}: no tokenizer could be read there ({reason})") from error
+        raise UsageError(f"--model {folder}: cannot load a tokenizer ({_reason(error)})") from error
     if tokenizer.eos_token_id is None:
         raise UsageError(f"--model {folder}: its tokenizer has no end token, so no response could end; set eos_token")
     return tokenizer
 
 
+def _reason(error: Exception) -> str:
+    """The first line of what an error says, or its type."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def check_context(network: Any, task: BoundTask) -> None:
-    """Refuse a task longer than the positions of a model.
+    """Refuse a task whose prompt and response do not fit into the context of a model.
 
     Raises:
-        UsageError: It is.
+        UsageError: They do not fit.
     """
     limit = getattr(network.config, "max_position_embeddings", None)
     needed = task.prompt_length + task.max_response
     if limit is not None and needed > limit:
         raise UsageError(
-            f"{task.canonical}: {task.prompt_length} prompt and {task.max_response} response tokens are more than the "
-            f"{limit} positions of the model; give --max-response, at most {max(limit - task.prompt_length, 1)}"
+            f"{task.canonical}: {task.prompt_length} prompt and {task.max_response} response tokens exceed the model's "
+            f"context of {limit}; set --max-response to at most {max(limit - task.prompt_length, 1)}"
         )
     kinds = set(getattr(network.config, "layer_types", None) or ())
     window = getattr(network.config, "sliding_window", None)
     if any(kind.startswith(("sliding", "chunked")) for kind in kinds) and window is not None and window < needed:
         raise UsageError(
-            f"the model sees {window} positions in some layers, fewer than the {needed} of {task.canonical}"
+            f"{task.canonical}: needs {needed} positions, but some layers of the model attend to {window} only"
         )
 
 
 def add_adapters(network: Any, rank: int) -> None:
-    """Freeze a model and put LoRA adapters on all of its linear layers but the head.
+    """Freeze a model and add LoRA adapters to all of its linear layers except the head.
 
     Raises:
-        UsageError: Peft is not installed.
+        UsageError: `peft` is not installed.
     """
     try:
         from peft import LoraConfig, inject_adapter_in_model

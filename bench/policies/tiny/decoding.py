@@ -1,4 +1,4 @@
-"""Token-by-token evaluation of a policy, laid out for speed on a CPU.
+"""Token-by-token evaluation of the tiny network, laid out for speed on a CPU.
 
 Inside a step the batch is the last (contiguous) dimension of queries, keys and values, so attention over one new token
 is a few long vectorized operations instead of thousands of tiny matrix products.
@@ -7,14 +7,13 @@ is a few long vectorized operations instead of thousands of tiny matrix products
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from vcpo_bench.bench.policies.tiny.policy import Block, Policy
+from vcpo_bench.bench.policies.tiny.network import Block, Transformer
 
 
 class _Layer(NamedTuple):
@@ -30,10 +29,10 @@ class _Layer(NamedTuple):
 class Decoder:
     """The state of decoding B responses: weights, key-value cache, position.
 
-    When the weights change it is made anew, or told to `reload` them and go on with the cache of the old ones.
+    When the weights change, make a new one, or `reload` them and continue on the cache of the old ones.
 
     Args:
-        policy: The policy; its weights are read now.
+        network: Its weights are read now.
         prompts: int64 [P, Lp], P dividing `rows`: the rows of one prompt are consecutive, and it is evaluated once.
         rows: B, the number of responses.
         length: Most tokens of a response.
@@ -42,38 +41,38 @@ class Decoder:
         first: Logits of the first token of each response, [V, B].
     """
 
-    def __init__(self, policy: Policy, prompts: Tensor, rows: int, length: int) -> None:
-        config, prompts = policy.config, prompts.to(policy.device)
-        self.policy, self.position = policy, prompts.shape[1]
-        self.blocks = policy.layers()
+    def __init__(self, network: Transformer, prompts: Tensor, rows: int, length: int) -> None:
+        config, prompts = network.config, prompts.to(network.device)
+        self.network, self.position = network, prompts.shape[1]
+        self.blocks = network.layers()
         self.layers = [_prepare(block) for block in self.blocks]
         # [keys and values, heads, size, position, row]; the last token of a response is never an input
         shape = (2, config.heads, config.width // config.heads, self.position + length - 1, rows)
-        self.caches = [torch.empty(shape, device=policy.device) for _ in self.blocks]
+        self.caches = [torch.empty(shape, device=network.device) for _ in self.blocks]
         self.first = self._prefill(prompts, rows // prompts.shape[0])
 
     def _prefill(self, prompts: Tensor, group: int) -> Tensor:
         """Put keys and values of the prompts into the cache, repeated for each row of a group -> `first`."""
-        x = self.policy.embed(prompts, 0)
+        x = self.network.embed(prompts, 0)
         for block, cache in zip(self.blocks, self.caches, strict=True):
             x, keys_values = block(x, first=self.position - 1 if block is self.blocks[-1] else 0)
             # [2, P, heads, 1, L, size] -> [2, heads, size, L, P * group]
             kept = keys_values.squeeze(3).permute(0, 2, 4, 3, 1).repeat_interleave(group, -1)
             cache[:, :, :, : self.position] = kept
-        logits: Tensor = self.policy.head(self.policy.norm(x.squeeze(1)))
+        logits: Tensor = self.network.head(self.network.norm(x.squeeze(1)))
         return logits.t().repeat_interleave(group, -1)
 
     @property
     def room(self) -> int:
-        """Steps the cache has room for."""
+        """Steps for which the cache has room."""
         return self.caches[0].shape[3] - self.position
 
     def reload(self) -> None:
-        """Read the weights again and keep the cache: what is in it stays what the old weights saw."""
+        """Read the weights again and keep the cache, whose entries the old weights computed."""
         self.layers = [_prepare(block) for block in self.blocks]
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with some of the rows only, int64 [rows]; later steps take and return those, in that order."""
+        """Keep only these rows, int64 [rows]; later steps take and return them in that order."""
         past = self.position
         for index, cache in enumerate(self.caches):
             kept = cache.new_empty(*cache.shape[:-1], len(rows))
@@ -83,8 +82,8 @@ class Decoder:
     def step(self, token: Tensor) -> Tensor:
         """Feed one token per row, int64 [B] on the policy's device, and get the logits of the next one, [V, B]."""
         t = self.position
-        policy = self.policy
-        x = F.embedding(token, policy.tokens.weight).add_(policy.positions.weight[t])
+        network = self.network
+        x = F.embedding(token, network.tokens.weight).add_(network.positions.weight[t])
         for block, layer, cache in zip(self.blocks, self.layers, self.caches, strict=True):
             width, rows = x.shape[1], x.shape[0]
             normal = F.layer_norm(x, (width,), block.norm1.weight, block.norm1.bias)
@@ -98,8 +97,8 @@ class Decoder:
             inner = F.gelu(torch.addmm(block.up.bias, normal, layer.up))
             x.add_(block.down.bias).addmm_(inner, layer.down)
         self.position += 1
-        normal = F.layer_norm(x, x.shape[1:], policy.norm.weight, policy.norm.bias)
-        return torch.addmm(policy.head.bias.unsqueeze(1), policy.head.weight, normal.t())
+        normal = F.layer_norm(x, x.shape[1:], network.norm.weight, network.norm.bias)
+        return torch.addmm(network.head.bias.unsqueeze(1), network.head.weight, normal.t())
 
 
 def _prepare(block: Block) -> _Layer:

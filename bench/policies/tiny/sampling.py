@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.tiny.decoding import Decoder
-
-if TYPE_CHECKING:
-    from vcpo_bench.bench.policies.tiny.policy import Policy
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """Sampled responses.
-
-    Attributes:
-        responses: int64 [B, T]; after the end of a response, padding with the end token.
-        logp: float32 [B, T] log-probability of each token under the policy that drew it, 0 at padding.
-        mask: bool [B, T], True up to and including the end token.
-        entropy: float32 [B, T] entropy in nats of the distribution each token was drawn from, 0 at padding.
-        version: int64 [B, T] updates seen by the weights that drew each token, from a sampler that keeps count itself.
-    """
-
-    responses: Tensor
-    logp: Tensor
-    mask: Tensor
-    entropy: Tensor
-    version: Tensor | None = None
-
-    @classmethod
-    def empty(cls, rows: int, length: int, eos: int | None) -> Rollout:
-        """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass."""
-        zeros = torch.zeros(2, rows, length)
-        return cls(torch.full((rows, length), eos or 0), zeros[0], torch.ones(rows, length).bool(), zeros[1])
+from vcpo_bench.bench.policies.tiny.network import Transformer
+from vcpo_bench.bench.trajectories import Rollout
 
 
 def sample(
-    policy: Policy, prompts: Tensor, uniforms: Tensor, eos: int | None = None, greedy: Tensor | None = None
+    network: Transformer, prompts: Tensor, uniforms: Tensor, eos: int | None = None, greedy: Tensor | None = None
 ) -> Rollout:
-    """What `Policy.sample` does; each prompt is computed once, and greedy ties go to the smallest token."""
+    """Draw whole responses; see `Policy.sample`. Each prompt is computed once; greedy ties go to the smallest token."""
     B, T = uniforms.shape
     rollout = Rollout.empty(B, T, eos)
     with torch.inference_mode():
-        decoder = Decoder(policy, prompts, B, T)
+        decoder = Decoder(network, prompts, B, T)
     extend(rollout, decoder, prompts, uniforms, range(T), eos, greedy)
     return rollout
 
@@ -56,21 +27,21 @@ def extend(
     decoder: Decoder,
     prompts: Tensor,
     uniforms: Tensor,
-    places: range,
+    positions: range,
     eos: int | None = None,
     greedy: Tensor | None = None,
 ) -> None:
-    """Draw the tokens at consecutive `places` of every row, in place. Others are those of `sample`.
+    """Draw the tokens at consecutive positions of every row, in place; see `Policy.extend` and `sample`.
 
-    The decoder is either the one that drew the places before, or a new one whose prompts include those responses. It is
-    used up when the last place has been drawn.
+    A decoder must not be used again after the last position of its responses.
     """
-    part = slice(places.start, places.stop)
+    part = slice(positions.start, positions.stop)
     device = decoder.first.device
-    alive, greedy = rollout.mask[:, places.start].to(device, copy=True), None if greedy is None else greedy.to(device)
+    alive = rollout.mask[:, positions.start].to(device, copy=True)
+    greedy = None if greedy is None else greedy.to(device)
     with torch.inference_mode():
-        new = decoder.position == prompts.shape[1] + places.start
-        token = None if new else rollout.responses[:, places.start - 1].to(device)
+        new = decoder.position == prompts.shape[1] + positions.start
+        token = None if new else rollout.responses[:, positions.start - 1].to(device)
         draws = uniforms[:, part].t().contiguous().to(device)
         tokens, distributions = _decode(decoder, token, draws, alive, eos, greedy)
         logp = distributions.gather(1, tokens.unsqueeze(1)).squeeze(1)
@@ -81,7 +52,7 @@ def extend(
         rollout.logp[:, part] = logp.where(mask, 0.0).t()
         rollout.entropy[:, part] = entropy.where(mask, 0.0).t()
         rollout.mask[:, part] = mask.t()
-        rollout.mask[:, places.stop :] = (mask[-1] & ~is_end[-1]).unsqueeze(1)
+        rollout.mask[:, positions.stop :] = (mask[-1] & ~is_end[-1]).unsqueeze(1)
 
 
 def _decode(
@@ -89,7 +60,7 @@ def _decode(
 ) -> tuple[Tensor, Tensor]:
     """Draw tokens [n, B] from draws [n, B]; with them the log-probabilities [n, V, B] they were drawn from.
 
-    `token` is the last one drawn, None for a new decoder. What stands after the end of a response is not meaningful.
+    `token` is the last one drawn, None for a new decoder. Values after the end of a response mean nothing.
     Rows that have ended are dropped once they are a quarter, unless the decoder goes on in a later call.
     """
     n, B = draws.shape

@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.opening import open_model
+from vcpo_bench.bench.cells.opening import open_policy
 from vcpo_bench.bench.cells.parquet_table import RecordTable
-from vcpo_bench.bench.feeding.batch_generator import Generator
-from vcpo_bench.bench.policies.base import Model
-from vcpo_bench.bench.regimes import Order, parse_regime
+from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.regimes import REGIMES, Order
 from vcpo_bench.bench.replay.probe.checkpoint import Checkpoint, Row, probe_checkpoint
 from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_memory, check_probe
 from vcpo_bench.bench.replay.probe.updates import Estimators
 from vcpo_bench.bench.replay.replay import RecordedCell, Replay, one_thread
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
@@ -63,7 +63,7 @@ def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
     trainer, behavior = replay.trainer, replay.snapshots[version]
     config, task, now = spec.cell.config, trainer.task, trainer.step
     with _weights(trainer.policy, behavior):
-        noise = parse_regime(config.regime)["engine_noise"]
+        noise = REGIMES.parse(config.regime).engine_noise
         draw = _sampler(config, task, trainer.policy, version, noise)
         stale = [draw(_STALE + i) for i in range(spec.batches)]
     draw = _sampler(config, task, trainer.policy, now, "off")
@@ -80,7 +80,7 @@ def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
 
 
 @contextmanager
-def _weights(policy: Model, others: Mapping[str, Tensor]) -> Iterator[None]:
+def _weights(policy: Policy, others: Mapping[str, Tensor]) -> Iterator[None]:
     """Inside, the policy has other trained weights; the frozen ones of a language model need not be there twice."""
     own = {name: tensor.to("cpu", copy=True) for name, tensor in policy.trained_state().items()}
     policy.load_trained(others)
@@ -90,11 +90,11 @@ def _weights(policy: Model, others: Mapping[str, Tensor]) -> Iterator[None]:
         policy.load_trained(own)
 
 
-def _sampler(config: CellConfig, task: Task, policy: Model, version: int, noise: str) -> Callable[[int], Trajectories]:
+def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise: str) -> Callable[[int], Trajectories]:
     """Batches of a run's size by their index, as the run's own sampler would have drawn them with these weights."""
-    engine = Engine(policy, 1, noise, config.seed)
+    engine = PublishedPolicy(policy, 1, noise, config.seed)
     engine.publish(0)
-    generator = Generator(config, task, engine)
+    generator = BatchGenerator(config, task, engine)
     return lambda index: generator.run([Order(index)], version, [config.prompts])[0]
 
 
@@ -103,8 +103,8 @@ def _estimators(cell: RecordedCell, trainer: Trainer) -> Callable[[Sequence[Meth
     config, policy = cell.config, trainer.policy
     states = {config.method: dict(trainer.learner.method_state)}
 
-    def reference() -> Model:
-        return trainer.learner.reference or open_model(config, trainer.task, cell.start, str(policy.device))
+    def reference() -> Policy:
+        return trainer.learner.reference or open_policy(config, trainer.task, cell.start, str(policy.device))
 
     return lambda methods: Estimators(policy, methods, reference, states, config.micro_tokens)
 

@@ -12,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vcpo_bench.bench.policies.base import Model, Scores
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.training.micro_batches import Piece, cut, gather
 from vcpo_bench.bench.trajectories import Trajectories
@@ -45,16 +46,16 @@ class Estimators:
 
     def __init__(
         self,
-        policy: Model,
+        policy: Policy,
         methods: Sequence[Method],
-        reference: Callable[[], Model] | None = None,
+        reference: Callable[[], Policy] | None = None,
         states: Mapping[str, Mapping[str, Tensor]] | None = None,
         micro_tokens: int = 0,
     ) -> None:
         self.policy, self.methods, self.states, self.micro_tokens = policy, methods, states or {}, micro_tokens
         self.needs: frozenset[str] = frozenset().union(*(method.needs for method in methods))
         self.parameters = policy.trainable()
-        self._reference: Model | None = None
+        self._reference: Policy | None = None
         if "reference_logp" in self.needs and reference is not None:
             self._reference = reference().requires_grad_(False)
 
@@ -101,7 +102,7 @@ class Estimators:
 
     def _evidence(
         self, batch: Trajectories, now: int, pieces: Sequence[Piece], norms: ScoreNorms | None
-    ) -> tuple[Batch, list[Scores]]:
+    ) -> tuple[Batch, list[TokenScores]]:
         """The evidence, and the scores of each piece; with gradient where there is but one."""
         shape = batch.mask.shape
         squared = None if norms is None else self._score_norms(pieces, norms).view(shape[:2])
@@ -138,7 +139,7 @@ class Estimators:
         with torch.no_grad():
             return gather(pieces, [self._reference.score(*piece.part.flat()).logp for piece in pieces])
 
-    def _add_gradients(self, piece: Piece, scored: Scores, updates: Sequence[tuple[Update, Tensor]]) -> None:
+    def _add_gradients(self, piece: Piece, scored: TokenScores, updates: Sequence[tuple[Update, Tensor]]) -> None:
         """Add the gradient of `-sum c logp - sum e H`, what coefficients mean, to the row `[D]` of each update."""
         sizes = [parameter.numel() for parameter in self.parameters]
         for update, row in updates:
@@ -160,6 +161,6 @@ def _scale(answer: Update | None, row: Tensor) -> float:
     return float(answer.step_scale)
 
 
-def _negated(coefficients: Tensor, piece: Piece, scored: Scores) -> Tensor:
+def _negated(coefficients: Tensor, piece: Piece, scored: TokenScores) -> Tensor:
     """`[rows, T]` minus the coefficients `[P, G, T]` of a piece, where its scores are."""
     return -coefficients.flatten(0, 1)[piece.rows].float().to(scored.logp.device)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
+from vcpo_bench.bench.trajectories import Rollout
 
 
 class Request(NamedTuple):
@@ -52,16 +52,16 @@ def seed_of(uniform: float) -> int:
 
 
 def ask(
-    prompts: Tensor, real: Tensor, uniforms: Tensor, eos: int | None, places: range, rollout: Rollout | None = None
+    prompts: Tensor, real: Tensor, uniforms: Tensor, eos: int | None, positions: range, rollout: Rollout | None = None
 ) -> dict[int, Request]:
-    """Requests for the tokens at consecutive places of every row that has not ended.
+    """Requests for the tokens at consecutive positions of every row that has not ended.
 
     Args:
         prompts: int64 [P, Lp], padded on the left, P dividing B.
         real: bool [P, Lp], False at padding.
         uniforms: float64 [B, T]; the number at the first place becomes the seed.
         eos: Token that ends a response, or None.
-        places: Which tokens.
+        positions: Which tokens.
         rollout: What was drawn before, where the first place is not 0.
 
     Returns:
@@ -70,12 +70,12 @@ def ask(
     group = len(uniforms) // len(prompts)
     found = {}
     for row in range(len(uniforms)):
-        if rollout is not None and not bool(rollout.mask[row, places.start]):
+        if rollout is not None and not bool(rollout.mask[row, positions.start]):
             continue
         tokens = prompts[row // group][real[row // group]].tolist()
         if rollout is not None:
-            tokens += rollout.responses[row, : places.start].tolist()
-        found[row] = Request(tokens, len(places), seed_of(float(uniforms[row, places.start])), eos)
+            tokens += rollout.responses[row, : positions.start].tolist()
+        found[row] = Request(tokens, len(positions), seed_of(float(uniforms[row, positions.start])), eos)
     return found
 
 
@@ -97,12 +97,12 @@ def check(request: Request, answer: Answer) -> Answer:
     return answer
 
 
-def fill(rollout: Rollout, row: int, places: range, answer: Answer, eos: int | None) -> None:
-    """Write the tokens at consecutive places of a row; one that ended is padding from there on.
+def fill(rollout: Rollout, row: int, positions: range, answer: Answer, eos: int | None) -> None:
+    """Write the tokens at consecutive positions of a row; one that ended is padding from there on.
 
     Entropies are NaN: an engine tells the chosen token only.
     """
-    part = slice(places.start, places.start + len(answer.tokens))
+    part = slice(positions.start, positions.start + len(answer.tokens))
     rollout.responses[row, part] = torch.tensor(answer.tokens)
     rollout.logp[row, part] = torch.tensor(answer.logp)
     rollout.entropy[row, part] = math.nan

@@ -26,7 +26,7 @@ SCALE_OUT = (0, 32)
 """First release that takes token ids only with `--enable-scale-out`."""
 
 
-class Server:
+class VllmServer:
     """A server of our own on a free port of this machine; a context manager that ends it.
 
     Args:

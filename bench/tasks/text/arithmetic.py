@@ -1,47 +1,41 @@
-"""arithmetic: sums and products of two to n numbers, worked out step by step. The policy ends the response itself."""
+"""arithmetic: sums and products of two to n numbers, worked out step by step. The policy ends the response."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import dataclass
 
-from vcpo_bench.bench.tasks.text.base import Item, Setting
+from vcpo_bench.bench.tasks.text.base import Item
 from vcpo_bench.bench.tasks.text.items.generated import GeneratedTask
-from vcpo_bench.bench.tasks.text.items.item_stream import Draws
-from vcpo_bench.errors import UsageError
+from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
+from vcpo_bench.naming.parameters import integer
 
 
+@dataclass(frozen=True, kw_only=True)
 class Arithmetic(GeneratedTask):
     """`3+14*2-7=` must be answered with its value; steps before the last `=` of the response are free.
 
     Demonstrations reduce one operation at a time, `3+28-7=31-7=24`, so that lengths differ from item to item.
 
-    Args:
-        terms: Most numbers in an item, 2 to 8; each item has 2 to `terms`, uniform.
-        largest: Largest number, 1 to 999.
-
-    Raises:
-        UsageError: A parameter is out of range.
+    Attributes:
+        terms: Most numbers in an item; each item has 2 to `terms`, uniform.
+        largest: Largest number.
     """
 
     name = "arithmetic"
-    summary = "sums and products of 2 to n numbers, with free steps and an end of the policy's own (variable length)"
-    parameters: ClassVar[Mapping[str, Setting]] = {"terms": 4, "largest": 20}
+    summary = "sums and products of 2 to n numbers, with free steps; the policy ends the response (variable length)"
+    terms: int = integer(4, minimum=2, maximum=8)
+    largest: int = integer(20, minimum=1, maximum=999)
 
-    def __init__(self, terms: int = 4, largest: int = 20) -> None:
-        if not 2 <= terms <= 8:
-            raise UsageError(f"arithmetic(terms={terms}): terms must be 2 to 8")
-        if not 1 <= largest <= 999:
-            raise UsageError(f"arithmetic(largest={largest}): largest must be 1 to 999")
-        self.terms = terms
-        self.largest = largest
-        steps, digits = terms - 1, terms * len(str(largest))  # digits of a step: those of the numbers left, at most
-        self.max_response = steps * (digits + 2) + steps * (steps - 1) // 2 + 1  # signs and `=`; the end token
+    @property
+    def max_response(self) -> int:
+        """The steps of the longest demonstration with as many digits as they can have, and the end token."""
+        steps, digits = self.terms - 1, self.terms * len(str(self.largest))  # digits of one step, at most
+        return steps * (digits + 2) + steps * (steps - 1) // 2 + 1  # with signs and equals signs
 
-    def draw(self, draws: Draws) -> Item:
+    def draw(self, stream: ItemStream) -> Item:
         """Two to `terms` numbers and the signs between them, all uniform."""
-        count = 2 + draws.below(self.terms - 1)
-        expression = str(1 + draws.below(self.largest))
+        count = 2 + stream.below(self.terms - 1)
+        expression = str(1 + stream.below(self.largest))
         for _ in range(count - 1):
-            expression += "+-*"[draws.below(3)] + str(1 + draws.below(self.largest))
+            expression += "+-*"[stream.below(3)] + str(1 + stream.below(self.largest))
         steps = _reductions(expression)
         return Item(f"{expression}=", steps[-1], {"steps": "=".join(steps)})
 

@@ -1,23 +1,26 @@
-"""What a task in words is: items, a score for a response, and right answers to learn the format from."""
+"""What a text task is: items, a score for a response, and correct answers to learn the format from."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from vcpo_bench.bench.tasks.catalog import TASKS, NamedTask
+from vcpo_bench.errors import UsageError
 
 Split = Literal["train", "held_out"]
-Setting = str | int
 
 TRAINING = "prompts"
-"""The stream that training reads; warm-up reads `"demonstrations"`."""
+"""The stream that training reads; the supervised warm start reads `"demonstrations"`."""
 
 
 class Item(NamedTuple):
     """One question.
 
     Attributes:
-        prompt: What the policy reads; a chat template, if any, is put around it by whoever has the tokenizer.
-        answer: The right answer, or one of them, as people would write it.
-        meta: What the scorer and the demonstration need besides.
+        prompt: What the policy reads, without a chat template.
+        answer: A correct answer as people would write it.
+        meta: What else the scorer and the demonstration need.
     """
 
     prompt: str
@@ -25,39 +28,15 @@ class Item(NamedTuple):
     meta: Mapping[str, Any]
 
 
-class TextTask(ABC):
-    """A task in words. Immutable; every random choice comes from keyed streams.
+@dataclass(frozen=True, kw_only=True)
+class TextTask(NamedTask):
+    """A task in plain text; `bound.BoundTask` puts it into the tokens of a model.
 
-    Attributes:
-        name: What the user types, without parameters.
-        summary: One line for `ls tasks`.
-        parameters: Default of each parameter; its type is the type the parameter takes.
-        scorer_version: Raised whenever some response would be scored differently than before.
-        max_response: Suggested longest response, in tokens.
+    Immutable; every random choice comes from keyed streams. A subclass is a frozen dataclass whose fields are its
+    parameters.
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    parameters: ClassVar[Mapping[str, Setting]] = {}
-    scorer_version: ClassVar[int] = 1
-
-    max_response: int
-
-    @property
-    def canonical(self) -> str:
-        """Name and the settings that differ from their defaults, sorted: equal meaning, equal string.
-
-        A scorer version above 1 is one of them, so that results of two scorers never share a cell.
-        """
-        settings = {key: value for key, value in self.settings().items() if value != self.parameters.get(key)}
-        if self.scorer_version > 1:
-            settings["scorer"] = self.scorer_version
-        written = ",".join(f"{key}={settings[key]}" for key in sorted(settings))
-        return f"{self.name}({written})" if written else self.name
-
-    def settings(self) -> dict[str, Setting]:
-        """The value of each parameter; by convention an attribute of that name."""
-        return {key: getattr(self, key) for key in self.parameters}
+    needs_language_model = True
 
     @abstractmethod
     def items(self, split: Split) -> Sequence[Item]:
@@ -69,15 +48,29 @@ class TextTask(ABC):
 
         Args:
             seed: Seed of the run.
-            batch: Which batch of the run.
-            index: Place in the batch.
-            purpose: Stream to draw from; the supervised start uses `"demonstrations"`.
+            batch: Index of the batch in the run.
+            index: Position in the batch.
+            purpose: Stream to draw from; the supervised warm start uses `"demonstrations"`.
         """
 
     @abstractmethod
     def score(self, item: Item, text: str) -> float:
-        """Reward in [0, 1] of a response, whatever it holds: never raises, never runs it, takes bounded time."""
+        """Reward in [0, 1] of any response: never raises, never runs the text, takes bounded time."""
 
     @abstractmethod
     def demonstration(self, item: Item) -> str:
-        """A right response in the expected format; scores 1."""
+        """A correct response in the expected format; scores 1."""
+
+
+def text_task(expression: str) -> TextTask:
+    """The text task that an expression names: `countdown`, `countdown(numbers=3)`, `gsm8k(data=train.jsonl)`.
+
+    Raises:
+        UsageError: The expression cannot be read, or names a task in tokens.
+    """
+    if not TASKS.class_of(expression).needs_language_model:
+        names = ", ".join(name for name in TASKS.names() if TASKS.get(name).needs_language_model)
+        raise UsageError(f"{expression!r} has its own tokens: drop --model, or choose a text task ({names})")
+    task = TASKS.parse(expression)
+    assert isinstance(task, TextTask)
+    return task

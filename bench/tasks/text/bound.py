@@ -1,62 +1,91 @@
-"""A task in words in the tokens of a model: what a trainer can use."""
+"""A text task in the tokens of a model, as a trainer sees it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.tasks import HELD_OUT, Demonstrations, Task
-from vcpo_bench.bench.tasks.base import per_response
-from vcpo_bench.bench.tasks.text import Item, TextTask
+from vcpo_bench.bench.tasks.base import HELD_OUT, Demonstrations, Task, per_response
+from vcpo_bench.bench.tasks.text.base import Item, TextTask
 from vcpo_bench.errors import UsageError
 
-_ROOM = 1.25  # prompts may be this much longer than the longest of those looked at
-_PASSED_OVER = 2**32  # batches further on is the item that takes the place of one that is too long
+_MARGIN = 1.25  # the longest prompt allowed, relative to the longest of the task's fixed items
+_SKIPPED_BATCHES = 2**32  # how many batches further on the stream replaces an item that is too long
 _REMEMBERED = 2**18  # items whose rewards can still be asked for: more than any queue holds
+
+
+class Tokenizer(Protocol):
+    """What is needed of a tokenizer; those of transformers fit.
+
+    Attributes:
+        eos_token_id: The end token.
+        pad_token_id: The padding token, or None.
+        chat_template: How a conversation is written, or None.
+    """
+
+    eos_token_id: int
+    pad_token_id: int | None
+    chat_template: Any
+
+    def __call__(self, text: str, *, add_special_tokens: bool = True) -> Any:
+        """A mapping whose `input_ids` are the tokens of a text."""
+
+    def decode(self, token_ids: list[int], *, clean_up_tokenization_spaces: bool | None = None) -> Any:
+        """The text of some tokens."""
+
+    def apply_chat_template(self, conversation: Any, *, add_generation_prompt: bool, tokenize: bool) -> Any:
+        """A conversation as text."""
 
 
 class BoundTask(Task):
     """A `TextTask` bound to a tokenizer.
 
-    Prompts are padded on the left to one length; a generated item that does not fit (none of those shipped makes one)
-    is passed over. A prompt's tokens identify its item, so rewards may be asked for prompts of this object only.
+    Prompts are padded on the left to one length; a generated item that does not fit is skipped (no task that ships
+    generates one). A prompt's tokens identify its item, so rewards may be asked for prompts of this object only.
 
     Args:
-        text: The task in words.
-        tokenizer: Of the model, with an end token.
-        max_response: Longest response in tokens, end included; 0: what the task suggests.
+        source: The text task.
+        tokenizer: The model's tokenizer; it has an end token.
+        max_response: Longest response in tokens, end token included; 0: what the task suggests.
         chat: Put prompts into the tokenizer's chat template, where it has one.
 
     Attributes:
-        text: The task in words.
-        tokenizer: Of the model.
+        source: The text task.
+        tokenizer: The model's tokenizer.
         pad: The padding token.
 
     Raises:
         UsageError: A prompt is empty or begins with the padding token.
     """
 
-    def __init__(self, text: TextTask, tokenizer: Any, max_response: int = 0, chat: bool = True) -> None:
-        self.text, self.tokenizer = text, tokenizer
-        self.max_response = max_response or text.max_response
+    def __init__(self, source: TextTask, tokenizer: Tokenizer, max_response: int = 0, chat: bool = True) -> None:
+        self.source, self.tokenizer = source, tokenizer
+        self._max_response = max_response or source.max_response
         self.eos: int = tokenizer.eos_token_id
         self.pad: int = self.eos if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         self._chat = chat and bool(tokenizer.chat_template)
         self._items: dict[bytes, Item] = {}
-        longest = max(len(self._encode(item)) for split in ("held_out", "train") for item in self._some(split))
-        self.prompt_length = math.ceil(_ROOM * longest)
+        fixed = [*source.items("held_out"), *source.items("train")]
+        self._prompt_length = math.ceil(_MARGIN * max(len(self._encode(item)) for item in fixed))
 
-    def _some(self, split: Any) -> Sequence[Item]:
-        return self.text.items(split)
+    @property
+    def prompt_length(self) -> int:
+        """Tokens of every prompt, left padding included."""
+        return self._prompt_length
+
+    @property
+    def max_response(self) -> int:
+        """Longest response in tokens, end token included."""
+        return self._max_response
 
     @property
     def canonical(self) -> str:
-        """The canonical expression of the task in words."""
-        return self.text.canonical
+        """The canonical name of the text task."""
+        return self.source.canonical
 
     def stream(self, seed: int, purpose: str, batch: int, count: int) -> Tensor:
         """Prompts of the items of that stream."""
@@ -64,19 +93,19 @@ class BoundTask(Task):
 
     def held_out(self, count: int = HELD_OUT) -> Tensor:
         """The first of the task's held-out items."""
-        return self._prompts(self.text.items("held_out")[:count])
+        return self._prompts(self.source.items("held_out")[:count])
 
     def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
         """Scores of the decoded responses."""
         prompts = per_response(prompts, len(responses))
         scores = [
-            self.text.score(self._items[prompt.numpy().tobytes()], self._decode(response[kept]))
+            self.source.score(self._items[prompt.numpy().tobytes()], self._decode(response[kept]))
             for prompt, response, kept in zip(prompts, responses, mask, strict=True)
         ]
         return torch.tensor(scores, dtype=torch.float64)
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """Right answers with the end token.
+        """Correct answers with the end token.
 
         Raises:
             UsageError: One is longer than a response may be.
@@ -85,7 +114,7 @@ class BoundTask(Task):
         responses = torch.full((count, self.max_response), self.eos)
         mask = torch.zeros(count, self.max_response, dtype=torch.bool)
         for row, item in enumerate(items):
-            tokens = [*self.tokenizer(self.text.demonstration(item), add_special_tokens=False)["input_ids"], self.eos]
+            tokens = [*self.tokenizer(self.source.demonstration(item), add_special_tokens=False)["input_ids"], self.eos]
             if len(tokens) > self.max_response:
                 raise UsageError(
                     f"{self.canonical}: a demonstration has {len(tokens)} tokens, more than --max-response "
@@ -101,9 +130,9 @@ class BoundTask(Task):
         return f"{self.tokenizer.decode(real.tolist())} {self._decode(response[mask])}"
 
     def _item(self, seed: int, batch: int, index: int, purpose: str) -> Item:
-        """The item at that place of the stream, or the next in its place that is short enough."""
-        while len(self._encode(item := self.text.item(seed, batch, index, purpose))) > self.prompt_length:
-            batch += _PASSED_OVER
+        """The item at that position of the stream, or the first of its replacements that is short enough."""
+        while len(self._encode(item := self.source.item(seed, batch, index, purpose))) > self.prompt_length:
+            batch += _SKIPPED_BATCHES
         return item
 
     def _prompts(self, items: Sequence[Item]) -> Tensor:
@@ -127,7 +156,7 @@ class BoundTask(Task):
         if not tokens or tokens[0] == self.pad:
             raise UsageError(
                 f"{self.canonical}: the prompt {item.prompt[:40]!r} is empty or begins with the padding token; give "
-                "the tokenizer a pad_token of its own"
+                "the tokenizer a separate pad_token"
             )
         return tokens
 

@@ -1,16 +1,15 @@
 """countdown: reach a target with the given numbers, each exactly once. Every item can be solved."""
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from vcpo_bench.bench.tasks.text.base import Item, Setting
+from vcpo_bench.bench.tasks.text.base import Item
 from vcpo_bench.bench.tasks.text.items.generated import GeneratedTask
-from vcpo_bench.bench.tasks.text.items.item_stream import Draws
+from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
 from vcpo_bench.bench.tasks.text.scoring.boxed import last_tagged
 from vcpo_bench.bench.tasks.text.scoring.expressions import evaluate
-from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.parameters import choice, integer
 
-STYLES = ("tags", "bare")
 _SUM, _PRODUCT, _ATOM = range(3)
 _INSTRUCTION = (
     "Use each of the numbers {numbers} exactly once, with +, -, *, / and parentheses, to write an expression that "
@@ -19,6 +18,7 @@ _INSTRUCTION = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
 class Countdown(GeneratedTask):
     """A response is right (1, else 0) if its expression uses every number exactly once and has the target's value.
 
@@ -26,41 +26,31 @@ class Countdown(GeneratedTask):
     unlike theirs it is never evaluated as code, and a right format with a wrong value earns nothing (VCPO: nothing;
     TinyZero: 0.1).
 
-    Args:
-        numbers: How many numbers, 2 to 6.
-        largest: Largest number, 4 to 999; numbers are uniform in 1..largest and may repeat.
-        target: Largest target, 4 to 99999; the smallest is 1.
-        style: `tags` for models that read, `bare` for models of characters: `3,5,7=36:` answered by `(5+7)*3`.
-
-    Raises:
-        UsageError: A parameter is out of range.
+    Attributes:
+        numbers: How many numbers.
+        largest: Largest number; numbers are uniform in 1..largest and may repeat.
+        target: Largest target; the smallest is 1.
+        style: `tags` for instruction-tuned models, `bare` for character-level models: `3,5,7=36:` answered by
+            `(5+7)*3`.
     """
 
     name = "countdown"
     summary = "reach a target with numbers, each used exactly once; always solvable (many right answers)"
-    parameters: ClassVar[Mapping[str, Setting]] = {"numbers": 4, "largest": 99, "target": 100, "style": "tags"}
+    numbers: int = integer(4, minimum=2, maximum=6)
+    largest: int = integer(99, minimum=4, maximum=999)
+    target: int = integer(100, minimum=4, maximum=99999)
+    style: str = choice("tags", "bare")
 
-    def __init__(self, numbers: int = 4, largest: int = 99, target: int = 100, style: str = "tags") -> None:
-        if not 2 <= numbers <= 6:
-            raise UsageError(f"countdown(numbers={numbers}): numbers must be 2 to 6")
-        if not 4 <= largest <= 999:
-            raise UsageError(f"countdown(largest={largest}): largest must be 4 to 999")
-        if not 4 <= target <= 99999:
-            raise UsageError(f"countdown(target={target}): target must be 4 to 99999")
-        if style not in STYLES:
-            raise UsageError(f"countdown(style={style}): style must be {' or '.join(STYLES)}")
-        self.numbers = numbers
-        self.largest = largest
-        self.target = target
-        self.style = style
-        # bare: every number, a sign and a pair of parentheses each, and the end token
-        self.max_response = 1024 if style == "tags" else numbers * (len(str(largest)) + 3) + 1
+    @property
+    def max_response(self) -> int:
+        """Room to think with tags; bare, every number with a sign and two parentheses, and the end token."""
+        return 1024 if self.style == "tags" else self.numbers * (len(str(self.largest)) + 3) + 1
 
-    def draw(self, draws: Draws) -> Item:
+    def draw(self, stream: ItemStream) -> Item:
         """Random numbers joined at random until the value is a target; every step is positive and whole."""
-        while (node := self._attempt(draws)) is None:
+        while (node := self._attempt(stream)) is None:
             pass
-        listed = sorted(node.numbers, key=lambda _: draws.below(2**30))
+        listed = sorted(node.numbers, key=lambda _: stream.below(2**30))
         numbers = ",".join(map(str, listed))
         if self.style == "bare":
             prompt = f"{numbers}={node.value}:"
@@ -68,11 +58,11 @@ class Countdown(GeneratedTask):
             prompt = _INSTRUCTION.format(numbers=numbers.replace(",", ", "), target=node.value)
         return Item(prompt, node.text, {"numbers": listed, "target": node.value})
 
-    def _attempt(self, draws: Draws) -> "_Node | None":
-        nodes = [_leaf(1 + draws.below(self.largest)) for _ in range(self.numbers)]
+    def _attempt(self, stream: ItemStream) -> "_Node | None":
+        nodes = [_leaf(1 + stream.below(self.largest)) for _ in range(self.numbers)]
         while len(nodes) > 1:
-            left, right = nodes.pop(draws.below(len(nodes))), nodes.pop(draws.below(len(nodes)))
-            while (joined := _join("+-*/"[draws.below(4)], left, right)) is None:
+            left, right = nodes.pop(stream.below(len(nodes))), nodes.pop(stream.below(len(nodes)))
+            while (joined := _join("+-*/"[stream.below(4)], left, right)) is None:
                 pass
             nodes.append(joined)
         return nodes[0] if nodes[0].value <= self.target else None

@@ -1,6 +1,7 @@
 """gsm8k: grade-school word problems with whole-number answers after `####` (Cobbe et al. 2021)."""
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar
 
@@ -31,18 +32,16 @@ def marked_number(text: str) -> Decimal | None:
     return -value if before or after else value
 
 
+@dataclass(frozen=True, kw_only=True)
 class Gsm8k(DataTask):
     """A response is right if the number after its last `####` equals the one after the `####` of the answer.
 
-    Args:
-        data: `hub` (openai/gsm8k), `sample`, a file or a folder; rows have `question` and `answer`.
-        test: A file of held-out rows.
-        sha: A hash the items must have.
+    Rows have `question` and `answer`; `hub` is openai/gsm8k.
     """
 
     name = "gsm8k"
-    summary = "grade-school word problems, the answer after ####; data=hub, a file, or sample (40 items of our own)"
-    fields = ("question", "answer")
+    summary = "grade-school word problems, the answer after ####; data=hub, a file, or sample (40 built-in items)"
+    columns = ("question", "answer")
     hub: ClassVar[dict[Split, HubSet]] = {
         "train": HubSet("openai/gsm8k", "main", "train"),
         "held_out": HubSet("openai/gsm8k", "main", "test"),

@@ -1,42 +1,48 @@
 r"""math: competition problems with an answer in `\boxed{}` (Hendrycks et al. 2021)."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.bench.tasks.text.base import Item, Setting, Split
+from vcpo_bench.bench.tasks.text.base import Item, Split
 from vcpo_bench.bench.tasks.text.items.data_task import DataTask
 from vcpo_bench.bench.tasks.text.items.rows import HubSet, Row
 from vcpo_bench.bench.tasks.text.scoring.boxed import last_boxed
-from vcpo_bench.bench.tasks.text.scoring.judges import OWN, judge_named
+from vcpo_bench.bench.tasks.text.scoring.judges import OWN, full_name, judge_named
 from vcpo_bench.bench.tasks.text.scoring.math_answers import same_answer
+from vcpo_bench.naming.parameters import text
 
 _INSTRUCTION = r"Reason step by step, and put the final answer in \boxed{}."
 
 
+@dataclass(frozen=True, kw_only=True)
 class CompetitionMath(DataTask):
     r"""A response is right if its last `\boxed{...}` holds the answer in the sense of its judge.
 
-    Args:
-        data: `hub` (MATH to train on, MATH-500 held out), `sample`, a file or a folder; rows have `problem` and
-            `solution`; the gold answer is `answer` if the row has one, else the last box of the solution.
-        test: A file of held-out rows.
-        sha: A hash the items must have.
-        judge: `own` (`same_answer`: strict, nothing is evaluated) or `math-verify` (a package, `judges`: lenient).
+    Rows have `problem` and `solution`; the gold answer is `answer` if the row has one, else the last box of the
+    solution. `hub` is MATH to train on and MATH-500 held out.
+
+    Attributes:
+        judge: `own` (`same_answer`: strict, evaluates nothing) or `math-verify` (a package, see `judges`: lenient).
     """
 
     name = "math"
-    summary = r"competition problems, the answer in \boxed{}; data=hub, a file, or sample (40 items of our own)"
-    parameters: ClassVar[Mapping[str, Setting]] = {**DataTask.parameters, "judge": OWN}
-    fields = ("problem", "solution")
+    summary = r"competition problems, the answer in \boxed{}; data=hub, a file, or sample (40 built-in items)"
+    columns = ("problem", "solution")
     hub: ClassVar[dict[Split, HubSet]] = {
         "train": HubSet("DigitalLearningGmbH/MATH-lighteval", "default", "train"),
         "held_out": HubSet("HuggingFaceH4/MATH-500", "default", "test"),
     }
     max_response = 2048
+    judge: str = text(OWN, legal="own or math-verify")
 
-    def __init__(self, data: str = "hub", test: str = "", sha: str = "", judge: str = OWN) -> None:
-        self.judge, self._same = judge_named(judge)
-        super().__init__(data, test, sha)
+    def __post_init__(self) -> None:
+        """Complete the name of the judge with its version, which is part of the canonical name.
+
+        Raises:
+            UsageError: There is no such judge, or no such data.
+        """
+        super().__post_init__()
+        object.__setattr__(self, "judge", full_name(self.judge))
 
     @staticmethod
     def read(row: Row) -> Item | None:
@@ -49,7 +55,7 @@ class CompetitionMath(DataTask):
     def score(self, item: Item, text: str) -> float:
         """1 if the last box holds the answer, else 0."""
         boxed = last_boxed(text)
-        return float(boxed is not None and self._same(item.answer, boxed))
+        return float(boxed is not None and judge_named(self.judge)(item.answer, boxed))
 
     def demonstration(self, item: Item) -> str:
         """The worked solution of the data."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from vcpo_bench.bench.policies.base import Scores
+from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.micro_batches import Piece
 from vcpo_bench.bench.training.ranks.ranks import Ranks
@@ -38,7 +38,7 @@ class ParallelLearner(Learner):
     def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
         return self.ranks.gather(super()._gather(pieces, values))
 
-    def _backward(self, pieces: list[Piece], kept: Scores, update: Update) -> None:
+    def _backward(self, pieces: list[Piece], kept: TokenScores, update: Update) -> None:
         entropy = update.entropy_coefficients
         own = replace(
             update,

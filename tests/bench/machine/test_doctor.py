@@ -2,11 +2,11 @@ import pytest
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.opening import open_model, open_task
+from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.machine import doctor, gpu_checks
 from vcpo_bench.bench.machine.doctor import examine, fit
 from vcpo_bench.bench.machine.gpu_checks import CHECKS, Skip, difference
-from vcpo_bench.bench.policies.base import Model
+from vcpo_bench.bench.policies.base import Policy
 
 
 def test_extras_that_are_absent_come_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_a_check_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyP
 class Faithful:
     """A sampler that holds the policy itself, or its weights before the last move."""
 
-    def __init__(self, policy: Model, stale: bool) -> None:
+    def __init__(self, policy: Policy, stale: bool) -> None:
         self.policy, self.stale = policy, stale
         self.kept = {name: tensor.clone() for name, tensor in policy.trained_state().items()}
 
@@ -89,7 +89,7 @@ class Faithful:
 def test_a_push_that_does_not_arrive_is_noticed(stale: bool) -> None:
     config = CellConfig(method="vcpo", staleness=0, seed=0)
     task = open_task(config, None)
-    policy = open_model(config, task, None)
+    policy = open_policy(config, task, None)
     sampler = Faithful(policy, stale)
     if stale:
         with pytest.raises(RuntimeError, match="differ by up to"):
@@ -101,7 +101,7 @@ def test_a_push_that_does_not_arrive_is_noticed(stale: bool) -> None:
 def test_difference_looks_at_tokens_that_count_only() -> None:
     config = CellConfig(method="vcpo", staleness=0, seed=0, task="walk-eos")
     task = open_task(config, None)
-    policy = open_model(config, task, None)
+    policy = open_policy(config, task, None)
     rollout, prompts = gpu_checks._draw(task, policy.sample)
     rollout.logp[~rollout.mask] = 5.0
     assert difference(policy, prompts, rollout) < 1e-4

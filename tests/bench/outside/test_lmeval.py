@@ -21,11 +21,11 @@ from vcpo_bench.bench.outside.lm_eval.evaluate import OWN_TASKS, Scoring, evalua
 from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
 from vcpo_bench.bench.outside.lm_eval.tasks import tokens, words
 from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
-from vcpo_bench.bench.tasks import get_task, task_names
-from vcpo_bench.bench.tasks.text import get_text_task, text_task_names
-from vcpo_bench.bench.training.imitation import load_warm_start
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.tasks import TASKS, token_task
+from vcpo_bench.bench.tasks.text import text_task
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 
@@ -52,7 +52,7 @@ def test_text_to_tokens_and_back():
 
 @pytest.mark.parametrize("expression", ["chain", "chain(n=5)", "walk", "walk-eos", "prefix-chain"])
 def test_the_score_of_a_text_is_the_reward_of_its_tokens(expression):
-    task = get_task(expression)
+    task = token_task(expression)
     words = Vocabulary(task.vocabulary)
     prompts, responses, mask = task.demonstrations(0, 0, 40)
     responses[::2, 2] = (responses[::2, 2] + 1) % 10  # half of them wrong
@@ -71,7 +71,7 @@ def test_several_responses_give_their_mean_and_whether_any_is_right():
 
 @pytest.mark.parametrize("expression", ["arithmetic", "countdown", "gsm8k(data=sample)"])
 def test_the_score_of_a_response_in_words_is_the_one_of_the_task(expression):
-    task = get_text_task(expression)
+    task = text_task(expression)
     for item in task.items("held_out")[:5]:
         document = {"prompt": item.prompt, "answer": item.answer, "meta": json.dumps(item.meta)}
         document["expression"] = task.canonical
@@ -93,12 +93,12 @@ def test_checkpoints_are_found_and_hold_the_policy(results):
         )
         if one.key == cell.name
     )
-    trainer = Trainer(cell_of_two.config)
+    trainer = build_trainer(cell_of_two.config)
     trainer.load(found[1].folder)
-    loaded = load_warm_start(get_task("walk-eos"))
+    loaded = load_warm_start(token_task("walk-eos"))
     load_trained(found[1], loaded)
     assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), trainer.policy.parameters(), strict=True))
-    start = load_warm_start(get_task("walk-eos"))
+    start = load_warm_start(token_task("walk-eos"))
     assert not torch.equal(loaded.head.weight, start.head.weight)
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_scored_is_one_line(results, tmp_path):
     checkpoint = find_checkpoints([kept], "last")[0]
     moved = dataclasses.replace(checkpoint, folder=tmp_path)
     with pytest.raises(UsageError, match=r"cannot be read .*score another checkpoint"):
-        load_trained(moved, load_warm_start(get_task("walk-eos")))
+        load_trained(moved, load_warm_start(token_task("walk-eos")))
 
 
 def test_without_lm_eval_the_command_says_what_to_install(results, monkeypatch):
@@ -152,5 +152,5 @@ def test_scoring_again_replaces_the_rows_of_that_task_only(tmp_path):
 def test_every_task_has_its_files():
     """A new task needs two: copy those of one of its kind."""
     names = {path.stem for path in OWN_TASKS.glob("*.yaml")}
-    tasks = {*task_names(), *text_task_names()} - {"reasoning-gym"}  # its scores are another package's
+    tasks = {*TASKS.names()} - {"reasoning-gym"}  # its scores are another package's
     assert {name + suffix for name in tasks for suffix in ("", "-sampled")} == names

@@ -5,7 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vcpo_bench.bench.policies.tiny.policy import Block, Policy, PolicyConfig
+from vcpo_bench.bench.policies.tiny.network import Block, PolicyConfig
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 
 CONFIG = PolicyConfig(vocab_size=10, context=24)
 
@@ -24,7 +25,7 @@ def plain_block(block: Block, x: Tensor) -> Tensor:
 
 
 def test_forward_equals_a_plain_transformer() -> None:
-    policy, given = Policy(CONFIG), tokens(5, 24)
+    policy, given = TinyPolicy(CONFIG), tokens(5, 24)
     x = policy.tokens(given) + policy.positions.weight
     for block in policy.layers():
         x = plain_block(block, x)
@@ -32,7 +33,7 @@ def test_forward_equals_a_plain_transformer() -> None:
 
 
 def test_size_and_type() -> None:
-    policy = Policy(CONFIG)
+    policy = TinyPolicy(CONFIG)
     assert 90_000 < sum(p.numel() for p in policy.parameters()) < 110_000
     assert {p.dtype for p in policy.parameters()} == {torch.float32}
     assert {type(m) for m in policy.modules() if next(m.parameters(recurse=False), None) is not None} == {
@@ -44,20 +45,20 @@ def test_size_and_type() -> None:
 
 def test_the_seed_decides_the_weights_and_the_global_state_is_untouched() -> None:
     before = torch.get_rng_state()
-    one, again, other = Policy(CONFIG, seed=1), Policy(CONFIG, seed=1), Policy(CONFIG, seed=2)
+    one, again, other = TinyPolicy(CONFIG, seed=1), TinyPolicy(CONFIG, seed=1), TinyPolicy(CONFIG, seed=2)
     assert torch.equal(before, torch.get_rng_state())
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), again.parameters(), strict=True))
     assert not torch.equal(one.head.weight, other.head.weight)
 
 
 def test_a_fresh_policy_is_nearly_uniform() -> None:
-    logp = Policy(CONFIG)(tokens(16, 24)).log_softmax(-1)
+    logp = TinyPolicy(CONFIG)(tokens(16, 24)).log_softmax(-1)
     entropy = -(logp.exp() * logp).sum(-1)
     assert entropy.min() > 0.9 * math.log(10)
 
 
 def test_the_future_is_invisible() -> None:
-    policy, given = Policy(CONFIG), tokens(4, 20)
+    policy, given = TinyPolicy(CONFIG), tokens(4, 20)
     changed = given.clone()
     changed[:, 12:] = tokens(4, 8, seed=9)
     assert torch.equal(policy(given)[:, :12], policy(changed)[:, :12])
@@ -65,13 +66,13 @@ def test_the_future_is_invisible() -> None:
 
 @pytest.mark.parametrize(("prompt", "response"), [(12, 12), (1, 5), (0, 6)])
 def test_shared_prompts_equal_whole_sequences(prompt: int, response: int) -> None:
-    policy, prompts, responses = Policy(CONFIG), tokens(3, prompt), tokens(12, response, seed=1)
+    policy, prompts, responses = TinyPolicy(CONFIG), tokens(3, prompt), tokens(12, response, seed=1)
     whole = policy.hidden(torch.cat([prompts.repeat_interleave(4, 0), responses], 1))[:, prompt:]
     torch.testing.assert_close(policy.hidden_after(prompts, responses), whole, rtol=1e-5, atol=1e-5)
 
 
 def test_shared_prompts_give_the_same_gradient() -> None:
-    policy, prompts, responses = Policy(CONFIG), tokens(3, 12), tokens(12, 12, seed=1)
+    policy, prompts, responses = TinyPolicy(CONFIG), tokens(3, 12), tokens(12, 12, seed=1)
     weights = torch.randn(12, 12, 64, generator=torch.Generator().manual_seed(0))
 
     def gradient(hidden: Tensor) -> Tensor:
@@ -84,7 +85,7 @@ def test_shared_prompts_give_the_same_gradient() -> None:
 
 
 def test_hooks_see_one_trajectory_per_row() -> None:
-    policy, seen = Policy(CONFIG), []
+    policy, seen = TinyPolicy(CONFIG), []
     for module in policy.modules():
         if isinstance(module, nn.Linear | nn.Embedding | nn.LayerNorm):
             module.register_forward_hook(lambda _, inputs, output: seen.append((inputs[0].shape[:2], output.shape[:2])))

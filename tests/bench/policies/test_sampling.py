@@ -4,17 +4,19 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.tiny.decoding import Decoder
-from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
-from vcpo_bench.bench.policies.tiny.sampling import Rollout, extend, sample
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
+from vcpo_bench.bench.policies.tiny.sampling import extend, sample
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.streams import uniforms
+from vcpo_bench.bench.trajectories import Rollout
 
 EOS = 9
 
 
 @pytest.fixture(scope="module")
-def policy() -> Policy:
-    policy = Policy(PolicyConfig(vocab_size=10, context=24), seed=4)
+def policy() -> TinyPolicy:
+    policy = TinyPolicy(PolicyConfig(vocab_size=10, context=24), seed=4)
     with torch.no_grad():
         policy.head.weight.mul_(20)
     return policy
@@ -28,14 +30,14 @@ PROMPTS = torch.from_numpy((uniforms(0, "test prompts", 0, 4, 12) * 10).astype(n
 
 
 @pytest.mark.parametrize("eos", [None, EOS])
-def test_recorded_log_probabilities_are_the_scored_ones(policy: Policy, eos: int | None) -> None:
+def test_recorded_log_probabilities_are_the_scored_ones(policy: TinyPolicy, eos: int | None) -> None:
     rollout = sample(policy, PROMPTS, draws(32), eos)
     scores = score(policy, PROMPTS, rollout.responses, rollout.mask)
     assert (scores.logp - rollout.logp).abs().max() < 1e-5
     assert (scores.entropy - rollout.entropy).abs().max() < 1e-5
 
 
-def test_tokens_invert_the_cumulative_distribution(policy: Policy) -> None:
+def test_tokens_invert_the_cumulative_distribution(policy: TinyPolicy) -> None:
     u = draws(32)
     rollout = sample(policy, PROMPTS, u)
     p = score(policy, PROMPTS, rollout.responses, rollout.mask).distribution.double().exp()
@@ -45,7 +47,7 @@ def test_tokens_invert_the_cumulative_distribution(policy: Policy) -> None:
     assert (u <= upper + 1e-5).all()
 
 
-def test_frequencies_follow_the_policy(policy: Policy) -> None:
+def test_frequencies_follow_the_policy(policy: TinyPolicy) -> None:
     rows = 4000
     rollout = sample(policy, PROMPTS[:1], draws(rows, length=1))
     p = policy(PROMPTS[:1])[0, -1].detach().softmax(-1)
@@ -54,20 +56,20 @@ def test_frequencies_follow_the_policy(policy: Policy) -> None:
     assert chi_squared < 28  # 9 degrees of freedom: p < 0.001
 
 
-def test_the_extremes_of_the_unit_interval(policy: Policy) -> None:
+def test_the_extremes_of_the_unit_interval(policy: TinyPolicy) -> None:
     nearly_one = torch.full((4, 12), 1 - 2**-53, dtype=torch.float64)
     assert (sample(policy, PROMPTS, nearly_one).responses == 9).all()
     assert (sample(policy, PROMPTS, torch.zeros(4, 12, dtype=torch.float64)).responses == 0).all()
 
 
-def test_a_row_depends_on_its_own_prompt_and_uniforms(policy: Policy) -> None:
+def test_a_row_depends_on_its_own_prompt_and_uniforms(policy: TinyPolicy) -> None:
     together = sample(policy, PROMPTS, draws(32))
     alone = sample(policy, PROMPTS[1:2], draws(32)[8:16])
     assert torch.equal(together.responses[8:16], alone.responses)
     torch.testing.assert_close(together.logp[8:16], alone.logp, rtol=0, atol=1e-5)
 
 
-def test_after_the_end_comes_padding(policy: Policy) -> None:
+def test_after_the_end_comes_padding(policy: TinyPolicy) -> None:
     u = draws(64)
     free, ended = sample(policy, PROMPTS, u), sample(policy, PROMPTS, u, EOS)
     is_end = (free.responses == EOS).int()
@@ -82,7 +84,7 @@ def test_after_the_end_comes_padding(policy: Policy) -> None:
 
 
 def test_stops_early_when_every_row_has_ended() -> None:
-    policy = Policy(PolicyConfig(vocab_size=10, context=24))
+    policy = TinyPolicy(PolicyConfig(vocab_size=10, context=24))
     with torch.no_grad():
         policy.head.bias[EOS] = 50.0
     rollout = sample(policy, PROMPTS, draws(16), EOS)
@@ -91,7 +93,7 @@ def test_stops_early_when_every_row_has_ended() -> None:
     assert (rollout.responses == EOS).all()
 
 
-def test_greedy_rows_take_the_most_likely_token(policy: Policy) -> None:
+def test_greedy_rows_take_the_most_likely_token(policy: TinyPolicy) -> None:
     greedy = torch.arange(16) % 2 == 0
     rollout = sample(policy, PROMPTS, draws(16), greedy=greedy)
     scores = score(policy, PROMPTS, rollout.responses, rollout.mask)
@@ -102,13 +104,13 @@ def test_greedy_rows_take_the_most_likely_token(policy: Policy) -> None:
 
 
 def test_one_token_prompts() -> None:
-    policy = Policy(PolicyConfig(vocab_size=10, context=24))
+    policy = TinyPolicy(PolicyConfig(vocab_size=10, context=24))
     rollout = sample(policy, PROMPTS[:, :1], draws(8))
     scores = score(policy, PROMPTS[:, :1], rollout.responses, rollout.mask)
     assert (scores.logp - rollout.logp).abs().max() < 1e-5
 
 
-def test_same_input_same_bits_and_nothing_global(policy: Policy) -> None:
+def test_same_input_same_bits_and_nothing_global(policy: TinyPolicy) -> None:
     before = torch.get_rng_state()
     one, two = sample(policy, PROMPTS, draws(32)), sample(policy, PROMPTS, draws(32))
     assert torch.equal(one.responses, two.responses)
@@ -122,7 +124,7 @@ def test_same_input_same_bits_and_nothing_global(policy: Policy) -> None:
 @pytest.mark.parametrize("cached", [True, False], ids=["cache kept", "prompts read again"])
 @pytest.mark.parametrize("cuts", [(1, 2, 7), (4,), (11,)])
 def test_drawing_in_pieces_equals_drawing_at_once(
-    policy: Policy, eos: int | None, cached: bool, cuts: tuple[int, ...]
+    policy: TinyPolicy, eos: int | None, cached: bool, cuts: tuple[int, ...]
 ) -> None:
     u = draws(64)
     whole, pieces = sample(policy, PROMPTS, u, eos), Rollout.empty(64, 12, eos)
@@ -140,7 +142,7 @@ def test_drawing_in_pieces_equals_drawing_at_once(
     torch.testing.assert_close(pieces.entropy, whole.entropy, rtol=0, atol=1e-5)
 
 
-def test_a_batch_that_has_ended_is_left_alone(policy: Policy) -> None:
+def test_a_batch_that_has_ended_is_left_alone(policy: TinyPolicy) -> None:
     rollout = Rollout.empty(4, 12, EOS)
     rollout.mask[:, 3:] = False
     extend(rollout, Decoder(policy, PROMPTS, 4, 12), PROMPTS, draws(4), range(3, 12), EOS)
@@ -148,8 +150,8 @@ def test_a_batch_that_has_ended_is_left_alone(policy: Policy) -> None:
     assert not rollout.mask[:, 3:].any()
 
 
-def test_current_weights_are_used_after_an_update(policy: Policy) -> None:
-    changed = Policy(policy.config, seed=8)
+def test_current_weights_are_used_after_an_update(policy: TinyPolicy) -> None:
+    changed = TinyPolicy(policy.config, seed=8)
     before = sample(changed, PROMPTS, draws(8)).logp
     with torch.no_grad():
         for parameter in changed.parameters():

@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.tiny.policy import Policy, PolicyConfig
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
 
 
@@ -11,8 +12,8 @@ def random_tokens(rows: int, length: int, seed: int) -> Tensor:
 
 
 @pytest.fixture(scope="module")
-def policy() -> Policy:
-    policy = Policy(PolicyConfig(vocab_size=10, context=24), seed=4)
+def policy() -> TinyPolicy:
+    policy = TinyPolicy(PolicyConfig(vocab_size=10, context=24), seed=4)
     with torch.no_grad():
         policy.head.weight.mul_(20)  # far from uniform, so that entropies differ
     return policy
@@ -27,14 +28,14 @@ PROMPTS = random_tokens(4, 12, seed=0)
 RESPONSES = random_tokens(8, 12, seed=1)
 
 
-def reference(policy: Policy) -> Tensor:
+def reference(policy: TinyPolicy) -> Tensor:
     """Full distribution at each response token, from whole sequences, in the obvious way."""
     whole = torch.cat([PROMPTS.repeat_interleave(2, 0), RESPONSES], 1)
     return policy(whole).log_softmax(-1)[:, 11:-1]
 
 
 @pytest.mark.parametrize("prompts", [PROMPTS, PROMPTS.repeat_interleave(2, 0)], ids=["shared", "one per row"])
-def test_log_probabilities(policy: Policy, mask: Tensor, prompts: Tensor) -> None:
+def test_log_probabilities(policy: TinyPolicy, mask: Tensor, prompts: Tensor) -> None:
     scores = score(policy, prompts, RESPONSES, mask)
     expected = reference(policy).gather(-1, RESPONSES.unsqueeze(-1)).squeeze(-1)
     torch.testing.assert_close(scores.logp[mask], expected[mask], rtol=1e-5, atol=1e-5)
@@ -42,7 +43,7 @@ def test_log_probabilities(policy: Policy, mask: Tensor, prompts: Tensor) -> Non
     assert scores.logp.dtype == torch.float32
 
 
-def test_statistics(policy: Policy, mask: Tensor) -> None:
+def test_statistics(policy: TinyPolicy, mask: Tensor) -> None:
     scores, p = score(policy, PROMPTS, RESPONSES, mask), reference(policy).exp()
     expected = torch.distributions.Categorical(probs=p).entropy()
     torch.testing.assert_close(scores.entropy[mask], expected[mask], rtol=1e-4, atol=1e-5)
@@ -53,7 +54,7 @@ def test_statistics(policy: Policy, mask: Tensor) -> None:
     assert not scores.sum_pi_sq.requires_grad
 
 
-def test_entropy_gradient_is_there_when_asked(policy: Policy, mask: Tensor) -> None:
+def test_entropy_gradient_is_there_when_asked(policy: TinyPolicy, mask: Tensor) -> None:
     scores = score(policy, PROMPTS, RESPONSES, mask)
     ours = torch.autograd.grad(scores.differentiable_entropy().sum(), policy.head.weight)[0]
     p = reference(policy)
@@ -61,7 +62,7 @@ def test_entropy_gradient_is_there_when_asked(policy: Policy, mask: Tensor) -> N
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
-def test_masked_tokens_have_no_gradient(policy: Policy, mask: Tensor) -> None:
+def test_masked_tokens_have_no_gradient(policy: TinyPolicy, mask: Tensor) -> None:
     changed = torch.where(mask, RESPONSES, (RESPONSES + 1) % 10)
 
     def gradient(responses: Tensor) -> Tensor:
@@ -72,7 +73,7 @@ def test_masked_tokens_have_no_gradient(policy: Policy, mask: Tensor) -> None:
     assert torch.equal(gradient(RESPONSES), gradient(changed))
 
 
-def test_same_input_same_bits(policy: Policy, mask: Tensor) -> None:
+def test_same_input_same_bits(policy: TinyPolicy, mask: Tensor) -> None:
     def bits() -> tuple[Tensor, ...]:
         logp = score(policy, PROMPTS, RESPONSES, mask).logp
         return logp.detach(), *torch.autograd.grad(logp.sum(), list(policy.parameters()))

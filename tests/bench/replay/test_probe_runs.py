@@ -69,7 +69,7 @@ def test_with_the_runs_own_batch_the_probe_sees_the_runs_own_update(
     replay.to(step, keep={version})
     checkpoint = command._checkpoint(wanted, replay, version)
     assert checkpoint.lag == step - version
-    own = replay.trainer.source.feed(step).batch
+    own = replay.trainer.source.next_batch(step).batch
     if regime != "minibatch":  # there the groups of a rollout are shuffled
         assert torch.equal(own.responses, checkpoint.stale[0].responses)
         assert torch.equal(own.behavior_logp, checkpoint.stale[0].behavior_logp)
@@ -119,7 +119,7 @@ def test_the_table_is_written_beside_the_results_and_is_the_same_every_time(reco
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(probe_tables(target))
     text = console.export_text()
-    assert "after 6 updates, after the optimizer's preconditioning (8 stale and 8 fresh batches)" in text
+    assert "after 6 updates, preconditioned by AdamW (8 stale and 8 fresh batches)" in text
     snr = first[(first["step"] == 6) & (first["quantity"] == "snr") & (first["method"] == "vcpo")]["value"].iloc[0]
     assert f"{snr:.3g}" in text
 

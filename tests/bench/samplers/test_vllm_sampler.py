@@ -7,10 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.policies.tiny.sampling import Rollout
-from vcpo_bench.bench.samplers.base import Segment, parse_sampler
+from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine import in_process as sampler_module
-from vcpo_bench.bench.samplers.vllm_engine.in_process import VllmSampler
+from vcpo_bench.bench.samplers.vllm_engine.in_process import VllmInProcess
 from vcpo_bench.bench.samplers.vllm_engine.messages import (
     Answer,
     BrokenAnswer,
@@ -22,6 +21,7 @@ from vcpo_bench.bench.samplers.vllm_engine.messages import (
     whole,
 )
 from vcpo_bench.bench.samplers.vllm_engine.weight_names import Names
+from vcpo_bench.bench.trajectories import Rollout
 
 EOS, T = 1, 6
 PROMPTS = torch.tensor([[0, 5, 6], [0, 0, 7]])  # 0 is padding
@@ -103,9 +103,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> StepEngine:
     return found
 
 
-def make() -> VllmSampler:
+def make() -> VllmInProcess:
     policy: Any = TinyPolicy()
-    return VllmSampler(policy, parse_sampler("vllm"), 3, T, 4)
+    return VllmInProcess(policy, "float32", 3, T, 4, 0.0)
 
 
 def segment(batch: int, rollout: Rollout, start: int, stop: int) -> Segment:

@@ -12,12 +12,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from vcpo_bench.bench.cells.model_source import LanguageModel
 from vcpo_bench.bench.policies.hf.create import CHARACTERS, character_tokenizer, new_model
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.training import imitation_hf as warm
 from vcpo_bench.errors import UsageError
 
-ARITHMETIC = get_text_task("arithmetic(terms=3,largest=99)")
+ARITHMETIC = text_task("arithmetic(terms=3,largest=99)")
 TEMPLATE = "{% for m in messages %}Q{{ m.content }}{% endfor %}{% if add_generation_prompt %}A{% endif %}"
 
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_created_is_said(expression: str) -> None:
 
 
 def test_a_warmed_model_is_an_ordinary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "LOOK_EVERY", 2)
+    monkeypatch.setattr(warm, "CHECK_EVERY", 2)
     out = tmp_path / "model"
     made = warm.warm_up_model(hf_models.TASK, out, new="llama(50k)", target=0.0)
     assert made.steps == 1

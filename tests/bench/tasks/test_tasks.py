@@ -1,13 +1,20 @@
+"""Tasks in tokens: streams, rewards and demonstrations of every one, and the rules of chain and the walks."""
+
 import math
 
 import pytest
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.tasks import Task, get_task, task_names, task_types
+from vcpo_bench.bench.tasks import TASKS, TokenTask, token_task
 from vcpo_bench.errors import UsageError
 
-EXPRESSIONS = ["chain", "chain(n=5)", "walk", "walk(T=6)", "walk-eos"]
+EXPRESSIONS = [
+    *(name for name, kind in TASKS.kinds.items() if issubclass(kind, TokenTask)),
+    *("chain(n=5)", "walk(T=6)", "prefix-chain(H=10,percent=80)"),
+]
+VARIED = [text for text in EXPRESSIONS if len(token_task(text).held_out(64).unique(dim=0)) > 1]
+"""Tasks whose prompts differ; `prefix-chain` has nothing to read."""
 
 
 def ones(*shape: int) -> Tensor:
@@ -15,11 +22,16 @@ def ones(*shape: int) -> Tensor:
 
 
 @pytest.fixture(params=EXPRESSIONS)
-def task(request: pytest.FixtureRequest) -> Task:
-    return get_task(request.param)
+def task(request: pytest.FixtureRequest) -> TokenTask:
+    return token_task(request.param)
 
 
-def test_shapes_and_ranges(task: Task) -> None:
+@pytest.fixture(params=VARIED)
+def varied(request: pytest.FixtureRequest) -> TokenTask:
+    return token_task(request.param)
+
+
+def test_shapes_and_ranges(task: TokenTask) -> None:
     prompts = task.training_prompts(0, 0, 50)
     assert prompts.shape == (50, task.prompt_length)
     assert prompts.dtype == torch.int64
@@ -32,7 +44,7 @@ def test_shapes_and_ranges(task: Task) -> None:
     assert task.context == task.prompt_length + task.max_response
 
 
-def test_demonstrations_earn_the_reward_and_noise_does_not(task: Task) -> None:
+def test_demonstrations_earn_the_reward_and_noise_does_not(task: TokenTask) -> None:
     demonstrations = task.demonstrations(0, 0, 300)
     rewards = task.reward(*demonstrations)
     assert rewards.dtype == torch.float64
@@ -41,32 +53,32 @@ def test_demonstrations_earn_the_reward_and_noise_does_not(task: Task) -> None:
     assert task.reward(demonstrations.prompts, noise, ones(*noise.shape)).mean() < 0.05
 
 
-def test_prompts_are_a_function_of_seed_and_batch(task: Task) -> None:
-    assert torch.equal(task.training_prompts(3, 1, 16), task.training_prompts(3, 1, 64)[:16])
-    assert not torch.equal(task.training_prompts(3, 1, 16), task.training_prompts(3, 2, 16))
-    assert not torch.equal(task.training_prompts(3, 1, 16), task.training_prompts(4, 1, 16))
+def test_prompts_are_a_function_of_seed_and_batch(varied: TokenTask) -> None:
+    assert torch.equal(varied.training_prompts(3, 1, 16), varied.training_prompts(3, 1, 64)[:16])
+    assert not torch.equal(varied.training_prompts(3, 1, 16), varied.training_prompts(3, 2, 16))
+    assert not torch.equal(varied.training_prompts(3, 1, 16), varied.training_prompts(4, 1, 16))
 
 
-def test_held_out_prompts_are_fixed_and_apart(task: Task) -> None:
-    assert torch.equal(task.held_out(), task.held_out())
-    assert task.held_out().shape == (256, task.prompt_length)
-    assert not torch.equal(task.held_out(64), task.training_prompts(0, 0, 64))
+def test_held_out_prompts_are_fixed_and_apart(varied: TokenTask) -> None:
+    assert torch.equal(varied.held_out(), varied.held_out())
+    assert varied.held_out().shape == (256, varied.prompt_length)
+    assert not torch.equal(varied.held_out(64), varied.training_prompts(0, 0, 64))
 
 
-def test_one_prompt_serves_its_whole_group(task: Task) -> None:
-    prompts, responses, mask = task.demonstrations(0, 0, 4)
-    grouped = task.reward(prompts, responses.repeat_interleave(3, 0), mask.repeat_interleave(3, 0))
+def test_one_prompt_serves_its_whole_group(varied: TokenTask) -> None:
+    prompts, responses, mask = varied.demonstrations(0, 0, 4)
+    grouped = varied.reward(prompts, responses.repeat_interleave(3, 0), mask.repeat_interleave(3, 0))
     assert grouped.tolist() == [1.0] * 12
-    assert task.reward(prompts, responses.roll(1, 0), mask.roll(1, 0)).mean() < 1
+    assert varied.reward(prompts, responses.roll(1, 0), mask.roll(1, 0)).mean() < 1
 
 
-def test_canonical_names_the_task_again(task: Task) -> None:
-    again = get_task(task.canonical)
+def test_canonical_names_the_task_again(task: TokenTask) -> None:
+    again = token_task(task.canonical)
     assert again.canonical == task.canonical
     assert again.context == task.context
 
 
-def test_a_wrong_token_loses_the_reward(task: Task) -> None:
+def test_a_wrong_token_loses_the_reward(task: TokenTask) -> None:
     prompts, responses, mask = task.demonstrations(1, 0, 40)
     spoiled = responses.clone()
     spoiled[:, 1] = task.vocab_size - 1
@@ -85,40 +97,46 @@ def test_a_wrong_token_loses_the_reward(task: Task) -> None:
     ],
 )
 def test_canonical(expression: str, canonical: str) -> None:
-    assert get_task(expression).canonical == canonical
+    assert token_task(expression).canonical == canonical
 
 
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("chian", "unknown task 'chian': did you mean chain"),
-        ("zzz", "unknown task 'zzz': tasks: chain, walk, walk-eos"),
-        ("", "is not of the form"),
-        ("chain(8", "is not of the form"),
-        ("chain(m=8)", "no parameter 'm'; its parameters: n"),
-        ("chain(n=x)", "n must be a whole number, not 'x'"),
-        ("chain(n=1.5)", "whole number, not '1.5'"),
+        ("chian", "unknown task 'chian'; did you mean chain"),
+        ("zzz", "unknown task 'zzz'; known: arithmetic, chain,"),
+        ("", "a name is missing"),
+        ("chain(8", "(at character"),
+        ("chain(m=8)", "chain has no parameter 'm'. It has: n (a whole number from 1 to 64)"),
+        ("chain(n=x)", "n=x is not legal. n is a whole number from 1 to 64 (at character 9"),
+        ("chain(n=1.5)", "n is a whole number"),
         ("chain(n=8,n=9)", "given twice"),
-        ("chain(0)", "n must be 1 to 64"),
-        ("chain(65)", "n must be 1 to 64"),
-        ("walk(T=4)", "T must be 5 to 64"),
-        ("walk-eos(5)", "walk-eos has no parameter '5'; its parameters: none"),
+        ("chain(0)", "n is a whole number from 1 to 64"),
+        ("chain(65)", "n is a whole number from 1 to 64"),
+        ("walk(T=4)", "T is a whole number from 5 to 64"),
+        ("walk-eos(5)", "no parameters"),
+        ("prefix-chain(percent=50)", "percent is a whole number from 51 to 100"),
+        ("chain:paper", "the name of a task"),
+        ("chain(scorer=2)", "has scorer 1 of chain only (at character 14"),
     ],
 )
 def test_bad_expressions_are_one_clear_line(expression: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        get_task(expression)
+        token_task(expression)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_names_and_summaries() -> None:
-    assert task_names() == ["chain", "walk", "walk-eos", "prefix-chain"] == list(task_types())
-    assert all(kind.summary for kind in task_types().values())
+@pytest.mark.parametrize("name", TASKS.kinds)
+def test_every_task_says_what_it_asks(name: str) -> None:
+    kind = TASKS.kinds[name]
+    assert kind.summary
+    assert (kind.__doc__ or "").strip()
+    assert issubclass(kind, TokenTask) != kind.needs_language_model
 
 
 def test_chain_reward_and_rendering() -> None:
-    chain = get_task("chain(3)")
+    chain = token_task("chain(3)")
     prompt, right, wrong = torch.tensor([[9, 2, 1]]), torch.tensor([[9, 1, 2]]), torch.tensor([[9, 1, 3]])
     assert chain.reward(prompt, right, ones(1, 3)).tolist() == [1.0]
     assert chain.reward(prompt, wrong, ones(1, 3)).tolist() == [0.0]
@@ -126,7 +144,7 @@ def test_chain_reward_and_rendering() -> None:
 
 
 def test_walk_rules() -> None:
-    walk = get_task("walk(T=5)")
+    walk = token_task("walk(T=5)")
     prompt = torch.tensor([[2, 8, 10]])
     cases = {
         (3, 6, 2, 5, 8): 1.0,
@@ -160,26 +178,26 @@ def test_every_goal_can_be_reached_in_the_shortest_walk(start: int) -> None:
     ],
 )
 def test_walk_eos_rules(tokens: list[int], reward: float) -> None:
-    task = get_task("walk-eos")
+    task = token_task("walk-eos")
     response = torch.tensor([tokens + [11] * (24 - len(tokens))])
     mask = torch.arange(24) < torch.tensor([[len(tokens)]])
     assert task.reward(torch.tensor([[2, 9, 10]]), response, mask).tolist() == [reward]
 
 
 def test_walk_eos_without_an_end_earns_nothing() -> None:
-    task = get_task("walk-eos")
+    task = token_task("walk-eos")
     response = (2 + torch.arange(1, 25)).unsqueeze(0) % 10
     assert task.reward(torch.tensor([[2, int(response[0, -1]), 10]]), response, ones(1, 24)).tolist() == [0.0]
 
 
 def test_walk_eos_demonstrations_have_every_length() -> None:
-    lengths = get_task("walk-eos").demonstrations(0, 0, 2000).mask.sum(1)
+    lengths = token_task("walk-eos").demonstrations(0, 0, 2000).mask.sum(1)
     counts = lengths.bincount(minlength=25)
     assert not counts[:4].any()
     assert int(counts[4:].min()) > 2000 / 21 - 5 * math.sqrt(2000 / 21)
 
 
 def test_walk_eos_rendering() -> None:
-    task = get_task("walk-eos")
+    task = token_task("walk-eos")
     response = torch.tensor([3, 6, 9, 11] + [11] * 20)
     assert task.render(torch.tensor([2, 9, 10]), response, torch.arange(24) < 4) == "2 to 9: 2>3>6>9."

@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from vcpo_bench.bench.tasks.text import get_text_task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.items.data_task import load_splits
 from vcpo_bench.errors import UsageError
 
@@ -31,7 +31,7 @@ def write(path: Path, content: list[dict[str, str]]) -> Path:
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_a_file_is_split_without_overlap(tmp_path: Path, ending: str) -> None:
     path = write(tmp_path / f"data.{ending}", rows(50))
-    task = get_text_task(f"gsm8k(data={path})")
+    task = text_task(f"gsm8k(data={path})")
     train, held_out = task.items("train"), task.items("held_out")
     assert (len(train), len(held_out)) == (40, 10)
     assert not {item.prompt for item in train} & {item.prompt for item in held_out}
@@ -41,7 +41,7 @@ def test_a_file_is_split_without_overlap(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_large_file_holds_out_about_256_spread_evenly(tmp_path: Path) -> None:
-    task = get_text_task(f"gsm8k(data={write(tmp_path / 'data.jsonl', rows(5000))})")
+    task = text_task(f"gsm8k(data={write(tmp_path / 'data.jsonl', rows(5000))})")
     held_out = [int(item.answer) for item in task.items("held_out")]
     assert 250 <= len(held_out) <= 270
     assert max(held_out) > 4900
@@ -51,27 +51,27 @@ def test_a_folder_and_a_test_file(tmp_path: Path) -> None:
     write(tmp_path / "train.parquet", rows(7))
     write(tmp_path / "test.jsonl", rows(3, first=100))
     own = write(tmp_path / "own.jsonl", rows(2, first=200))
-    folder = get_text_task(f"gsm8k(data={tmp_path})")
+    folder = text_task(f"gsm8k(data={tmp_path})")
     assert (len(folder.items("train")), len(folder.items("held_out"))) == (7, 3)
-    both = get_text_task(f"gsm8k(data={tmp_path},test={own})")
+    both = text_task(f"gsm8k(data={tmp_path},test={own})")
     assert [item.answer for item in both.items("held_out")] == ["201", "202"]
     assert both.canonical != folder.canonical
 
 
 def test_the_canonical_expression_holds_the_data_to_their_hash(tmp_path: Path) -> None:
     path = write(tmp_path / "data.jsonl", rows(10))
-    canonical = get_text_task(f"gsm8k(data={path})").canonical
+    canonical = text_task(f"gsm8k(data={path})").canonical
     assert ",sha=" in canonical
-    assert get_text_task(canonical).canonical == canonical
+    assert text_task(canonical).canonical == canonical
     write(path, rows(10, first=1))
     with pytest.raises(UsageError, match="the data changed"):
-        get_text_task(canonical)
+        text_task(canonical)
 
 
 def test_math_prefers_the_answer_field_to_the_box(tmp_path: Path) -> None:
     content = [{"problem": "p", "solution": r"\boxed{1}"}] * 4
     content.append({"problem": "q", "solution": r"see \boxed{2}", "answer": "3"})
-    task = get_text_task(f"math(data={write(tmp_path / 'm.jsonl', content)})")
+    task = text_task(f"math(data={write(tmp_path / 'm.jsonl', content)})")
     assert [item.answer for item in task.items("held_out")] == ["3"]
 
 
@@ -79,8 +79,8 @@ def test_math_prefers_the_answer_field_to_the_box(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("none.jsonl", None, "does not exist; give a file, or data=sample"),
-        ("a.csv", "question,answer", "is no .jsonl or .parquet file"),
-        ("a.jsonl", "", "holds no rows"),
+        ("a.csv", "question,answer", "is not a .jsonl or .parquet file"),
+        ("a.jsonl", "", "contains no rows"),
         ("a.jsonl", "{}", "row 1 has no text in 'question'"),
         ("a.jsonl", '{"question": "x"}', "row 1 has no text in 'answer'; its fields: question"),
         ("a.jsonl", '{"question": "x", "answer": 5}', "row 1 has no text in 'answer'"),
@@ -95,22 +95,22 @@ def test_unreadable_data_are_one_clear_line(tmp_path: Path, name: str, content: 
     if content is not None:
         path.write_text(content)
     with pytest.raises(UsageError, match=r"\A[^\n]*\Z") as error:
-        get_text_task(f"gsm8k(data={path})").items("train")
+        text_task(f"gsm8k(data={path})").items("train")
     assert message in str(error.value)
 
 
 def test_a_folder_without_files_and_a_test_file_with_the_hub_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"holds no train\.jsonl or train\.parquet"):
-        get_text_task(f"gsm8k(data={tmp_path})")
+        text_task(f"gsm8k(data={tmp_path})")
     with pytest.raises(UsageError, match="the hub has a test split of its own"):
-        get_text_task("gsm8k(test=a.jsonl)")
+        text_task("gsm8k(test=a.jsonl)")
 
 
 def test_without_the_package_the_hub_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     load_splits.cache_clear()
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(UsageError, match=r"pip install datasets.*gsm8k\(data=FILE\.jsonl\), or gsm8k\(data=sample\)"):
-        get_text_task("gsm8k").items("train")
+        text_task("gsm8k").items("train")
 
 
 def fake_hub(monkeypatch: pytest.MonkeyPatch, load: object) -> None:
@@ -126,7 +126,7 @@ def test_an_unreachable_hub_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None
 
     fake_hub(monkeypatch, load)
     with pytest.raises(UsageError, match=r"^math: cannot load DigitalLearningGmbH/MATH-lighteval.*\(no route\)[^\n]*$"):
-        get_text_task("math").items("train")
+        text_task("math").items("train")
 
 
 def test_the_hub_gives_both_splits_and_a_hash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_the_hub_gives_both_splits_and_a_hash(monkeypatch: pytest.MonkeyPatch) -
         return rows(4 if split == "train" else 2, first=len(asked))
 
     fake_hub(monkeypatch, load)
-    task = get_text_task("gsm8k")
+    task = text_task("gsm8k")
     assert (len(task.items("train")), len(task.items("held_out"))) == (4, 2)
     assert asked == [("openai/gsm8k", "main", "train"), ("openai/gsm8k", "main", "test")]
     assert task.canonical.startswith("gsm8k(sha=")
@@ -145,12 +145,12 @@ def test_the_hub_gives_both_splits_and_a_hash(monkeypatch: pytest.MonkeyPatch) -
 
 def test_items_are_read_once_per_process(tmp_path: Path) -> None:
     path = write(tmp_path / "data.jsonl", rows(10))
-    assert get_text_task(f"gsm8k(data={path})").items("train") is get_text_task(f"gsm8k(data={path})").items("train")
+    assert text_task(f"gsm8k(data={path})").items("train") is text_task(f"gsm8k(data={path})").items("train")
 
 
 @pytest.mark.parametrize("name", ["gsm8k", "math"])
 def test_the_sample_has_forty_items_of_our_own(name: str) -> None:
-    task = get_text_task(f"{name}(data=sample)")
+    task = text_task(f"{name}(data=sample)")
     items = [*task.items("train"), *task.items("held_out")]
     assert len({item.prompt for item in items}) == 40
     assert task.canonical == f"{name}(data=sample)"

@@ -1,38 +1,39 @@
-"""Tasks in words: streams, demonstrations, expressions a user types, and the scorers of gsm8k and arithmetic."""
+"""Text tasks: streams, demonstrations, expressions a user types, and the scorers of gsm8k and arithmetic."""
 
 from decimal import Decimal
+from functools import cache
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vcpo_bench.bench.tasks import get_task
-from vcpo_bench.bench.tasks.text import TextTask, get_text_task, text_task_names, text_task_types
+from vcpo_bench.bench.tasks import TASKS, token_task
+from vcpo_bench.bench.tasks.text import Item, TextTask, text_task
 from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k, marked_number
-from vcpo_bench.bench.tasks.text.items.item_stream import Draws
+from vcpo_bench.bench.tasks.text.items.data_task import DataTask
+from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
 from vcpo_bench.bench.tasks.text.scoring import judges
 from vcpo_bench.errors import UsageError
 
 EXPRESSIONS = [
-    "arithmetic",
+    f"{name}(data=sample)" if issubclass(kind, DataTask) else name
+    for name, kind in TASKS.kinds.items()
+    if issubclass(kind, TextTask) and name != "reasoning-gym"  # its package is optional
+] + [
     "arithmetic(terms=8,largest=999)",
-    "countdown",
     "countdown(numbers=3,largest=9,target=50,style=bare)",
     "countdown(numbers=2,largest=4,target=4,style=bare)",
-    "gsm8k(data=sample)",
-    "math(data=sample)",
 ]
-GENERATED = [expression for expression in EXPRESSIONS if "sample" not in expression]
 
 
 @pytest.fixture(params=EXPRESSIONS)
 def task(request: pytest.FixtureRequest) -> TextTask:
-    return get_text_task(request.param)
+    return text_task(request.param)
 
 
 def test_items_are_pure_functions_of_the_keys(task: TextTask) -> None:
-    again = get_text_task(task.canonical)
+    again = text_task(task.canonical)
     assert again.canonical == task.canonical
     assert [task.item(3, 1, i) for i in (0, 5)] == [again.item(3, 1, i) for i in (0, 5)]
     assert list(task.items("held_out")) == list(again.items("held_out"))
@@ -65,64 +66,66 @@ def test_another_items_answer_is_wrong(task: TextTask) -> None:
 @given(st.text(max_size=300))
 def test_any_response_scores_zero_or_one(text: str) -> None:
     for expression in EXPRESSIONS:
-        task = TASKS.setdefault(expression, get_text_task(expression))
-        item = ITEMS.setdefault(expression, task.item(0, 0, 0))
+        task, item = first_item(expression)
         for response in (text, f"<answer>{text}</answer>", f"#### {text}", f"={text}"):
             assert task.score(item, response) in (0.0, 1.0)
 
 
-TASKS: dict[str, TextTask] = {}
-ITEMS: dict[str, object] = {}
+@cache
+def first_item(expression: str) -> tuple[TextTask, Item]:
+    task = text_task(expression)
+    return task, task.item(0, 0, 0)
 
 
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
         ("gsm9k", "did you mean gsm8k"),
-        ("countdown(", "unknown task"),
-        ("countdown(size=3)", "no parameter 'size'; its parameters: numbers (default 4)"),
-        ("countdown(numbers=x)", "numbers must be a whole number, not 'x'"),
-        ("countdown(numbers=7)", "numbers must be 2 to 6"),
-        ("countdown(largest=3)", "largest must be 4 to 999"),
-        ("countdown(target=1)", "target must be 4 to 99999"),
-        ("countdown(style=free)", "style must be tags or bare"),
-        ("arithmetic(1)", "terms must be 2 to 8"),
-        ("arithmetic(largest=0)", "largest must be 1 to 999"),
-        ("math(data=sample,scorer=2)", "has scorer 1 only"),
+        ("countdown(", "(at character"),
+        ("countdown(size=3)", "no parameter 'size'. It has: numbers (a whole number from 2 to 6)"),
+        ("countdown(numbers=x)", "numbers is a whole number from 2 to 6"),
+        ("countdown(numbers=7)", "numbers is a whole number from 2 to 6"),
+        ("countdown(largest=3)", "largest is a whole number from 4 to 999"),
+        ("countdown(target=1)", "target is a whole number from 4 to 99999"),
+        ("countdown(style=free)", "style is tags | bare"),
+        ("arithmetic(1)", "terms is a whole number from 2 to 8"),
+        ("arithmetic(largest=0)", "largest is a whole number from 1 to 999"),
+        ("math(data=sample,scorer=2)", "has scorer 1 of math only"),
         ("math(data=sample,judge=best)", "choose own or math-verify"),
-        ("arithmetic(terms=2,terms=3)", "parameter 'terms' is given twice"),
+        ("arithmetic(terms=2,terms=3)", "terms is given twice"),
+        ("chain", "drop --model, or choose a text task (arithmetic,"),
     ],
 )
 def test_a_wrong_expression_is_one_clear_line(expression: str, message: str) -> None:
     with pytest.raises(UsageError, match=r"\A[^\n]*\Z") as error:
-        get_text_task(expression)
+        text_task(expression)
     assert message in str(error.value)
 
 
 def test_canonical_names_only_what_differs() -> None:
-    assert get_text_task(" countdown( 3 , largest = 99 ) ").canonical == "countdown(numbers=3)"
-    assert get_text_task("math(data=sample,scorer=1)").canonical == "math(data=sample)"
+    assert text_task(" countdown( 3 , largest = 99 ) ").canonical == "countdown(numbers=3)"
+    assert text_task("math(data=sample,scorer=1)").canonical == "math(data=sample)"
 
 
 def test_a_raised_scorer_version_is_part_of_the_canonical_expression(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_task_types()["arithmetic"], "scorer_version", 2)
-    assert get_text_task("arithmetic").canonical == "arithmetic(scorer=2)"
-    assert get_text_task("arithmetic(scorer=2)").canonical == "arithmetic(scorer=2)"
-    with pytest.raises(UsageError, match="scorer 2 only"):
-        get_text_task("arithmetic(scorer=1)")
+    monkeypatch.setattr(TASKS.get("arithmetic"), "scorer_version", 2)
+    assert text_task("arithmetic").canonical == "arithmetic(scorer=2)"
+    assert text_task("arithmetic(scorer=2)").canonical == "arithmetic(scorer=2)"
+    with pytest.raises(UsageError, match="scorer 2 of arithmetic only"):
+        text_task("arithmetic(scorer=1)")
 
 
-@pytest.mark.parametrize("name", text_task_names())
-def test_without_a_model_a_task_in_words_says_what_it_needs(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name, kind in TASKS.kinds.items() if kind.needs_language_model])
+def test_without_a_model_a_text_task_says_what_it_needs(name: str) -> None:
     with pytest.raises(UsageError, match="add --model"):
-        get_task(name)
+        token_task(name)
 
 
 def test_draws_are_uniform_and_continue_beyond_a_block() -> None:
-    draws = Draws(0, "test", 0, 0)
+    draws = ItemStream(0, "test", 0, 0)
     values = [draws.below(5) for _ in range(5000)]
     assert {values.count(face) // 100 for face in range(5)} <= {9, 10}
-    assert len({Draws(0, "test", 0, index).below(2**50) for index in range(50)}) == 50
+    assert len({ItemStream(0, "test", 0, index).below(2**50) for index in range(50)}) == 50
 
 
 @pytest.mark.parametrize(
@@ -180,13 +183,13 @@ def test_gsm8k_scores_a_long_hostile_response_in_bounded_time() -> None:
     [("24", 1), ("3+28-7=31-7=24", 1), (" 24\n", 1), ("24=25", 0), ("24.0", 0), ("24=", 0), ("", 0), ("x24", 0)],
 )
 def test_arithmetic_reads_what_follows_the_last_equals_sign(response: str, score: float) -> None:
-    task = get_text_task("arithmetic")
+    task = text_task("arithmetic")
     item = task.item(0, 0, 0)._replace(prompt="3+14*2-7=", answer="24")
     assert task.score(item, response) == score
 
 
 def test_arithmetic_lengths_vary_and_the_answer_is_the_value() -> None:
-    task = get_text_task("arithmetic(terms=5)")
+    task = text_task("arithmetic(terms=5)")
     items = task.items("held_out")
     assert all(eval(item.prompt[:-1]) == int(item.answer) for item in items)  # prompts are our own text
     lengths = {len(task.demonstration(item)) for item in items}
@@ -200,5 +203,5 @@ def test_a_judge_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(judges, "version", missing)
     with pytest.raises(UsageError, match="pip install math-verify"):
-        get_text_task("math(data=sample,judge=math-verify)")
-    assert get_text_task("math(data=sample,judge=own)").canonical == "math(data=sample)"
+        text_task("math(data=sample,judge=math-verify)")
+    assert text_task("math(data=sample,judge=own)").canonical == "math(data=sample)"

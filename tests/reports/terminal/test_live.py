@@ -61,7 +61,7 @@ def test_time_left_is_the_mean_cost_of_ended_cells_over_the_workers() -> None:
     assert state.seconds_left(15.0) == pytest.approx(30.0 * (4 + 0.5) / 2)
 
 
-def test_before_the_first_end_running_cells_are_extrapolated_from_where_they_were_taken_up() -> None:
+def test_before_the_first_end_running_cells_are_extrapolated_from_where_they_were_resumed() -> None:
     state = GridProgress()
     state.begin([("a", "a")], already_done=0)
     state.started("a", "a", 300, now=0.0)
@@ -87,7 +87,7 @@ def test_plain_view_writes_a_line_per_event_and_the_overall_state_now_and_then()
     view.ended("c", "error", 1.0, "ValueError: [bold]bad[/bold]")
     view.close()
     lines = text_of(target).splitlines()
-    assert lines[0] == "3 cells to run, 1 done before"
+    assert lines[0] == "3 cells to run, 1 already done"
     assert lines[1] == "started   vcpo lag 16 seed 0 (300 updates)"
     assert sum("running" in line for line in lines) == 2, "at seconds 10 and 20"
     assert lines[-3].endswith("in 25 s [2/4]")

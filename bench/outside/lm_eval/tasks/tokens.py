@@ -10,7 +10,7 @@ import torch
 
 from vcpo_bench.bench.outside.lm_eval.tasks.rewards import of_responses
 from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
-from vcpo_bench.bench.tasks import EmbeddedTask, get_task
+from vcpo_bench.bench.tasks import TokenTask, token_task
 from vcpo_bench.errors import UsageError
 
 
@@ -29,7 +29,7 @@ def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
     expression = cell_task or task
     if expression.partition("(")[0] != task:
         raise UsageError(f"the lm-eval task is about {task!r}, but the cell was trained on {cell_task!r}")
-    known = get_task(expression)
+    known = token_task(expression)
     words = Vocabulary(known.vocabulary)
     rows = [{"prompt": words.decode(prompt), "answer": "", "expression": expression} for prompt in known.held_out()]
     return {"test": datasets.Dataset.from_list(rows)}
@@ -41,7 +41,7 @@ def score(document: Mapping[str, str], results: Sequence[Any]) -> dict[str, floa
     return of_responses(results, lambda response: reward(task, document["prompt"], response))
 
 
-def reward(task: EmbeddedTask, prompt: str, response: str) -> float:
+def reward(task: TokenTask, prompt: str, response: str) -> float:
     """Reward of a response in words; one the task's tokens cannot write gets 0.
 
     The end token is not part of the text: a response shorter than the longest one was ended by it, where there is one.
@@ -59,4 +59,4 @@ def reward(task: EmbeddedTask, prompt: str, response: str) -> float:
     return float(task.reward(torch.tensor([words.encode(prompt)]), padded, mask))
 
 
-_task = cache(get_task)
+_task = cache(token_task)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from vcpo_bench.bench.outside.lm_eval.tasks.rewards import of_responses
-from vcpo_bench.bench.tasks.text import Item, get_text_task
+from vcpo_bench.bench.tasks.text import Item, text_task
 
 
 def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
@@ -20,7 +20,7 @@ def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
     """
     import datasets
 
-    known = get_text_task(cell_task if cell_task.partition("(")[0] == task else task)
+    known = text_task(cell_task if cell_task.partition("(")[0] == task else task)
     rows = [
         {"prompt": item.prompt, "answer": item.answer, "meta": json.dumps(item.meta), "expression": known.canonical}
         for item in known.items("held_out")
@@ -35,4 +35,4 @@ def score(document: Mapping[str, str], results: Sequence[Any]) -> dict[str, floa
     return of_responses(results, lambda response: task.score(item, response))
 
 
-_task = cache(get_text_task)
+_task = cache(text_task)

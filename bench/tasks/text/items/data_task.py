@@ -1,19 +1,23 @@
-"""Tasks whose items are rows of a data set: a local file, the hub, or the small sample that ships with the package."""
+"""Text tasks whose items are rows of a data set: a local file, the hub, or the small sample beside the task's file."""
 
 import hashlib
+import inspect
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from vcpo_bench.bench.tasks.text.base import TRAINING, Item, Setting, Split, TextTask
-from vcpo_bench.bench.tasks.text.items.item_stream import Draws
+from vcpo_bench.bench.tasks.text.base import TRAINING, Item, Split, TextTask
+from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
 from vcpo_bench.bench.tasks.text.items.rows import HubSet, Row, Source, read_hub, read_rows, resolve
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.parameters import text
 
-_LARGEST_SHARE = 5  # without a file of its own, held out is one row in five, and fewer of many: about 256
-_ABOUT = 256
+_HELD_OUT_STEP = 5  # without a file of its own, one row in five is held out, fewer of many: about 256
+_HELD_OUT_ROWS = 256
 
 
 class Splits(NamedTuple):
@@ -24,31 +28,44 @@ class Splits(NamedTuple):
     sha: str
 
 
+@dataclass(frozen=True, kw_only=True)
 class DataTask(TextTask):
     """Rows become items; training draws them with replacement.
 
-    Args:
-        data: `hub`, `sample`, a .jsonl or .parquet file, or a folder with train.* and test.* files.
-        test: A file of held-out rows; default: the folder's test file, or rows spread evenly over `data`.
-        sha: A hash the items must have; it is part of the canonical expression, so that other data are other cells.
+    Attributes:
+        data: Where the rows are.
+        test: File of held-out rows; default: the folder's test file, or rows spread evenly over `data`.
+        sha: Hash the items must have; it is part of the canonical name, so that other data are other cells.
 
-    Raises:
-        UsageError: The data cannot be found or read, or are not those of the hash.
+    Class attributes:
+        columns: Fields with text that every row has.
+        hub: The data set on the Hugging Face hub, by split; empty: `data` must name a file.
     """
 
-    parameters: ClassVar[Mapping[str, Setting]] = {"data": "hub", "test": "", "sha": ""}
-    fields: ClassVar[tuple[str, ...]]
-    hub: ClassVar[dict[Split, HubSet]]
+    columns: ClassVar[tuple[str, ...]]
+    hub: ClassVar[dict[Split, HubSet]] = {}
+    data: str = text("hub", legal="hub, sample, a .jsonl or .parquet file, or a folder with train.* and test.* files")
+    test: str = text("", legal="a .jsonl or .parquet file with held-out rows")
+    sha: str = text("", legal="the hash of the items, from a canonical name")
 
-    def __init__(self, data: str = "hub", test: str = "", sha: str = "") -> None:
-        self.data = data
-        self.test = test
-        self._source: Source = resolve(self.name, data, test)
-        if sha and sha != self.sha:
-            raise UsageError(f"{self.name}(data={data}): the data changed, hash {self.sha} instead of {sha}")
+    def __post_init__(self) -> None:
+        """Refuse data that cannot be found, or are not those of the hash.
+
+        Raises:
+            UsageError: They are.
+        """
+        super().__post_init__()
+        self._source  # noqa: B018 - finds the files
+        if self.sha and self.sha != self.digest:
+            problem = f"the data changed, hash {self.digest} instead of {self.sha}"
+            raise UsageError(f"{self.name}(data={self.data}): {problem}")
+
+    def settings(self) -> dict[str, str]:
+        """The parameters that differ from their defaults, the hash of the items always among them."""
+        return super().settings() | ({"sha": self.digest} if self.digest else {})
 
     @property
-    def sha(self) -> str:
+    def digest(self) -> str:
         """Twelve hex digits of the hash of all items; empty for the sample, which the package's version fixes."""
         return "" if self.data == "sample" else self._splits.sha
 
@@ -64,7 +81,12 @@ class DataTask(TextTask):
     def item(self, seed: int, batch: int, index: int, purpose: str = TRAINING) -> Item:
         """One training item, drawn with replacement: a pure function of the arguments and the data."""
         train = self._splits.train
-        return train[Draws(seed, purpose, batch, index).below(len(train))]
+        return train[ItemStream(seed, purpose, batch, index).below(len(train))]
+
+    @cached_property
+    def _source(self) -> Source:
+        sample = Path(inspect.getfile(type(self))).with_name("samples") / f"{self.name}.jsonl"
+        return resolve(self.name, self.data, self.test, sample, bool(self.hub))
 
     @cached_property
     def _splits(self) -> Splits:
@@ -73,7 +95,7 @@ class DataTask(TextTask):
 
 @cache
 def load_splits(kind: type[DataTask], source: Source, stamps: tuple[tuple[int, int], ...]) -> Splits:
-    """Items of a source, read once per process as long as its files stay what they are.
+    """Items of a source, read once per process as long as its files do not change.
 
     Args:
         kind: The task.
@@ -86,10 +108,10 @@ def load_splits(kind: type[DataTask], source: Source, stamps: tuple[tuple[int, i
     if source.train is None:
         train, held_out = read_hub(kind.name, kind.hub["train"]), read_hub(kind.name, kind.hub["held_out"])
     else:
-        train = read_rows(source.train, kind.fields)
-        held_out = read_rows(source.held_out, kind.fields) if source.held_out else []
+        train = read_rows(source.train, kind.columns)
+        held_out = read_rows(source.held_out, kind.columns) if source.held_out else []
     if not held_out:
-        step = max(_LARGEST_SHARE, len(train) // _ABOUT)
+        step = max(_HELD_OUT_STEP, len(train) // _HELD_OUT_ROWS)
         held_out = train[step - 1 :: step]
         train = [row for place, row in enumerate(train, 1) if place % step]
     train_items, held_out_items = _items(kind, train, "training"), _items(kind, held_out, "held-out")
@@ -102,6 +124,6 @@ def _items(kind: type[DataTask], rows: Sequence[Row], which: str) -> list[Item]:
     if len(items) < max(1, 0.9 * len(rows)):
         raise UsageError(
             f"{kind.name}: {len(items)} of {len(rows)} {which} rows have an answer that can be scored; "
-            f"check the fields {', '.join(kind.fields)}"
+            f"check the fields {', '.join(kind.columns)}"
         )
     return items

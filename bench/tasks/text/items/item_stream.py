@@ -1,4 +1,4 @@
-"""An endless row of random numbers for one item: generators that reject need no bound on what they use."""
+"""Endless random numbers for one item, so that a generator which rejects draws needs no bound on how many it uses."""
 
 from hashlib import blake2b
 
@@ -7,7 +7,7 @@ import numpy as np
 _BLOCK = 32
 
 
-class Draws:
+class ItemStream:
     """The keyed stream of one item, a pure function of (seed, purpose, batch, index) like those of `bench.streams`.
 
     Philox-4x64-10: the key is a hash of seed and purpose; the counter holds position, index, batch and a 1, where
@@ -16,8 +16,8 @@ class Draws:
     Args:
         seed: Seed of the run.
         purpose: Name of the stream.
-        batch: Which batch.
-        index: Place in the batch.
+        batch: Index of the batch.
+        index: Position of the item in the batch.
     """
 
     def __init__(self, seed: int, purpose: str, batch: int, index: int) -> None:

@@ -1,4 +1,4 @@
-"""Rows of a data set from a local file or the hub, with one clear line for what cannot be read."""
+"""Rows of a data set from a local file or the hub, with a one-line error for what cannot be read."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from vcpo_bench.errors import UsageError
 
-SAMPLES = Path(__file__).parents[1] / "samples"
 _ENDINGS = (".jsonl", ".parquet")
 
 Row = Mapping[str, Any]
@@ -33,17 +32,26 @@ class Source(NamedTuple):
         return tuple((stat.st_mtime_ns, stat.st_size) for stat in stats)
 
 
-def resolve(task: str, data: str, test: str) -> Source:
+def resolve(task: str, data: str, test: str, sample: Path, on_hub: bool) -> Source:
     """Which files `data=` and `test=` name.
 
+    Args:
+        task: Name of the task.
+        data: `hub`, `sample`, a file or a folder.
+        test: File of held-out rows; may be empty.
+        sample: The file that `sample` stands for.
+        on_hub: Whether the task has a data set on the hub.
+
     Raises:
-        UsageError: There is no such file or folder, or not of this kind.
+        UsageError: There is no such file, folder or data set, or the file has another ending.
     """
     if data == "hub":
+        if not on_hub:
+            raise UsageError(f"{task}: has no data set on the hub; give {task}(data=FILE.jsonl)")
         if test:
-            raise UsageError(f"{task}(test={test}): test= goes with data=FILE; the hub has a test split of its own")
+            raise UsageError(f"{task}(test={test}): the hub has a test split of its own; use test= with data=FILE")
         return Source(None, None)
-    path = SAMPLES / f"{task}.jsonl" if data == "sample" else Path(data)
+    path = sample if data == "sample" else Path(data)
     held_out = _existing(task, "test", Path(test)) if test else None
     if path.is_dir():
         return Source(_inside(task, path, "train"), held_out or _inside(task, path, "test"))
@@ -59,8 +67,8 @@ def _inside(task: str, folder: Path, stem: str) -> Path:
 
 def _existing(task: str, key: str, path: Path) -> Path:
     if not path.is_file() or path.suffix not in _ENDINGS:
-        problem = "is no .jsonl or .parquet file" if path.is_file() else "does not exist"
-        raise UsageError(f"{task}({key}={path}): {problem}; give a file, or data=sample for a few items of our own")
+        problem = "is not a .jsonl or .parquet file" if path.is_file() else "does not exist"
+        raise UsageError(f"{task}({key}={path}): {problem}; give a file, or data=sample for the small built-in sample")
     return path
 
 
@@ -72,7 +80,7 @@ def read_rows(path: Path, fields: tuple[str, ...]) -> list[Row]:
     """
     rows = _parquet(path) if path.suffix == ".parquet" else _json_lines(path)
     if not rows:
-        raise UsageError(f"{path}: holds no rows")
+        raise UsageError(f"{path}: contains no rows")
     for number, row in enumerate(rows, 1):
         missing = [field for field in fields if not isinstance(row.get(field), str)]
         if missing:
@@ -114,15 +122,14 @@ def read_hub(task: str, source: HubSet) -> list[Row]:
     """All rows of a split on the hub, through the optional package `datasets`.
 
     Raises:
-        UsageError: The package is missing or the hub cannot be reached and holds nothing in its cache.
+        UsageError: The package is missing or the data set is neither on the hub nor in its cache.
     """
-    remedy = f"give {task}(data=FILE.jsonl), or {task}(data=sample) for a few items of our own"
+    remedy = f"give {task}(data=FILE.jsonl), or {task}(data=sample) for the small built-in sample"
     try:
         import datasets
     except ImportError as error:
-        raise UsageError(f"{task}: data from the hub need the package datasets (pip install datasets); {remedy}") from (
-            error
-        )
+        missing = "reading from the hub needs the package datasets (pip install datasets)"
+        raise UsageError(f"{task}: {missing}; {remedy}") from error
     try:
         return list(datasets.load_dataset(source.repository, source.configuration, split=source.split))
     except Exception as error:  # whatever the network, the hub or the cache may raise

@@ -1,4 +1,4 @@
-"""Who says whether two mathematical answers are the same: this project's scorer, or the package math-verify."""
+"""Judges of whether two mathematical answers are the same: this project's scorer, or the package math-verify."""
 
 from __future__ import annotations
 
@@ -14,34 +14,39 @@ Judge = Callable[[str, str], bool]
 
 OWN, PACKAGE = "own", "math-verify"
 SECONDS = 2
-"""After so long math-verify has said no; it bounds its time by signals, which only the main thread receives."""
+"""Time limit of math-verify, after which the answer is wrong; it uses signals, which only the main thread gets."""
 
 
-def judge_named(text: str) -> tuple[str, Judge]:
-    """A judge and its full name, which for math-verify holds the version: another one may judge differently.
+def full_name(judge: str) -> str:
+    """The name of a judge, for math-verify with its version: another one may judge differently.
 
     Args:
-        text: `own`, `math-verify`, or `math-verify/0.9.0` to insist on a version.
+        judge: `own`, `math-verify`, or `math-verify/0.9.0` to insist on a version.
 
     Raises:
-        UsageError: There is no such judge, the package is missing or of another version.
+        UsageError: There is no such judge, or the package is missing or has another version.
     """
-    if text == OWN:
-        return OWN, same_answer
-    package, _, wanted = text.partition("/")
+    if judge == OWN:
+        return OWN
+    package, _, wanted = judge.partition("/")
     if package != PACKAGE:
-        raise UsageError(f"math(judge={text}): choose own or math-verify")
+        raise UsageError(f"math(judge={judge}): choose own or math-verify")
     try:
         found = version(PACKAGE)
     except PackageNotFoundError as error:
-        raise UsageError(f"math(judge={text}): the package is missing: pip install math-verify") from error
+        raise UsageError(f"math(judge={judge}): the package is missing: pip install math-verify") from error
     if wanted not in ("", found):
-        raise UsageError(f"math(judge={text}): installed is {found}; pip install {PACKAGE}=={wanted}, or leave it out")
-    return f"{PACKAGE}/{found}", _verified
+        raise UsageError(f"math(judge={judge}): {found} is installed; pip install {PACKAGE}=={wanted}, or leave it out")
+    return f"{PACKAGE}/{found}"
+
+
+def judge_named(name: str) -> Judge:
+    """The judge with that full name."""
+    return same_answer if name == OWN else _verified
 
 
 def _verified(right: str, given: str) -> bool:
-    """What math-verify says of two boxed answers; no where it cannot read one, fails or takes too long."""
+    """The verdict of math-verify on two boxed answers; False where it cannot read one, fails or times out."""
     package = import_module("math_verify")
     one, other = (package.parse(f"$\\boxed{{{text}}}$", parsing_timeout=SECONDS) for text in (right, given))
     return bool(package.verify(one, other, timeout_seconds=SECONDS))

@@ -1,0 +1,74 @@
+"""reasoning-gym: any of its procedural data sets as a task (optional package `reasoning-gym`)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from vcpo_bench.bench.tasks.text.base import Item
+from vcpo_bench.bench.tasks.text.items.generated import GeneratedTask
+from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
+from vcpo_bench.bench.tasks.text.scoring.boxed import last_tagged
+from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.parameters import text
+
+_INSTRUCTION = "Think first, then give the answer alone between <answer> and </answer>."
+_SEEDS = 2**31
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasoningGym(GeneratedTask):
+    """Items and scores of one data set of reasoning-gym, at its default configuration.
+
+    Its scorers give partial credit (0.01 for a wrong answer, more for a near one), which would change every group
+    advantage: here only a full score counts, as 1. They are the package's, so this project vouches neither for their
+    time nor for what they do with the text; an exception counts as 0.
+
+    Attributes:
+        dataset: Name of the data set, such as `leg_counting`.
+    """
+
+    name = "reasoning-gym"
+    summary = "any data set of the optional package reasoning-gym, such as dataset=leg_counting"
+    max_response = 1024
+    dataset: str = text("leg_counting", legal="the name of one of its data sets")
+
+    def __post_init__(self) -> None:
+        """Refuse a data set that is not there.
+
+        Raises:
+            UsageError: The package is missing or has no such data set.
+        """
+        super().__post_init__()
+        if self.dataset not in self._gym.factory.DATASETS:
+            raise UsageError(f"reasoning-gym: no data set {self.dataset!r}; see reasoning_gym.factory.DATASETS")
+
+    @cached_property
+    def _gym(self) -> Any:
+        try:
+            import reasoning_gym
+        except ImportError as error:
+            raise UsageError("reasoning-gym: needs the package (pip install reasoning-gym)") from error
+        return reasoning_gym
+
+    @cached_property
+    def _scorer(self) -> Any:
+        return self._gym.create_dataset(self.dataset, size=1, seed=0)
+
+    def draw(self, stream: ItemStream) -> Item:
+        """The first entry of a data set with a seed of the item's own."""
+        entry: dict[str, Any] = self._gym.create_dataset(self.dataset, size=1, seed=stream.below(_SEEDS))[0]
+        return Item(f"{entry['question']}\n{_INSTRUCTION}", str(entry["answer"]), {"entry": entry})
+
+    def score(self, item: Item, text: str) -> float:
+        """1 if the data set's own scorer gives a full score, else 0."""
+        answer = last_tagged(text)
+        if answer is None:
+            return 0.0
+        try:
+            return float(self._scorer.score_answer(answer.strip(), item.meta["entry"]) >= 1)
+        except Exception:  # whatever another package's scorer raises
+            return 0.0
+
+    def demonstration(self, item: Item) -> str:
+        """The data set's answer in tags."""
+        return f"<answer>{item.answer}</answer>"

@@ -1,0 +1,28 @@
+"""What aggregations divide by: the rows and tokens that count."""
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.core.batch import ROW_AXES
+from vcpo_bench.methods.core.view import Evidence
+
+
+def to_row_shape(value: Tensor) -> Tensor:
+    """Leading shape to `[..., 1, 1]`."""
+    return value.unsqueeze(-1).unsqueeze(-1)
+
+
+def rows_in_denominator(ev: Evidence, empty: str) -> Tensor:
+    """`[..., 1, 1]` rows in the denominator, at least 1.
+
+    Args:
+        ev: The evidence.
+        empty: `counted`: all valid rows; `skipped`: those with tokens in play.
+    """
+    counted = ev.rows if empty == "counted" else ev.lengths > 0
+    return to_row_shape(counted.sum(ROW_AXES).clamp(min=1))
+
+
+def where_tokens(ev: Evidence, value: Tensor) -> Tensor:
+    """`[..., P, G]` the value where a row has tokens in play, else 0, in the dtype of `logp`."""
+    return torch.where(ev.lengths > 0, value, 0.0).to(ev.batch.logp.dtype)

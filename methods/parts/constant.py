@@ -1,0 +1,23 @@
+"""The learning rate as it is."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.view import Evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant(Step):
+    """The learning rate as it is."""
+
+    name: ClassVar[str] = "constant"
+    summary: ClassVar[str] = "no scaling of the step"
+    formula: ClassVar[str] = "scale = 1"
+
+    def scale(self, ev: Evidence) -> Tensor:
+        """Leading shape."""
+        return torch.ones(ev.batch.leading, dtype=ev.batch.logp.dtype, device=ev.batch.logp.device)

@@ -1,0 +1,28 @@
+"""Reward minus the mean of its group."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.core.group_statistics import group_mean, singletons
+from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import choice
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupMean(Baseline):
+    """Reward minus the mean of its group (Dr. GRPO 2503.20783)."""
+
+    name: ClassVar[str] = "group-mean"
+    summary: ClassVar[str] = "reward minus its group's mean"
+    reference: ClassVar[str] = "Dr. GRPO 2503.20783"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "A = R - mean_G R"
+    differences: ClassVar[tuple[str, ...]] = ("Dr. GRPO is also an aggregation: seq-mean-token-sum-norm",)
+    singleton: str = choice("zero", "raw")
+
+    def advantage(self, ev: Evidence) -> Tensor:
+        """`[..., P, G]`."""
+        return singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)

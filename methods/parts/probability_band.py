@@ -1,0 +1,38 @@
+"""Reject by the change of probability instead of the ratio."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.core.ratios import segment_mean
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.parts.band import Band
+from vcpo_bench.naming.parameters import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityBand(Band):
+    """Keep what has low <= p - q <= high: tokens by the change of their probability, rows by its mean or sum."""
+
+    name: ClassVar[str] = "probability-band"
+    summary: ClassVar[str] = "rows whose mean change of probability is outside -0.2..0.2 rejected"
+    reference: ClassVar[str] = "ROLL train-infer filters"
+    formula: ClassVar[str] = "keep where low <= p - q <= high"
+    differences: ClassVar[tuple[str, ...]] = ()
+    low: float = number(-0.2)
+    high: float = number(0.2)
+
+    def keep(self, ev: Evidence) -> Tensor:
+        """`[..., P, G, 1|T]`."""
+        fields = {"current": "logp", "behavior": "behavior_logp", "proximal": "proximal_logp"}
+        change = ev.token_field(fields[self.of]).exp() - ev.token_field(fields[self.anchor]).exp()
+        change = torch.where(ev.mask, change, 0.0)
+        if self.level == "segment":
+            change = segment_mean(change, ev.mask)
+        elif self.level != "token":
+            change = change.sum(-1, keepdim=True)
+            if self.level == "geometric":
+                change = change / ev.lengths.clamp(min=1).unsqueeze(-1)
+        return (change >= self.low) & (change <= self.high)

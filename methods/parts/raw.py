@@ -1,0 +1,24 @@
+"""The reward itself."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.view import Evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Raw(Baseline):
+    """The reward itself (Williams 1992)."""
+
+    name: ClassVar[str] = "raw"
+    summary: ClassVar[str] = "the reward, no baseline"
+    reference: ClassVar[str] = "REINFORCE, Williams 1992"
+    year: ClassVar[int] = 1992
+    formula: ClassVar[str] = "A = R"
+
+    def advantage(self, ev: Evidence) -> Tensor:
+        """`[..., P, G]`."""
+        return ev.reward

@@ -1,0 +1,35 @@
+"""Reject a whole row because of a single token."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.core.ratio_mask import RatioMask
+from vcpo_bench.methods.core.ratios import log_of
+from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.naming.parameters import number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Veto(RatioMask):
+    """Reject the whole row when any token in play has a ratio below `low` or above `high`."""
+
+    name: ClassVar[str] = "veto"
+    summary: ClassVar[str] = "a row goes when any of its tokens has a ratio below 1e-4"
+    reference: ClassVar[str] = "verl rollout_token_veto_threshold; SkyRL outlier masking"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "keep the row when low <= min_t r_t and max_t r_t <= high"
+    differences: ClassVar[tuple[str, ...]] = (
+        "verl's 2025 helper ignores it unless a rejection option is also set (VCPO and VESPO carry that code)",
+    )
+    host: ClassVar[str] = "reinforce"
+    low: float = number(1e-4, minimum=0)
+    high: float = number(math.inf, minimum=0)
+
+    def keep(self, ev: Evidence) -> Tensor:
+        """`[..., P, G, 1]`."""
+        value = ev.raw(self.of, self.anchor)
+        outside = ((value < log_of(self.low)) | (value > log_of(self.high))) & ev.mask
+        return ~outside.any(-1, keepdim=True)

@@ -1,0 +1,27 @@
+"""Leave out groups whose rewards are all equal."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.core.group_statistics import TINY, group_std
+from vcpo_bench.methods.core.interfaces import Admission
+from vcpo_bench.methods.core.view import Evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroVariance(Admission):
+    """Leave out groups whose rewards are all equal (dynamic sampling, DAPO 2503.14476)."""
+
+    name: ClassVar[str] = "zero-variance"
+    summary: ClassVar[str] = "groups with equal rewards left out"
+    reference: ClassVar[str] = "DAPO 2503.14476"
+    year: ClassVar[int] = 2025
+    formula: ClassVar[str] = "admit groups with std_G R > 0"
+    differences: ClassVar[tuple[str, ...]] = ("frameworks refill the batch; here the batch only gets smaller",)
+    host: ClassVar[str] = "clip-higher"
+
+    def admit(self, ev: Evidence) -> Tensor:
+        """`[..., P, G]`."""
+        return (group_std(ev) > TINY).expand_as(ev.rows)

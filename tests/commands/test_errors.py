@@ -1,0 +1,76 @@
+"""How the app ends when a verb raises: one line and an exit code for what users cause, a traceback for our bugs."""
+
+import errno
+
+import pytest
+import typer
+from command_line import call
+from typer.testing import CliRunner
+
+from vcpo_bench.cli import OneLineErrors
+from vcpo_bench.errors import DamagedResultError, UsageError
+
+
+def ended(error: BaseException) -> tuple[int, str]:
+    """Exit code and error output of a verb that raises `error`."""
+    app = typer.Typer(cls=OneLineErrors, pretty_exceptions_enable=False)
+
+    @app.command("fail")
+    def fail() -> None:
+        raise error
+
+    app.callback()(lambda: None)
+    result = CliRunner().invoke(app, ["fail"], catch_exceptions=False)
+    return result.exit_code, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (UsageError("--lr 0: choose a positive number"), "error: --lr 0: choose a positive number\n"),
+        (DamagedResultError("cell.json cannot be read"), "error: cell.json cannot be read\n"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "page.html"),
+            "error: page.html: Permission denied; choose another file or folder\n",
+        ),
+        (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device\n"),
+    ],
+)
+def test_what_a_user_causes_is_one_line_and_2(error: Exception, line: str) -> None:
+    assert ended(error) == (2, line)
+
+
+def test_an_interruption_is_one_line_and_130() -> None:
+    code, line = ended(KeyboardInterrupt())
+    assert code == 130
+    assert line == "interrupted: ended cells are kept; run the same command again to resume\n"
+
+
+@pytest.mark.parametrize("error", [ValueError("shape"), RuntimeError("bug"), OSError("from a library")])
+def test_a_bug_keeps_its_traceback(error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        ended(error)
+
+
+def test_a_reader_that_left_is_no_misuse() -> None:
+    assert ended(BrokenPipeError(errno.EPIPE, "Broken pipe"))[0] == 1
+
+
+@pytest.fixture
+def unwritable(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("errors") / "file"
+    file.touch()
+    return str(file / "tables")
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(unwritable: str, finished: object) -> None:
+    result = call("export", str(finished), "--out", unwritable)
+    assert result.exit_code == 2
+    assert result.stderr == f"error: {unwritable}: Not a directory; choose another file or folder\n"
+
+
+@pytest.mark.parametrize("arguments", [("nothing",), ("run", "--nothing"), ("plan", "--steps", "0"), ("fork",)])
+def test_a_verb_or_option_there_is_not_exits_with_2(arguments: tuple[str, ...]) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output

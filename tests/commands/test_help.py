@@ -1,0 +1,80 @@
+"""What `--help` says, for every verb: complete, in whole phrases, with examples that can be pasted."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import call
+from typer.main import get_command
+
+import vcpo_bench
+from vcpo_bench.cli import app
+from vcpo_bench.commands.support.verb import Verb, find_verbs
+
+VERBS = find_verbs()
+COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+WIDTH = 80
+
+
+@pytest.fixture(autouse=True)
+def _narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+
+
+def test_every_file_of_the_folder_is_a_verb_under_its_own_name() -> None:
+    folder = Path(vcpo_bench.__file__).parent / "commands"
+    files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--"}
+    assert set(VERBS) == set(COMMANDS) == files
+
+
+def test_the_help_lists_the_verbs_in_the_stated_order() -> None:
+    shown = re.findall(r"^│ ([a-z]+)  ", call("--help").output, flags=re.MULTILINE)
+    assert shown == list(VERBS)
+    places = [(verb.group, verb.order) for verb in VERBS.values()]
+    assert len(set(places)) == len(places), "two verbs of one group have the same position"
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_help_fits_80_columns_and_says_something_of_every_option(name: str) -> None:
+    shown = call(name, "--help")
+    assert shown.exit_code == 0, shown.output
+    assert max(map(len, shown.output.splitlines())) <= WIDTH
+    for parameter in COMMANDS[name].params:
+        words = parameter.help or ""
+        assert re.match(r"[A-Z]", words), f"{name} {parameter.name}: a phrase begins with a capital: {words!r}"
+        assert words.endswith("."), f"{name} {parameter.name}: {words!r}"
+        assert len(words.split()) >= 2, f"{name} {parameter.name}: {words!r} does not stand alone"
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_first_sentence_fits_the_list_of_verbs(name: str) -> None:
+    summary = COMMANDS[name].help.split("\n\n")[0]
+    assert summary.endswith(".")
+    assert len(summary) <= WIDTH - 2 - 2 - max(map(len, VERBS)) - 2, "it wraps in an 80-column terminal"
+
+
+@pytest.mark.parametrize(("name", "verb"), VERBS.items())
+def test_every_example_can_be_typed(name: str, verb: Verb) -> None:
+    assert verb.examples
+    shown = call(name, "--help").output
+    for example in verb.examples:
+        assert example in shown, "the example wraps, or is missing"
+        program, typed, *arguments = shlex.split(example)
+        assert (program, typed) == ("vcpo-bench", name)
+        COMMANDS[name].make_context(name, list(arguments))  # raises for an option or argument there is not
+
+
+def test_help_loads_none_of_the_libraries() -> None:
+    code = (
+        "import sys\n"
+        "from vcpo_bench.cli import app\n"
+        "try:\n    app(['--help'])\nexcept SystemExit as ended:\n    assert not ended.code\n"
+        "heavy = {'torch', 'numpy', 'pandas', 'scipy', 'pyarrow', 'matplotlib', 'pydantic', 'yaml', 'jinja2'}\n"
+        "loaded = heavy & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, stdout=subprocess.DEVNULL)

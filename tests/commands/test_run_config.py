@@ -1,0 +1,40 @@
+"""`run --config` and `--save-config`."""
+
+from pathlib import Path
+
+import pytest
+from command_line import call
+
+
+def test_the_saved_configuration_plans_the_same_cells_and_a_typed_flag_wins(finished: Path) -> None:
+    saved = str(finished.parent / "saved.yaml")
+    same = call("run", "--config", saved, "--dry-run")
+    assert "3 cells, 0 to run" in same.output
+    more = call("run", "--config", saved, "--dry-run", "--staleness", "1,2")
+    assert "5 cells, 2 to run" in more.output, more.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("methods: [clip\n", "line 2, column 1"),
+        ("metods: clip\n", "did you mean methods?"),
+        ("steps: soon\n", "--steps"),
+        ("- clip\n", "methods: vcpo,clip"),
+    ],
+)
+def test_bad_configuration_files(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    result = call("run", "--config", str(path), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_yaml_lists_make_axes(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("methods: [clip, tis]\nstaleness: [1, 2]\nseeds: [4]\nlr: [1e-4, 3e-4]\ncontrols: false\n")
+    result = call("run", "--config", str(path), "--dry-run", "--steps", "5", "--prompts", "2")
+    assert "8 cells" in result.output, result.output
+    assert "seed 4" in result.output

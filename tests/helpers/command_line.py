@@ -1,0 +1,14 @@
+"""The command line called in this process, and a grid small enough to be trained in seconds."""
+
+from typer.testing import CliRunner, Result
+
+from vcpo_bench.cli import app
+
+RUN = ["run", "--methods", "clip", "--staleness", "1", "--seeds", "1", "--steps", "4", "--prompts", "2"]
+RUN += ["--responses", "4", "--task", "walk-eos", "--jobs", "1"]
+"""One cell and its two controls; without `--out`."""
+
+
+def call(*arguments: str) -> Result:
+    """What `vcpo-bench ARGUMENTS` prints and exits with."""
+    return CliRunner().invoke(app, list(arguments))

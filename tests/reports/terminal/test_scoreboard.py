@@ -1,0 +1,52 @@
+"""The scoreboard, as a terminal shows it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from vcpo_bench.analysis.comparison.scoreboard import scoreboard
+from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
+
+
+def printed(results: Results, **options: object) -> str:
+    console = Console(file=io.StringIO(), width=80, **options)  # type: ignore[arg-type]
+    console.print(scoreboard_table(scoreboard(results)))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_scoreboard_fits_80_columns_and_names_controls_and_collapses(results: Results) -> None:
+    text = printed(results)
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert text.splitlines()[0] == "chain, fifo, lr 3e-4"
+
+    assert "reinforce*" in text
+    assert text.splitlines()[-1] == "* control; ±: half the width of the 95% confidence interval over seeds"
+    tis = next(line for line in text.splitlines() if " tis " in line)
+    assert "2/2" in tis
+    clip = next(line for line in text.splitlines() if " clip " in line)
+    assert clip.split()[-1] == "2", "the nan column appears because there are some"
+
+
+def test_scoreboard_honors_no_color(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[1;31m" in printed(results, force_terminal=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[1;31m" not in printed(results, force_terminal=True)
+    assert "\x1b[31m" not in printed(results, force_terminal=True)
+
+
+def test_long_method_names_fold_instead_of_breaking_the_table(
+    make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    name = "vcpo(baseline=group,cap=8,ess=linear,variant=released)+clip-higher(high=0.28)"
+    text = printed(load(make_results(tmp_path, methods=(name,), lags=(1,), seeds=(0,), steps=60)))
+    assert max(len(line) for line in text.splitlines()) <= 80
+    rows = [line for line in text.splitlines() if line.strip() and not line.startswith(("chain", "*", "lag"))]
+    assert name in "".join(line[5:31].strip() for line in rows)

@@ -1,0 +1,30 @@
+"""What `mkdocs.yml` runs: adds the pages made from the code, leads links out of `docs/` to pages, makes the menu."""
+
+from pathlib import PurePosixPath
+from typing import Any
+
+import gallery
+import links
+import navigation
+import reference
+from mkdocs.structure.files import File, Files
+
+HOME, GALLERY, STYLE = "index.md", "gallery.md", "site.css"
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are not in `docs/`; the menu has all but those that only show a file or folder."""
+    made = {HOME: links.read("README.md"), GALLERY: gallery.page(), STYLE: links.read("tools/site/site.css")}
+    made |= links.root_pages() | links.notebook_pages() | reference.pages()
+    written = {file.src_uri: file.content_string for file in files if file.src_uri.endswith(".md")}
+    config.nav = navigation.menu(sorted(uri for uri in {*written, *made} if uri.endswith(".md")))
+    for packed in [file for file in files if file.src_uri.endswith(".html.gz")]:
+        files.remove(packed)
+    for uri, content in (made | links.unpacked() | links.pages_linked_from(written | made)).items():
+        files.append(File.generated(config, uri, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Rewrite the links of one page that lead out of `docs/` or to a folder."""
+    return links.rewrite(markdown, PurePosixPath(page.file.src_uri))
