@@ -35,8 +35,9 @@ class CellConfig(BaseModel):
         start: Hash of the file with the start policy; empty: the one that ships with the task.
         parent: Key of the cell this one was forked from, whose updates before `fork_step` are its own; else empty.
         fork_step: Updates done when it was forked.
-        stop: What ends the cell early, as its `bench.running.observers.Watch` reads it; empty: nothing does. It decides
-            how many updates are made, so a cell that may be stopped is another cell than one that may not.
+        stop: What ends the cell early, as its `bench.training.step_observer.ObserverFactory` reads it; empty: nothing
+            does. It decides how many updates are made, so a cell that may be stopped is another cell than one that may
+            not.
         model: Language model that is trained: name of its folder and hash of what is in it; empty: the embedded policy.
         dtype: What a language model computes in; its trained weights are float32 in either case.
         lora: Rank of the adapters that are trained instead of all weights; 0: all weights.
