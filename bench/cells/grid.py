@@ -14,7 +14,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import LanguageModel
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
-from vcpo_bench.bench.regimes import CellShape, Regime, build_schedule, check_method, parse_regime
+from vcpo_bench.bench.regimes import REGIMES, CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
@@ -115,7 +115,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
         if 0 not in lags or CONTROL_METHOD not in methods:
             wanted.append((CONTROL_METHOD, 0, True))
     planned: dict[str, PlannedCell] = {}
-    regimes = [parse_regime(text) for text in spec.regimes]
+    regimes = [REGIMES.parse(text) for text in spec.regimes]
     for asked, regime, task, lr, seed in itertools.product(wanted, regimes, tasks, spec.lrs, spec.seeds):
         for cell in _plan_cell(spec, *asked, regime, task, lr, seed):
             known = planned.get(cell.key)
@@ -136,7 +136,7 @@ def _unserved(name: str, spec: GridSpec) -> bool:
     """Whether some cell of the grid cannot run this method."""
     try:
         for regime, lag, task in itertools.product(spec.regimes, spec.staleness, spec.tasks):
-            for _ in _plan_cell(spec, name, lag, False, parse_regime(regime), task, 3e-4, 0):
+            for _ in _plan_cell(spec, name, lag, False, REGIMES.parse(regime), task, 3e-4, 0):
                 pass
     except UsageError:
         return True
@@ -154,7 +154,7 @@ def _plan_cell(
     """The cell, after the one whose step scales it borrows, if it does."""
     parsed = parse_method(method)
     shape = CellShape(seed, spec.prompts, spec.responses, spec.task(task)[1])
-    schedule = build_schedule(regime, lag, shape)
+    schedule = regime.schedule(lag, shape)
     check_method(method, parsed.needs, schedule)
     series = ""
     if parsed.needs_series:
@@ -166,7 +166,7 @@ def _plan_cell(
         staleness=lag,
         seed=seed,
         task=task,
-        regime=regime.at(lag).canonical,
+        regime=regime.at(lag).text(),
         lr=lr,
         steps=spec.steps,
         prompts=spec.prompts,

@@ -11,7 +11,7 @@ from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
-from vcpo_bench.bench.regimes.expression import parse_regime
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
@@ -91,18 +91,17 @@ def open_sampler(config: CellConfig, task: Task, policy: Policy) -> InflightEngi
     Raises:
         UsageError: A package is missing, the sampler cannot sample this cell, or there is no server.
     """
-    sampler, regime = SAMPLERS.parse(config.sampler), parse_regime(config.regime)
+    sampler, regime = SAMPLERS.parse(config.sampler), REGIMES.parse(config.regime)
     if sampler.needs_language_model and not config.model:
         raise UsageError(f"--sampler {sampler.name}: needs a language model; name one with --model")
-    inflight = regime.name == "inflight"
-    batches = config.staleness + 1 if inflight else 1
+    batches = config.staleness + 1 if regime.splits_responses else 1
     job = SamplingJob(
         prompt_length=task.prompt_length,
         max_response=task.max_response,
         responses=config.prompts * config.responses * batches,
         adapters=config.lora > 0,
-        publish_every=regime["publish_every"],
-        keeps_cache=inflight and regime["cache"] == "keep",
+        publish_every=regime.publish_every,
+        keeps_cache=regime.splits_responses and regime.keeps_cache,
         regime=config.regime,
     )
     return sampler.open(policy, job)

@@ -17,13 +17,13 @@ from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.feeding.virtual_source import VirtualSource
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.base import CellShape
-from vcpo_bench.bench.regimes.build import build_schedule, check_method, service_times
-from vcpo_bench.bench.regimes.expression import Regime, parse_regime
+from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule, check_method
+from vcpo_bench.bench.regimes.regime import REGIMES, Regime
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Method
+from vcpo_bench.naming.plugins import plugin_files
 
 
 def open_source(
@@ -47,28 +47,32 @@ def open_source(
     Raises:
         UsageError: The regime's options do not fit the cell, or the method cannot run in it.
     """
-    regime = parse_regime(config.regime)
+    regime = REGIMES.parse(config.regime)
     shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
-    schedule = build_schedule(regime, config.staleness, shape)
+    schedule = regime.schedule(config.staleness, shape)
     check_method(method.canonical, method.needs, schedule)
     updates = schedule.updates(config.steps)
-    if isinstance(schedule, AsyncSchedule):
+    if regime.asynchronous:
         return _asynchronous_source(config, task, policy, regime, schedule, start), updates
-    published = _published(config, task, policy, regime)
-    generator = BatchGenerator(config, task, published, regime.name != "inflight" or regime["cache"] == "keep")
+    generator = BatchGenerator(config, task, _published(config, task, policy, regime), regime.keeps_cache)
     return PlannedSource(schedule, generator, logp if "proximal_logp" in method.needs else None), updates
 
 
 def _asynchronous_source(
-    config: CellConfig, task: Task, policy: Policy, regime: Regime, schedule: AsyncSchedule, start: Path | None
+    config: CellConfig, task: Task, policy: Policy, regime: Regime, schedule: StalenessSchedule, start: Path | None
 ) -> Source:
-    times, slots = service_times(regime), regime["slots"] or config.prompts
-    if regime["clock"] == "wall":
-        setup = SamplerSetup(config, regime["engine_noise"], slots, times, start, str(policy.device))
+    service = regime.service
+    assert service is not None
+    assert isinstance(schedule, AsyncSchedule), f"{regime.name} is asynchronous: it must build an AsyncSchedule"
+    slots = service.slots or config.prompts
+    if regime.needs_process:
+        plugins = plugin_files(config.plugins)
+        setup = SamplerSetup(config, regime.engine_noise, slots, service.times, start, str(policy.device), plugins)
         return ProcessSource(schedule, policy, setup)
-    return VirtualSource(schedule, TicketSampler(config, task, _published(config, task, policy, regime)), slots, times)
+    sampler = TicketSampler(config, task, _published(config, task, policy, regime))
+    return VirtualSource(schedule, sampler, slots, service.times)
 
 
 def _published(config: CellConfig, task: Task, policy: Policy, regime: Regime) -> PublishedPolicy:
     external = open_sampler(config, task, policy)
-    return PublishedPolicy(policy, regime["publish_every"], regime["engine_noise"], config.seed, external)
+    return PublishedPolicy(policy, regime.publish_every, regime.engine_noise, config.seed, external)

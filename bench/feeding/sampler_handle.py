@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
-from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 
 HANG_SECONDS = 10.0
 """A sampler without a heartbeat for this long is killed; it sends several per second."""
@@ -38,6 +38,7 @@ class SamplerSetup(NamedTuple):
         times: Service times to emulate, in seconds; 0: none.
         start: File of the start policy, or folder of the language model; None: the policy that ships with the task.
         device: Where it samples.
+        plugins: Plug-in files it loads first, so that it knows the same names as the learner's process.
     """
 
     config: CellConfig
@@ -46,6 +47,7 @@ class SamplerSetup(NamedTuple):
     times: ServiceTimes
     start: Path | None = None
     device: str = "cpu"
+    plugins: tuple[Path, ...] = ()
 
 
 class Delivery(NamedTuple):

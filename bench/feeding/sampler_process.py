@@ -20,9 +20,9 @@ from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
 from vcpo_bench.bench.feeding.sampler_handle import Delivery, SamplerSetup, numpy_arrays
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
-from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.base import CellShape
 from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.naming.plugins import load_plugin
 
 BEAT_SECONDS = 0.1
 
@@ -38,6 +38,8 @@ class SamplerProcess:
     def __init__(self, pipe: Connection, descriptor: int) -> None:
         self.pipe = pipe
         self.setup: SamplerSetup = pipe.recv()
+        for plugin in self.setup.plugins:
+            load_plugin(plugin)
         config = self.setup.config
         task = open_task(config, self.setup.start)
         self.policy = open_policy(config, task, self.setup.start, self.setup.device)
@@ -45,8 +47,7 @@ class SamplerProcess:
         external = open_sampler(config, task, self.policy)
         self.published = PublishedPolicy(self.policy, 1, self.setup.noise, config.seed, external)
         self.sampler = TicketSampler(config, task, self.published)
-        shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
-        self.schedule = AsyncSchedule(config.staleness, shape)  # only for the numbering of tickets
+        self.shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
         self.pending: deque[int] = deque()
         self.in_flight: list[tuple[float, int, Delivery]] = []
         self.busy, self._then = 0.0, time.monotonic()
@@ -93,7 +94,7 @@ class SamplerProcess:
         groups = self.sampler.run(tickets, version)
         for ticket, group in groups.items():
             length = int(group.mask.sum(-1).max())
-            due = started + self.setup.times.group(self.schedule, ticket, length)
+            due = started + self.setup.times.group(self.shape, ticket, length)
             result = Delivery(ticket, version, started, due, numpy_arrays(group.tensors()))
             heapq.heappush(self.in_flight, (due, ticket, result))
         if not self.setup.times.sampler:

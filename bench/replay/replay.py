@@ -22,7 +22,7 @@ from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.results_folder import read_json
-from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.training.trainer import Trainer
@@ -65,7 +65,7 @@ class RecordedCell:
         """When its data were sampled, and which update consumed them."""
         config = self.config
         shape = CellShape(config.seed, config.prompts, config.responses, longest_response(config))
-        return build_schedule(parse_regime(config.regime), config.staleness, shape)
+        return REGIMES.parse(config.regime).schedule(config.staleness, shape)
 
     def check(self, step: int) -> None:
         """Refuse an update that the run never reached.
@@ -111,8 +111,7 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
         raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
     if plugins_of(config) != config.plugins:
         raise UsageError(f"{key}: a plug-in of this cell has changed since; run it again first")
-    regime = parse_regime(config.regime)
-    if regime.name == "async" and regime["clock"] == "wall":
+    if not REGIMES.parse(config.regime).deterministic:
         raise UsageError(
             f"{key}: a real clock decided which data each update got, so the run cannot be done again; "
             "use one with async(clock=virtual)"

@@ -11,7 +11,7 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.regimes import parse_regime
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.methods import parse_method
 
@@ -42,7 +42,7 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
     stand_in = "reinforce" if config.series else config.method  # borrowed step scales exist only later
     shared = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
     if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only with a lag
-        shared |= {"staleness": 0, "regime": parse_regime(config.regime).at(0).canonical}
+        shared |= {"staleness": 0, "regime": REGIMES.parse(config.regime).at(0).text()}
     kind = config.model_copy(update=shared)
     if kind not in timed:
         timed[kind] = _time(kind, cell.start, cell.device)

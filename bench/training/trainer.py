@@ -16,7 +16,7 @@ from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.cells.parquet_table import includes
 from vcpo_bench.bench.feeding.open_source import open_source
 from vcpo_bench.bench.feeding.source import Source, under
-from vcpo_bench.bench.regimes import parse_regime
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.running.observers import StepObserver
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.learner import Learner
@@ -175,4 +175,4 @@ class Trainer:
 
 def recorder_of(config: CellConfig) -> Recorder:
     """Empty tables for a cell."""
-    return Recorder(config.record, events=parse_regime(config.regime).name == "async")
+    return Recorder(config.record, events=REGIMES.parse(config.regime).asynchronous)

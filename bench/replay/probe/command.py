@@ -15,7 +15,7 @@ from vcpo_bench.bench.cells.opening import open_policy
 from vcpo_bench.bench.cells.parquet_table import RecordTable
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.regimes import Order, parse_regime
+from vcpo_bench.bench.regimes import REGIMES, Order
 from vcpo_bench.bench.replay.probe.checkpoint import Checkpoint, Row, probe_checkpoint
 from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_memory, check_probe
 from vcpo_bench.bench.replay.probe.updates import Estimators
@@ -63,7 +63,7 @@ def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
     trainer, behavior = replay.trainer, replay.snapshots[version]
     config, task, now = spec.cell.config, trainer.task, trainer.step
     with _weights(trainer.policy, behavior):
-        noise = parse_regime(config.regime)["engine_noise"]
+        noise = REGIMES.parse(config.regime).engine_noise
         draw = _sampler(config, task, trainer.policy, version, noise)
         stale = [draw(_STALE + i) for i in range(spec.batches)]
     draw = _sampler(config, task, trainer.policy, now, "off")

@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vcpo_bench.bench.regimes import check_method, parse_regime
-from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.replay.replay import RecordedCell
@@ -84,7 +83,7 @@ def _check_method(method: Method, schedule: StalenessSchedule) -> None:
 def _version(cell: RecordedCell, schedule: StalenessSchedule, step: int) -> int:
     """The one policy that sampled what update `step` consumes."""
     regime = cell.config.regime
-    if isinstance(schedule, AsyncSchedule) or parse_regime(regime).given.get("epochs", 1) > 1:
+    if not (schedule.planned and schedule.trains_once):
         raise UsageError(f"{cell.key}: under {regime} there is no one policy to sample fresh batches from; use fifo")
     *_, planned = plan(schedule, step + 1)
     versions = set(planned.oldest) | set(planned.newest)

@@ -1,4 +1,4 @@
-"""The gate and the virtual clock without a model: bounds, conservation, golden plans, who waits and who is dropped."""
+"""The asynchronous schedule and the virtual clock without a model: bounds, conservation, golden plans, drops."""
 
 import json
 import random
@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes, VirtualClock
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
+from vcpo_bench.bench.regimes.virtual_clock import VirtualClock
 
 SHAPE = CellShape(seed=0, prompts=4, responses=2, tokens=12)
 GOLDEN = Path(__file__).parents[2] / "golden" / "async_plans.json"
@@ -24,7 +25,7 @@ def tickets(orders) -> list[int]:
 
 def clock(k: int, times: ServiceTimes, drop: bool = False, slots: int = 4) -> VirtualClock:
     schedule = AsyncSchedule(k, SHAPE, drop=drop)
-    begin = lambda started, _: [times.group(schedule, ticket, 12) for ticket in started]  # noqa: E731
+    begin = lambda started, _: [times.group(SHAPE, ticket, 12) for ticket in started]  # noqa: E731
     return VirtualClock(schedule, slots, begin, times.learner)
 
 
@@ -177,16 +178,16 @@ def test_waiting_for_a_straggler_or_dropping_it() -> None:
 def test_the_virtual_clock_is_golden_and_survives_being_saved() -> None:
     golden = json.loads(GOLDEN.read_text())
     for case in golden:
-        regime = parse_regime(case["regime"])
-        schedule = build_schedule(regime, case["staleness"], SHAPE)
-        times = ServiceTimes(regime["sampler"], regime["learner"], regime["straggler"], regime["slowdown"])
+        regime = REGIMES.parse(case["regime"])
+        schedule = regime.schedule(case["staleness"], SHAPE)
+        times, slots = regime.service
         assert isinstance(schedule, AsyncSchedule)
-        subject = clock(case["staleness"], times, schedule.drop, slots=regime["slots"])
+        subject = clock(case["staleness"], times, schedule.drop, slots=slots)
         found = []
         for update in range(len(case["consumed"])):
             found.append(sorted(subject.take(update).times))
             stored = json.loads(json.dumps([subject.schedule.state(), subject.state()]))
-            subject = clock(case["staleness"], times, schedule.drop, slots=regime["slots"])
+            subject = clock(case["staleness"], times, schedule.drop, slots=slots)
             subject.schedule.load(stored[0])
             subject.load(stored[1])
         assert found == case["consumed"]

@@ -12,7 +12,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import PlannedSource
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
-from vcpo_bench.bench.regimes import regime_names
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.samplers.published import rounded
 from vcpo_bench.bench.training.trainer import Trainer
@@ -20,7 +20,7 @@ from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
 
 VIRTUAL = "async(clock=virtual,sampler=1.5,straggler=0.1,slots=2"
-REGIMES = [
+EXPRESSIONS = [
     "fifo(engine_noise=0.1,publish_every=2)",
     "minibatch",
     "minibatch(epochs=2)",
@@ -76,7 +76,7 @@ def same_weights(first: Trainer, second: Trainer) -> bool:
 @pytest.mark.parametrize("task", ["chain", "walk-eos"])
 def test_lag_zero_is_the_same_run_in_every_regime(task: str) -> None:
     reference = run(trainer("fifo", 0, task=task, steps=4))
-    for name in regime_names():
+    for name in REGIMES.names():
         other = run(trainer(name, 0, task=task, steps=4))
         other.close()
         assert same_weights(reference, other), name
@@ -85,7 +85,7 @@ def test_lag_zero_is_the_same_run_in_every_regime(task: str) -> None:
             assert repr(steps(reference)[column]) == repr(steps(other)[column]), (name, column)
 
 
-@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("regime", EXPRESSIONS)
 def test_realized_histogram_is_the_planned_one(regime: str) -> None:
     subject = run(trainer(regime))
     assert isinstance(subject.source, PlannedSource)
@@ -98,7 +98,7 @@ def test_realized_histogram_is_the_planned_one(regime: str) -> None:
     assert [sum(t for s, _, _, t in rows if s == u) for u in range(subject.updates)] == lengths
 
 
-@pytest.mark.parametrize("regime", [*REGIMES, f"{VIRTUAL})", f"{VIRTUAL},overflow=drop,engine_noise=0.1)"])
+@pytest.mark.parametrize("regime", [*EXPRESSIONS, f"{VIRTUAL})", f"{VIRTUAL},overflow=drop,engine_noise=0.1)"])
 def test_taken_up_with_a_full_queue_it_is_the_same_run(tmp_path: Path, regime: str) -> None:
     at = 5
     through, first = run(trainer(regime, record="full")), run(trainer(regime, record="full"), at)
