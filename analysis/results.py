@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from vcpo_bench import records
 from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.records.steps import STEPS
 
 KEPT_TOGETHER = {
     "steps": 300,
@@ -42,7 +43,7 @@ PARTIAL = "partial"
 _IDENTITY = {"task", "method", "regime", "staleness", "lr", "seed", "steps"}
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version")
 _COLUMNS: dict[str, tuple[records.Column, ...]] = {
-    records.STEPS_FILE: records.STEPS,
+    records.STEPS_FILE: STEPS,
     records.EVALS_FILE: records.EVALS,
     records.LAGS_FILE: records.LAGS,
     records.SAMPLES_FILE: records.SAMPLES,
@@ -86,7 +87,7 @@ class Results:
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """One row per optimizer update (`records.STEPS`) with the cell's `key` in front."""
+        """One row per optimizer update (`records.steps.STEPS`) with the cell's `key` in front."""
         return self._table(records.STEPS_FILE)
 
     @cached_property

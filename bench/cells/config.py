@@ -35,8 +35,9 @@ class CellConfig(BaseModel):
         start: Hash of the file with the start policy; empty: the one that ships with the task.
         parent: Key of the cell this one was forked from, whose updates before `fork_step` are its own; else empty.
         fork_step: Updates done when it was forked.
-        stop: What ends the cell early, as its `bench.running.observers.Watch` reads it; empty: nothing does. It decides
-            how many updates are made, so a cell that may be stopped is another cell than one that may not.
+        stop: What ends the cell early, as its `bench.training.step_observer.ObserverFactory` reads it; empty: nothing
+            does. It decides how many updates are made, so a cell that may be stopped is another cell than one that may
+            not.
         model: Language model that is trained: name of its folder and hash of what is in it; empty: the embedded policy.
         dtype: What a language model computes in; its trained weights are float32 in either case.
         lora: Rank of the adapters that are trained instead of all weights; 0: all weights.
@@ -84,8 +85,12 @@ class CellConfig(BaseModel):
 
     @property
     def label(self) -> str:
-        """One line for people: `vcpo lag 16 seed 0 chain lr 3e-4`, after the regime where it is not `fifo`."""
-        regime = "" if self.regime == "fifo" else f"{shorten(self.regime, 40, placeholder='...')} "
+        """One line for people: `vcpo lag 16 seed 0 chain lr 3e-4`, after the regime where it is not the default."""
+        regime = (
+            ""
+            if self.regime == CellConfig.model_fields["regime"].default
+            else f"{shorten(self.regime, 40, placeholder='...')} "
+        )
         forked = f" forked at {self.fork_step}" if self.parent else ""
         model = f" {self.model.partition('@')[0]}" if self.model else ""
         lr = short_number(self.lr)

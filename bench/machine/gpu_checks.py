@@ -18,7 +18,7 @@ from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.samplers.base import Engine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Rollout
 
 TOLERANCE = 2e-3
@@ -53,7 +53,7 @@ def small_policy() -> str:
     rollout, prompts = _draw(task, here.sample)
     with torch.no_grad():
         scores = [model.score(prompts, rollout.responses, rollout.mask).logp.cpu() for model in (there, here)]
-    trainer = Trainer(config)
+    trainer = build_trainer(config)
     while not trainer.status:
         trainer.advance()
     trainer.close()

@@ -25,6 +25,7 @@ from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
@@ -196,7 +197,7 @@ class Replay:
         return self._trainer()
 
     def _trainer(self) -> Trainer:
-        return Trainer(self.cell.config, start=self.cell.start, device=self.cell.device)
+        return build_trainer(self.cell.config, start=self.cell.start, device=self.cell.device)
 
     def _checkpoints(self, earliest: int) -> list[Path]:
         kept = [p for p in (self.cell.folder / "checkpoints").glob("[0-9]*") if int(p.name) <= earliest]

@@ -40,6 +40,7 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
         ("methods", "VESPO 2602.10693 (2026)"),
         ("parts", "baseline"),
         ("tasks", "language model"),
+        ("samplers", "slots=0"),
         ("regimes", "Every regime also takes: publish_every"),
         ("presets", "A first look"),
         ("detectors", "token_ess"),

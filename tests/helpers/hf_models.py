@@ -17,6 +17,7 @@ from vcpo_bench.bench.policies.hf.policy import CausalPolicy  # noqa: E402
 from vcpo_bench.bench.replay.replay import RecordedCell, read_cell  # noqa: E402
 from vcpo_bench.bench.running.run_cell import run_cell  # noqa: E402
 from vcpo_bench.bench.samplers.catalog import SAMPLERS  # noqa: E402
+from vcpo_bench.bench.training.build import build_trainer  # noqa: E402
 from vcpo_bench.bench.training.trainer import Trainer  # noqa: E402
 
 PAD, EOS, VOCABULARY = 0, 1, 99
@@ -54,7 +55,9 @@ def save(folder: Path, kind: str = "llama", **changes: Any) -> Path:
 def trainer(folder: Path, method: str = "clip", staleness: int = 0, **config: Any) -> Trainer:
     """A cell on a small task."""
     settings = {"task": TASK, "prompts": 3, "responses": 4, "steps": 4, "eval_every": 100, "lr": 1e-2} | config
-    return Trainer(CellConfig(method=method, staleness=staleness, seed=0, model="tiny@0", **settings), start=folder)
+    return build_trainer(
+        CellConfig(method=method, staleness=staleness, seed=0, model="tiny@0", **settings), start=folder
+    )
 
 
 def recorded(

@@ -12,7 +12,7 @@ pytest.importorskip("vllm", reason="needs the environment of .ci/integrations.d/
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import LanguageModel
 from vcpo_bench.bench.policies.hf.create import new_model
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Trajectories
 
 TOLERANCE = 1e-5
@@ -47,7 +47,7 @@ class Watched:
     """
 
     def __init__(self, folder: Path, regime: str, staleness: int, **changes: Any) -> None:
-        self.trainer = Trainer(config(folder, regime, staleness, **changes), start=folder)
+        self.trainer = build_trainer(config(folder, regime, staleness, **changes), start=folder)
         self.past: list[dict[str, torch.Tensor]] = []
 
     def feed(self) -> Trajectories:

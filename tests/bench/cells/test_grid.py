@@ -17,6 +17,7 @@ from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, sav
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import waves, worker_count
 from vcpo_bench.bench.tasks import token_task
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
@@ -130,7 +131,7 @@ def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> N
     (given,) = plan_grid(replace(spec, start=tmp_path / "start.safetensors"))
     assert (shipped.config.start, len(given.config.start)) == ("", 10)
     assert shipped.key != given.key
-    used = Trainer(given.config, start=given.start).policy
+    used = build_trainer(given.config, start=given.start).policy
     assert all(torch.equal(a, b) for a, b in zip(used.parameters(), other.policy.parameters(), strict=True))
     with pytest.raises(UsageError, match="vcpo-bench warmup"):
         plan_grid(replace(spec, start=tmp_path / "none"))
@@ -194,7 +195,7 @@ def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_p
     planned_before = replace(cell, config=cell.config.model_copy(update={"plugins": "0123456789"}))
     events: list[tuple] = []
     assert run_cell(planned_before, tmp_path, 0, lambda *event: events.append(event)) == "error"
-    assert "a plug-in of this cell was edited while the grid ran; run it again" in events[-1][-1]
+    assert "was edited while the grid ran; run it again" in events[-1][-1]
 
 
 def test_workers_by_devices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.tasks import TASKS, token_task
 from vcpo_bench.bench.tasks.text import text_task
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 
@@ -93,7 +93,7 @@ def test_checkpoints_are_found_and_hold_the_policy(results):
         )
         if one.key == cell.name
     )
-    trainer = Trainer(cell_of_two.config)
+    trainer = build_trainer(cell_of_two.config)
     trainer.load(found[1].folder)
     loaded = load_warm_start(token_task("walk-eos"))
     load_trained(found[1], loaded)

@@ -19,6 +19,7 @@ from vcpo_bench.bench.replay.probe.updates import Estimators
 from vcpo_bench.bench.replay.replay import RecordedCell, Replay
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import GRAD_CLIP
 from vcpo_bench.bench.training.micro_batches import cut
 from vcpo_bench.bench.training.trainer import Trainer
@@ -185,7 +186,7 @@ def flat(policy: CausalPolicy) -> np.ndarray:
 def test_the_table_holds_what_sums_by_hand_give(recorded: Recorded, tmp_path: Path, more: dict[str, int]) -> None:
     cell, n = recorded(**more), 8
     run_probe(asked(cell, "tis;reinforce", n), tmp_path / "p.csv", lambda _: None)
-    trainer = Trainer(cell.config, start=cell.start)
+    trainer = build_trainer(cell.config, start=cell.start)
     for _ in range(AT - LAG):
         trainer.advance()
     old = copy.deepcopy(trainer.policy)

@@ -13,6 +13,7 @@ from vcpo_bench.bench.cells.grid import GridSpec, PlannedCell, plan_grid
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.running import run_cell as running
 from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 
 SPEC = GridSpec(("clip",), (1,), (0,), ("walk-eos",), steps=12, prompts=2, responses=4, controls=False, stop="2.5")
@@ -50,7 +51,7 @@ def test_the_cell_ends_at_the_update_that_crossed_the_limit(tmp_path: Path) -> N
 
 
 def test_an_alarm_at_the_last_update_cuts_nothing_off(tmp_path: Path) -> None:
-    trainer = Trainer(cell().config.model_copy(update={"steps": 2}), observer=SumOfEss("1.5"))
+    trainer = build_trainer(cell().config.model_copy(update={"steps": 2}), observer=SumOfEss("1.5"))
     while not trainer.status:
         trainer.advance()
     assert trainer.stopped
