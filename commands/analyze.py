@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders, Plugins
+from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -17,6 +18,7 @@ def analyze(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the tables behind the findings, as CSV.")
     ] = None,
+    plugin: Plugins = None,
 ) -> None:
     """Analyze recorded runs: print the findings, write their tables.
 
@@ -24,9 +26,10 @@ def analyze(
     """
     from vcpo_bench.analysis.commands import run as run_analysis
 
+    load_plugins(plugin)
     findings = run_analysis(kind, folders or [DEFAULT_OUT])
-    for sentence in findings.text:
-        typer.echo(sentence)
+    for statement in findings.statements:
+        typer.echo(statement.text)
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import EXECUTION, RecordedModel
+from vcpo_bench.commands.support.options import EXECUTION, Plugins, RecordedModel
+from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -40,15 +41,17 @@ def evaluate(
             metavar="NAME", help="Device for language models: cpu, cuda or cuda:N.", rich_help_panel=EXECUTION
         ),
     ] = "cpu",
+    plugin: Plugins = None,
 ) -> None:
     """Score kept checkpoints with lm-eval.
 
     Needs the extra eval, and runs made with --keep-checkpoints. Reports and exports show the scores.
     """
-    from vcpo_bench.bench.cells.flag_values import split_top_level
+    from vcpo_bench.bench.cells.flag_values import expressions
     from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
 
-    scoring = Scoring(split_top_level(tasks), limit, tasks_from, model, device)
+    load_plugins(plugin)
+    scoring = Scoring(expressions(tasks), limit, tasks_from, model, device)
     for one, scores in evaluate_cells(cells, checkpoint, scoring):
         typer.echo(f"{one.key} after {one.step} updates")
         for score in scores:

@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vcpo_bench.commands.support.options import Plugins
+from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.verb import Group, Verb
+
+if TYPE_CHECKING:
+    from vcpo_bench.commands.support.kinds.base import Listing
+
+UNLIMITED = 10_000
+"""Columns of a listing that goes to a pipe or a file: one entry stays one line."""
 
 
 def ls(
-    what: Annotated[str, typer.Argument(metavar="KIND", help="What to list.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="Kind of things to list, such as methods or runs.")],
     results: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder that holds the results folders, for ls runs.")
+        Path, typer.Option(metavar="DIR", help="Folder that holds the results folders, for vcpo-bench ls runs.")
     ] = Path("results"),
+    plugin: Plugins = None,
 ) -> None:
-    """List what there is to choose from, or the runs there are.
+    """List what there is to choose from.
 
-    KIND is methods, parts, tasks, regimes, presets or runs.
+    KIND is methods, parts, tasks, regimes, samplers, signals, detectors, analyses, presets or runs.
+    vcpo-bench show explains a single entry.
     """
+    from vcpo_bench.commands.support.kinds.find import find_kind
+
+    load_plugins(plugin)
+    _print(find_kind(kind, results).listing())
+
+
+def _print(found: Listing) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    from vcpo_bench.commands.support.listing import listing
-    from vcpo_bench.configs import PRESETS
-
-    found = listing(what, results, PRESETS)
-    table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(markup=False, highlight=False, width=None if limited else UNLIMITED)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, heading in enumerate(found.columns):
+        table.add_column(heading, no_wrap=number == 0, overflow="fold")
     for row in found.rows:
         table.add_row(*row)
-    Console(markup=False).print(table)
+    console.print(table)
+    if found.note:
+        console.print(found.note)
 
 
-VERB = Verb(ls, Group.EXTEND, 1, examples=("vcpo-bench ls methods", "vcpo-bench ls runs"))
+VERB = Verb(
+    ls,
+    Group.EXTEND,
+    1,
+    examples=("vcpo-bench ls methods", "vcpo-bench ls tasks --plugin my_task.py", "vcpo-bench ls runs"),
+)

@@ -1,4 +1,4 @@
-"""`vcpo-bench new`: the first version of a method of the user's own."""
+"""`vcpo-bench new`: the first version of a method, task, regime or signal of the user's own."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.verb import Group, Verb
-from vcpo_bench.errors import UsageError
 
 
 def new(
-    what: Annotated[str, typer.Argument(metavar="KIND", help="The word method.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="What to write: method, task, regime or signal.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in expressions, such as my-method.")],
     folder: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write the two files to.")] = Path(),
 ) -> None:
-    """Write a working method of your own and its test."""
-    from vcpo_bench.methods import new_method
+    """Write a working method, task, regime or signal, and its test.
 
-    if what != "method":
-        raise UsageError(f"new {what}: only 'new method NAME' exists")
-    for path in new_method(name, folder):
+    Both files pass as written: run pytest on the test, and pass the other file to any verb with --plugin.
+    """
+    from vcpo_bench.commands.support.kinds.find import find_kind
+
+    for path in find_kind(kind).write_new(name, folder):
         typer.echo(path)
 
 
-VERB = Verb(new, Group.EXTEND, 2, examples=("vcpo-bench new method my-method",))
+VERB = Verb(
+    new, Group.EXTEND, 2, examples=("vcpo-bench new method my-method", "vcpo-bench new task my-task --folder mine")
+)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import LANGUAGE_MODEL
+from vcpo_bench.commands.support.options import LANGUAGE_MODEL, Plugins
+from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -50,12 +51,14 @@ def warmup(
     device: Annotated[
         str, typer.Option(metavar="NAME", help="Device: cpu, cuda or cuda:N.", rich_help_panel=LANGUAGE_MODEL)
     ] = "cpu",
+    plugin: Plugins = None,
 ) -> None:
     """Train a start policy for a task on demonstrations.
 
     Supervised training stops when about a third of the sampled answers are right, so that reinforcement learning has
     something to improve. Pass the file to vcpo-bench run with --start, or the folder with --model.
     """
+    load_plugins(plugin)
     if model or create:
         _warm_up_model(task, out or Path("warm-model"), model, create, seed, target, device)
         return

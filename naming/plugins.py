@@ -12,7 +12,7 @@ from vcpo_bench.naming.catalog import CATALOGS
 from vcpo_bench.naming.entries import defined, one_line
 from vcpo_bench.naming.errors import PluginError
 
-_LOADED: dict[Path, None] = {}
+_FILES: dict[str, Path] = {}  # by digest
 
 
 def load_plugin(path: str | Path) -> list[str]:
@@ -44,13 +44,23 @@ def load_plugin(path: str | Path) -> list[str]:
     if not added:
         bases = ", ".join(sorted(catalog.base.__name__ for catalog in CATALOGS.values()))
         raise PluginError(f"plug-in {file} holds no named subclass of one of ours ({bases})")
-    _LOADED[file.resolve()] = None
+    _FILES[digest] = file.resolve()
     return added
 
 
-def loaded_plugins() -> tuple[Path, ...]:
-    """The plug-in files that this process has loaded: what another process must load to know the same names."""
-    return tuple(_LOADED)
+def plugin_files(digests: str) -> tuple[Path, ...]:
+    """The files that another process must load to know what comes from them.
+
+    Args:
+        digests: What `plugin_digests` returned, in a process that has loaded the files.
+
+    Raises:
+        PluginError: A file with such a digest has not been loaded.
+    """
+    wanted = [digest for digest in digests.split("+") if digest]
+    if missing := [digest for digest in wanted if digest not in _FILES]:
+        raise PluginError(f"no plug-in with the digest {missing[0]} is loaded; give its file with --plugin")
+    return tuple(_FILES[digest] for digest in wanted)
 
 
 def plugin_digests(*sources: str) -> str:

@@ -37,10 +37,12 @@ WINGS = {
 """Folders and files at the root, and which others each may import."""
 
 GROUND = "(files)"
-"""The files that lie in a wing itself, where they have no place of their own in the order."""
+"""The files that lie in a wing itself and are not named in the order."""
+FRONT = "(front door)"
+"""The `__init__.py` of a wing: what it offers to others, above everything in it."""
 
 ORDER: dict[str, list[set[str]]] = {
-    "methods": [{"core"}, {"parts"}, {"assembly"}, {GROUND}],
+    "methods": [{"core"}, {"parts"}, {"assembly"}, {GROUND}, {FRONT}],
     "bench": [
         {GROUND},
         {"tasks"},
@@ -52,6 +54,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"feeding"},
         {"training"},
         {"running", "replay", "machine", "outside"},
+        {FRONT},
     ],
     "analysis": [
         {GROUND},
@@ -61,8 +64,18 @@ ORDER: dict[str, list[set[str]]] = {
         {"comparison"},
         {"prediction"},
         {"commands"},
+        {FRONT},
     ],
-    "reports": [{GROUND}, {"terminal"}, {"plots"}, {"sections"}, {"report"}, {"writers"}, {"diff", "trace"}],
+    "reports": [
+        {GROUND},
+        {"terminal"},
+        {"plots"},
+        {"sections"},
+        {"report"},
+        {"writers"},
+        {"diff", "trace"},
+        {FRONT},
+    ],
 }
 """The rooms of each wing from the bottom; rooms of one line do not know each other."""
 
@@ -78,6 +91,8 @@ def wing_of(name: str) -> str:
 
 def room_of(name: str) -> str:
     wing, _, rest = name.partition(".")
+    if not rest:
+        return FRONT
     first = rest.partition(".")[0]
     return first if any(first in line for line in ORDER[wing]) else GROUND
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import torch
@@ -11,17 +10,14 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.packages import hf_packages
-from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
-from vcpo_bench.bench.regimes.expression import parse_regime
-from vcpo_bench.bench.samplers.base import InflightSampler, SamplerSpec, parse_sampler
+from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.bench.samplers.base import InflightEngine
+from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.errors import UsageError
-
-URL_VARIABLE = "VCPO_BENCH_VLLM_URL"
-"""Environment variable that holds the URL of `vllm-server`. It is no part of a cell: no number depends on it."""
 
 
 def open_task(config: CellConfig, start: Path | None) -> Task:
@@ -85,51 +81,30 @@ def _open_language_model(config: CellConfig, task: Task, folder: Path, device: s
     for parameter in network.parameters():
         parameter.data = parameter.data.to(torch.float32 if parameter.requires_grad else dtype)
     network = network.to(checked_device(device))
-    sampling = sampling_options(parse_sampler(config.sampler))
+    sampling = SAMPLERS.parse(config.sampler).sampling()
     return CausalPolicy(network, task.pad, dtype, sampling, config.checkpointing)
 
 
-def sampling_options(spec: SamplerSpec) -> SamplingOptions:
-    """How a language model draws responses itself; an external sampler leaves that at its defaults."""
-    return SamplingOptions("generate" if spec.name == "generate" else "slots", spec.slots, spec.top_p, spec.top_k)
-
-
-def open_sampler(config: CellConfig, task: Task, policy: Policy) -> InflightSampler | None:
-    """The vLLM engine or server that samples for a cell; None: the policy samples itself.
+def open_sampler(config: CellConfig, task: Task, policy: Policy) -> InflightEngine | None:
+    """The engine that samples for a cell; None: the policy samples itself.
 
     Raises:
-        UsageError: vLLM is not installed, cannot sample this cell, or there is no server.
+        UsageError: A package is missing, the sampler cannot sample this cell, or there is no server.
     """
-    spec, regime = parse_sampler(config.sampler), parse_regime(config.regime)
-    if not spec.name.startswith("vllm"):
-        return None
-    if not config.model:
-        raise UsageError(f"--sampler {spec.name}: needs a language model; name one with --model")
-    if config.lora:
-        raise UsageError(f"--sampler {spec.name}: cannot push LoRA adapters to vLLM; drop --lora, or use torch")
-    if regime["publish_every"] > 1:
-        raise UsageError(
-            f"--sampler {spec.name}: a resumed run could not give vLLM the older weights of publish_every="
-            f"{regime['publish_every']}; use 1, or --sampler torch"
-        )
-    if spec.name == "vllm-server" and regime.name == "inflight" and regime["cache"] == "keep":
-        raise UsageError(
-            f"--sampler {spec.name} --regime {config.regime}: a server cannot stop at an exact token and keep its "
-            "cache; use inflight(cache=recompute), or --sampler vllm"
-        )
-    rows = config.prompts * config.responses * (config.staleness + 1 if regime.name == "inflight" else 1)
-    return _open_vllm(spec, task, policy, rows)
-
-
-def _open_vllm(spec: SamplerSpec, task: Task, policy: Policy, rows: int) -> InflightSampler:
-    with hf_packages():
-        from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-        from vcpo_bench.bench.samplers.vllm_engine.in_process import VllmSampler
-        from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
-    assert isinstance(policy, CausalPolicy)
-    if spec.name == "vllm":
-        return VllmSampler(policy, spec, task.prompt_length, task.max_response, rows)
-    return ServerSampler(policy, spec, os.environ.get(URL_VARIABLE, ""))
+    sampler, regime = SAMPLERS.parse(config.sampler), REGIMES.parse(config.regime)
+    if sampler.needs_language_model and not config.model:
+        raise UsageError(f"--sampler {sampler.name}: needs a language model; name one with --model")
+    batches = config.staleness + 1 if regime.splits_responses else 1
+    job = SamplingJob(
+        prompt_length=task.prompt_length,
+        max_response=task.max_response,
+        responses=config.prompts * config.responses * batches,
+        adapters=config.lora > 0,
+        publish_every=regime.publish_every,
+        keeps_cache=regime.splits_responses and regime.keeps_cache,
+        regime=config.regime,
+    )
+    return sampler.open(policy, job)
 
 
 def _folder(config: CellConfig, start: Path | None) -> Path:

@@ -1,1 +1,1 @@
-"""Carrying out a regime: batches are sampled, queued and handed to the learner with their versions."""
+"""Carrying out a regime: batches are sampled, queued, and handed to the learner with the versions of their tokens."""

@@ -1,4 +1,4 @@
-"""Carrying out a schedule's orders: whole batches, some trajectories of a batch, or a few tokens of all."""
+"""Carrying out a schedule's sampling orders: whole batches, some trajectories of a batch, or a few tokens of all."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.policies.base import Decoding
 from vcpo_bench.bench.regimes.base import Order
-from vcpo_bench.bench.samplers.base import InflightSampler, Segment
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.samplers.base import InflightEngine, Segment
+from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Rollout, Trajectories
@@ -20,15 +20,15 @@ from vcpo_bench.bench.trajectories import Rollout, Trajectories
 
 @dataclass(slots=True)
 class Draft:
-    """A batch that is not complete: its rollout so far, the version of each token, and the decoder where one goes on.
+    """A batch in progress: its rollout so far, the version of each token, and its KV cache where that is kept.
 
     Attributes:
         prompts: `[P, Lp]`.
-        noise: `[B, T]` uniforms that decide its tokens.
+        noise: float64 `[B, T]`, the uniform numbers its tokens are drawn with.
         rollout: `[B, T]` tensors, filled in place.
-        version: `[B, T]` int64.
+        version: int64 `[B, T]`, updates seen by the weights that drew each token; -1: not drawn yet.
         missing: Tokens not drawn yet, padding included.
-        decoder: Key-value cache of a response in flight, where it is kept.
+        decoder: KV cache of the responses in flight; None where it is not kept.
     """
 
     prompts: Tensor
@@ -39,38 +39,38 @@ class Draft:
     decoder: Decoding | None = None
 
 
-class Generator:
-    """Samples what it is told to, token by token if need be; prompts and noise depend on seed and batch alone.
+class BatchGenerator:
+    """Samples what a schedule orders. Prompts and random numbers depend on the seed and the batch only.
 
     Args:
         config: The cell.
         task: Its task.
-        engine: What to sample from.
-        keep_cache: Whether a response in flight goes on with the key-value cache of the old weights.
+        published: The policy to sample from.
+        keep_cache: Whether responses in flight keep the KV cache of the old weights after a weight update.
     """
 
-    def __init__(self, config: CellConfig, task: Task, engine: Engine, keep_cache: bool = True) -> None:
-        self.config, self.task, self.engine, self.keep_cache = config, task, engine, keep_cache
+    def __init__(self, config: CellConfig, task: Task, published: PublishedPolicy, keep_cache: bool = True) -> None:
+        self.config, self.task, self.published, self.keep_cache = config, task, published, keep_cache
         self.drafts: dict[int, Draft] = {}
 
     def run(self, orders: Sequence[Order], version: int, groups: Sequence[int]) -> list[Trajectories]:
-        """Carry out orders with the engine's weights.
+        """Carry out sampling orders with the published weights.
 
         Args:
-            orders: In this order.
-            version: Updates those weights have seen.
-            groups: Prompts in the batch of each order.
+            orders: The orders, carried out in this order.
+            version: Updates the published weights have seen.
+            groups: Number of prompts in the batch of each order.
 
         Returns:
-            The batches that became complete, in the order of their indices.
+            The batches completed by these orders, by increasing index.
         """
         for order, count in zip(orders, groups, strict=True):
             if order.batch not in self.drafts:
                 self.drafts[order.batch] = self._draft(order.batch, count)
         self._rows([order for order in orders if order.rows is not None], version)
         planned = [order for order in orders if order.rows is None]
-        if self.engine.inflight and any(len(self._places(order)) < self.task.max_response for order in planned):
-            self._advance(self.engine.inflight, planned, version)
+        if self.published.inflight and any(len(self._positions(order)) < self.task.max_response for order in planned):
+            self._advance(self.published.inflight, planned, version)
         else:
             for order in planned:
                 self._tokens(self.drafts[order.batch], order, version)
@@ -88,31 +88,31 @@ class Generator:
         )
 
     def _tokens(self, draft: Draft, order: Order, version: int) -> None:
-        """The tokens `start..stop` of every trajectory."""
+        """Draw the tokens `start..stop` of every trajectory."""
         rows, T = draft.version.shape
-        places = self._places(order)
-        if len(places) == T:
-            draft.rollout = self.engine.generate(draft.prompts, draft.noise, self.task.eos)
+        positions = self._positions(order)
+        if len(positions) == T:
+            draft.rollout = self.published.generate(draft.prompts, draft.noise, self.task.eos)
         else:
-            decoder = self._decoder(draft, places.start)
-            self.engine.policy.extend(draft.rollout, decoder, draft.prompts, draft.noise, places, self.task.eos)
-            draft.decoder = decoder if self.keep_cache and places.stop < T else None
+            decoder = self._decoder(draft, positions.start)
+            self.published.policy.extend(draft.rollout, decoder, draft.prompts, draft.noise, positions, self.task.eos)
+            draft.decoder = decoder if self.keep_cache and positions.stop < T else None
         stamps = draft.rollout.version
-        draft.version[:, places.start : places.stop] = version if stamps is None else stamps
-        draft.missing -= rows * len(places)
+        draft.version[:, positions.start : positions.stop] = version if stamps is None else stamps
+        draft.missing -= rows * len(positions)
 
-    def _places(self, order: Order) -> range:
+    def _positions(self, order: Order) -> range:
         T = self.task.max_response
         return range(order.start, T if order.stop is None else min(order.stop, T))
 
-    def _advance(self, sampler: InflightSampler, orders: Sequence[Order], version: int) -> None:
-        """The orders of all batches in flight at once: an engine draws for all of them in each of its steps."""
-        drafts = [(self.drafts[order.batch], order.batch, self._places(order)) for order in orders]
+    def _advance(self, sampler: InflightEngine, orders: Sequence[Order], version: int) -> None:
+        """Carry out the orders of all batches in flight together: an engine step draws a token for each of them."""
+        drafts = [(self.drafts[order.batch], order.batch, self._positions(order)) for order in orders]
         segments = [Segment(batch, draft.prompts, draft.noise, draft.rollout, part) for draft, batch, part in drafts]
         sampler.advance(segments, self.task.eos, self.keep_cache)
-        for draft, _, places in drafts:
-            draft.version[:, places.start : places.stop] = version
-            draft.missing -= len(draft.version) * len(places)
+        for draft, _, positions in drafts:
+            draft.version[:, positions.start : positions.stop] = version
+            draft.missing -= len(draft.version) * len(positions)
 
     def _decoder(self, draft: Draft, start: int) -> Decoding:
         rows, T = draft.version.shape
@@ -120,20 +120,20 @@ class Generator:
             draft.decoder.reload()
             return draft.decoder
         prompts = draft.prompts
-        if start:  # the new weights read again what the old ones wrote
+        if start:  # the new weights recompute the cache of all tokens so far
             prompts = prompts.repeat_interleave(rows // len(prompts), dim=0)
             prompts = torch.cat([prompts, draft.rollout.responses[:, :start]], dim=1)
-        return self.engine.policy.decoding(prompts, rows, T - start)
+        return self.published.policy.decoding(prompts, rows, T - start)
 
     def _rows(self, orders: Sequence[Order], version: int) -> None:
-        """Whole responses of some trajectories of several batches, in one go."""
+        """Draw whole responses for some trajectories of several batches, in one call."""
         if not orders:
             return
         picked = [(self.drafts[order.batch], torch.tensor(order.rows)) for order in orders]
         G = self.config.responses
         prompts = torch.cat([draft.prompts[rows // G] for draft, rows in picked])
         noise = torch.cat([draft.noise[rows] for draft, rows in picked])
-        found = self.engine.generate(prompts, noise, self.task.eos)
+        found = self.published.generate(prompts, noise, self.task.eos)
         begin = 0
         for draft, rows in picked:
             part = slice(begin, begin + len(rows))
@@ -153,14 +153,14 @@ class Generator:
             index=batch,
             prompts=draft.prompts,
             responses=rollout.responses.view(shape),
-            behavior_logp=self.engine.report(rollout.logp, rollout.mask, batch).view(shape),
+            behavior_logp=self.published.report(rollout.logp, rollout.mask, batch).view(shape),
             mask=rollout.mask.view(shape),
             reward=reward.view(shape[:2]),
             version=draft.version.view(shape),
         )
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything in flight, for a checkpoint."""
+        """All batches in progress, for a checkpoint."""
         found: dict[str, Tensor] = {}
         for batch, draft in self.drafts.items():
             named = {"version": draft.version, "responses": draft.rollout.responses, "logp": draft.rollout.logp}
@@ -172,7 +172,7 @@ class Generator:
         return found
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take up what `tensors` gave."""
+        """Load what `tensors` returned."""
         self.drafts = {}
         for batch in sorted({int(name.split("/")[0]) for name in tensors}):
             named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
@@ -181,8 +181,8 @@ class Generator:
             draft.rollout = Rollout(named["responses"], named["logp"], named["mask"], named["entropy"])
             draft.missing = int((draft.version < 0).sum())
             if "position" in named:
-                draft.decoder = self.engine.policy.decoding(draft.prompts, *draft.version.shape)
-                device = self.engine.policy.device
+                draft.decoder = self.published.policy.decoding(draft.prompts, *draft.version.shape)
+                device = self.published.policy.device
                 draft.decoder.caches = [named[f"cache{i}"].to(device) for i in range(len(draft.decoder.caches))]
                 draft.decoder.position = int(named["position"])
             self.drafts[batch] = draft

@@ -1,4 +1,4 @@
-"""What happened to tickets: events for `events.parquet`, columns for `steps.parquet`, the newest reward."""
+"""Bookkeeping of asynchronous runs: events for `events.parquet`, columns for `steps.parquet`, the newest reward."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.trajectories import Trajectories
 
 
-class Ledger:
-    """Book-keeping of one asynchronous run.
+class EventLog:
+    """What happened to the tickets of one asynchronous run.
 
     Args:
-        schedule: The gate.
+        schedule: Decides which tickets run and which groups are used.
     """
 
     def __init__(self, schedule: AsyncSchedule) -> None:
@@ -25,22 +25,22 @@ class Ledger:
         self._dropped = 0
 
     def delivered(self, group: Trajectories) -> None:
-        """A group came into the queue."""
+        """Record that a group entered the queue."""
         self._recent.append(group.reward.flatten().tolist())
 
     @property
     def newest(self) -> float:
-        """Mean reward of the P groups delivered last."""
+        """Mean reward of the last P delivered groups."""
         return float(torch.tensor([r for rewards in self._recent for r in rewards], dtype=torch.float64).mean())
 
     def note(self, update: int, event: str, detail: str = "") -> None:
-        """Something happened before `update` that concerns no group in particular."""
+        """Record an event before `update` that concerns no single group."""
         self._events.append({"step": update, "event": event, "detail": detail})
 
-    def concerns(self, update: int, event: str, ticket: int, group: Trajectories | None = None) -> None:
-        """Something happened to a ticket before `update`; what was sampled is described where it is known."""
-        batch, place = divmod(ticket, self.schedule.shape.prompts)
-        row: dict[str, Any] = {"step": update, "event": event, "batch": batch, "group": place}
+    def note_ticket(self, update: int, event: str, ticket: int, group: Trajectories | None = None) -> None:
+        """Record an event of a ticket before `update`, with lag, length and reward where the group is known."""
+        batch, index = divmod(ticket, self.schedule.shape.prompts)
+        row: dict[str, Any] = {"step": update, "event": event, "batch": batch, "group": index}
         if group is not None:
             row["lag"] = update - int(group.version.max())
             row["length"] = float(group.mask.sum(-1).double().mean())
@@ -49,7 +49,7 @@ class Ledger:
         self._dropped += event.startswith("dropped")
 
     def facts(self, batch: Trajectories, waited: float) -> dict[str, Any]:
-        """Columns of `records.STEPS` for the update that consumes `batch`."""
+        """Columns of `records.steps.STEPS` for the update that consumes `batch`."""
         assert batch.seconds is not None
         flight, queue = batch.seconds.mean((0, 1)).tolist()
         dropped, self._dropped = self._dropped, 0
@@ -62,7 +62,7 @@ class Ledger:
             "dropped": dropped,
         }
 
-    def hand_over(self) -> list[dict[str, Any]]:
+    def drain(self) -> list[dict[str, Any]]:
         """The events since the last call."""
         events, self._events = self._events, []
         return events
@@ -72,12 +72,12 @@ class Ledger:
         return list(self._recent)
 
     def load(self, state: list[list[float]]) -> None:
-        """Take up what `state` gave."""
+        """Load what `state` returned."""
         self._recent.clear()
         self._recent.extend(state)
 
 
 def timed(group: Trajectories, flight: float, queue: float) -> Trajectories:
-    """A group with the time it spent in flight and in the queue."""
+    """A group with the seconds it spent in flight and in the queue."""
     seconds = torch.tensor([flight, queue], dtype=torch.float64).expand(1, group.mask.shape[1], 2)
     return Trajectories(group.index, **(group.tensors() | {"seconds": seconds}))

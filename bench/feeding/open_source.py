@@ -1,61 +1,79 @@
-"""From a cell to what feeds its learner."""
+"""From a cell to the source of its learner's batches."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+
+from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_sampler
-from vcpo_bench.bench.feeding.batch_generator import Generator
-from vcpo_bench.bench.feeding.process_source import WallSource
-from vcpo_bench.bench.feeding.sampler_handle import Setup
+from vcpo_bench.bench.cells.plugin_files import plugins_of
+from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
+from vcpo_bench.bench.feeding.process_source import ProcessSource
+from vcpo_bench.bench.feeding.sampler_handle import SamplerSetup
 from vcpo_bench.bench.feeding.source import PlannedSource, Source
-from vcpo_bench.bench.feeding.ticket_sampler import GroupSampler
+from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.feeding.virtual_source import VirtualSource
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
-from vcpo_bench.bench.regimes.build import build_schedule, check_method, service_times
-from vcpo_bench.bench.regimes.expression import Regime, parse_regime
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule, check_method
+from vcpo_bench.bench.regimes.regime import REGIMES, Regime
+from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.methods import Method
+from vcpo_bench.naming.plugins import plugin_files
 
 
-def build_source(config: CellConfig, task: Task, learner: Learner, start: Path | None = None) -> tuple[Source, int]:
-    """What feeds the learner of a cell, and how many updates there will be.
+def open_source(
+    config: CellConfig,
+    task: Task,
+    policy: Policy,
+    method: Method,
+    logp: Callable[[Trajectories], Tensor],
+    start: Path | None = None,
+) -> tuple[Source, int]:
+    """What hands batches to the learner of a cell, and the number of updates there will be.
 
     Args:
         config: The cell.
         task: Its task.
-        learner: Its learner.
-        start: Where a sampler process of its own finds the start policy.
+        policy: The policy that the learner trains; samplers read its weights.
+        method: The learner's method.
+        logp: Computes `[P, G, T]` log-probabilities of a batch under the policy, without gradient.
+        start: Where a separate sampler process finds the start policy.
 
     Raises:
         UsageError: The regime's options do not fit the cell, or the method cannot run in it.
     """
-    regime = parse_regime(config.regime)
+    regime = REGIMES.parse(config.regime)
     shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
-    schedule = build_schedule(regime, config.staleness, shape)
-    check_method(learner.method.canonical, learner.method.needs, schedule)
-    return _source(config, task, learner, regime, schedule, start), schedule.updates(config.steps)
+    schedule = regime.schedule(config.staleness, shape)
+    check_method(method.canonical, method.needs, schedule)
+    updates = schedule.updates(config.steps)
+    if regime.asynchronous:
+        return _asynchronous_source(config, task, policy, regime, schedule, start), updates
+    generator = BatchGenerator(config, task, _published(config, task, policy, regime), regime.keeps_cache)
+    return PlannedSource(schedule, generator, logp if "proximal_logp" in method.needs else None), updates
 
 
-def _source(
-    config: CellConfig,
-    task: Task,
-    learner: Learner,
-    regime: Regime,
-    schedule: StalenessSchedule,
-    start: Path | None,
+def _asynchronous_source(
+    config: CellConfig, task: Task, policy: Policy, regime: Regime, schedule: StalenessSchedule, start: Path | None
 ) -> Source:
-    if isinstance(schedule, AsyncSchedule) and regime["clock"] == "wall":
-        times, slots = service_times(regime), regime["slots"] or config.prompts
-        setup = Setup(config, regime["engine_noise"], slots, times, start, str(learner.policy.device))
-        return WallSource(schedule, learner.policy, setup)
-    external = open_sampler(config, task, learner.policy)
-    engine = Engine(learner.policy, regime["publish_every"], regime["engine_noise"], config.seed, external)
-    if isinstance(schedule, AsyncSchedule):
-        sampler = GroupSampler(config, task, engine)
-        return VirtualSource(schedule, sampler, regime["slots"] or config.prompts, service_times(regime))
-    generator = Generator(config, task, engine, regime.name != "inflight" or regime["cache"] == "keep")
-    return PlannedSource(schedule, generator, learner.logp if "proximal_logp" in learner.method.needs else None)
+    service = regime.service
+    assert service is not None
+    assert isinstance(schedule, AsyncSchedule), f"{regime.name} is asynchronous: it must build an AsyncSchedule"
+    slots = service.slots or config.prompts
+    if regime.needs_process:
+        plugins = plugin_files(plugins_of(config))
+        setup = SamplerSetup(config, regime.engine_noise, slots, service.times, start, str(policy.device), plugins)
+        return ProcessSource(schedule, policy, setup)
+    sampler = TicketSampler(config, task, _published(config, task, policy, regime))
+    return VirtualSource(schedule, sampler, slots, service.times)
+
+
+def _published(config: CellConfig, task: Task, policy: Policy, regime: Regime) -> PublishedPolicy:
+    external = open_sampler(config, task, policy)
+    return PublishedPolicy(policy, regime.publish_every, regime.engine_noise, config.seed, external)

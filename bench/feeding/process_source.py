@@ -1,4 +1,4 @@
-"""Real asynchronous training: a sampler process that works while this one learns."""
+"""Real asynchronous training: a sampler process generates while this process learns."""
 
 from __future__ import annotations
 
@@ -9,66 +9,66 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.feeding.event_log import Ledger, timed
-from vcpo_bench.bench.feeding.sampler_handle import HANG_SECONDS, Child, Result, SamplerDown, Setup
+from vcpo_bench.bench.feeding.event_log import EventLog, timed
+from vcpo_bench.bench.feeding.sampler_handle import HANG_SECONDS, Delivery, SamplerDown, SamplerHandle, SamplerSetup
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
-from vcpo_bench.bench.feeding.source import Feed, under
+from vcpo_bench.bench.feeding.source import StepInput, under
 from vcpo_bench.bench.feeding.virtual_source import load_groups
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.trajectories import Trajectories, join
 
 MAX_RESTARTS = 3
-"""Times a sampler is started again without having delivered anything since; then the cell ends."""
+"""Restarts in a row, without any delivery, after which the cell ends."""
 MAX_NONFINITE = 3
-"""Times in a row a ticket may come with log-probabilities that are not finite; then the cell ends."""
+"""Deliveries in a row of one ticket with non-finite numbers after which the cell ends."""
 LISTEN_SECONDS = 0.05
 
 
 class SamplerFailed(RuntimeError):  # noqa: N818 - reads as what happened
-    """The sampler cannot be brought to work; the text begins with the name of the event."""
+    """The sampler keeps failing; the message begins with the name of the event."""
 
 
-class WallSource:
-    """Feeds the learner from a sampler process through the gate.
+class ProcessSource:
+    """Serves the learner from a sampler process, under the lag limit of an asynchronous schedule.
 
     Args:
-        schedule: The gate.
+        schedule: Decides which tickets may start and which groups are used.
         policy: The learner's policy.
-        setup: What the sampler process needs.
-        hang_seconds: Silence after which the sampler counts as hung.
+        setup: What the sampler process needs to know.
+        hang_seconds: Seconds without a heartbeat after which the sampler counts as hung.
 
     Attributes:
-        child: The sampler process; None before the first update.
+        sampler: The sampler process; None before the first update.
     """
 
     def __init__(
         self,
         schedule: AsyncSchedule,
         policy: Policy,
-        setup: Setup,
+        setup: SamplerSetup,
         hang_seconds: float = HANG_SECONDS,
     ) -> None:
         self.schedule, self.policy, self.setup = schedule, policy, setup
         self._hang = hang_seconds
-        self.ledger = Ledger(schedule)
+        self.log = EventLog(schedule)
         self.groups: dict[int, Trajectories] = {}  # in the queue
         self._times: dict[int, tuple[float, float]] = {}  # in the queue: started, finished
-        self.child: Child | None = None
+        self.sampler: SamplerHandle | None = None
         self._weights: SharedWeights | None = None
         self._restarts, self._nonfinite = 0, dict[int, int]()
-        self._handed: float | None = None  # when the batch before was handed over
+        self._handed: float | None = None  # when the previous batch was handed over
         self._then = (0.0, 0.0)  # time and the sampler's busy time at the last update
 
-    def feed(self, update: int) -> Feed:
-        """Publish theta_update, keep the sampler busy, and wait until the batch of `update` is there.
+    def next_batch(self, update: int) -> StepInput:
+        """Publish the weights of `update`, keep the sampler busy, and wait for the batch of `update`.
 
         Raises:
-            SamplerFailed: The sampler dies, hangs or delivers no numbers again and again.
+            SamplerFailed: The sampler dies, hangs or delivers non-finite numbers repeatedly.
         """
         weights = self._open()
         self._linger()
-        if update % self.schedule.publish_every == 0 or self.child is None:
+        if update % self.schedule.publish_every == 0 or self.sampler is None:
             weights.publish(self.policy, update)
         began = time.monotonic()
         takes = self._wait(update)
@@ -79,14 +79,14 @@ class WallSource:
             parts.append(timed(self.groups.pop(ticket), finished - started, now - finished))
         batch = join(update, parts)
         self._listen(update, 0.0)
-        self._admit(update)  # the sampler goes on while this process learns
-        facts = self.ledger.facts(batch, now - began) | {"sampler_busy": self._busy(weights)}
+        self._admit(update)  # the sampler works while this process learns
+        facts = self.log.facts(batch, now - began) | {"sampler_busy": self._busy(weights)}
         self._handed = time.monotonic()
-        events = self.ledger.hand_over()
-        return Feed(batch, self.ledger.newest, self.schedule.filling(update), 0.0, facts, events)
+        events = self.log.drain()
+        return StepInput(batch, self.log.newest, self.schedule.filling(update), 0.0, facts, events)
 
     def _linger(self) -> None:
-        """Make the update before take at least the time that is to be emulated."""
+        """Sleep until the previous update has taken at least its emulated time."""
         if self._handed is not None:
             time.sleep(max(0.0, self._handed + self.setup.times.learner - time.monotonic()))
 
@@ -100,12 +100,12 @@ class WallSource:
         self._listen(update, 0.0)
         for ticket in self.schedule.evict(update):
             del self._times[ticket]
-            self.ledger.concerns(update, "dropped_in_queue", ticket, self.groups.pop(ticket))
+            self.log.note_ticket(update, "dropped_in_queue", ticket, self.groups.pop(ticket))
         aborted = self.schedule.abort(update)
         for ticket in aborted:
-            self.ledger.concerns(update, "dropped_in_flight", ticket)
+            self.log.note_ticket(update, "dropped_in_flight", ticket)
         if aborted:
-            self._talk(update, lambda child: child.abort(aborted))
+            self._talk(update, lambda sampler: sampler.abort(aborted))
         self._admit(update)
         while not (takes := self.schedule.select(update)):
             self._listen(update, LISTEN_SECONDS)
@@ -113,42 +113,42 @@ class WallSource:
         return takes
 
     def _admit(self, update: int) -> None:
-        """Let start what the gate allows; the sampler process itself is started when there is something to say."""
+        """Start the tickets that the schedule admits, and with the first of them the sampler process."""
         orders = self.schedule.admit(update)
         if not orders:
             return
         G = self.schedule.shape.responses
         tickets = [self.schedule.ticket(order.batch, (order.rows or (0,))[0] // G) for order in orders]
-        self._talk(update, lambda child: child.start(tickets))
+        self._talk(update, lambda sampler: sampler.start(tickets))
 
-    def _talk(self, update: int, say: Callable[[Child], object]) -> None:
+    def _talk(self, update: int, say: Callable[[SamplerHandle], object]) -> None:
         try:
-            if self.child is None:
-                self.child = Child(self.setup, self._open(), self._hang)
-            say(self.child)
+            if self.sampler is None:
+                self.sampler = SamplerHandle(self.setup, self._open(), self._hang)
+            say(self.sampler)
         except SamplerDown as down:
             self._restart(update, str(down))
 
     def _listen(self, update: int, timeout: float) -> None:
-        if self.child is None:
+        if self.sampler is None:
             return
         try:
-            messages = self.child.listen(timeout)
+            messages = self.sampler.listen(timeout)
         except SamplerDown as down:
             self._restart(update, str(down))
             return
         for message in messages:
-            if isinstance(message, Result):
+            if isinstance(message, Delivery):
                 self.receive(update, message)
             else:
                 for ticket in message[1]:
                     self.schedule.begun(ticket, message[2])
 
-    def receive(self, update: int, result: Result) -> None:
-        """Take a delivered ticket, or say why not.
+    def receive(self, update: int, result: Delivery) -> None:
+        """Queue a delivered group, or record why it is not used.
 
         Raises:
-            SamplerFailed: It is not finite, for the third time in a row.
+            SamplerFailed: It has non-finite numbers for the third time in a row.
         """
         tensors = {name: torch.from_numpy(array) for name, array in result.arrays.items()}
         group = Trajectories(result.ticket // self.schedule.shape.prompts, **tensors)
@@ -157,62 +157,62 @@ class WallSource:
             return
         verdict = self.schedule.accept(result.ticket, result.version)
         if verdict != "accepted":
-            self.ledger.concerns(update, verdict, result.ticket, group)
+            self.log.note_ticket(update, verdict, result.ticket, group)
             return
         self._restarts = 0
         self._nonfinite.pop(result.ticket, None)
         self.groups[result.ticket], self._times[result.ticket] = group, (result.started, result.finished)
-        self.ledger.delivered(group)
+        self.log.delivered(group)
 
     def _reject(self, update: int, ticket: int, group: Trajectories) -> None:
-        self.ledger.concerns(update, "nonfinite", ticket, group)
+        self.log.note_ticket(update, "nonfinite", ticket, group)
         self._nonfinite[ticket] = self._nonfinite.get(ticket, 0) + 1
         if self._nonfinite[ticket] >= MAX_NONFINITE:
             raise SamplerFailed(
-                f"sampler_nonfinite: ticket {ticket} came {MAX_NONFINITE} times with numbers that are not finite"
+                f"sampler_nonfinite: ticket {ticket} had non-finite numbers {MAX_NONFINITE} times in a row"
             )
         self.schedule.lose(ticket)
 
     def _restart(self, update: int, event: str) -> None:
-        """Kill what is left of the sampler and start another; what was running starts again."""
-        if self.child:
-            self.child.close()
-            self.child = None
+        """Kill the sampler; the next order starts another one, and the running tickets start again."""
+        if self.sampler:
+            self.sampler.close()
+            self.sampler = None
         self._restarts += 1
-        self.ledger.note(update, event, f"{len(self.schedule.running)} groups start again")
+        self.log.note(update, event, f"{len(self.schedule.running)} groups start again")
         if self._restarts > MAX_RESTARTS:
             raise SamplerFailed(f"{event}: {self._restarts} samplers in a row delivered nothing")
         for ticket in list(self.schedule.running):
             self.schedule.lose(ticket)
 
     def _busy(self, weights: SharedWeights) -> float:
-        """Share of its slots' time the sampler has worked since the last update."""
+        """Share of its slots' time that the sampler was busy since the last update."""
         (then, worked), now, busy = self._then, time.monotonic(), weights.busy
         self._then = (now, busy)
         return min(max(busy - worked, 0.0) / max(now - then, 1e-9), 1.0)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The queue; what is in flight starts again."""
+        """The queue; after a resume, groups in flight start again."""
         return {f"group/{t}/{name}": x for t, group in self.groups.items() for name, x in group.tensors().items()}
 
     def state(self) -> dict[str, Any]:
-        """The gate and the newest rewards."""
-        return {"schedule": self.schedule.state(), "ledger": self.ledger.state()}
+        """The schedule and the newest rewards."""
+        return {"schedule": self.schedule.state(), "ledger": self.log.state()}
 
     def load(self, update: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
-        """Take up what `tensors` and `state` gave before `update`; time in the queue counts from now."""
+        """Load what `tensors` and `state` returned before `update`; time in the queue counts from now."""
         self.schedule.load(state["schedule"])
         for ticket in list(self.schedule.running):
             self.schedule.lose(ticket)
-        self.ledger.load(state["ledger"])
+        self.log.load(state["ledger"])
         self.groups = load_groups(under(tensors, "group/"), self.schedule.shape.prompts)
         self._times = dict.fromkeys(self.groups, (time.monotonic(), time.monotonic()))
 
     def close(self) -> None:
-        """End the sampler process and let go of the shared memory."""
-        if self.child:
-            self.child.close()
-            self.child = None
+        """End the sampler process and release the shared memory."""
+        if self.sampler:
+            self.sampler.close()
+            self.sampler = None
         if self._weights:
             self._weights.close()
             self._weights = None

@@ -1,4 +1,4 @@
-"""The sampler's process as the learner sees it: start, talk, watch, kill."""
+"""The sampler process as the learner sees it: start it, send orders, read deliveries, watch its heartbeat, kill it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,30 @@ from numpy.typing import NDArray
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
-from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 
 HANG_SECONDS = 10.0
-"""A sampler that shows no sign of life for so long is killed; it shows one several times a second."""
+"""A sampler without a heartbeat for this long is killed; it sends several per second."""
 STARTUP_SECONDS = 120.0
-"""A sampler that has not shown itself after so long is killed: it imports torch first."""
+"""A sampler without its first heartbeat after this long is killed; it imports torch first."""
 LANGUAGE_MODEL = 10
-"""Times longer than that for language models: they and their engines take their time to load and to draw a batch."""
+"""Multiplier on both timeouts for language models, which are slower to load and to sample."""
 TOKEN_SECONDS = 0.1
-"""And so much more for each token of their longest response: a batch is drawn without a sign of life in between."""
+"""Extra seconds per token of the longest response: no heartbeat is sent while a batch is being generated."""
 
 
-class Setup(NamedTuple):
-    """What a sampler process needs to know; the first thing it is sent."""
+class SamplerSetup(NamedTuple):
+    """What a sampler process needs to know; the first message it is sent.
+
+    Attributes:
+        config: The cell.
+        noise: Noise of the engine, see `PublishedPolicy`.
+        slots: Groups it works on at once.
+        times: Service times to emulate, in seconds; 0: none.
+        start: File of the start policy, or folder of the language model; None: the policy that ships with the task.
+        device: Where it samples.
+        plugins: Plug-in files it loads first, so that it knows the same names as the learner's process.
+    """
 
     config: CellConfig
     noise: str
@@ -37,16 +47,18 @@ class Setup(NamedTuple):
     times: ServiceTimes
     start: Path | None = None
     device: str = "cpu"
+    plugins: tuple[Path, ...] = ()
 
 
-class Result(NamedTuple):
-    """One delivered ticket.
+class Delivery(NamedTuple):
+    """The group of one ticket, as delivered.
 
     Attributes:
         ticket: Its number.
         version: Updates seen by the weights that sampled it.
-        started, finished: Seconds on the system's monotonic clock.
-        arrays: Its tensors by name, `[1, G, T]` and alike.
+        started: Seconds on the system's monotonic clock when sampling began.
+        finished: The same, when the ticket was delivered.
+        arrays: The fields of its `Trajectories` as arrays, with one group: `[1, G, T]` and so on.
     """
 
     ticket: int
@@ -57,30 +69,30 @@ class Result(NamedTuple):
 
 
 class SamplerDown(Exception):  # noqa: N818 - a state of the sampler, handled where it is seen
-    """The sampler is dead or does not answer; the text is the name of the event."""
+    """The sampler is dead or does not answer; the message is the name of the event."""
 
 
 def patience(config: CellConfig, hang_seconds: float) -> tuple[float, float]:
-    """Seconds that a sampler may take to show itself, and may be silent later, before it counts as hung."""
+    """Timeouts of a sampler in seconds: until its first heartbeat, and between two later ones."""
     if not config.model:
         return STARTUP_SECONDS, hang_seconds
     drawing = TOKEN_SECONDS * longest_response(config)
     return STARTUP_SECONDS * LANGUAGE_MODEL, hang_seconds * LANGUAGE_MODEL + drawing
 
 
-class Child:
+class SamplerHandle:
     """A running sampler process.
 
     Args:
         setup: What it samples.
-        weights: Where it finds weights and shows signs of life.
-        hang_seconds: Silence after which it counts as hung.
+        weights: Where it reads weights and writes heartbeats.
+        hang_seconds: Seconds without a heartbeat after which it counts as hung.
 
     Raises:
         SamplerDown: It died at once.
     """
 
-    def __init__(self, setup: Setup, weights: SharedWeights, hang_seconds: float = HANG_SECONDS) -> None:
+    def __init__(self, setup: SamplerSetup, weights: SharedWeights, hang_seconds: float = HANG_SECONDS) -> None:
         self._weights = weights
         self._startup, self._hang = patience(setup.config, hang_seconds)
         weights.forget_beat()
@@ -97,15 +109,15 @@ class Child:
             raise
 
     def start(self, tickets: Sequence[int]) -> None:
-        """Have it sample tickets, in this order."""
+        """Order it to sample tickets, in this order."""
         self._send(("start", list(tickets)))
 
     def abort(self, tickets: Sequence[int]) -> None:
-        """Have it give up tickets; what was already sent arrives late."""
+        """Order it to drop tickets; those it has sent already still arrive."""
         self._send(("abort", list(tickets)))
 
     def listen(self, timeout: float) -> list[Any]:
-        """Messages that are there or come within `timeout` seconds: `("begun", tickets, version)` or a Result.
+        """Messages received within `timeout` seconds: `("begun", tickets, version)` or a `Delivery`.
 
         Raises:
             SamplerDown: It died, or hangs.
@@ -145,5 +157,5 @@ class Child:
 
 
 def numpy_arrays(tensors: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    """Tensors as arrays: they then travel by value, not as handles on shared files."""
+    """Tensors as arrays: a pipe sends those by value, not as handles of shared files."""
     return {name: np.ascontiguousarray(tensor.numpy()) for name, tensor in tensors.items()}

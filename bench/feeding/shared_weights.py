@@ -1,4 +1,4 @@
-"""Memory that the learner's and the sampler's process share: the weights, their version, and signs of life."""
+"""Memory shared by the learner and the sampler process: the weights, their version, and the sampler's heartbeat."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SEQUENCE, _VERSION, _BEAT, _BUSY = range(4)
 
 
 class SharedWeights:
-    """A memory map of all trained parameters behind a small header. One process publishes, another reads.
+    """A memory map of all trained parameters after a small header. One process publishes, another reads.
 
-    A sequence number is odd while weights are being written (a seqlock), so that a reader never keeps a mixture of two
+    A sequence number is odd while weights are being written (a seqlock): a reader never accepts a mixture of two
     versions.
 
     Args:
@@ -36,7 +36,7 @@ class SharedWeights:
 
     @classmethod
     def create(cls, size: int) -> SharedWeights:
-        """New memory, in RAM where the system offers a folder for that; it is gone when the last process lets go."""
+        """New memory, in RAM where the system has a folder for it; released when the last process closes it."""
         folder = Path("/dev/shm")
         with tempfile.TemporaryFile(dir=folder if folder.is_dir() else None) as file:
             os.ftruncate(file.fileno(), _HEADER_BYTES + 4 * size)
@@ -64,24 +64,24 @@ class SharedWeights:
         return version
 
     def beat(self, busy: float) -> None:
-        """The sampler is alive and has worked `busy` seconds so far."""
+        """Record a heartbeat and the seconds the sampler has been busy so far."""
         self._header[_BUSY] = int(busy * 1e9)
         self._header[_BEAT] = time.monotonic_ns()
 
     def forget_beat(self) -> None:
-        """No sampler has shown itself yet."""
+        """Clear the heartbeat before a new sampler starts."""
         self._header[_BEAT] = self._header[_BUSY] = 0
 
     def silence(self) -> float | None:
-        """Seconds since the sampler's last sign of life; None before the first."""
+        """Seconds since the sampler's last heartbeat; None before the first."""
         last = int(self._header[_BEAT])
         return (time.monotonic_ns() - last) / 1e9 if last else None
 
     @property
     def busy(self) -> float:
-        """Seconds the sampler has worked."""
+        """Seconds the sampler has been busy."""
         return float(self._header[_BUSY]) / 1e9
 
     def close(self) -> None:
-        """Let go of the descriptor; the map goes with the object."""
+        """Close the descriptor; the map is released with this object."""
         os.close(self.descriptor)

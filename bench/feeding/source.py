@@ -1,4 +1,4 @@
-"""Where the learner's batches come from, as a deterministic schedule plans it."""
+"""Sources of batches: the interface, and the one that carries out a deterministic schedule."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from vcpo_bench.bench.feeding.batch_generator import Generator
+from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.regimes.base import StalenessSchedule, Take
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.trajectories import Trajectories, join
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
-    """What one update is given.
+class StepInput:
+    """What one update receives.
 
     Attributes:
         batch: What it consumes.
-        sampled_reward: Mean reward of the newest complete batch.
-        filling: Whether the pipeline is still filling.
-        seconds_sample: Time sampling took in this process.
-        facts: Further columns of `records.STEPS` that only this source knows.
+        sampled_reward: Mean reward of the newest batch that is complete.
+        filling: Whether the pipeline of batches is still filling.
+        seconds_sample: Seconds of sampling in this process.
+        facts: Further columns of `records.steps.STEPS` that only this source knows.
         events: Rows of `records.EVENTS` since the last update.
     """
 
@@ -39,41 +39,41 @@ class Feed:
 
 
 class Source(Protocol):
-    """Feeds a learner, with a state that can be saved and taken up."""
+    """Hands batches to a learner; its state can be saved and loaded."""
 
-    def feed(self, update: int) -> Feed:
-        """The batch of `update`; called once for each, in order, with the policy at theta_t."""
+    def next_batch(self, update: int) -> StepInput:
+        """The batch of `update`; called once per update, in order, while the policy has seen `update` updates."""
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything sampled and not yet trained on, and the engine's own weights, for a checkpoint."""
+        """All data sampled and not yet consumed, and the published weights, for a checkpoint."""
 
     def state(self) -> dict[str, Any]:
-        """The rest of what a checkpoint must keep, as JSON."""
+        """The remaining state for a checkpoint, as JSON."""
 
     def load(self, update: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
-        """Take up what `tensors` and `state` gave before `update`."""
+        """Load what `tensors` and `state` returned before `update`."""
 
     def close(self) -> None:
-        """Let go of processes and memory."""
+        """Release processes and memory."""
 
 
 class PlannedSource:
-    """Samples and feeds in one process, exactly as a deterministic schedule says, and asserts the realized lag.
+    """Samples in this process, exactly as a deterministic schedule plans, and asserts the realized lag.
 
     Args:
         schedule: The regime.
         generator: Carries out its orders.
-        proximal: Log-probabilities `[P, G, T]` of a batch under the learner's policy, where the method wants those of
-            the proximal policy; else None.
+        proximal: Computes `[P, G, T]` log-probabilities of a batch under the learner's policy; None where the method
+            does not need those of the proximal policy.
 
     Attributes:
-        queue: Complete batches that some update is still to consume.
+        queue: Complete batches that a later update consumes, by index.
     """
 
     def __init__(
         self,
         schedule: StalenessSchedule,
-        generator: Generator,
+        generator: BatchGenerator,
         proximal: Callable[[Trajectories], Tensor] | None = None,
     ) -> None:
         self.schedule, self.generator, self.proximal = schedule, generator, proximal
@@ -84,15 +84,15 @@ class PlannedSource:
     def _resume_at(self, update: int) -> None:
         self._plan = islice(plan(self.schedule, update + 10**9), update, None)
 
-    def feed(self, update: int) -> Feed:
-        """Sample what is due, then hand over the batch of `update`.
+    def next_batch(self, update: int) -> StepInput:
+        """Sample what is due, then return the batch of `update`.
 
         Raises:
-            AssertionError: The realized lags are not the planned ones.
+            AssertionError: The realized lags differ from the planned ones.
         """
         began = perf_counter()
-        engine = self.generator.engine
-        engine.publish(update)
+        published = self.generator.published
+        published.publish(update)
         orders = self.schedule.admit(update)
         groups = [self.schedule.groups(order.batch) for order in orders]
         fresh = self.generator.run(orders, self.schedule.version(update), groups)
@@ -107,7 +107,7 @@ class PlannedSource:
         for index in self.schedule.evict(update):
             del self.queue[index]
         self._check(batch, update)
-        return Feed(batch, self.sampled_reward, self.schedule.filling(update), sampled - began)
+        return StepInput(batch, self.sampled_reward, self.schedule.filling(update), sampled - began)
 
     def _join(self, update: int, takes: list[Take]) -> Trajectories:
         if len(takes) == 1 and takes[0].groups is None:
@@ -122,31 +122,31 @@ class PlannedSource:
             raise AssertionError(f"update {update}: realized lag {dict(realized)}, not {dict(planned)}")
 
     def tensors(self) -> dict[str, Tensor]:
-        """Queue, responses in flight and the engine's weights."""
+        """The queue, responses in flight and the published weights."""
         found = {f"queue/{i}/{name}": t for i, batch in self.queue.items() for name, t in batch.tensors().items()}
         found |= {f"draft/{name}": tensor for name, tensor in self.generator.tensors().items()}
-        return found | {f"engine/{name}": tensor for name, tensor in self.generator.engine.tensors().items()}
+        return found | {f"engine/{name}": tensor for name, tensor in self.generator.published.tensors().items()}
 
     def state(self) -> dict[str, Any]:
-        """The last reward, and what the schedule keeps."""
+        """The newest reward, and the state of the schedule."""
         return {"sampled_reward": self.sampled_reward, "schedule": self.schedule.state()}
 
     def load(self, update: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
-        """Take up what `tensors` and `state` gave before `update`."""
+        """Load what `tensors` and `state` returned before `update`."""
         queue = under(tensors, "queue/")
         indices = sorted({int(name.split("/")[0]) for name in queue})
         self.queue = {i: Trajectories(i, **under(queue, f"{i}/")) for i in indices}
-        self.generator.engine.load(under(tensors, "engine/"))
+        self.generator.published.load(under(tensors, "engine/"))
         self.generator.load(under(tensors, "draft/"))
         self.sampled_reward = float(state["sampled_reward"])
         self.schedule.load(state["schedule"])
         self._resume_at(update)
 
     def close(self) -> None:
-        """Let go of the sampler."""
-        self.generator.engine.close()
+        """Release the sampler."""
+        self.generator.published.close()
 
 
 def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names begin with `prefix`, without it."""
+    """The tensors whose names start with `prefix`, under their names without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

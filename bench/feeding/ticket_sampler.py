@@ -1,4 +1,7 @@
-"""Sampling by tickets: groups of any batches in one go, under one version of the weights."""
+"""Sampling by tickets: groups of any batches in one call, under one version of the weights.
+
+Ticket number `batch * P + group` stands for one prompt of one batch and its G responses.
+"""
 
 from __future__ import annotations
 
@@ -8,41 +11,41 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Trajectories
 
 
-class GroupSampler:
-    """Samples tickets; prompts and noise of a ticket depend on seed, batch and group alone.
+class TicketSampler:
+    """Samples tickets. Prompt and random numbers of a ticket depend on seed, batch and group only.
 
     Args:
         config: The cell.
         task: Its task.
-        engine: What to sample from.
+        published: The policy to sample from.
     """
 
-    def __init__(self, config: CellConfig, task: Task, engine: Engine) -> None:
-        self.config, self.task, self.engine = config, task, engine
+    def __init__(self, config: CellConfig, task: Task, published: PublishedPolicy) -> None:
+        self.config, self.task, self.published = config, task, published
         self._inputs: dict[int, tuple[Tensor, Tensor]] = {}
 
     def run(self, tickets: Sequence[int], version: int) -> dict[int, Trajectories]:
-        """Each ticket's group, `[1, G, T]`, under the engine's weights, which have seen `version` updates."""
+        """The group of each ticket, `[1, G, T]`, under the published weights, which have seen `version` updates."""
         P, G, T = self.config.prompts, self.config.responses, self.task.max_response
         inputs = [self._of(*divmod(ticket, P)) for ticket in tickets]
         prompts = torch.cat([prompt for prompt, _ in inputs])
-        rollout = self.engine.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task.eos)
+        rollout = self.published.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task.eos)
         reward = self.task.reward(prompts, rollout.responses, rollout.mask)
         stamps = torch.full_like(rollout.responses, version) if rollout.version is None else rollout.version
         found = {}
-        for place, ticket in enumerate(tickets):
-            rows = slice(place * G, (place + 1) * G)
+        for index, ticket in enumerate(tickets):
+            rows = slice(index * G, (index + 1) * G)
             batch, group = divmod(ticket, P)
-            logp = self.engine.report(rollout.logp[rows], rollout.mask[rows], batch, group * G)
+            logp = self.published.report(rollout.logp[rows], rollout.mask[rows], batch, group * G)
             found[ticket] = Trajectories(
                 index=batch,
-                prompts=prompts[place : place + 1],
+                prompts=prompts[index : index + 1],
                 responses=rollout.responses[rows].view(1, G, T),
                 behavior_logp=logp.view(1, G, T),
                 mask=rollout.mask[rows].view(1, G, T),
@@ -53,7 +56,7 @@ class GroupSampler:
         return found
 
     def _of(self, batch: int, group: int) -> tuple[Tensor, Tensor]:
-        """Prompt `[1, Lp]` and noise `[G, T]` of a group."""
+        """Prompt `[1, Lp]` and uniform random numbers `[G, T]` of a group."""
         P, G = self.config.prompts, self.config.responses
         if batch not in self._inputs:
             self._inputs = {known: kept for known, kept in self._inputs.items() if known > batch - 8}

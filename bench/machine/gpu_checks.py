@@ -11,14 +11,15 @@ from typing import Any
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.cells.model_source import model_identity
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.machine.doctor import Finding
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.samplers.base import Sampler, parse_sampler
+from vcpo_bench.bench.samplers.base import Engine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.tasks.text import text_task
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Rollout
 
 TOLERANCE = 2e-3
@@ -53,7 +54,7 @@ def small_policy() -> str:
     rollout, prompts = _draw(task, here.sample)
     with torch.no_grad():
         scores = [model.score(prompts, rollout.responses, rollout.mask).logp.cpu() for model in (there, here)]
-    trainer = Trainer(config)
+    trainer = build_trainer(config)
     while not trainer.status:
         trainer.advance()
     trainer.close()
@@ -93,8 +94,8 @@ def vllm_in_process(device: str = "cuda") -> str:
 
 def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = (), gpu: str = "") -> str:
     """A server takes weights by a transfer and says what the learner says, before and after a push."""
-    from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
-    from vcpo_bench.bench.samplers.vllm_engine.serve import Server
+    from vcpo_bench.bench.samplers.vllm_engine.over_http import VllmOverHttp
+    from vcpo_bench.bench.samplers.vllm_engine.serve import VllmServer
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "model"
@@ -106,9 +107,9 @@ def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = 
         if transfer != "disk":
             settings += ("--weight-transfer-config", json.dumps({"backend": transfer}))
         more = {"VLLM_ALLOW_INSECURE_SERIALIZATION": "1"} | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu else {})
-        with Server(folder, Path(name) / "log", settings, more) as server:
+        with VllmServer(folder, Path(name) / "log", settings, more) as server:
             server.wait()
-            sampler = ServerSampler(policy, parse_sampler(f"vllm-server(weights={transfer})"), server.url)
+            sampler = VllmOverHttp(policy, server.url, weights=transfer, pause="wait")
             try:
                 return pushes(policy, task, sampler)
             finally:
@@ -133,7 +134,7 @@ CHECKS: dict[str, Callable[[], str]] = {
 }
 
 
-def pushes(policy: Policy, task: Task, sampler: Sampler) -> str:
+def pushes(policy: Policy, task: Task, sampler: Engine) -> str:
     """Push, draw, compare; move the weights, and again."""
     found = []
     for version in (0, 1):
@@ -183,6 +184,14 @@ def _save_model(folder: Path) -> None:
 
 
 def _config(folder: Path, sampler: str, dtype: str = "float32") -> CellConfig:
-    model = LanguageModel(str(folder), dtype=dtype, sampler=sampler)
-    sizes = {"prompts": _PROMPTS, "responses": _RESPONSES}
-    return CellConfig(method="vcpo", staleness=0, seed=0, task=model.task(TASK)[0], **sizes, **model.fields())
+    return CellConfig(
+        method="vcpo",
+        staleness=0,
+        seed=0,
+        task=text_task(TASK).canonical,
+        prompts=_PROMPTS,
+        responses=_RESPONSES,
+        model=model_identity(str(folder)),
+        dtype=dtype,
+        sampler=sampler,
+    )

@@ -1,4 +1,4 @@
-"""Asynchronous training as a schedule: who may start, what is consumed, what is too old. Events decide, not a plan.
+"""`async`: sampler and learner work at the same time, and deliveries decide what an update consumes.
 
 The unit is a ticket: one group (a prompt with its G responses). Ticket n is group n mod P of batch n div P.
 """
@@ -6,12 +6,16 @@ The unit is a ticket: one group (a prompt with its G responses). Ticket n is gro
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.bench.regimes.regime import Regime, short_number
+from vcpo_bench.bench.regimes.service_times import Service, ServiceTimes
+from vcpo_bench.naming.parameters import choice, integer
 
 Verdict = Literal["accepted", "duplicate", "late"]
-"""What became of a delivered ticket: taken, delivered before, or no longer wanted."""
+"""What became of a delivered ticket: accepted, delivered before, or no longer wanted."""
 
 NOT_BEGUN = -1
 
@@ -19,17 +23,17 @@ NOT_BEGUN = -1
 class AsyncSchedule(StalenessSchedule):
     """Lag at most k by admission: (k + version + 1) P minus accepted and running tickets may start (AReaL's gate).
 
-    `wait` consumes tickets in order, so nothing is lost and the learner may wait for a straggler. `drop` consumes
-    whatever is there, oldest ticket first, and gives up what would be older than k.
+    Tickets are consumed in order, so that nothing is wasted and the learner may wait for a straggler. With `drop`,
+    whatever is there is consumed, oldest ticket first, and what would be older than k is dropped.
 
     Args:
         staleness: Largest lag k.
         shape: Sizes and seed of the cell.
         publish_every: See the base class.
-        drop: The second policy instead of the first.
+        drop: Drop what is too old instead of waiting for it.
     """
 
-    deterministic = False
+    planned = False
 
     def __init__(self, staleness: int, shape: CellShape, publish_every: int = 1, drop: bool = False) -> None:
         super().__init__(staleness, shape, publish_every)
@@ -38,16 +42,16 @@ class AsyncSchedule(StalenessSchedule):
         self.trained = 0
         self.running: dict[int, int] = {}  # ticket -> version it began under
         self.ready: dict[int, int] = {}
-        self.lost: list[int] = []  # to be started again
+        self.lost: list[int] = []  # to be restarted
         self.dropped: Counter[str] = Counter()
 
     def may_start(self, update: int) -> int:
-        """Tickets the gate lets start while theta_update is the newest policy."""
+        """How many tickets may start while theta_update is the newest policy."""
         accepted = self.trained + len(self.ready)
         return (self.staleness + update + 1) * self.shape.prompts - accepted - len(self.running)
 
     def admit(self, update: int) -> list[Order]:
-        """Start as many tickets as the gate allows, those that were lost first."""
+        """Start as many tickets as may start, lost ones first."""
         tickets = []
         for _ in range(self.may_start(update)):
             if self.lost:
@@ -64,12 +68,12 @@ class AsyncSchedule(StalenessSchedule):
         return batch * self.shape.prompts + group
 
     def begun(self, ticket: int, version: int) -> None:
-        """The sampler has begun a ticket under weights of `version`."""
+        """Note that the sampler has begun a ticket under the weights of `version`."""
         if ticket in self.running:
             self.running[ticket] = version
 
     def accept(self, ticket: int, version: int) -> Verdict:
-        """Take a delivered ticket, sampled by weights of `version`, into the queue."""
+        """Put a delivered ticket, sampled by the weights of `version`, into the queue."""
         if ticket in self.running:
             del self.running[ticket]
             self.ready[ticket] = version
@@ -77,12 +81,12 @@ class AsyncSchedule(StalenessSchedule):
         return "duplicate" if ticket in self.ready else "late"
 
     def lose(self, ticket: int) -> None:
-        """A running ticket will not be delivered, or not usably: it starts again before any new one."""
+        """Note that a running ticket will not be delivered, or is not usable: it restarts before any new one."""
         del self.running[ticket]
         self.lost = sorted([*self.lost, ticket])
 
     def select(self, update: int) -> list[Take]:
-        """The P tickets this update consumes, or nothing while they are not there. They count as trained from now."""
+        """The P tickets that `update` consumes, which then count as trained; empty until they are in the queue."""
         P = self.shape.prompts
         if self.drop:
             chosen = sorted(self.ready)[:P]
@@ -96,7 +100,7 @@ class AsyncSchedule(StalenessSchedule):
         return [Take(ticket // P, (ticket % P,)) for ticket in chosen]
 
     def evict(self, update: int) -> list[int]:
-        """Tickets of the queue that are too old for `update` and are dropped."""
+        """Drop from the queue the tickets that are too old for `update`, and return them."""
         old = self._too_old(self.ready, update)
         for ticket in old:
             del self.ready[ticket]
@@ -104,7 +108,7 @@ class AsyncSchedule(StalenessSchedule):
         return old
 
     def abort(self, update: int) -> list[int]:
-        """Running tickets that are too old for `update` already and are given up."""
+        """Drop the running tickets that are too old for `update` already, and return them."""
         old = self._too_old(self.running, update)
         for ticket in old:
             del self.running[ticket]
@@ -127,12 +131,12 @@ class AsyncSchedule(StalenessSchedule):
         return update < self.staleness
 
     def conserved(self) -> bool:
-        """Whether every ticket started is trained, queued, running, to be started again, or dropped with a reason."""
+        """Whether every ticket started is trained, queued, running, to be restarted, or dropped."""
         alive = len(self.ready) + len(self.running) + len(self.lost)
         return self.next_ticket == self.trained + alive + self.dropped.total()
 
     def state(self) -> dict[str, Any]:
-        """All of it; what was running is to be started again."""
+        """The whole schedule, as JSON."""
         return {
             "next_ticket": self.next_ticket,
             "trained": self.trained,
@@ -143,9 +147,68 @@ class AsyncSchedule(StalenessSchedule):
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take up what `state` gave."""
+        """Restore what `state` returned."""
         self.next_ticket, self.trained = int(state["next_ticket"]), int(state["trained"])
         self.ready = {int(ticket): int(version) for ticket, version in state["ready"]}
         self.running = {int(ticket): int(version) for ticket, version in state["running"]}
         self.lost = [int(ticket) for ticket in state["lost"]]
         self.dropped = Counter(state["dropped"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Async(Regime):
+    """A sampler process beside the learner, or the same schedule under a virtual clock.
+
+    Attributes:
+        overflow: Whether the learner waits for what is late (`wait`) or what is too old is dropped (`drop`).
+        clock: `wall`: real processes and real time; `virtual`: one process and seeded service times.
+        sampler: Time a group takes at least, in seconds (wall) or units (virtual); 0: no minimum (wall) or 1 (virtual).
+        learner: Time an update takes at least; see `sampler`.
+        straggler: Probability that a group is a straggler.
+        slowdown: Factor by which a straggler takes longer.
+        spread: Standard deviation of the logarithm of a group's time.
+        slots: Groups the sampler works on at once; 0: as many as an update consumes.
+    """
+
+    name: ClassVar[str] = "async"
+    summary: ClassVar[str] = "lag at most k: sampler and learner work at the same time, in real or virtual time"
+
+    overflow: str = choice("wait", "drop")
+    clock: str = choice("wall", "virtual")
+    sampler: float = short_number(0.0)
+    learner: float = short_number(0.0)
+    straggler: float = short_number(0.0, below=1.0)
+    slowdown: float = short_number(10.0, minimum=1.0)
+    spread: float = short_number(0.0)
+    slots: int = integer(0, minimum=0)
+
+    @property
+    def deterministic(self) -> bool:
+        """Under the virtual clock."""
+        return self.clock == "virtual"
+
+    @property
+    def needs_process(self) -> bool:
+        """Under the real clock."""
+        return self.clock == "wall"
+
+    @property
+    def service(self) -> Service:
+        """See `Regime.service`."""
+        least = 1.0 if self.clock == "virtual" else 0.0
+        times = ServiceTimes(
+            sampler=self.sampler or least,
+            learner=self.learner or least,
+            straggler=self.straggler,
+            slowdown=self.slowdown,
+            spread=self.spread,
+        )
+        return Service(times, self.slots)
+
+    def schedule(self, staleness: int, shape: CellShape) -> AsyncSchedule:
+        """See `Regime.schedule`; also at lag 0, where sampler and learner take turns."""
+        return self.build(staleness, shape)
+
+    def build(self, staleness: int, shape: CellShape) -> AsyncSchedule:
+        """See `Regime.build`."""
+        return AsyncSchedule(staleness, shape, self.publish_every, drop=self.overflow == "drop")

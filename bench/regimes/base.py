@@ -1,4 +1,4 @@
-"""The interface of every staleness regime: what is sampled when, and which update consumes it.
+"""The interface of every staleness schedule: what is sampled when, and which update consumes it.
 
 One version is one optimizer update: theta_t is the policy after t updates, and update t turns theta_t into theta_{t+1}.
 Batch i names its prompts and its sampling noise, so data are common random numbers across regimes, lags and methods.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
+
+from vcpo_bench.errors import UsageError
 
 
 class CellShape(NamedTuple):
@@ -50,20 +52,26 @@ class Take(NamedTuple):
 
 
 class StalenessSchedule(ABC):
-    """A regime at one lag: decides, never samples or trains.
+    """A regime at one lag. It decides what happens when; it never samples or trains.
 
-    Before update t the trainer asks `admit(t)`, samples, trains on `select(t)`, then forgets `evict(t)`.
-    In a deterministic regime each answer is a pure function of the arguments of the constructor and of t.
+    Before update t the trainer asks `admit(t)`, samples, trains on `select(t)`, then discards `evict(t)`.
+    Where `planned`, each answer is a pure function of the arguments of the constructor and of t.
 
     Args:
         staleness: Largest lag k, in optimizer updates.
         shape: Sizes and seed of the cell.
         publish_every: Updates between two publications of weights to the sampler; adds 0..publish_every-1 to the lag.
+
+    Attributes:
+        planned: Whether everything is decided in advance. If not, deliveries decide (`AsyncSchedule`).
+        several_updates: Whether one rollout feeds more than one update, so that its proximal policy differs from the
+            current one.
+        trains_once: Whether no trajectory is trained on twice, so that an update sees a fresh sample of its policy.
     """
 
-    deterministic = True
+    planned = True
     several_updates = False
-    """Whether a batch is trained on by more than one update, so that a proximal policy exists."""
+    trains_once = True
 
     def __init__(self, staleness: int, shape: CellShape, publish_every: int = 1) -> None:
         self.staleness, self.shape, self.publish_every = staleness, shape, publish_every
@@ -74,14 +82,14 @@ class StalenessSchedule(ABC):
 
     @abstractmethod
     def select(self, update: int) -> list[Take]:
-        """What `update` consumes: always `shape.prompts` groups."""
+        """What `update` consumes: `shape.prompts` groups of batches that were admitted and not evicted."""
 
     @abstractmethod
     def evict(self, update: int) -> list[int]:
         """Batches that nothing after `update` consumes."""
 
     def abort(self, update: int) -> list[int]:
-        """Batches in flight to give up before `update`; a deterministic regime plans none."""
+        """Batches in flight to drop before `update`; a planned schedule drops none."""
         return []
 
     @property
@@ -110,8 +118,26 @@ class StalenessSchedule(ABC):
         return steps
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must keep of the schedule, as JSON; nothing where all is planned."""
+        """What a checkpoint must keep of the schedule, as JSON; empty where all is planned."""
         return {}
 
-    def load(self, state: dict[str, Any]) -> None:  # noqa: B027 - a planned schedule has nothing to take up
-        """Take up what `state` gave."""
+    def load(self, state: dict[str, Any]) -> None:  # noqa: B027 - a planned schedule has nothing to restore
+        """Restore what `state` returned."""
+
+
+def check_method(canonical: str, needs: frozenset[str], schedule: StalenessSchedule) -> None:
+    """Refuse a method that a schedule cannot serve.
+
+    Args:
+        canonical: The method's expression.
+        needs: Optional batch fields it reads.
+        schedule: The schedule of its cell.
+
+    Raises:
+        UsageError: The method needs a proximal policy and the schedule trains on each rollout once.
+    """
+    if "proximal_logp" in needs and not schedule.several_updates:
+        raise UsageError(
+            f"{canonical}: needs a proximal policy, but with one update per batch it equals the current one and the "
+            "ratio would always be 1; use anchor=behavior, or --regime minibatch with a lag above 0"
+        )

@@ -1,12 +1,17 @@
-"""Weights that change while a response is being generated."""
+"""`inflight`: weights that change while a response is being generated."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.bench.regimes.regime import Regime
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.parameters import choice, integer
 
 
-class Inflight(StalenessSchedule):
+class InflightSchedule(StalenessSchedule):
     """Batch t begins under theta_{t-k} and its weights change every m tokens, then it waits until update t.
 
     Token j of batch t is drawn by theta_{t-k+floor(j/m)}; its first token has lag k. (PipelineRL, prime-rl, AReaL.)
@@ -56,3 +61,30 @@ class Inflight(StalenessSchedule):
     def capacity(self) -> int:
         """Batches t..t+k, the newest ones in flight."""
         return self.staleness + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inflight(Regime):
+    """In-flight weight updates: a response is not restarted when new weights arrive.
+
+    Attributes:
+        every: Tokens between two changes of weights; 0: as many changes as fit, at most k.
+        cache: Whether new weights attend to the keys and values of the old ones (`keep`) or compute them again
+            (`recompute`).
+    """
+
+    name: ClassVar[str] = "inflight"
+    summary: ClassVar[str] = "lag k at the first token, less at later ones: weights change within a response"
+    splits_responses: ClassVar[bool] = True
+
+    every: int = integer(0, minimum=0)
+    cache: str = choice("keep", "recompute")
+
+    @property
+    def keeps_cache(self) -> bool:
+        """With `cache=keep`."""
+        return self.cache == "keep"
+
+    def build(self, staleness: int, shape: CellShape) -> InflightSchedule:
+        """See `Regime.build`."""
+        return InflightSchedule(staleness, shape, self.publish_every, self.every)

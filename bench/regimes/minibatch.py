@@ -1,15 +1,20 @@
-"""One rollout cut into several updates: the lag is a sawtooth."""
+"""`minibatch`: one rollout cut into several updates, so that the lag is a sawtooth."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.bench.regimes.regime import Regime
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.parameters import integer
 
 
-class Minibatch(StalenessSchedule):
+class MinibatchSchedule(StalenessSchedule):
     """A rollout of M batches from one policy feeds N = k + 1 = M x epochs updates: the lag runs 0..k, then restarts.
 
     Within an epoch the M P groups are shuffled (seeded) and cut into M updates. The proximal policy is the one at the
@@ -34,7 +39,7 @@ class Minibatch(StalenessSchedule):
                 f"and {epochs} does not divide {self.period}; choose k + 1 a multiple of the epochs"
             )
         self.epochs, self.batches = epochs, self.period // epochs
-        self.several_updates = self.period > 1
+        self.several_updates, self.trains_once = self.period > 1, epochs == 1
 
     def _rollout(self, update: int) -> range:
         first = update // self.period * self.batches
@@ -73,3 +78,21 @@ class Minibatch(StalenessSchedule):
     def filling(self, update: int) -> bool:
         """Never: the first cycle is like every other."""
         return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minibatch(Regime):
+    """The updates of GRPO and PPO on one rollout.
+
+    Attributes:
+        epochs: Times each trajectory is trained on; divides k + 1.
+    """
+
+    name: ClassVar[str] = "minibatch"
+    summary: ClassVar[str] = "lag 0..k in turn: one rollout cut into k + 1 updates"
+
+    epochs: int = integer(1, minimum=1)
+
+    def build(self, staleness: int, shape: CellShape) -> MinibatchSchedule:
+        """See `Regime.build`."""
+        return MinibatchSchedule(staleness, shape, self.publish_every, self.epochs)

@@ -1,4 +1,4 @@
-"""A schedule run on paper: which update consumes which version, for checks, golden files and people."""
+"""A planned schedule run without sampling or training: which update consumes which version of the weights."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from vcpo_bench.bench.regimes.base import Order, StalenessSchedule
 
 @dataclass(frozen=True, slots=True)
 class PlannedUpdate:
-    """What one update is to consume.
+    """What one update will consume.
 
     Attributes:
         update: Its number t.
         oldest: Trajectories by version of their first token.
-        newest: Trajectories by version of their last token, should they run to full length.
+        newest: Trajectories by version of their last token, if they reach full length.
         held: Batches held while it runs, queued or in flight.
         filling: Whether the pipeline is still filling.
     """
@@ -41,23 +41,19 @@ Versions = NDArray[np.int64]
 
 
 def plan(schedule: StalenessSchedule, updates: int) -> Iterator[PlannedUpdate]:
-    """Run a deterministic schedule on paper.
+    """Run a planned schedule without sampling or training.
 
     Raises:
-        AssertionError: The schedule contradicts itself: a token sampled twice or never, or an update that is not full.
+        AssertionError: The schedule breaks a promise: a token is sampled twice or never, an update is not full, its
+            lag is above the bound, a batch is used that was not admitted or was evicted, or too many are held.
     """
-    shape = schedule.shape
     held: dict[int, Versions] = {}
+    evicted: set[int] = set()
     for update in range(updates):
-        for order in schedule.admit(update):
-            if order.start == 0 and order.batch not in held:
-                held[order.batch] = np.full((schedule.groups(order.batch), shape.responses, 2), -1, dtype=np.int64)
-            _sample(held[order.batch], order, schedule.version(update))
+        _sample(schedule, update, held, evicted)
         count = len(held)
-        takes = [held[take.batch][_index(take.groups)] for take in schedule.select(update)]
-        versions = np.concatenate(takes).reshape(-1, 2)
-        assert len(versions) == shape.prompts * shape.responses, f"update {update} is not full"
-        assert versions.min() >= 0, f"update {update} consumes tokens that were not sampled"
+        promise(count <= schedule.capacity, f"update {update}: {count} batches are held, above the capacity")
+        versions = _consumed(schedule, update, held)
         yield PlannedUpdate(
             update,
             Counter(versions[:, 0].tolist()),
@@ -66,29 +62,68 @@ def plan(schedule: StalenessSchedule, updates: int) -> Iterator[PlannedUpdate]:
             schedule.filling(update),
         )
         for batch in schedule.evict(update):
+            promise(batch in held, f"update {update} evicts batch {batch}, which is not held")
             del held[batch]
+            evicted.add(batch)
+
+
+def promise(kept: bool, text: str) -> None:
+    """Raise what breaks a promise of a schedule.
+
+    Raises:
+        AssertionError: The promise is not kept.
+    """
+    if not kept:
+        raise AssertionError(text)
+
+
+def _sample(schedule: StalenessSchedule, update: int, held: dict[int, Versions], evicted: set[int]) -> None:
+    """Carry out the orders before an update."""
+    for order in schedule.admit(update):
+        if order.start == 0 and order.batch not in held:
+            promise(order.batch not in evicted, f"update {update} admits batch {order.batch}, which was evicted")
+            shape = (schedule.groups(order.batch), schedule.shape.responses, 2)
+            held[order.batch] = np.full(shape, -1, dtype=np.int64)
+        promise(order.batch in held, f"update {update} goes on with batch {order.batch}, which has not begun")
+        _stamp(held[order.batch], order, schedule.version(update))
+
+
+def _consumed(schedule: StalenessSchedule, update: int, held: dict[int, Versions]) -> NDArray[np.int64]:
+    """`[P G, 2]` versions of what an update consumes."""
+    takes = schedule.select(update)
+    missing = [take.batch for take in takes if take.batch not in held]
+    promise(not missing, f"update {update} consumes batches {missing}, which are not held")
+    parts = [held[take.batch][_index(take.groups)].reshape(-1, 2) for take in takes]
+    versions = np.concatenate([np.empty((0, 2), dtype=np.int64), *parts])
+    full = schedule.shape.prompts * schedule.shape.responses
+    promise(len(versions) == full, f"update {update} is not full: {len(versions)} of {full} trajectories")
+    promise(bool(versions.min() >= 0), f"update {update} consumes tokens that were not sampled")
+    bound, lag = schedule.staleness + schedule.publish_every - 1, update - int(versions.min())
+    promise(lag <= bound, f"update {update} has lag {lag}, above the bound {bound}")
+    return versions
 
 
 def _index(groups: tuple[int, ...] | None) -> slice | list[int]:
     return slice(None) if groups is None else list(groups)
 
 
-def _sample(versions: Versions, order: Order, version: int) -> None:
+def _stamp(versions: Versions, order: Order, version: int) -> None:
+    """Write the version of the weights into the ends of trajectories that an order draws."""
     rows = slice(None) if order.rows is None else list(order.rows)
     flat = versions.reshape(-1, 2)
     chosen = flat[rows]
     ends = [0] * (order.start == 0) + [1] * (order.stop is None)
     for end in ends:
-        assert (chosen[:, end] == -1).all(), f"batch {order.batch}: tokens sampled twice"
+        promise(bool((chosen[:, end] == -1).all()), f"batch {order.batch}: tokens are sampled twice")
         chosen[:, end] = version
     flat[rows] = chosen
 
 
 def summary(planned: list[PlannedUpdate]) -> dict[str, float]:
-    """Largest and mean lag, and the period in updates, of the part of a plan after the fill (of all where none).
+    """Largest lag, mean lag and period, in updates, of a plan after the fill; of all of it where it only fills.
 
-    The period is the smallest shift under which the lags repeat; 0 when they do not within the plan. The numbers are
-    those of one period where there is one.
+    The period is the smallest shift under which the lags repeat, and 0 when they do not repeat within the plan. With a
+    period, the other numbers are those of one period.
     """
     steady = [each for each in planned if not each.filling] or planned
     period = _period([each.lags for each in steady])
@@ -110,7 +145,7 @@ def _period(lags: list[Counter[int]]) -> int:
 
 
 def draw(planned: list[PlannedUpdate]) -> str:
-    """A line per update and a column per lag; digits are tenths of the trajectories (`#`: all), `.` some."""
+    """One line per update, one column per lag. `#`: all trajectories, a digit: tenths of them, `.`: less than that."""
     deepest = max(max(each.lags) for each in planned)
     cell = max(1, -(-(deepest + 1) // 80))  # lags per column, so that a line fits a terminal
     lines = [f"update  version  lag 0..{deepest}" + (f", {cell} per column" if cell > 1 else "")]

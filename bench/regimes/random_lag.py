@@ -1,18 +1,22 @@
-"""Random lag: each batch, or each trajectory, is consumed at a lag drawn from a law on 0..k."""
+"""`random`: each batch, or each trajectory, is consumed at a lag drawn from a law on 0..k."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.bench.regimes.regime import Regime, short_number
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.errors import UsageError
-
-LAWS = ("uniform", "geometric", "poisson", "two-point", "trace")
+from vcpo_bench.naming.parameters import Parameter, choice, custom
 
 
 def lag_probabilities(law: str, staleness: int, mean: float, share: float) -> NDArray[np.float64]:
@@ -41,11 +45,11 @@ def lag_probabilities(law: str, staleness: int, mean: float, share: float) -> ND
     return probabilities
 
 
-class Lottery(StalenessSchedule):
+class RandomLagSchedule(StalenessSchedule):
     """Update t consumes batch t; its lag, or that of each of its trajectories, is drawn from the law.
 
-    The draw is made for the update that consumes, so that every update is full; theta_v then samples all that updates
-    v..v+k will want from it. No old weights are kept. While t < k a lag above t is cut to t.
+    The lag is drawn for the update that consumes, so that every update is full; theta_v then samples all that updates
+    v..v+k need from it. No old weights are kept. While t < k, a lag above t is cut to t.
 
     Args:
         staleness: Largest lag k.
@@ -97,7 +101,7 @@ class Lottery(StalenessSchedule):
         return np.minimum(np.searchsorted(self.cumulative, uniform, side="right"), self.staleness)
 
     def admit(self, update: int) -> list[Order]:
-        """Whatever updates t..t+k want from theta_t."""
+        """All that updates t..t+k need from theta_t."""
         orders = []
         for batch in range(update, update + self.staleness + 1):
             wanted = self.lags(batch) == batch - update
@@ -119,3 +123,76 @@ class Lottery(StalenessSchedule):
     def capacity(self) -> int:
         """Batches t..t+k, some of them not complete."""
         return self.staleness + 1
+
+
+def _read_trace(text: str) -> tuple[int, ...]:
+    """Lags written out as `[0 3 3 1]`, or a file of whole numbers separated by blanks, commas or lines."""
+    if not text.startswith("["):
+        try:
+            text = Path(text).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot be read: {error}") from error
+    lags = tuple(int(item) for item in re.split(r"[\s,]+", text.strip(" []\n")) if item)
+    _check_trace(lags)
+    if not lags:
+        raise UsageError("there are no lags in it")
+    return lags
+
+
+def _write_trace(lags: Sequence[int]) -> str:
+    return f"[{' '.join(map(str, lags))}]"
+
+
+def _check_trace(lags: Any) -> None:
+    if not isinstance(lags, tuple) or any(not isinstance(lag, int) or lag < 0 for lag in lags):
+        raise ValueError("must be a tuple of whole numbers, 0 or more")
+
+
+_TRACE = Parameter(
+    "a file of lags (whole numbers, 0 or more), or [0 3 3 1]", _read_trace, _write_trace, _check_trace, "custom"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomLag(Regime):
+    """Queues of several samplers whose speeds differ, or a lag histogram that was measured elsewhere.
+
+    Attributes:
+        law: Law of the lag; see `lag_probabilities`.
+        mean: Mean of the law before it is truncated to 0..k; 0: k/4 (geometric) or k/2 (Poisson).
+        share: Probability of lag k (two-point).
+        unit: Whether each batch or each trajectory has a lag of its own.
+        trace: Lags in the order of updates (or of trajectories), repeated when they end; given, they are the law.
+    """
+
+    name: ClassVar[str] = "random"
+    summary: ClassVar[str] = "lag drawn from a law on 0..k, per batch or per trajectory"
+
+    law: str = choice("uniform", "geometric", "poisson", "two-point", "trace")
+    mean: float = short_number(0.0)
+    share: float = short_number(0.1, below=1.0)
+    unit: str = choice("batch", "trajectory")
+    trace: tuple[int, ...] = custom((), _TRACE)
+
+    def __post_init__(self) -> None:
+        """Refuse illegal values; a trace makes its own law.
+
+        Raises:
+            UsageError: A value is not legal, or the law is `trace` and there is none.
+        """
+        super().__post_init__()
+        if self.trace:
+            object.__setattr__(self, "law", "trace")
+        elif self.law == "trace":
+            raise UsageError("random(law=trace) needs the lags: give a file of them, as in random(trace=lags.txt)")
+
+    def build(self, staleness: int, shape: CellShape) -> RandomLagSchedule:
+        """See `Regime.build`."""
+        return RandomLagSchedule(
+            staleness,
+            shape,
+            self.publish_every,
+            probabilities=lag_probabilities(self.law, staleness, self.mean, self.share),
+            trace=self.trace,
+            per_trajectory=self.unit == "trajectory",
+        )

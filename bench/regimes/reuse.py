@@ -1,26 +1,31 @@
-"""Re-use of recent data: a part of every update has been trained on before."""
+"""`replay`: reuse of recent data, so that a part of every update has been trained on before."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.bench.regimes.regime import Regime, short_number
 from vcpo_bench.bench.streams import uniforms
 
 
-class Replay(StalenessSchedule):
+class ReuseSchedule(StalenessSchedule):
     """Update t trains on fresh groups from theta_t and on groups drawn from the fresh ones of the last k updates.
 
     Args:
         staleness: Largest lag k.
         shape: Sizes and seed of the cell.
         publish_every: See the base class.
-        fraction: Share of the P groups that is re-used, rounded to whole groups; one group is always fresh.
+        fraction: Share of the P groups that is reused, rounded to whole groups; one group is always fresh.
     """
 
     def __init__(self, staleness: int, shape: CellShape, publish_every: int = 1, fraction: float = 0.5) -> None:
         super().__init__(staleness, shape, publish_every)
         self.reused = min(round(fraction * shape.prompts), shape.prompts - 1) if staleness else 0
+        self.trains_once = not self.reused
 
     def groups(self, batch: int) -> int:
         """All P groups of the first batch, the fresh share of the others."""
@@ -51,3 +56,21 @@ class Replay(StalenessSchedule):
     def capacity(self) -> int:
         """Batch t and the k before it."""
         return self.staleness + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reuse(Regime):
+    """A replay buffer that holds the last k batches.
+
+    Attributes:
+        fraction: Share of every update that has been trained on before.
+    """
+
+    name: ClassVar[str] = "replay"
+    summary: ClassVar[str] = "lag 0, and 1..k for the share that is reused"
+
+    fraction: float = short_number(0.5, below=1.0)
+
+    def build(self, staleness: int, shape: CellShape) -> ReuseSchedule:
+        """See `Regime.build`."""
+        return ReuseSchedule(staleness, shape, self.publish_every, self.fraction)

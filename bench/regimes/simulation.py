@@ -1,4 +1,4 @@
-"""Asynchrony on paper: what the gate realizes, and how fast, under given service times; no model is sampled."""
+"""Simulation of asynchronous training from service times: realized lag and speed, without a model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.base import CellShape
-from vcpo_bench.bench.regimes.build import build_schedule, service_times
-from vcpo_bench.bench.regimes.expression import Regime, parse_regime
+from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
 from vcpo_bench.bench.regimes.plan import PlannedUpdate, draw, plan, summary
-from vcpo_bench.bench.regimes.virtual_clock import ClockStep, ServiceTimes, VirtualClock
+from vcpo_bench.bench.regimes.regime import REGIMES, Regime
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
+from vcpo_bench.bench.regimes.virtual_clock import ClockStep, VirtualClock, full_length
 from vcpo_bench.errors import UsageError
 
 PROMPTS, RESPONSES, TOKENS = 16, 8, 12
@@ -20,15 +20,15 @@ PROMPTS, RESPONSES, TOKENS = 16, 8, 12
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What a simulated run came to, the fill left out.
+    """Speed and lag of a simulated run after its pipeline has filled.
 
     Attributes:
         updates_per_second: Updates per unit of time.
-        mean_lag: Mean lag of a consumed trajectory.
-        max_lag: Largest.
-        sampler_busy: Share of the sampler's slots that worked.
-        learner_busy: Share of the time an update ran.
-        dropped: Share of the delivered or begun groups that was dropped.
+        mean_lag: Mean lag of the consumed trajectories.
+        max_lag: Largest lag of a consumed trajectory.
+        sampler_busy: Share of the sampler's slots in use, from 0 to 1.
+        learner_busy: Share of the time in which an update ran, from 0 to 1.
+        dropped: Share of the groups that were dropped, from 0 to 1.
     """
 
     updates_per_second: float
@@ -40,13 +40,8 @@ class Speed:
 
 
 def steps(schedule: AsyncSchedule, times: ServiceTimes, slots: int, updates: int) -> Iterator[tuple[ClockStep, float]]:
-    """Run the gate under service times, every response at full length: each update with the time at its end."""
-
-    def begin(tickets: object, _: int) -> list[float]:
-        assert isinstance(tickets, list)
-        return [times.group(schedule, ticket, schedule.shape.tokens) for ticket in tickets]
-
-    clock = VirtualClock(schedule, slots, begin, times.learner)
+    """Run a schedule under service times, every response at full length: each update with the time at its end."""
+    clock = VirtualClock(schedule, slots, full_length(times, schedule.shape), times.learner)
     for update in range(updates):
         yield clock.take(update), clock.now
 
@@ -79,9 +74,9 @@ def describe(regime: str, staleness: int, updates: int, seed: int) -> str:
     Raises:
         UsageError: The regime cannot be read, does not fit the lag, or is decided by a real clock.
     """
-    parsed = parse_regime(regime)
-    schedule = build_schedule(parsed, staleness, CellShape(seed, PROMPTS, RESPONSES, TOKENS))
-    if isinstance(schedule, AsyncSchedule):
+    parsed = REGIMES.parse(regime)
+    schedule = parsed.schedule(staleness, CellShape(seed, PROMPTS, RESPONSES, TOKENS))
+    if parsed.asynchronous:
         planned = list(_realized(schedule, parsed, updates))
     else:
         planned = list(plan(schedule, schedule.updates(updates)))
@@ -90,14 +85,16 @@ def describe(regime: str, staleness: int, updates: int, seed: int) -> str:
     return f"{draw(planned)}\nlag max {found['max']}, mean {found['mean']:.3g}, period {period}"
 
 
-def _realized(schedule: AsyncSchedule, regime: Regime, updates: int) -> Iterator[PlannedUpdate]:
-    if regime["clock"] == "wall":
+def _realized(schedule: StalenessSchedule, regime: Regime, updates: int) -> Iterator[PlannedUpdate]:
+    if not regime.deterministic:
         raise UsageError(
-            f"--regime {regime.canonical}: a real clock decides, so there is no plan; "
+            f"--regime {regime.text()}: a real clock decides, so there is no plan; "
             "see one with --regime 'async(clock=virtual,sampler=1,learner=1)'"
         )
-    slots = regime["slots"] or PROMPTS
-    for update, (step, _) in enumerate(steps(schedule, service_times(regime), slots, updates)):
+    assert isinstance(schedule, AsyncSchedule)
+    assert regime.service is not None
+    times, slots = regime.service
+    for update, (step, _) in enumerate(steps(schedule, times, slots or PROMPTS, updates)):
         versions = Counter({v: n * RESPONSES for v, n in Counter(step.versions.values()).items()})
         yield PlannedUpdate(update, versions, versions, schedule.capacity, schedule.filling(update))
 
@@ -106,22 +103,23 @@ def describe_speed(regime: str, staleness: int, updates: int, seed: int) -> str:
     """What `vcpo-bench plan --simulate` shows: asynchronous against split synchronous under the same service times.
 
     Raises:
-        UsageError: The regime is not `async(...)`.
+        UsageError: The regime has no service times, or there are too few updates.
     """
-    parsed = parse_regime(regime)
-    shape = CellShape(seed, PROMPTS, RESPONSES, TOKENS)
-    schedule = build_schedule(parsed, staleness, shape)
-    if not isinstance(schedule, AsyncSchedule):
+    parsed = REGIMES.parse(regime)
+    if parsed.service is None:
         raise UsageError(f"--simulate needs service times: --regime 'async(sampler=2,learner=1)', not {regime}")
     if updates < 3:
         raise UsageError(f"--steps {updates}: a speed needs at least 3 updates")
-    times, slots = service_times(parsed), parsed["slots"] or PROMPTS
+    times, slots = parsed.service.times, parsed.service.slots or PROMPTS
     if not (times.sampler and times.learner):
         raise UsageError(f"--regime {regime}: say how long things take, as in async(sampler=2,learner=1)")
+    shape = CellShape(seed, PROMPTS, RESPONSES, TOKENS)
+    schedule = parsed.schedule(staleness, shape)
+    assert isinstance(schedule, AsyncSchedule)
     found, baseline = simulate(schedule, times, slots, updates), synchronous(shape, times, slots, updates)
     columns = ("", "updates per unit", "mean lag", "max lag", "sampler busy", "learner busy", "dropped")
     lines = ["{:<17} {:>17} {:>9} {:>8} {:>13} {:>13} {:>8}".format(*columns)]
-    for name, speed in (("split synchronous", baseline), (f"async, k = {staleness}", found)):
+    for name, speed in (("split synchronous", baseline), (f"{parsed.name}, k = {staleness}", found)):
         lines.append(
             f"{name:<17} {speed.updates_per_second:17.4g} {speed.mean_lag:9.2f} {speed.max_lag:8} "
             f"{speed.sampler_busy:13.0%} {speed.learner_busy:13.0%} {speed.dropped:8.1%}"

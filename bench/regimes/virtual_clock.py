@@ -1,52 +1,24 @@
-"""Asynchronous training under a clock of its own: seeded service times instead of processes, the same gate."""
+"""Asynchronous training under a virtual clock: seeded service times in place of processes, the same schedule."""
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.base import Take
-from vcpo_bench.bench.streams import uniforms
-
-
-@dataclass(frozen=True)
-class ServiceTimes:
-    """How long a group and an update take.
-
-    Attributes:
-        sampler: Time of a group whose longest response has T tokens; shorter ones take their share.
-        learner: Time of an update.
-        straggler: Probability that a group is a straggler, drawn from a seeded stream.
-        slowdown: What a straggler's time is multiplied with.
-        spread: Standard deviation of the logarithm of a group's time; the mean stays.
-    """
-
-    sampler: float
-    learner: float
-    straggler: float = 0.0
-    slowdown: float = 10.0
-    spread: float = 0.0
-
-    def group(self, schedule: AsyncSchedule, ticket: int, length: int) -> float:
-        """Time of one group whose longest response has `length` tokens."""
-        shape, factor = schedule.shape, 1.0
-        batch, group = divmod(ticket, shape.prompts)
-        if self.straggler and uniforms(shape.seed, "straggler", batch, group + 1, 1)[group, 0] < self.straggler:
-            factor = self.slowdown
-        if self.spread:
-            draw = uniforms(shape.seed, "service", batch, group + 1, 1)[group, 0]
-            normal = NormalDist().inv_cdf(max(draw, 2.0**-54))
-            factor *= math.exp(self.spread * normal - self.spread**2 / 2)
-        return self.sampler * factor * length / shape.tokens
-
+from vcpo_bench.bench.regimes.base import CellShape, Take
+from vcpo_bench.bench.regimes.plan import promise
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 
 Begin = Callable[[Sequence[int], int], Sequence[float]]
-"""Starts tickets under the weights of a version; their service times."""
+"""Starts tickets under the weights of a version, and returns their service times."""
+
+
+def full_length(times: ServiceTimes, shape: CellShape) -> Begin:
+    """Starts tickets whose responses all reach full length, without sampling them."""
+    return lambda tickets, _: [times.group(shape, ticket, shape.tokens) for ticket in tickets]
 
 
 @dataclass(slots=True)
@@ -57,10 +29,10 @@ class ClockStep:
         takes: What it consumes.
         evicted: Tickets dropped from the queue.
         aborted: Tickets dropped in flight.
-        delivered: Tickets that came into the queue before the update began.
+        delivered: Tickets that entered the queue since the update before began.
         times: Time in flight and in the queue of every ticket consumed.
         versions: Version of the weights that sampled it.
-        busy: Share of the sampler's slots that worked, from the end of the last update to the end of this.
+        busy: Share of the sampler's slots in use, from the end of the last update to the end of this one.
     """
 
     takes: list[Take]
@@ -73,17 +45,17 @@ class ClockStep:
 
 
 class VirtualClock:
-    """Runs the gate against service times: completions, starts and updates in the order of a virtual time.
+    """Runs an asynchronous schedule: completions, starts and updates in the order of a virtual time.
 
     Args:
-        schedule: The gate.
+        schedule: What decides which tickets start and which are consumed.
         slots: Groups the sampler works on at once.
         begin: Starts tickets.
         learner: Time of an update.
 
     Attributes:
         now: Virtual time.
-        busy: Slot-time the sampler has worked.
+        busy: Time the sampler's slots have worked, added up over slots.
         waited: Time the learner has waited.
     """
 
@@ -96,7 +68,7 @@ class VirtualClock:
         self._delivered: list[int] = []
 
     def take(self, update: int) -> ClockStep:
-        """Let time pass until `update` can begin, then to its end, all under the weights before it."""
+        """Advance time until `update` can begin, then to its end; whatever starts has the weights before it."""
         began, busy = self.now, self.busy
         evicted, aborted = self.schedule.evict(update), self.schedule.abort(update)
         for ticket in evicted:
@@ -139,7 +111,8 @@ class VirtualClock:
         self.now = until
 
     def _complete_next(self, update: int) -> None:
-        """Go to the next completion; those at the same instant are one event, and their slots are free."""
+        """Go to the next completion; those at the same instant are one event, and their slots become free."""
+        promise(bool(self.due), f"update {update} waits for groups, and none is in flight")
         self._advance(self._next())
         for ticket in sorted(ticket for ticket, (end, _, _) in self.due.items() if end <= self.now):
             end, start, version = self.due.pop(ticket)
@@ -149,7 +122,7 @@ class VirtualClock:
         self._start(update)
 
     def state(self) -> dict[str, Any]:
-        """Everything, as JSON."""
+        """The whole clock, as JSON."""
         return {
             "numbers": [self.now, self.busy, self.waited],
             "pending": list(self.pending),
@@ -159,7 +132,7 @@ class VirtualClock:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take up what `state` gave."""
+        """Restore what `state` returned."""
         self.now, self.busy, self.waited = map(float, state["numbers"])
         self.pending, self._delivered = deque(state["pending"]), list(state["delivered"])
         self.due = {t: (end, start, version) for t, end, start, version in state["due"]}

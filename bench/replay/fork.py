@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.results_folder import ResultsFolder, ended_keys
 from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
@@ -75,7 +76,8 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
         raise UsageError(f"--at {spec.at}: no update is left of {schedule.updates(steps)}; give --steps N with more")
     _check_method(method, parse_method(old.method), spec.at, schedule)
     fork = {"method": method.canonical, "steps": steps, "parent": parent.key, "fork_step": spec.at, "stop": ""}
-    config = old.model_copy(update=fork | {"plugins": method.plugins})
+    config = old.model_copy(update=fork)
+    config = config.model_copy(update={"plugins": plugins_of(config)})
     return PlannedCell(
         config,
         config.key(method.version),

@@ -17,13 +17,15 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.grid import start_digest
+from vcpo_bench.bench.cells.grid_spec import start_digest
 from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import longest_response
+from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.results_folder import read_json
-from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
-from vcpo_bench.bench.samplers.base import parse_sampler
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
@@ -64,7 +66,7 @@ class RecordedCell:
         """When its data were sampled, and which update consumed them."""
         config = self.config
         shape = CellShape(config.seed, config.prompts, config.responses, longest_response(config))
-        return build_schedule(parse_regime(config.regime), config.staleness, shape)
+        return REGIMES.parse(config.regime).schedule(config.staleness, shape)
 
     def check(self, step: int) -> None:
         """Refuse an update that the run never reached.
@@ -106,15 +108,16 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
             f"{key}: ran under rules {facts.get('rules_version')}, not {RULES_VERSION}; run it again first"
         )
     method = parse_method(config.method)
-    if (method.version, method.plugins) != (facts.get("method_version"), config.plugins):
+    if method.version != facts.get("method_version"):
         raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
-    regime = parse_regime(config.regime)
-    if regime.name == "async" and regime["clock"] == "wall":
+    if plugins_of(config) != config.plugins:
+        raise UsageError(f"{key}: a plug-in of this cell has changed since; run it again first")
+    if not REGIMES.parse(config.regime).deterministic:
         raise UsageError(
             f"{key}: a real clock decided which data each update got, so the run cannot be done again; "
             "use one with async(clock=virtual)"
         )
-    if parse_sampler(config.sampler).name.startswith("vllm"):
+    if not SAMPLERS.parse(config.sampler).exact:
         raise UsageError(
             f"{key}: {config.sampler} sampled it, whose bits depend on what else it has in flight, so the run cannot "
             "be done again; use one sampled by torch"
@@ -194,7 +197,7 @@ class Replay:
         return self._trainer()
 
     def _trainer(self) -> Trainer:
-        return Trainer(self.cell.config, start=self.cell.start, device=self.cell.device)
+        return build_trainer(self.cell.config, start=self.cell.start, device=self.cell.device)
 
     def _checkpoints(self, earliest: int) -> list[Path]:
         kept = [p for p in (self.cell.folder / "checkpoints").glob("[0-9]*") if int(p.name) <= earliest]

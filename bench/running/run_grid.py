@@ -12,8 +12,10 @@ import torch
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import CellStore, ResultsFolder
 from vcpo_bench.bench.devices import checked_device
-from vcpo_bench.bench.running.observers import GridObserver, Watch
+from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool import CellJob, run_jobs
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.errors import DamagedResultError, UsageError
 
 
@@ -26,8 +28,8 @@ class RunOptions:
         jobs: Worker processes.
         wait: Queue behind another run on the folder instead of refusing.
         keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
-        plugins: Files with methods of one's own, loaded by every worker.
-        watch: Makes the observer of a cell that something may stop.
+        plugins: Plug-in files, loaded by every worker.
+        make_observer: Makes the observer of a cell that something may stop.
     """
 
     out: Path
@@ -35,22 +37,26 @@ class RunOptions:
     wait: bool = False
     keep_every: int = 0
     plugins: tuple[Path, ...] = ()
-    watch: Watch | None = None
+    make_observer: ObserverFactory | None = None
 
 
-def worker_count(asked: int, device: str = "cpu", sampler: str = "") -> int:
-    """Worker processes for `--jobs`: 0 means one per core this process may use, or one per GPU.
+def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int:
+    """Worker processes for `--jobs`: 0 means one per core this process may use, or what the sampler says of the GPUs.
 
-    Engines of vLLM all take the first GPU, whatever the worker's: 0 then means one.
+    Args:
+        asked: The number asked for.
+        device: `cpu`, `cuda` or `cuda:N`.
+        sampler: Sampler expression.
 
     Raises:
-        UsageError: The number is negative, or the device is not there.
+        UsageError: The number is negative, or there is no such device or sampler.
     """
     if asked < 0:
         raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core or GPU")
     checked_device(device)
     if device != "cpu":
-        return asked or (torch.cuda.device_count() if device == "cuda" and not sampler.startswith("vllm") else 1)
+        gpus = torch.cuda.device_count() if device == "cuda" else 1
+        return asked or SAMPLERS.parse(sampler).workers(gpus)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return asked or cores or 1
 
@@ -73,7 +79,9 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
         failed = 0
         for wave in waves(missing):
-            jobs = [CellJob(cell, folder.cells, options.keep_every, options.plugins, options.watch) for cell in wave]
+            jobs = [
+                CellJob(cell, folder.cells, options.keep_every, options.plugins, options.make_observer) for cell in wave
+            ]
             failed += run_jobs(jobs, options.jobs, observer)
         return failed
 

@@ -11,8 +11,8 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.regimes import parse_regime
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.methods import parse_method
 
 TIMED_UPDATES = 5
@@ -42,7 +42,7 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
     stand_in = "reinforce" if config.series else config.method  # borrowed step scales exist only later
     shared = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
     if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only with a lag
-        shared |= {"staleness": 0, "regime": parse_regime(config.regime).at(0).canonical}
+        shared |= {"staleness": 0, "regime": REGIMES.parse(config.regime).at(0).text()}
     kind = config.model_copy(update=shared)
     if kind not in timed:
         timed[kind] = _time(kind, cell.start, cell.device)
@@ -53,7 +53,7 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
 
 def _time(config: CellConfig, start: Path | None, device: str) -> tuple[float, float, float]:
     """Seconds of sampling, of the rest of an update, and of an evaluation: the fastest seen."""
-    with closing(Trainer(config, start=start, device=device)) as trainer:
+    with closing(build_trainer(config, start=start, device=device)) as trainer:
         for _ in range(TIMED_UPDATES):
             trainer.advance()
         steps, evals = trainer.recorder.timings()

@@ -1,4 +1,4 @@
-"""What the sampler really runs: the weights published last, as its engine holds them."""
+"""The policy a sampler really runs: the weights published last, as an inference engine holds them."""
 
 from __future__ import annotations
 
@@ -8,48 +8,48 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.samplers.base import InflightSampler, InProcess, Sampler
+from vcpo_bench.bench.samplers.base import Engine, InflightEngine, PolicyEngine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.trajectories import Rollout
 
 
-class Engine:
+class PublishedPolicy:
     """The sampler's copy of the policy, and how it differs from the learner's.
 
     Args:
         policy: The learner's policy.
         publish_every: Updates between two publications of its weights.
-        noise: `off`; `bf16` or `int8`: the engine holds rounded weights (the arithmetic stays float32), so it
-            samples from, and reports, another policy; a number: it reports log-probabilities with Gaussian noise of
+        noise: `off`; `bf16` or `int8`: weights are rounded (the arithmetic stays float32), so that samples and reported
+            log-probabilities are those of another policy; a number: reported log-probabilities carry Gaussian noise of
             that standard deviation, in nats per token.
         seed: Seed of the noise.
-        external: What draws instead of a policy in this process.
+        external: Engine or server that samples; None: a policy in this process does.
 
     Attributes:
-        sampler: What draws, from the learner's own policy where nothing makes a copy necessary.
-        inflight: The sampler, if it keeps responses in flight itself.
+        sampler: Draws responses; reads the learner's own weights where no copy is needed.
+        inflight: The external sampler, which keeps responses in flight itself; else None.
     """
 
     def __init__(
-        self, policy: Policy, publish_every: int, noise: str, seed: int, external: InflightSampler | None = None
+        self, policy: Policy, publish_every: int, noise: str, seed: int, external: InflightEngine | None = None
     ) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
         self._rounding = noise if noise in ("bf16", "int8") else ""
         self._sigma = 0.0 if noise in ("off", "bf16", "int8") else float(noise)
         self.inflight = external
-        self._own = InProcess(policy, copied=external is None and (publish_every > 1 or bool(self._rounding)))
-        self.sampler: Sampler = external or self._own
+        self._own = PolicyEngine(policy, copied=external is None and (publish_every > 1 or bool(self._rounding)))
+        self.sampler: Engine = external or self._own
 
     @property
     def policy(self) -> Policy:
-        """What is sampled from, where that is in this process."""
+        """The policy in this process that is sampled from, where no external sampler is."""
         return self._own.model
 
     def publish(self, update: int) -> None:
-        """Give the sampler the learner's weights if they are published before this update.
+        """Give the sampler the learner's weights, where they are published before this update.
 
         Raises:
-            RuntimeError: The sampler is not well; the text is what it says.
+            RuntimeError: The sampler reports that it cannot sample.
         """
         if trouble := self.sampler.health():
             raise RuntimeError(f"sampler: {trouble}")
@@ -60,15 +60,15 @@ class Engine:
         return ((name, rounded(weight, self._rounding)) for name, weight in self._source.named_parameters())
 
     def generate(self, prompts: Tensor, noise: Tensor, eos: int | None) -> Rollout:
-        """Responses as `Sampler.generate` draws them."""
+        """Responses as `Engine.generate` draws them."""
         return self.sampler.generate(prompts, noise, eos)
 
     def close(self) -> None:
-        """Let go of the sampler."""
+        """Release the sampler."""
         self.sampler.close()
 
     def report(self, logp: Tensor, mask: Tensor, batch: int, first: int = 0) -> Tensor:
-        """`[B, T]` log-probabilities of trajectories `first`.. of a batch as the engine reports them."""
+        """Log-probabilities `[B, T]` as the engine reports them, of a batch's trajectories from number `first` on."""
         if not self._sigma:
             return logp
         rows, T = logp.shape
@@ -77,11 +77,11 @@ class Engine:
         return torch.where(mask, logp + self._sigma * normal, logp)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The copied weights, for a checkpoint."""
+        """The weights, for a checkpoint, where they are a copy."""
         return dict(self.policy.named_parameters()) if self._own.copied else {}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take up what `tensors` gave."""
+        """Load what `tensors` returned."""
         self._own.set_weights(tensors.items(), self._own.version)
 
 

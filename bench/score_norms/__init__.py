@@ -1,4 +1,4 @@
-"""Exact per-trajectory score norms: see `ScoreNorms`."""
+"""Exact squared norms of the score gradient of every trajectory: see `ScoreNorms`."""
 
 from vcpo_bench.bench.score_norms.accumulate import GradientSums
 from vcpo_bench.bench.score_norms.chunked_head import ChunkedHead

@@ -1,4 +1,4 @@
-"""A group of trajectories that does not fit one micro-batch: its baseline is known only when all norms are."""
+"""Gradients of a group that spans several micro-batches, whose baseline is known only after the last of them."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from vcpo_bench.bench.score_norms.norms import ScoreNorms
 
 
 class GradientSums:
-    """Several weighted sums of score gradients, carried over micro-batches until their coefficients are known.
+    """Weighted sums of score gradients, accumulated over micro-batches until their coefficients are known.
 
     With the norm-weighted baseline b of a group, the coefficient of a trajectory is k w_i (R_i - b), and b is known
     only after the last micro-batch of the group. Two sums suffice (VCPO, Algorithm 1): sum_i w_i R_i s_i and sum_i
-    w_i s_i; in the end the first minus b times the second goes into `.grad`.
+    w_i s_i; `assemble` puts the first minus b times the second into `.grad`.
 
     Args:
-        count: How many sums.
+        count: Number of sums.
     """
 
     def __init__(self, count: int = 2) -> None:
@@ -26,8 +26,8 @@ class GradientSums:
         """Add a recorded micro-batch.
 
         Args:
-            norms: Has just taken the squared norms of the micro-batch.
-            weights: [B] for each sum.
+            norms: Must have just computed the squared norms of the micro-batch.
+            weights: [B], one tensor for each sum.
         """
         for total, each in zip(self._sums, weights, strict=True):
             for parameter, gradient in norms.gradient(each).items():
@@ -35,10 +35,10 @@ class GradientSums:
 
     @torch.no_grad()
     def assemble(self, factors: Sequence[Tensor | float]) -> None:
-        """Add the gradient of the loss, minus the sum over k of factors[k] times sum k, to `.grad`; start anew.
+        """Add the gradient of the loss, minus the sum over k of factors[k] times sum k, to `.grad`; reset the sums.
 
         Args:
-            factors: One for each sum.
+            factors: One factor for each sum.
         """
         for k, factor in enumerate(factors):
             for parameter, total in self._sums[k].items():

@@ -1,4 +1,4 @@
-"""What would make the norms wrong without anything failing is looked for in the first batch."""
+"""Checks on the first batch for causes of silently wrong norms."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,13 +13,12 @@ from vcpo_bench.bench.score_norms.row_layout import Layout
 
 
 def check_every_use_is_seen(model: nn.Module, uses: Sequence[Use], logp: Tensor) -> None:
-    """Refuse a parameter that reaches `logp` other than through a recorded layer: a fused loss kernel, a functional
-    use.
+    """Refuse parameters that reach `logp` other than through a recorded layer, as in a fused loss kernel.
 
     Args:
-        model: Its trainable parameters are looked for in the graph of `logp`.
-        uses: What was recorded.
-        logp: Differentiable.
+        model: Its trainable parameters are searched for in the graph of `logp`.
+        uses: The recorded uses of its layers.
+        logp: Differentiable log-probabilities.
 
     Raises:
         InexactError: There is such a parameter.
@@ -36,13 +35,13 @@ def check_every_use_is_seen(model: nn.Module, uses: Sequence[Use], logp: Tensor)
                 if (user, get_gradient_edge(parameter).node) not in seen:
                     raise InexactError(
                         f"parameter {name!r} is used by {user.name()} outside the layer that owns it (a fused loss "
-                        "kernel, F.linear on another layer's weight, ...), where its gradient per trajectory cannot be "
-                        "seen: call the layer itself"
+                        "kernel, F.linear on another layer's weight, ...), where hooks do not see its gradient per "
+                        "trajectory: call the layer itself"
                     )
 
 
 def _edges(root: Node, stop: set[Node]) -> set[tuple[Node, Node]]:
-    """All (node, next node) of the graph from `root` on, not going on behind `stop`."""
+    """All edges (node, next node) of the graph reachable from `root` without passing through `stop`."""
     found: set[tuple[Node, Node]] = set()
     visited, open_nodes = {root}, [root]
     while open_nodes:
@@ -57,18 +56,18 @@ def _edges(root: Node, stop: set[Node]) -> set[tuple[Node, Node]]:
 
 
 def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> bool:
-    """Refuse layers whose rows are not the trajectories, by a backward from every second one, and from the others.
+    """Refuse layers whose rows are not trajectories: send gradients back from every second trajectory, then the others.
 
-    Both are needed: under a causal mask only the later trajectories of a packed row could see the earlier ones.
+    Both passes are needed: under a causal mask only the later trajectories of a packed row could see the earlier ones.
 
     Args:
-        uses: What was recorded.
-        logp: Differentiable.
+        uses: The recorded uses of layers.
+        logp: Differentiable log-probabilities.
         weights: See `capture.backward`.
-        layout: How rows are found.
+        layout: How rows of trajectories are found in a layer's tensors.
 
     Returns:
-        `first_suffice` for later backwards, see `capture.backward`.
+        `first_suffice` for later backward passes, see `capture.backward`.
 
     Raises:
         InexactError: A gradient arrived in the rows of other trajectories.

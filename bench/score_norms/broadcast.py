@@ -1,7 +1,7 @@
 """Parameters that all trajectories share by broadcasting: learned positions [T, d] added to [B, T, d].
 
-The gradient of what was broadcast is already summed over the trajectories. One step further, where the sum is formed,
-it still has one row per trajectory: the place is found in the autograd graph, and the gradient is caught there.
+The gradient of the broadcast tensor is already summed over the trajectories. At the node that broadcasts it, the
+gradient still has one row per trajectory: that node is found in the autograd graph, and the gradient is caught there.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from vcpo_bench.bench.score_norms.capture import Layer, Use
 from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
 from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.row_layout import Layout
-from vcpo_bench.bench.score_norms.rules import Rule
+from vcpo_bench.bench.score_norms.rules import LayerRule
 
 RESHAPING = ("UnsqueezeBackward0", "SqueezeBackward1", "ViewBackward0", "UnsafeViewBackward0", "AliasBackward0")
 SELECTING = ("SliceBackward0", "SelectBackward0", "PermuteBackward0", "TransposeBackward0", "TBackward0")
@@ -25,34 +25,34 @@ Users = dict[Node, list[tuple[Node, int]]]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where something without a trajectory axis meets the trajectories.
+class BroadcastSite:
+    """Where a tensor without a trajectory axis is broadcast over the trajectories.
 
     Attributes:
-        path: The nodes from what was broadcast to the one that broadcast it.
-        shape: What was broadcast had this shape when it was.
+        path: The nodes from the parameter or layer output to the node that broadcasts it.
+        shape: Shape of the tensor that is broadcast.
     """
 
     path: tuple[Node, ...]
     shape: torch.Size
 
     def per_row(self, gradient: Tensor) -> Tensor:
-        """From the gradient [B, ...] of the sum that of what was broadcast, for every trajectory: [B, *shape]."""
+        """Gradient of the broadcast tensor for every trajectory, [B, *shape], from that of the sum, [B, ...]."""
         kept = (1,) * (gradient.ndim - len(self.shape)) + tuple(self.shape)
         summed = [axis for axis in range(1, gradient.ndim) if kept[axis] == 1 and gradient.shape[axis] != 1]
         rows = gradient.sum(summed, keepdim=True) if summed else gradient
         return rows.reshape(len(gradient), *self.shape)
 
     def descend(self, gradient: Tensor) -> Tensor:
-        """From the gradient of what was broadcast that of the parameter it was made from by slicing and reshaping."""
+        """Gradient with respect to the parameter, from that of the tensor sliced and reshaped from it."""
         for node in self.path[-2:0:-1]:
             found: Any = node(gradient)  # type: ignore[operator]
             gradient = found[0] if isinstance(found, tuple) else found
         return gradient
 
 
-class BroadcastRule(Rule):
-    """A parameter, sliced or reshaped, added to one row per trajectory: the gradient is the sum's, summed to its shape.
+class BroadcastRule(LayerRule):
+    """A parameter, sliced or reshaped, added to one row per trajectory: its gradient is that of the sum, reduced.
 
     Args:
         parameter: Of any shape.
@@ -64,40 +64,40 @@ class BroadcastRule(Rule):
         self.parameters = [parameter]
 
     def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
-        """See `Rule.arrange`."""
+        """See `LayerRule.arrange`."""
         return inputs, inputs.per_row(gradient)
 
-    def per_row(self, a: Place, b: Tensor) -> list[Tensor]:
-        """See `Rule.per_row`; only the part of the parameter that was used, in the shape in which it was used."""
+    def per_row(self, a: BroadcastSite, b: Tensor) -> list[Tensor]:
+        """See `LayerRule.per_row`; only the part of the parameter that was used, in the shape of the broadcast."""
         return [b]
 
-    def weighted(self, a: Place, b: Tensor, weights: Tensor) -> list[Tensor]:
-        """See `Rule.weighted`."""
+    def weighted(self, a: BroadcastSite, b: Tensor, weights: Tensor) -> list[Tensor]:
+        """See `LayerRule.weighted`."""
         total = (weights.to(b.dtype) @ b.flatten(1)).view(a.shape)
         return [a.descend(total)]
 
 
 class BroadcastEmbeddingRule(EmbeddingRule):
-    """An embedding of positions [T] or [1, T] whose result is added to one row per trajectory."""
+    """An embedding of positions [T] or [1, T] whose output is added to one row per trajectory."""
 
     def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
-        """See `Rule.arrange`."""
+        """See `LayerRule.arrange`."""
         ids, place = inputs
         rows = place.per_row(gradient)
         return ids.flatten().expand(len(rows), -1), rows.reshape(len(rows), ids.numel(), -1)
 
 
 def with_broadcasts(uses: Sequence[Use], loose: Sequence[Layer], logp: Tensor, layout: Layout) -> list[Use]:
-    """The uses, those of broadcast embeddings caught where they meet the trajectories, and those of loose parameters.
+    """The recorded uses, with broadcast embeddings caught where they are broadcast, plus the uses of loose parameters.
 
     Args:
         uses: As recorded.
         loose: Parameters that belong to no layer with a rule, as layers with a `BroadcastRule`.
-        logp: Differentiable.
-        layout: How rows are found.
+        logp: Differentiable log-probabilities.
+        layout: How rows of trajectories are found in a layer's tensors.
 
     Raises:
-        InexactError: A loose parameter is used in another way.
+        InexactError: A loose parameter is used in another way than added to one row per trajectory.
     """
     one_row = {use for use in uses if isinstance(use.layer.rule, EmbeddingRule) and use.shape[:-1].numel() == 1}
     suspects = one_row if layout.count > 1 else set()
@@ -128,15 +128,15 @@ def _loose_uses(layer: Layer, users: Users, layout: Layout) -> list[Use]:
     place = _climb(node, users, parameter.shape, (*RESHAPING, *SELECTING), layout.count)
     if place is None:
         raise InexactError(
-            f"parameter {layer.name!r} is neither part of a layer of its own nor added to one row per trajectory, "
-            "once: wrap what uses it in an nn.Module that reads and returns rows"
+            f"parameter {layer.name!r} belongs to no layer of its own and is not simply added to one row per "
+            "trajectory: wrap the code that uses it in an nn.Module that takes and returns rows"
         )
     shape = torch.Size([layout.count])
     return [Use(layer, place, shape, GradientEdge(place.path[-1], 0), (), path=place.path)]
 
 
-def _climb(node: Node, users: Users, shape: Sequence[int], passing: Sequence[str], count: int) -> Place | None:
-    """Follow a tensor of `shape` through nodes that only reshape it to the one that broadcasts it over `count` rows."""
+def _climb(node: Node, users: Users, shape: Sequence[int], passing: Sequence[str], count: int) -> BroadcastSite | None:
+    """Follow a tensor of `shape` through nodes that only reshape it, to the one that broadcasts it to `count` rows."""
     path = [node]
     while len(users[node]) == 1:
         ((user, index),) = users[node]
@@ -149,7 +149,7 @@ def _climb(node: Node, users: Users, shape: Sequence[int], passing: Sequence[str
         name = user.name()
         if name in ("AddBackward0", "ExpandBackward0") and getattr(user, "_saved_alpha", 1) == 1:
             added_axis = len(shape) < len(incoming) or shape[0] == 1
-            return Place(tuple(path), torch.Size(shape)) if added_axis and incoming[0] == count else None
+            return BroadcastSite(tuple(path), torch.Size(shape)) if added_axis and incoming[0] == count else None
         if name not in passing:
             return None
         node = user
@@ -157,7 +157,7 @@ def _climb(node: Node, users: Users, shape: Sequence[int], passing: Sequence[str
 
 
 def users_of(root: Node) -> Users:
-    """For every node of the graph behind `root`, the nodes its gradient comes from, with the number of the input."""
+    """For every node of the graph below `root`, the nodes its gradient comes from, with the index of the input."""
     users: Users = defaultdict(list)
     visited, open_nodes = {root}, [root]
     while open_nodes:

@@ -1,4 +1,4 @@
-"""Keeping what the layers read, and catching the gradients that reach what they returned."""
+"""Forward and backward hooks that capture layer inputs and output gradients."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
 from torch.utils import _pytree as pytree
 
 from vcpo_bench.bench.score_norms.errors import InexactError
-from vcpo_bench.bench.score_norms.rules import Rule
+from vcpo_bench.bench.score_norms.rules import LayerRule
 
 
 @dataclass(eq=False)
@@ -20,15 +20,15 @@ class Layer:
     """A layer that owns trainable parameters.
 
     Attributes:
-        name: In the model.
+        name: Its name in the model.
         module: The layer.
-        rule: How its gradients follow.
-        replayed: Activation checkpointing runs it again during the backward, so that its input need not be kept.
+        rule: Computes its gradients per trajectory.
+        replayed: Activation checkpointing runs it again during the backward pass, so its input need not be kept.
     """
 
     name: str
     module: nn.Module
-    rule: Rule
+    rule: LayerRule
     replayed: bool = False
 
 
@@ -37,14 +37,14 @@ class Use:
     """One use of a layer in a recorded forward.
 
     Attributes:
-        layer: Which one.
-        inputs: What it read; None if a replay will bring it.
-        shape: The axes that count rows and positions.
-        edge: The place in the autograd graph where the gradient of what it returned arrives.
-        behind: The places in the graph where what it read came from; empty if nothing trainable comes before it.
-        output: Which of the layer's results this is.
-        gradient: What arrived; None until then.
-        path: If the gradient is caught further on, the nodes from there back to what the layer returned.
+        layer: The layer.
+        inputs: Its input, as `LayerRule.read` keeps it; None if a replay will provide it.
+        shape: The axes of rows and positions.
+        edge: Edge of the autograd graph where the gradient of its output arrives.
+        behind: Nodes of the graph that produced its input; empty if nothing trainable comes before it.
+        output: Index of this output among the layer's outputs.
+        gradient: Gradient of the output; None until it arrives.
+        path: If the gradient is caught at a later node, the nodes from the layer's output up to that one.
     """
 
     layer: Layer
@@ -57,11 +57,11 @@ class Use:
     path: tuple[Node, ...] = ()
 
 
-class Recorder:
-    """Hooks on layers that note every use.
+class LayerTape:
+    """Records every use of some layers through hooks.
 
     Args:
-        layers: To watch.
+        layers: The layers to record.
     """
 
     def __init__(self, layers: Sequence[Layer]) -> None:
@@ -75,13 +75,13 @@ class Recorder:
         ]
 
     def remove(self) -> None:
-        """Take the hooks off the model."""
+        """Remove the hooks from the model."""
         for handle in self._handles:
             handle.remove()
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Note the uses in the forward passes inside the block, in place of earlier ones."""
+        """Record the uses in the forward passes inside the block, replacing earlier ones."""
         self.uses, self._recording = [], True
         try:
             yield
@@ -90,13 +90,13 @@ class Recorder:
 
     @contextmanager
     def replaying(self, complete: Callable[[Use], None]) -> Iterator[Callable[[Use], None]]:
-        """Inside the block layers run only because checkpointing replays them: their uses get their inputs.
+        """Inside the block, layers run only because checkpointing replays them: their uses receive their inputs.
 
         Args:
-            complete: Called with a use that got its input.
+            complete: Called with a use once it has its input.
 
         Yields:
-            `complete`, made safe to run layers itself.
+            `complete`, wrapped so that it may run layers itself.
         """
 
         def alone(use: Use) -> None:
@@ -119,8 +119,8 @@ class Recorder:
             return
         if not torch.is_grad_enabled():
             raise InexactError(
-                f"layer {layer.name!r} ran without a gradient while recording: call the model outside torch.no_grad(), "
-                "and checkpoint with use_reentrant=False"
+                f"layer {layer.name!r} ran without gradients while recording: call the model outside torch.no_grad(), "
+                "and use checkpointing with use_reentrant=False"
             )
         behind = tuple(
             get_gradient_edge(leaf).node
@@ -135,7 +135,7 @@ class Recorder:
                 self.uses.append(Use(layer, kept, shape, get_gradient_edge(leaf), behind, index))
 
     def _expect_replays(self) -> None:
-        """A layer ran during a backward: from the next batch on, inputs that a replay brings again are not kept."""
+        """A layer ran during a backward pass: from the next batch on, inputs that a replay provides are not kept."""
         self._replays_seen = True
         self._handles += [
             layer.module.register_forward_pre_hook(partial(self._note_replay, layer), with_kwargs=True)
@@ -146,7 +146,7 @@ class Recorder:
         if self._replay is None:
             return
         uses = [use for use in self.uses if use.layer is layer]
-        layer.replayed = len(uses) == 1  # which replay belongs to which of several uses is unknown: keep their inputs
+        layer.replayed = len(uses) == 1  # replays of several uses cannot be told apart
         for use in uses:
             if use.inputs is None:
                 use.inputs = layer.rule.read(args, kwargs, use.output)
@@ -154,7 +154,7 @@ class Recorder:
 
 
 def _leaves(tree: Any) -> Sequence[Any]:
-    """Everything in nested tuples, lists and dicts."""
+    """The leaves of nested tuples, lists and dicts."""
     if isinstance(tree, Tensor):
         return (tree,)
     if isinstance(tree, tuple) and all(isinstance(leaf, Tensor) for leaf in tree):
@@ -170,23 +170,26 @@ def backward(
     retain_graph: bool,
     first_suffice: bool = False,
 ) -> bool:
-    """Send `weights` back from `logp`; no parameter gradient is computed.
+    """Backpropagate from the weighted sum of `logp`; no parameter gradient is computed.
 
-    What lies behind other layers is on a path to the first ones, those that nothing trainable comes before: asking for
-    the gradients of these brings all of them past the hooks, and holds none longer than `arrived` does. Uses that are
-    missed, as when the model is given differentiable inputs, are asked for themselves.
+    The first layers are those with nothing trainable before them. Every other layer lies on a path to one of them, so
+    requesting the gradients of the first layers sends all gradients past the hooks, and no gradient lives longer than
+    `arrived` keeps it. Uses missed that way, as when the model's inputs are differentiable, are requested directly.
 
     Args:
-        uses: Of the forward that made `logp`.
-        logp: Differentiable.
-        weights: What each element of `logp` is multiplied with before summing; the shape of `logp`.
-        arrived: Called with every use that a gradient reached, as soon as it did, in no particular order.
-        retain_graph: Keep the graph for another backward.
-        first_suffice: What an earlier backward of the same model returned; False is always right, and takes more memory
+        uses: The uses recorded in the forward pass of `logp`.
+        logp: Differentiable log-probabilities.
+        weights: Factor of each element of `logp` in the sum, in its shape.
+        arrived: Called with every use as soon as its gradient has arrived, in no particular order.
+        retain_graph: Keep the graph for another backward pass.
+        first_suffice: What an earlier pass of the same model returned. False is always correct, and takes more memory
             where the graph is not retained.
 
     Returns:
-        Whether asking for the first layers brought all gradients.
+        Whether requesting the first layers brought all gradients.
+
+    Raises:
+        InexactError: A layer is used in another way than in that earlier pass.
     """
     waiting = set(uses)
 
@@ -199,7 +202,7 @@ def backward(
     def ask(asked: Sequence[Use], retain_graph: bool) -> None:
         edges = [use.edge for use in asked]
         found = torch.autograd.grad(logp, edges, weights, retain_graph=retain_graph, allow_unused=True)
-        for use, gradient in zip(asked, found, strict=True):  # a node that need not run does not call its hook
+        for use, gradient in zip(asked, found, strict=True):  # the hook of a node that need not run is not called
             arrive(use, gradient)
 
     def catch(use: Use, gradients: Sequence[Tensor | None]) -> None:
@@ -214,7 +217,7 @@ def backward(
             ask(missed, retain_graph)
         elif missed and first_suffice:
             raise InexactError(
-                f"layer {missed[0].layer.name!r} is used in another way than before: make a new ScoreNorms"
+                f"layer {missed[0].layer.name!r} is used in another way than before: create a new ScoreNorms"
             )
     finally:
         for handle in handles:

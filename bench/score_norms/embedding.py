@@ -3,15 +3,15 @@
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms.rules import Rule, sum_squares, working
+from vcpo_bench.bench.score_norms.rules import LayerRule, at_least_float32, sum_squares
 
 
-class EmbeddingRule(Rule):
+class EmbeddingRule(LayerRule):
     """y_t = W[id_t]: the gradient of a trajectory is, in row v, the sum of b_t over the positions where id_t = v.
 
     Args:
         weight: [V, d].
-        padding_idx: The row that never receives a gradient, or None.
+        padding_idx: Row that never receives a gradient, or None.
     """
 
     def __init__(self, weight: nn.Parameter, padding_idx: int | None = None) -> None:
@@ -19,7 +19,7 @@ class EmbeddingRule(Rule):
         self.padding_idx = padding_idx
 
     def squared(self, a: Tensor, b: Tensor) -> Tensor:
-        """See `Rule.squared`."""
+        """See `LayerRule.squared`."""
         B, T = a.shape
         V = self.parameters[0].shape[0]
         if self._is_small(T):
@@ -29,29 +29,29 @@ class EmbeddingRule(Rule):
         return sums.new_zeros(B).index_add_(0, keys // V, sums.square().sum(1))
 
     def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
-        """See `Rule.per_row`."""
+        """See `LayerRule.per_row`."""
         V, d = self.parameters[0].shape
         return [scatter(self._keys(a), self.counted(a, b), a.shape[0] * V).view(a.shape[0], V, d)]
 
     def weighted(self, a: Tensor, b: Tensor, weights: Tensor) -> list[Tensor]:
-        """See `Rule.weighted`."""
+        """See `LayerRule.weighted`."""
         b = self.counted(a, b)
         return [scatter(a, b * weights.to(b.dtype)[:, None, None], self.parameters[0].shape[0])]
 
     def inner(self, a: Tensor, b: Tensor) -> Tensor:
-        """See `Rule.inner`."""
+        """See `LayerRule.inner`."""
         B, T = a.shape
         b = self.counted(a, b).flatten(0, 1)
         same = a.flatten()[:, None] == a.flatten()
         return torch.where(same, b @ b.t(), 0.0).view(B, T, B, T).sum((1, 3))
 
-    def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
-        """See `Rule.remembered`."""
+    def per_row_if_small(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
+        """See `LayerRule.per_row_if_small`."""
         return self.per_row(a, b) if self._is_small(a.shape[1]) else None
 
     def counted(self, ids: Tensor, b: Tensor) -> Tensor:
-        """`b` [B, T, d] without the positions of the padding id."""
-        b = working(b)
+        """Gradients `b` [B, T, d], zero at positions with the padding id."""
+        b = at_least_float32(b)
         return b if self.padding_idx is None else b.masked_fill((ids == self.padding_idx).unsqueeze(-1), 0.0)
 
     def _is_small(self, T: int) -> bool:
@@ -64,7 +64,7 @@ class EmbeddingRule(Rule):
 
 
 def scatter(keys: Tensor, values: Tensor, count: int) -> Tensor:
-    """Sum values [..., d] with equal keys [...] in 0..count-1: [count, d]; always in the same order."""
+    """Sum values [..., d] with equal keys [...] in 0..count-1: [count, d]; the order of summation is fixed."""
     if values.device.type == "cpu":
         return values.new_zeros(count, values.shape[-1]).index_add_(0, keys.flatten(), values.flatten(0, -2))
     sums: Tensor = torch.ops.aten.embedding_dense_backward(values, keys, count, -1, False)

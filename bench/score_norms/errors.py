@@ -1,7 +1,7 @@
-"""The one error of this package."""
+"""The error of this room."""
 
 from vcpo_bench.errors import UsageError
 
 
 class InexactError(UsageError):
-    """Exact score norms are impossible for this model or call; the message says why and what to do."""
+    """Exact score norms are impossible for this model or call; the message says why, and what to change."""

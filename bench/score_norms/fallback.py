@@ -1,4 +1,4 @@
-"""Layers without a rule: their gradients are recomputed trajectory by trajectory under `torch.func.vmap`."""
+"""Layers without a rule of their own: gradients are recomputed per trajectory under `torch.func.vmap`."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from torch.utils import _pytree as pytree
 
 from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.row_layout import Layout
-from vcpo_bench.bench.score_norms.rules import Rule
+from vcpo_bench.bench.score_norms.rules import LayerRule
 
 
-class FallbackRule(Rule):
-    """Any layer whose tensor arguments have the trajectory as first axis: exact, but the layer runs once more.
+class FallbackRule(LayerRule):
+    """For any layer whose tensor arguments have the trajectory as their first axis: exact, but runs the layer again.
 
     Args:
-        layer: Its parameters and those of the layers inside it are accounted for.
+        layer: The layer; covers its own parameters and those of the layers inside it.
     """
 
     joinable = False
@@ -28,15 +28,15 @@ class FallbackRule(Rule):
         self.parameters = [found[name] for name in self.names]
 
     def read(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: int) -> Any:
-        """See `Rule.read`: here which result it is, and all arguments."""
+        """See `LayerRule.read`; keeps the index of the output and all arguments."""
         return output, pytree.tree_map_only(Tensor, Tensor.detach, (args, kwargs))
 
     def shape(self, inputs: Any, output: Tensor) -> torch.Size:
-        """See `Rule.shape`."""
+        """See `LayerRule.shape`."""
         return output.shape[:1]
 
     def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
-        """See `Rule.arrange`."""
+        """See `LayerRule.arrange`."""
         if layout.kind(shape) != "one":
             raise InexactError(
                 f"a {type(self.layer).__name__} has no rule, and its output of shape {list(gradient.shape)} does not "
@@ -45,7 +45,7 @@ class FallbackRule(Rule):
         return inputs, gradient
 
     def per_row(self, a: Any, b: Tensor) -> list[Tensor]:
-        """See `Rule.per_row`."""
+        """See `LayerRule.per_row`."""
         output, arguments = a
         leaves, structure = pytree.tree_flatten(arguments)
         mapped = [isinstance(leaf, Tensor) and leaf.ndim > 0 and leaf.shape[0] == len(b) for leaf in leaves]

@@ -1,4 +1,4 @@
-"""Which layers of a model own trainable parameters, by which rule each is treated, and which of them share."""
+"""Which layers of a model own trainable parameters, the rule for each, and which of them share parameters."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,27 +13,27 @@ from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.fallback import FallbackRule
 from vcpo_bench.bench.score_norms.linear import LinearRule
 from vcpo_bench.bench.score_norms.normalization import GainRule, gain_rule, layer_norm
-from vcpo_bench.bench.score_norms.rules import Rule, RuledLayer
+from vcpo_bench.bench.score_norms.rules import LayerRule, RuledLayer
 
-WHOLE = (nn.MultiheadAttention, nn.RNNBase)  # they use the weights of layers inside them without calling those
+WHOLE = (nn.MultiheadAttention, nn.RNNBase)  # they use weights of inner layers without calling those layers
 
 
 def layers_of(model: nn.Module) -> list[Layer]:
     """The layers of a model that own trainable parameters, each with its rule.
 
-    A layer without a rule is recomputed per trajectory; a warning says so once for every type.
+    Layers without a rule are recomputed per trajectory; a warning names their types.
 
     Raises:
-        InexactError: A layer is of a kind for which exactness is impossible, compiled or sharded.
+        InexactError: A layer is compiled, sharded, or of a kind for which exact norms are impossible.
     """
     for name, module in model.named_modules():
         if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
             raise InexactError(
-                f"{name or 'the model'!r} is compiled, which hides its layers: take norms before compiling"
+                f"{name or 'the model'!r} is compiled, which hides its layers: create ScoreNorms before compiling"
             )
     for name, parameter in model.named_parameters():
         if hasattr(parameter, "placements"):  # a DTensor
-            raise InexactError(f"parameter {name!r} is sharded: only whole parameters have exact norms here")
+            raise InexactError(f"parameter {name!r} is sharded: score norms need whole parameters")
     layers, unknown = [], set()
     for module, name in {module: name for name, module in _owners(model, "")}.items():
         rule = rule_for(module)
@@ -43,15 +43,15 @@ def layers_of(model: nn.Module) -> list[Layer]:
         layers.append(Layer(name, module, rule))
     if unknown:
         warnings.warn(
-            f"no score-norm rule for {', '.join(sorted(unknown))}: recomputed per trajectory with torch.func.vmap, "
-            "which is exact but slower",
+            f"no score-norm rule for {', '.join(sorted(unknown))}: gradients are recomputed per trajectory with "
+            "torch.func.vmap, which is exact but slower",
             stacklevel=3,
         )
     return layers
 
 
 def loose_parameters_of(model: nn.Module) -> list[Layer]:
-    """Parameters owned by a module that is made of layers itself, such as learned positions, each as a layer."""
+    """Parameters owned directly by a module that contains layers, such as learned positions, each as a layer."""
     return [
         Layer(f"{name}.{key}".lstrip("."), module, BroadcastRule(parameter))
         for name, module in _containers(model, "")
@@ -61,7 +61,7 @@ def loose_parameters_of(model: nn.Module) -> list[Layer]:
 
 
 def _owners(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """The smallest layers that own trainable parameters directly, and those that bring a rule for some."""
+    """The smallest layers that own trainable parameters directly, and those that define a rule of their own."""
     if isinstance(module, RuledLayer):
         if module.score_norm_rule().parameters:
             yield name or "model", module
@@ -76,7 +76,7 @@ def _owners(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
 
 
 def _containers(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """The modules that contain layers and own parameters besides."""
+    """The modules that contain layers."""
     if is_container(module):
         yield name, module
         for child_name, child in module.named_children():
@@ -84,16 +84,16 @@ def _containers(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]
 
 
 def is_container(module: nn.Module) -> bool:
-    """Whether a module is made of layers that have trainable parameters."""
+    """Whether a module contains layers with trainable parameters."""
     return not isinstance(module, WHOLE) and any(has_trainable(child) for child in module.children())
 
 
 def has_trainable(module: nn.Module, recurse: bool = True) -> bool:
-    """Whether a module (or, if `recurse`, anything in it) owns a parameter that is trained."""
+    """Whether a module (or, if `recurse`, anything in it) owns a trainable parameter."""
     return any(parameter.requires_grad for parameter in module.parameters(recurse))
 
 
-def rule_for(module: nn.Module) -> Rule | None:
+def rule_for(module: nn.Module) -> LayerRule | None:
     """The rule of one layer, None if there is none.
 
     Raises:
@@ -114,9 +114,9 @@ def rule_for(module: nn.Module) -> Rule | None:
         return GainRule(trainable(module.weight), trainable(module.bias), layer_norm(module))
     if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.training:
         raise InexactError(
-            "batch normalization mixes trajectories: no trajectory has a gradient of its own; use LayerNorm"
+            "batch normalization mixes trajectories, so that none has a gradient of its own; use LayerNorm"
         )
-    if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # of transformers, used by GPT-2
+    if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # the layer of GPT-2 in transformers
         return LinearRule(trainable(module.weight), trainable(module.bias), transposed=True)
     return gain_rule(module)
 
@@ -127,7 +127,7 @@ def trainable(parameter: Tensor | nn.Module | None) -> nn.Parameter | None:
 
 
 def sites_of(layers: Sequence[Layer]) -> dict[str, str]:
-    """The group every layer name belongs to: layers that share a parameter, named by joining their names with +."""
+    """Group name of every layer name: layers that share a parameter form a group, their names joined with `+`."""
     groups: list[list[Layer]] = []
     for layer in layers:
         own = set(layer.rule.parameters)

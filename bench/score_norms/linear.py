@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms.row_layout import Layout
-from vcpo_bench.bench.score_norms.rules import HeadRule, inner_products, sum_squares, working
+from vcpo_bench.bench.score_norms.rules import HeadRule, at_least_float32, inner_products, sum_squares
 
 LANES = 8
 
@@ -14,13 +14,13 @@ LANES = 8
 class LinearRule(HeadRule):
     """y_t = W a_t + bias: the gradient of a trajectory is sum_t b_t a_t^T and sum_t b_t.
 
-    The squared norm is either taken from that matrix, or as sum_{t,s} (b_t . b_s) (a_t . a_s + 1) from two [T, T] Gram
-    matrices (the 1 is the bias), whichever needs less work and memory for the shapes at hand.
+    The squared norm is that of the matrix, or sum_{t,s} (b_t . b_s) (a_t . a_s + 1) from two [T, T] Gram matrices (the
+    1 is the bias), whichever costs less for these shapes.
 
     Args:
         weight: [p, d] ([d, p] if transposed), or None if it is frozen.
         bias: [p], or None if there is none or it is frozen.
-        transposed: The layer multiplies with `weight` as stored (GPT-2's Conv1D) rather than with its transpose.
+        transposed: The layer multiplies by `weight` as stored (Conv1D of GPT-2) instead of its transpose.
     """
 
     def __init__(self, weight: nn.Parameter | None, bias: nn.Parameter | None, transposed: bool = False) -> None:
@@ -33,23 +33,23 @@ class LinearRule(HeadRule):
         return self.has_weight and not self.transposed
 
     def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
-        """See `Rule.arrange`; under autocast the layer read its input in the precision of its output."""
+        """See `LayerRule.arrange`; under autocast the layer casts its input to the dtype of its output."""
         a, b = super().arrange(inputs.to(gradient.dtype), gradient, shape, layout)
         return a, b
 
     def squared(self, a: Tensor, b: Tensor) -> Tensor:
-        """See `Rule.squared`."""
+        """See `LayerRule.squared`."""
         if not self.has_weight or not gram_is_cheaper(a.shape[1], a.shape[2], b.shape[2]):
             return sum_squares(self.per_row(a, b))
-        a, b = working(a), working(b)
+        a, b = at_least_float32(a), at_least_float32(b)
         inputs, outputs = gram(a), gram(b)
         if self.has_bias:
             inputs += 1.0
         return (inputs * outputs).sum((1, 2))
 
     def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
-        """See `Rule.per_row`."""
-        a, b = working(a), working(b)
+        """See `LayerRule.per_row`."""
+        a, b = at_least_float32(a), at_least_float32(b)
         gradients = []
         if self.has_weight:
             left, right = (a, b) if self.transposed else (b, a)
@@ -58,21 +58,19 @@ class LinearRule(HeadRule):
             gradients.append(b.sum(1))
         return gradients
 
-    def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
-        """See `Rule.remembered`: where the gradients of a row are not much more than its inputs and output
-        gradients.
-        """
+    def per_row_if_small(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
+        """See `LayerRule.per_row_if_small`; compares with the size of inputs and output gradients."""
         T, d, p = a.shape[1], a.shape[2], b.shape[2]
         return self.per_row(a, b) if 2 * p * d <= 3 * T * (p + d) else None
 
     def weighted(self, a: Tensor, b: Tensor, weights: Tensor) -> list[Tensor]:
-        """See `Rule.weighted`."""
-        a, b = working(a), working(b)
+        """See `LayerRule.weighted`."""
+        a, b = at_least_float32(a), at_least_float32(b)
         each = weights.to(b.dtype).repeat_interleave(a.shape[1])
         a, b = a.flatten(0, 1), b.flatten(0, 1)
         gradients = []
         if self.has_weight:
-            # the narrower of the two is scaled: a copy of it is the whole overhead
+            # scale the narrower of the two: its copy is the whole overhead
             left, right = (a, b * each[:, None]) if b.shape[1] <= a.shape[1] else (a * each[:, None], b)
             gradients.append(left.t() @ right if self.transposed else right.t() @ left)
         if self.has_bias:
@@ -80,18 +78,18 @@ class LinearRule(HeadRule):
         return gradients
 
     def inner(self, a: Tensor, b: Tensor) -> Tensor:
-        """See `Rule.inner`."""
+        """See `LayerRule.inner`."""
         B, T, d = a.shape
         if not self.has_weight or not gram_is_cheaper(B * T, d, b.shape[2]):
             return inner_products(self.per_row(a, b))
-        a, b = working(a).flatten(0, 1), working(b).flatten(0, 1)
+        a, b = at_least_float32(a).flatten(0, 1), at_least_float32(b).flatten(0, 1)
         products = (a @ a.t() + float(self.has_bias)).mul_(b @ b.t())
         return products.view(B, T, B, T).sum((1, 3))
 
     def cross(self, a: Tensor, b: Tensor, ids: Tensor, e: Tensor) -> Tensor:
         """See `HeadRule.cross`."""
-        picked = working(b).gather(2, ids[:, None, :].expand(-1, b.shape[1], -1))
-        products = torch.bmm(working(a), e.transpose(1, 2))
+        picked = at_least_float32(b).gather(2, ids[:, None, :].expand(-1, b.shape[1], -1))
+        products = torch.bmm(at_least_float32(a), e.transpose(1, 2))
         found: Tensor = torch.linalg.vecdot(picked.flatten(1), products.flatten(1))
         return found
 
@@ -99,9 +97,8 @@ class LinearRule(HeadRule):
 def gram(x: Tensor) -> Tensor:
     """The inner products of the positions of every row of [B, T, d]: [B, T, T].
 
-    Matrix products of whole vector registers are twice as fast on a CPU, so there every row is taken to be a few
-    positions longer than it is, where that costs less than it gains: what it sees of the next row is cut off from the
-    result. Nothing is copied.
+    On a CPU, matrix products are twice as fast where T fills whole vector registers. There every row is viewed as a
+    few positions longer than it is, reaching into the next row, and the result is cut to size. Nothing is copied.
     """
     B, T, d = x.shape
     P = -(-T // LANES) * LANES
@@ -115,5 +112,5 @@ def gram(x: Tensor) -> Tensor:
 
 
 def gram_is_cheaper(T: int, d: int, p: int) -> bool:
-    """Whether two [T, T] Gram matrices cost less work, and no more memory, than one [p, d] gradient per trajectory."""
+    """Whether two [T, T] Gram matrices need less work and no more memory than one [p, d] gradient per trajectory."""
     return T * (p + d) < p * d and p * d >= 2 * T * T

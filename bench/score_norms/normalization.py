@@ -1,4 +1,4 @@
-"""Normalizations with a gain, and a bias where there is one."""
+"""Normalization layers with a gain and, possibly, a bias."""
 
 from collections.abc import Callable
 
@@ -7,16 +7,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from vcpo_bench.bench.score_norms.rules import Rule, working
+from vcpo_bench.bench.score_norms.rules import LayerRule, at_least_float32
 
 
-class GainRule(Rule):
+class GainRule(LayerRule):
     """y_t = gain * normalize(a_t) + bias: the gradient is sum_t b_t * normalize(a_t) and sum_t b_t.
 
     Args:
         gain: [d], or None if there is none or it is frozen.
         bias: [d], or None if there is none or it is frozen.
-        normalize: The layer without its gain and bias.
+        normalize: The layer without gain and bias.
     """
 
     def __init__(
@@ -27,39 +27,39 @@ class GainRule(Rule):
         self.parameters = [parameter for parameter in (gain, bias) if parameter is not None]
 
     def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
-        """See `Rule.per_row`."""
-        b = working(b)
+        """See `LayerRule.per_row`."""
+        b = at_least_float32(b)
         gradients = [(self.normalize(a) * b).sum(1)] if self.has_gain else []
         return [*gradients, b.sum(1)] if self.has_bias else gradients
 
-    def remembered(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
-        """See `Rule.remembered`."""
+    def per_row_if_small(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
+        """See `LayerRule.per_row_if_small`."""
         return self.per_row(a, b)
 
 
 def layer_norm(layer: nn.LayerNorm) -> Callable[[Tensor], Tensor]:
-    """A LayerNorm over the last axis without its gain and bias."""
+    """A LayerNorm over the last axis, without gain and bias."""
 
     def normalize(a: Tensor) -> Tensor:
-        a = working(a)
-        one, zero = torch.ones_like(a[0, 0]), torch.zeros_like(a[0, 0])  # on a CPU it is faster with them than without
+        a = at_least_float32(a)
+        one, zero = torch.ones_like(a[0, 0]), torch.zeros_like(a[0, 0])  # faster on a CPU than without them
         return F.layer_norm(a, layer.normalized_shape, one, zero, layer.eps)
 
     return normalize
 
 
 def gain_rule(layer: nn.Module) -> GainRule | None:
-    """The rule of any layer that multiplies with its one vector: the root-mean-square norms of all libraries.
+    """The rule of any layer that scales by its single vector, as the root-mean-square norms of all libraries do.
 
-    It is recognized by what it does to random numbers rather than by its name: its result must be (weight + constant)
-    times something that does not depend on the weight. Llama's, Qwen's and T5's norms have the constant 0, Gemma's 1.
-    That something, including its rounding, is then what the layer returns with another weight.
+    Such layers are recognized by their effect on random numbers, not by name: the output must be (weight + constant)
+    times a factor that does not depend on the weight. The constant is 0 for Llama, Qwen and T5, and 1 for Gemma. The
+    factor, with its rounding, is then the layer's output for the weight that makes weight + constant equal to 1.
 
     Args:
-        layer: Any.
+        layer: Any layer.
 
     Returns:
-        The rule, or None if the layer does something else.
+        The rule; None if the layer does something else.
     """
     found = list(layer.named_parameters())
     if len(found) != 1 or found[0][1].ndim != 1:

@@ -1,4 +1,4 @@
-"""Exact squared norms of trajectories' score gradients, and the update's gradient, from one batched backward."""
+"""Exact squared norms of all trajectories' score gradients, and the gradient of the update, from one backward pass."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms.audit import check_every_use_is_seen, check_rows_are_independent
 from vcpo_bench.bench.score_norms.broadcast import with_broadcasts
-from vcpo_bench.bench.score_norms.capture import Recorder, Use, backward
+from vcpo_bench.bench.score_norms.capture import LayerTape, Use, backward
 from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.inspection import layers_of, loose_parameters_of, sites_of
 from vcpo_bench.bench.score_norms.row_layout import Layout, Packed
@@ -17,21 +17,21 @@ from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
 
 
 class ScoreNorms:
-    """||grad log pi(y_i | x)||^2 of every trajectory of a batch, at nearly the price of one backward.
+    """||grad log pi(y_i | x)||^2 of every trajectory of a batch, at nearly the cost of one backward pass.
 
-    The forward is recorded with hooks; one backward, which computes no parameter gradient, brings every layer's output
-    gradient; the norms follow layer by layer (`rules.Rule`), and so does the gradient of any loss whose coefficient is
-    constant over each trajectory ("book-keeping"). Rows of the batch (axis 0) are trajectories that must not influence
-    each other, or `segments` says which positions belong together.
+    Hooks record the forward pass. One backward pass without parameter gradients yields every layer's output gradient.
+    The norms follow layer by layer (`rules.LayerRule`), and so does the gradient of any loss with one coefficient per
+    trajectory ("book-keeping"). Rows of the batch (axis 0) are trajectories that must not influence each other;
+    otherwise `segments` says which positions belong together.
 
-    The first batch of each kind of shapes is checked for what would make the norms wrong unnoticed (`audit`): that
-    costs one backward more.
+    The first batch of each combination of shapes is checked for causes of silently wrong norms (`audit`), which costs
+    two more backward passes.
 
     Args:
-        model: Its layers are inspected once; hooks stay on it until `close`.
+        model: The model; its layers are inspected once, and hooks stay on it until `close`.
 
     Raises:
-        InexactError: A layer is of a kind for which exactness is impossible.
+        InexactError: The model has a layer for which exact norms are impossible.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -39,7 +39,7 @@ class ScoreNorms:
         layers = layers_of(model)
         self._loose = loose_parameters_of(model)
         self._sites = sites_of([*layers, *self._loose])
-        self._recorder = Recorder(layers)
+        self._tape = LayerTape(layers)
         self._trainable = self._trainable_parameters()
         self._checked: dict[tuple[tuple[str, str], ...], bool] = {}
         self._kept: dict[str, Contribution] = {}
@@ -47,15 +47,15 @@ class ScoreNorms:
 
     @contextmanager
     def record(self) -> Iterator[None]:
-        """Record the forward pass inside the block; what an earlier one left is released.
+        """Record the forward pass inside the block; what is kept of an earlier one is released.
 
         Raises:
-            InexactError: Parameters were frozen or thawed since the model was inspected.
+            InexactError: Parameters were frozen, unfrozen or replaced since the model was inspected.
         """
         self.release()
         if self._trainable_parameters() != self._trainable:
-            raise InexactError("parameters were frozen, thawed or replaced: make a new ScoreNorms of the model")
-        with self._recorder.recording():
+            raise InexactError("parameters were frozen, unfrozen or replaced: create a new ScoreNorms for the model")
+        with self._tape.recording():
             yield
 
     @torch.no_grad()
@@ -71,20 +71,20 @@ class ScoreNorms:
 
         Args:
             logp: [B, T] (or [B]) log-probabilities computed inside `record`, differentiable.
-            mask: The shape of `logp`, True where a token counts; all of them if None.
-            retain_graph: False: keep what `assemble` needs and free the graph. True: keep the graph for a second
-                backward (`logp.backward(-coefficients)`) and nothing else; `assemble` is then unavailable.
+            mask: In the shape of `logp`, True where a token counts; None: everywhere.
+            retain_graph: False: keep what `assemble` needs and free the graph. True: keep only the graph, for a second
+                backward pass (`logp.backward(-coefficients)`); `assemble` is then unavailable.
             segments: For rows that hold several trajectories: int64, in the shape of the positions the layers see, the
-                number 0..N-1 of each position's trajectory or -1; one more tensor for every other set of positions, as
+                index 0..N-1 of each position's trajectory, or -1. Add a tensor for every other set of positions, as
                 when the head sees fewer. One of them must have the shape of `logp`.
 
         Returns:
-            [B], or [N] with segments, in the type of `logp`, at least float32. `.grad` is not touched.
+            [B], or [N] with segments, in the dtype of `logp`, at least float32. `.grad` is not touched.
 
         Raises:
-            InexactError: Nothing was recorded, or trajectories cannot be told apart; the message says where.
+            InexactError: Nothing was recorded, or a layer's tensors cannot be split by trajectory.
         """
-        uses: Sequence[Use] = self._recorder.uses
+        uses: Sequence[Use] = self._tape.uses
         if not uses or logp.grad_fn is None:
             raise InexactError("nothing was recorded: compute logp inside `with norms.record():`, with gradients on")
         weights = torch.ones_like(logp) if mask is None else mask.to(logp.dtype)
@@ -92,11 +92,11 @@ class ScoreNorms:
         uses = with_broadcasts(uses, self._loose, logp, layout)
         first_suffice = self._check_once(uses, logp, weights, layout)
         self._collect(uses, logp, weights, layout, retain_graph, first_suffice)
-        self._recorder.uses = []
+        self._tape.uses = []
         return torch.stack(list(self._layers.values())).sum(0)
 
     def layers(self) -> dict[str, Tensor]:
-        """The squared norms of the last batch by layer: name -> [B]; their sum is `squared_norms`.
+        """Squared norms of the last batch by layer name, each [B]; their sum is `squared_norms`.
 
         Layers that share a parameter form one entry, their names joined with "+".
         """
@@ -116,7 +116,7 @@ class ScoreNorms:
 
     @torch.no_grad()
     def gradient(self, weights: Tensor) -> dict[nn.Parameter, Tensor]:
-        """sum_i weights[i] grad log pi(y_i|x), by parameter; `.grad` is not touched.
+        """The sum over i of weights[i] grad log pi(y_i|x), by parameter; `.grad` is not touched.
 
         Args:
             weights: [B].
@@ -126,12 +126,12 @@ class ScoreNorms:
         """
         return {
             parameter: gradient.to(parameter.dtype)
-            for contribution in reversed(self.contributions())  # what came last is still in the cache
+            for contribution in reversed(self.contributions())  # the last ones are still in the CPU cache
             for parameter, gradient in contribution.weighted(weights).items()
         }
 
     def contributions(self) -> list[Contribution]:
-        """What is kept of the last batch, by groups of layers that share no parameter.
+        """What is kept of the last batch, for each group of layers that share parameters.
 
         Raises:
             InexactError: Nothing is kept.
@@ -141,13 +141,13 @@ class ScoreNorms:
         return list(self._kept.values())
 
     def release(self) -> None:
-        """Let go of everything kept from the last batch."""
-        self._recorder.uses, self._kept, self._layers = [], {}, {}
+        """Release everything kept of the last batch."""
+        self._tape.uses, self._kept, self._layers = [], {}, {}
 
     def close(self) -> None:
-        """Release, and take the hooks off the model."""
+        """Release, and remove the hooks from the model."""
         self.release()
-        self._recorder.remove()
+        self._tape.remove()
 
     def _trainable_parameters(self) -> list[int]:
         return [id(parameter) for parameter in self._model.parameters() if parameter.requires_grad]
@@ -160,7 +160,7 @@ class ScoreNorms:
         return Layout(B, lengths | {logp.shape[1:].numel()})
 
     def _check_once(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> bool:
-        """Audit the first batch whose layers are read in this way; `first_suffice` of `capture.backward`."""
+        """Check the first batch of each combination of shapes; returns `first_suffice` for `capture.backward`."""
         kinds = tuple((use.layer.name, "broadcast" if use.path else layout.kind(use.shape)) for use in uses)
         if kinds not in self._checked:
             check_every_use_is_seen(self._model, uses, logp)
@@ -176,20 +176,20 @@ class ScoreNorms:
         retain_graph: bool,
         first_suffice: bool,
     ) -> None:
-        """Send the gradients back; settle each group of layers as soon as all its uses have both sides."""
+        """Backpropagate; settle each group of layers as soon as all its uses have input and gradient."""
         members: dict[str, list[Use]] = defaultdict(list)
         for use in uses:
             members[self._sites[use.layer.name]].append(use)
         missing = Counter({site: len(group) for site, group in members.items()})
 
-        # a replay settles inside the forward's own modes: it would take the products of the norms in half precision
+        # a replay calls this inside the modes of the forward pass, where autocast would round the norms
         @torch.no_grad()
         @torch.autocast(logp.device.type, enabled=False)  # type: ignore[untyped-decorator]
         def settle(site: str) -> None:
             sides = []
             for use in members.pop(site):
                 if use.inputs is None:
-                    raise InexactError(f"layer {use.layer.name!r} is not checkpointed any more: make a new ScoreNorms")
+                    raise InexactError(f"layer {use.layer.name!r} is no longer checkpointed: create a new ScoreNorms")
                 if use.gradient is not None:
                     sides.append((use.layer.rule, *use.layer.rule.arrange(use.inputs, use.gradient, use.shape, layout)))
                     use.inputs = use.gradient = None
@@ -206,7 +206,7 @@ class ScoreNorms:
                 if not missing[site]:
                     settle(site)
 
-        with self._recorder.replaying(complete) as arrived:
+        with self._tape.replaying(complete) as arrived:
             backward(uses, logp, weights, arrived, retain_graph, first_suffice)
         for site in list(members):
             settle(site)

@@ -1,4 +1,4 @@
-"""Bringing what a layer saw into the form [N, T, ...]: one trajectory per row."""
+"""Reshaping what a layer saw to [N, T, ...], one trajectory per row."""
 
 from collections.abc import Collection, Sequence
 
@@ -13,14 +13,14 @@ class Layout:
 
     Args:
         count: Number of trajectories N.
-        lengths: The numbers of positions per row that layers of this model are known to see.
+        lengths: Numbers of positions per row that layers of this model are known to see.
     """
 
     def __init__(self, count: int, lengths: Collection[int]) -> None:
         self.count, self.lengths = count, lengths
 
     def kind(self, shape: torch.Size) -> str:
-        """How axes are read: `rows` [N, ...], `flat` [N * T] or [1, N * T], or `` if they cannot be."""
+        """How axes are read: `one` [N], `rows` [N, ...], `flat` [N * T] or [1, N * T]; empty if they cannot be."""
         if shape[0] == self.count:
             return "rows" if len(shape) > 1 else "one"
         total = shape.numel()
@@ -31,27 +31,27 @@ class Layout:
         """Reshape a layer's input or output gradient to [N, T, ...].
 
         Args:
-            x: Its leading axes are `shape`.
-            shape: The axes that count rows and positions.
-            real: Whether what belongs to no trajectory must be zero (a gradient) or may be anything (an input).
+            x: The tensor; its leading axes are `shape`.
+            shape: The axes of rows and positions.
+            real: Positions of no trajectory become zero, as gradients need; else they may hold anything.
 
         Raises:
-            InexactError: The axes cannot be told apart.
+            InexactError: The axes cannot be assigned to rows and positions.
         """
         kind = self.kind(shape)
         if kind == "rows" and len(shape) == 2:
             return x
         if not kind:
             raise InexactError(
-                f"a layer saw positions of shape {list(shape)} for {self.count} trajectories: the first axis must be "
-                "the trajectory, or rows and positions flattened without leaving any out"
+                f"a layer saw positions of shape {list(shape)} for {self.count} trajectories: its first axis must be "
+                "the trajectory, or all rows and positions flattened"
             )
         if kind == "rows":
             return x.flatten(1, len(shape) - 1)
         return x.reshape(self.count, -1, *x.shape[len(shape) :])
 
     def trajectories(self, logp: Tensor) -> Tensor:
-        """The number of the trajectory that each element of `logp` belongs to, in its shape."""
+        """Index of the trajectory of each element of `logp`, in its shape."""
         numbers = torch.arange(len(logp), device=logp.device)
         return numbers.view(-1, *[1] * (logp.ndim - 1)).expand_as(logp)
 
@@ -60,8 +60,8 @@ class Packed(Layout):
     """Several trajectories share a row: each is gathered into a row of its own.
 
     Args:
-        segments: int64, for every set of positions that layers see (all of them; those given to the head): the number
-            of the trajectory each position belongs to, 0..N-1, or -1 for none.
+        segments: int64, one tensor for every set of positions that layers see (all of them; those of the head): the
+            index of each position's trajectory, 0..N-1, or -1 for none.
     """
 
     def __init__(self, segments: Sequence[Tensor]) -> None:
@@ -78,14 +78,14 @@ class Packed(Layout):
         for each in self.segments:
             if each.shape == logp.shape:
                 return each
-        raise InexactError(f"no segments have the shape {list(logp.shape)} of logp: give those of its positions, too")
+        raise InexactError(f"no segments have the shape {list(logp.shape)} of logp: pass those of its positions, too")
 
     def rows(self, x: Tensor, shape: torch.Size, real: bool = True) -> Tensor:
         """See `Layout.rows`."""
         if not self.kind(shape):
             raise InexactError(
-                f"a layer saw {shape.numel()} positions but segments were given for {list(self.indices)}: give the "
-                "segments of these positions, too"
+                f"a layer saw {shape.numel()} positions but segments were given for {list(self.indices)}: pass those "
+                "of these positions, too"
             )
         index, inside = self.indices[shape.numel()]
         gathered = x.flatten(0, len(shape) - 1)[index]
@@ -95,7 +95,7 @@ class Packed(Layout):
 
 
 def _gathering(segments: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """For every trajectory the places of its positions, [N, T] padded with 0, and where they are not padding."""
+    """Indices of every trajectory's positions, int64 [N, T] padded with 0, and bool [N, T], False at padding."""
     order = torch.argsort(segments, stable=True)
     order = order[segments[order] >= 0]
     lengths = torch.bincount(segments[order], minlength=count)

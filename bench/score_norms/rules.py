@@ -1,9 +1,9 @@
-"""What a layer must say about itself: its parameters' gradients, trajectory by trajectory.
+"""The interface of a layer rule: gradients with respect to a layer's parameters, trajectory by trajectory.
 
-For one use of a layer, `a` [B, T, ...] is what the layer read and `b` [B, T, ...] the gradient of the summed
-log-probabilities with respect to what it returned; row i belongs to trajectory i alone. The trajectory's gradient of
-a parameter is a sum over positions t of a product of a_t and b_t, so its norm and any weighted sum over trajectories
-follow without a second backward.
+For one use of a layer, `a` [B, T, ...] is the layer's input and `b` [B, T, ...] the gradient of the summed
+log-probabilities with respect to its output; row i belongs to trajectory i only. The gradient of a trajectory with
+respect to a parameter is a sum over positions t of a product of a_t and b_t, so its norm and any weighted sum over
+trajectories follow without a second backward pass.
 """
 
 from abc import ABC, abstractmethod
@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from vcpo_bench.bench.score_norms.row_layout import Layout
 
 
-class Rule(ABC):
-    """How one layer's per-trajectory gradients follow from its inputs and output gradients.
+class LayerRule(ABC):
+    """Computes one layer's per-trajectory gradients from its inputs and output gradients.
 
     Attributes:
-        parameters: The trainable parameters the rule accounts for, in the order every method returns them.
-        joinable: Two uses of the layer may be joined along the position axis.
+        parameters: The trainable parameters the rule covers, in the order in which every method returns them.
+        joinable: Whether two uses of the layer may be concatenated along the position axis.
     """
 
     parameters: list[nn.Parameter]
@@ -43,25 +43,25 @@ class Rule(ABC):
         """Inner products of the trajectories' gradients, summed over the parameters: [B, B]."""
         return inner_products(self.per_row(a, b))
 
-    def remembered(self, a: Any, b: Tensor) -> list[Tensor] | None:
-        """`per_row` if it is cheap enough to be kept in place of `a` and `b`, else None."""
+    def per_row_if_small(self, a: Any, b: Tensor) -> list[Tensor] | None:
+        """`per_row` where it takes little more memory than `a` and `b`, to be kept instead of them; else None."""
         return None
 
     def read(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: int) -> Any:
-        """What to keep of a call for the gradient of its `output`-th result: here its first argument."""
+        """What to keep of a call for the gradient of its output number `output`: by default the first argument."""
         found: Tensor = args[0] if args else next(iter(kwargs.values()))
         return found.detach()
 
     def shape(self, inputs: Any, output: Tensor) -> torch.Size:
-        """The axes that count rows and positions in a call."""
+        """The axes of rows and positions in a call."""
         return output.shape[:-1]
 
     def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
-        """`a` and `b` from what was kept of a call and the gradient of its output."""
+        """`a` and `b`, from what was kept of a call and the gradient of its output."""
         return layout.rows(inputs, shape, real=False), layout.rows(gradient, shape)
 
 
-class HeadRule(Rule):
+class HeadRule(LayerRule):
     """A layer with a weight [V, d] that may be tied to an embedding."""
 
     @property
@@ -73,26 +73,27 @@ class HeadRule(Rule):
     def cross(self, a: Any, b: Tensor, ids: Tensor, e: Tensor) -> Tensor:
         """Inner products [B] of the trajectories' gradients of the weight with those of an embedding.
 
-        With the gradients g_t [V] of place t, which read a_t, <E, H> = sum_{t,u} g_t[id_u] (a_t . e_u).
+        With the gradient g_t [V] with respect to the logits of position t, whose input is a_t, the product of head and
+        embedding gradient is sum_{t,u} g_t[id_u] (a_t . e_u).
 
         Args:
-            a: What the layer read.
-            b: The gradients that reached what it returned.
-            ids: int64 [B, U], what the embedding read.
-            e: [B, U, d], the gradients that reached what it returned, in float32 at least.
+            a: Input of the head.
+            b: Gradients with respect to its output.
+            ids: int64 [B, U], input of the embedding.
+            e: [B, U, d], gradients with respect to its output, in float32 at least.
         """
 
 
 class RuledLayer(nn.Module, ABC):
-    """A layer that says itself how its gradients follow, also if the parameters it uses belong to other layers."""
+    """A layer that provides its own rule, even where the parameters it uses belong to other layers."""
 
     @abstractmethod
-    def score_norm_rule(self) -> Rule:
-        """Its rule, without parameters if none is trained."""
+    def score_norm_rule(self) -> LayerRule:
+        """The rule of this layer; it has no parameters where none is trained."""
 
 
 def sum_squares(gradients: Sequence[Tensor]) -> Tensor:
-    """Squared norms over all axes but the first, summed over the tensors: [B]."""
+    """Squared norms over all axes except the first, summed over the tensors: [B]."""
     total: Tensor = torch.linalg.vector_norm(gradients[0].flatten(1), dim=1).square()
     for gradient in gradients[1:]:
         total = total + torch.linalg.vector_norm(gradient.flatten(1), dim=1).square()
@@ -100,7 +101,7 @@ def sum_squares(gradients: Sequence[Tensor]) -> Tensor:
 
 
 def weighted_sum(gradients: Sequence[Tensor], weights: Tensor) -> list[Tensor]:
-    """Sum over the first axis of weights[i] times each tensor's row i."""
+    """For each tensor, the sum over its first axis of weights[i] times row i."""
     return [(weights.to(g.dtype) @ g.flatten(1)).view(g.shape[1:]) for g in gradients]
 
 
@@ -110,6 +111,6 @@ def inner_products(gradients: Sequence[Tensor]) -> Tensor:
     return flat @ flat.t()
 
 
-def working(x: Tensor) -> Tensor:
-    """In float32 at least: products of half-precision gradients are summed in float32."""
+def at_least_float32(x: Tensor) -> Tensor:
+    """In float32 or wider, so that products of half-precision gradients are summed in float32."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x

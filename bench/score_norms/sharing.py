@@ -1,4 +1,4 @@
-"""What a group of layers contributes to every trajectory's gradient, also where layers or uses share parameters."""
+"""The share of a group of layers in every trajectory's gradient, also where layers or uses share parameters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,25 +7,25 @@ import torch
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
-from vcpo_bench.bench.score_norms.rules import HeadRule, Rule, inner_products, sum_squares, weighted_sum
+from vcpo_bench.bench.score_norms.rules import HeadRule, LayerRule, inner_products, sum_squares, weighted_sum
 
 Gradients = dict[nn.Parameter, Tensor]
-Side = tuple[Rule, Any, Tensor]  # a rule with its a [B, T, ...] and b [B, T, ...]
+Side = tuple[LayerRule, Any, Tensor]  # a rule with its a [B, T, ...] and b [B, T, ...]
 
 
 class Contribution:
-    """One layer's share of every trajectory's gradient: what it read and was sent, or its small gradients themselves.
+    """One layer's share of every trajectory's gradient: its inputs and output gradients, or small gradients themselves.
 
     Args:
         rule: The layer's rule.
-        a: What it read, [B, T, ...].
-        b: The gradients that reached what it returned, [B, T, ...].
-        keep: Whether more than the squared norm will be asked for.
+        a: Input of the layer, [B, T, ...].
+        b: Gradients with respect to its output, [B, T, ...].
+        keep: Whether more than the squared norm will be needed.
     """
 
-    def __init__(self, rule: Rule, a: Any, b: Tensor, keep: bool = True) -> None:
+    def __init__(self, rule: LayerRule, a: Any, b: Tensor, keep: bool = True) -> None:
         self.rule = rule
-        self._gradients = rule.remembered(a, b) if keep else None
+        self._gradients = rule.per_row_if_small(a, b) if keep else None
         self._pair = (a, b) if self._gradients is None else None
 
     def squared(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""What else the same pass tells: inner products of trajectory gradients, and how noisy their weighted sum is."""
+"""More statistics from the same pass: inner products of trajectory gradients, and the noise of their weighted sum."""
 
 import torch
 from torch import Tensor
@@ -11,8 +11,8 @@ def inner_products(norms: ScoreNorms, groups: Tensor | None = None) -> Tensor:
     """<s_i, s_j> of the score gradients of the last batch's trajectories.
 
     Args:
-        norms: Has just taken the squared norms of a batch, without `retain_graph`.
-        groups: int64 [B], the group of each trajectory; all of them one group if None.
+        norms: Must have just computed the squared norms of a batch, without `retain_graph`.
+        groups: int64 [B], the group of each trajectory; None: all are one group.
 
     Returns:
         [B, B]; 0 between different groups. The diagonal is the squared norms.
@@ -28,12 +28,12 @@ def inner_products(norms: ScoreNorms, groups: Tensor | None = None) -> Tensor:
 def noise_to_signal(norms: ScoreNorms, weights: Tensor) -> Tensor:
     """Estimated variance of the update direction g = sum_i weights[i] s_i, in units of ||g||^2.
 
-    Each trajectory counts as an independent sample N weights[i] s_i of g, so that the trace of the covariance of g is
-    estimated by (N sum_i weights[i]^2 ||s_i||^2 - ||g||^2) / (N - 1): only the norms and the sum are needed. Its
+    Each trajectory counts as an independent sample N weights[i] s_i of g. The trace of the covariance of g is then
+    estimated by (N sum_i weights[i]^2 ||s_i||^2 - ||g||^2) / (N - 1), which needs only the norms and the sum. The
     inverse is the signal-to-noise ratio; the "norm test" of adaptive batch sizes compares its root with a threshold.
 
     Args:
-        norms: Has just taken the squared norms of a batch, without `retain_graph`.
+        norms: Must have just computed the squared norms of a batch, without `retain_graph`.
         weights: [B].
 
     Returns:

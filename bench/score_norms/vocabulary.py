@@ -1,8 +1,8 @@
-"""A softmax head over a large vocabulary, gone through in blocks, so that the logits of all places never exist at once.
+"""A softmax head over a large vocabulary, computed in chunks, so that the full logits are never in memory at once.
 
-With logits z = W a + bias [V] and p = softmax(z), the gradient by z_v of a place with target y is c (1[v = y] - p_v)
-for c times its log-probability, and -e p_v (log p_v + entropy) for e times its entropy. Any block of its columns is
-found again from a, one block of W and the logarithm of the normalizer.
+With logits z = W a + bias [V] and p = softmax(z), the gradient with respect to z_v at a position with target y is
+c (1[v = y] - p_v) for c times its log-probability, and -e p_v (log p_v + entropy) for e times its entropy. Any chunk of
+this gradient is recomputed from a, a chunk of W and the log of the normalizer.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.score_norms.rules import working
+from vcpo_bench.bench.score_norms.rules import at_least_float32
 
 CHUNK_BYTES = 2**27
-"""Size of the logits that exist at once; two or three buffers of this size are in use."""
+"""Bytes of logits in memory at once; two or three buffers of this size are in use."""
 
 
-class Places(NamedTuple):
-    """What a head read, and what must be known to find its gradients again.
+class HeadPositions(NamedTuple):
+    """Input of a head at some positions, and the statistics from which its gradients are recomputed.
 
     Attributes:
-        hidden: [..., H], what it read.
+        hidden: [..., H], input of the head.
         targets: int64 [...], the tokens chosen.
         logp: [...], their log-probabilities.
-        normalizer: [...], logarithm of the sum of the exponentials of the logits.
+        normalizer: [...], log of the sum of the exponentials of the logits.
         entropy: [...], in nats.
     """
 
@@ -36,15 +36,15 @@ class Places(NamedTuple):
     entropy: Tensor
 
 
-class Reading(NamedTuple):
-    """Statistics of N places.
+class TokenStatistics(NamedTuple):
+    """Statistics of N positions.
 
     Attributes:
-        logp: [N], see `Places`.
-        normalizer: [N], see `Places`.
-        entropy: [N], see `Places`.
+        logp: [N], see `HeadPositions`.
+        normalizer: [N], see `HeadPositions`.
+        entropy: [N], see `HeadPositions`.
         sum_pi_sq: [N], sums of squared probabilities.
-        slope: [N, H], gradient of each log-probability by what the head read; None if it was not asked for.
+        slope: [N, H], gradient of each log-probability with respect to the head's input; None if not requested.
     """
 
     logp: Tensor
@@ -54,48 +54,48 @@ class Reading(NamedTuple):
     slope: Tensor | None
 
 
-class Sent(NamedTuple):
-    """The places that a gradient reached, in a row.
+class HeadGradients(NamedTuple):
+    """The N positions that have a gradient, flattened.
 
     Attributes:
-        places: With N as their only leading axis.
-        by_logp: [N], what reached their log-probabilities: c.
-        by_entropy: [N], what reached their entropies: e; None if that is 0 everywhere.
+        positions: The positions, with N as their only leading axis.
+        d_logp: [N], gradients with respect to their log-probabilities: c.
+        d_entropy: [N], gradients with respect to their entropies: e; None if all are 0.
     """
 
-    places: Places
-    by_logp: Tensor
-    by_entropy: Tensor | None
+    positions: HeadPositions
+    d_logp: Tensor
+    d_entropy: Tensor | None
 
-    def some(self, part: slice) -> Sent:
-        """A stretch of them."""
-        by_entropy = None if self.by_entropy is None else self.by_entropy[part]
-        return Sent(Places(*(each[part] for each in self.places)), self.by_logp[part], by_entropy)
+    def part(self, part: slice) -> HeadGradients:
+        """A slice of the positions."""
+        d_entropy = None if self.d_entropy is None else self.d_entropy[part]
+        return HeadGradients(HeadPositions(*(each[part] for each in self.positions)), self.d_logp[part], d_entropy)
 
 
-def sent_to(places: Places, gradient: Tensor) -> tuple[Sent, Tensor]:
-    """Leave out the places that no gradient reached.
+def with_gradient(positions: HeadPositions, gradient: Tensor) -> tuple[HeadGradients, Tensor]:
+    """Select the positions with a nonzero gradient.
 
     Args:
-        places: With leading axes [...].
-        gradient: [..., 2], what reached log-probabilities and entropies.
+        positions: The positions, with leading axes [...].
+        gradient: [..., 2], gradients with respect to log-probabilities and entropies.
 
     Returns:
-        The others, and bool [...], which they are.
+        The selected positions, and bool [...], True where a position is selected.
     """
     counted = (gradient != 0).any(-1)
-    by_logp, by_entropy = gradient[counted].unbind(-1)
-    kept = Places(*(each[counted] for each in places))
-    return Sent(kept, by_logp, by_entropy if bool(by_entropy.any()) else None), counted
+    d_logp, d_entropy = gradient[counted].unbind(-1)
+    kept = HeadPositions(*(each[counted] for each in positions))
+    return HeadGradients(kept, d_logp, d_entropy if bool(d_entropy.any()) else None), counted
 
 
-class Vocabulary:
-    """A linear head and how it is gone through.
+class ChunkedVocabulary:
+    """A linear head, evaluated in chunks of the vocabulary or of the positions.
 
     Args:
         head: Has a weight [V, H] and a bias [V] or None.
-        dtype: What products with the weight are computed in; all else is in float32, or float64 if this is.
-        chunk_bytes: Size of the logits that exist at once.
+        dtype: Dtype of products with the weight; everything else is in float32, or in float64 if this is.
+        chunk_bytes: Bytes of logits in memory at once.
     """
 
     def __init__(self, head: Any, dtype: torch.dtype, chunk_bytes: int) -> None:
@@ -113,21 +113,21 @@ class Vocabulary:
         """[V], without gradient, or None."""
         return None if self.head.bias is None else self.head.bias.detach()
 
-    def blocks(self, numbers: int) -> list[slice]:
-        """Ranges of tokens: `numbers` numbers for each token of a range take at most `chunk_bytes`."""
+    def chunks(self, numbers: int) -> list[slice]:
+        """Ranges of the vocabulary such that `numbers` values per token of a range take at most `chunk_bytes`."""
         return slices(self.weight.shape[0], self.chunk_bytes // (self.exact.itemsize * max(1, numbers)))
 
-    def stretches(self, sent: Sent, numbers: int) -> list[Sent]:
-        """The places in pieces: `numbers` numbers for each place of a piece take at most `chunk_bytes`."""
+    def pieces(self, grads: HeadGradients, numbers: int) -> list[HeadGradients]:
+        """The positions in pieces such that `numbers` values per position of a piece take at most `chunk_bytes`."""
         size = self.chunk_bytes // (self.exact.itemsize * max(1, numbers))
-        return [sent.some(part) for part in slices(len(sent.by_logp), size)]
+        return [grads.part(part) for part in slices(len(grads.d_logp), size)]
 
     @torch.no_grad()
-    def read(self, hidden: Tensor, targets: Tensor, slopes: bool) -> Reading:
-        """Statistics of places [N, H] and their targets [N], a few places at a time with the whole vocabulary.
+    def read(self, hidden: Tensor, targets: Tensor, slopes: bool) -> TokenStatistics:
+        """Statistics of inputs [N, H] and their targets [N], a few positions at a time over the whole vocabulary.
 
-        The slope of a log-probability, W_y - sum_v p_v W_v, is found on the way, so that a backward need not come back:
-        two products in all, where logits that are computed again make it three.
+        The slope of a log-probability, W_y - sum_v p_v W_v, is computed along the way for the backward pass. That makes
+        two products in all; recomputing the logits would make three.
         """
         weight, bias = self.weight.to(self.dtype), self.bias
         rows = self.chunk_bytes // (self.exact.itemsize * len(weight))
@@ -140,59 +140,59 @@ class Vocabulary:
                 own = -numbers[0, part].expm1().unsqueeze(1)  # 1 - p at the target, exact also where p is nearly 1
                 slope[part] = _product(p.neg_().scatter_(1, targets[part].unsqueeze(1), own).to(self.dtype), weight)
         logp, normalizer, entropy, squares = numbers.unbind(0)
-        return Reading(logp, normalizer, entropy, squares, slope)
+        return TokenStatistics(logp, normalizer, entropy, squares, slope)
 
-    def by_logit(self, sent: Sent, block: slice) -> Tensor:
-        """[N, v] gradient by the logits of a range of v tokens."""
-        found = self._elsewhere(sent, block)
-        column = sent.places.targets - block.start
+    def logit_gradient(self, grads: HeadGradients, chunk: slice) -> Tensor:
+        """[N, v] gradient with respect to the logits of a range of v tokens."""
+        found = self._elsewhere(grads, chunk)
+        column = grads.positions.targets - chunk.start
         inside = (column >= 0) & (column < found.shape[1])
         column = column.clamp(0, found.shape[1] - 1).unsqueeze(1)
-        chosen = torch.where(inside, _at_target(sent), found.gather(1, column).squeeze(1))
+        chosen = torch.where(inside, _at_target(grads), found.gather(1, column).squeeze(1))
         return found.scatter_(1, column, chosen.unsqueeze(1))
 
-    def by_logit_of(self, sent: Sent, ids: Tensor) -> Tensor:
-        """[N, U] gradient by the logits of tokens int64 [U], in any order."""
-        here = sent.places.targets.unsqueeze(1) == ids
-        return torch.where(here, _at_target(sent).unsqueeze(1), self._elsewhere(sent, ids))
+    def logit_gradient_of(self, grads: HeadGradients, ids: Tensor) -> Tensor:
+        """[N, U] gradient with respect to the logits of tokens int64 [U], in any order."""
+        here = grads.positions.targets.unsqueeze(1) == ids
+        return torch.where(here, _at_target(grads).unsqueeze(1), self._elsewhere(grads, ids))
 
-    def to_hidden(self, sent: Sent) -> Tensor:
-        """[N, H] gradient by what the head read."""
-        total = torch.zeros_like(sent.places.hidden, dtype=self.exact)
-        for block in self.blocks(len(total)):
-            total += _product(self.by_logit(sent, block).to(self.dtype), self.weight[block].to(self.dtype))
+    def hidden_gradient(self, grads: HeadGradients) -> Tensor:
+        """[N, H] gradient with respect to the head's input."""
+        total = torch.zeros_like(grads.positions.hidden, dtype=self.exact)
+        for chunk in self.chunks(len(total)):
+            total += _product(self.logit_gradient(grads, chunk).to(self.dtype), self.weight[chunk].to(self.dtype))
         return total
 
-    def to_head(self, sent: Sent, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """[V, H] and [V], gradient by weight and bias; its products are computed in `dtype`."""
-        read = sent.places.hidden.to(self.dtype).to(dtype)
-        to_weight = torch.empty_like(self.weight, dtype=self.exact)
-        to_bias = to_weight.new_empty(len(to_weight))
-        for block in self.blocks(max(read.shape)):
-            found = self.by_logit(sent, block)
-            to_weight[block] = _product(found.t().to(dtype), read)
-            to_bias[block] = found.sum(0)
-        return to_weight, to_bias
+    def head_gradient(self, grads: HeadGradients, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Gradients [V, H] and [V] with respect to weight and bias; products are computed in `dtype`."""
+        read = grads.positions.hidden.to(self.dtype).to(dtype)
+        d_weight = torch.empty_like(self.weight, dtype=self.exact)
+        d_bias = d_weight.new_empty(len(d_weight))
+        for chunk in self.chunks(max(read.shape)):
+            found = self.logit_gradient(grads, chunk)
+            d_weight[chunk] = _product(found.t().to(dtype), read)
+            d_bias[chunk] = found.sum(0)
+        return d_weight, d_bias
 
-    def _elsewhere(self, sent: Sent, columns: slice | Tensor) -> Tensor:
-        """[N, v] gradient by the logits of some tokens, for places whose target is another one."""
-        weight, bias, places = self.weight[columns].to(self.dtype), self.bias, sent.places
-        log_p = _logits(places.hidden, weight, None if bias is None else bias[columns])
-        log_p.sub_(places.normalizer.unsqueeze(1))
-        if sent.by_entropy is None:
-            return log_p.exp_().mul_(-sent.by_logp.unsqueeze(1))
-        factor = (log_p + places.entropy.unsqueeze(1)).mul_(sent.by_entropy.unsqueeze(1))
-        return log_p.exp_().mul_(factor.add_(sent.by_logp.unsqueeze(1))).neg_()
+    def _elsewhere(self, grads: HeadGradients, columns: slice | Tensor) -> Tensor:
+        """[N, v] gradient with respect to the logits of some tokens, for positions with another target."""
+        weight, bias, positions = self.weight[columns].to(self.dtype), self.bias, grads.positions
+        log_p = _logits(positions.hidden, weight, None if bias is None else bias[columns])
+        log_p.sub_(positions.normalizer.unsqueeze(1))
+        if grads.d_entropy is None:
+            return log_p.exp_().mul_(-grads.d_logp.unsqueeze(1))
+        factor = (log_p + positions.entropy.unsqueeze(1)).mul_(grads.d_entropy.unsqueeze(1))
+        return log_p.exp_().mul_(factor.add_(grads.d_logp.unsqueeze(1))).neg_()
 
 
 def slices(count: int, size: int) -> list[slice]:
-    """The range of `count` numbers in pieces of `size`, or of 1."""
+    """The range of `count` indices in pieces of `size`, at least 1."""
     size = max(1, size)
     return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
 def _statistics(logits: Tensor, targets: Tensor, numbers: Tensor) -> Tensor:
-    """Fill the first four of `Reading` into `numbers` [4, n]; the probabilities [n, V]. `logits` [n, V] are used up."""
+    """Write the first four of `TokenStatistics` to `numbers` [4, n] and return probabilities; overwrites `logits`."""
     top = logits.amax(1, keepdim=True)
     p = logits.sub_(top).exp()
     total = p.sum(1, keepdim=True)
@@ -205,20 +205,20 @@ def _statistics(logits: Tensor, targets: Tensor, numbers: Tensor) -> Tensor:
     return p
 
 
-def _at_target(sent: Sent) -> Tensor:
-    """[N] gradient by the logit of the target itself."""
-    logp = sent.places.logp
-    found = -sent.by_logp * logp.expm1()
-    return found if sent.by_entropy is None else found - sent.by_entropy * logp.exp() * (logp + sent.places.entropy)
+def _at_target(grads: HeadGradients) -> Tensor:
+    """[N] gradient with respect to the logit of the target itself."""
+    logp = grads.positions.logp
+    found = -grads.d_logp * logp.expm1()
+    return found if grads.d_entropy is None else found - grads.d_entropy * logp.exp() * (logp + grads.positions.entropy)
 
 
 def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """[n, v] in float32 at least."""
-    logits = working(_product(hidden.to(weight.dtype), weight.t()))
+    """Logits [n, v] in float32 at least."""
+    logits = at_least_float32(_product(hidden.to(weight.dtype), weight.t()))
     return logits if bias is None else logits.add_(bias)
 
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
-    """In the type of both, also inside an autocast region."""
+    """Matrix product in the dtype of both factors, also under autocast."""
     with torch.autocast(left.device.type, enabled=False):
         return left @ right

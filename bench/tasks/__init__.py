@@ -1,7 +1,17 @@
 """The tasks: one file each, named by what the user types; `TASKS.parse("chain(n=8)")` gives one."""
 
-from vcpo_bench.bench.tasks.base import HELD_OUT, Demonstrations, Task
+from vcpo_bench.bench.tasks.base import HELD_OUT, Demonstrations, Task, per_response
 from vcpo_bench.bench.tasks.catalog import TASKS, NamedTask
-from vcpo_bench.bench.tasks.token_task import TokenTask, token_task
+from vcpo_bench.bench.tasks.token_task import TokenTask, integers, token_task
 
-__all__ = ["HELD_OUT", "TASKS", "Demonstrations", "NamedTask", "Task", "TokenTask", "token_task"]
+__all__ = [
+    "HELD_OUT",
+    "TASKS",
+    "Demonstrations",
+    "NamedTask",
+    "Task",
+    "TokenTask",
+    "integers",
+    "per_response",
+    "token_task",
+]

@@ -7,7 +7,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import Demonstrations, per_response
 from vcpo_bench.bench.tasks.token_task import TokenTask, integers
 from vcpo_bench.naming.parameters import integer
@@ -51,7 +50,7 @@ class Chain(TokenTask):
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
         """Prompts of the task with the answer."""
-        prompts = self.prompts(uniforms(seed, "demonstrations", batch, count, self.prompt_length))
+        prompts = self.stream(seed, "demonstrations", batch, count)
         return Demonstrations(prompts, prompts.cumsum(1) % 10, torch.ones(count, self.n, dtype=torch.bool))
 
     def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:

@@ -88,7 +88,7 @@ Sampler = Annotated[
     str,
     typer.Option(
         metavar="EXPR",
-        help="Sampler: torch, torch(slots=64), generate, vllm or vllm-server.",
+        help="Sampler, such as torch(slots=64) or vllm; vcpo-bench ls samplers lists them.",
         rich_help_panel=LANGUAGE_MODEL,
     ),
 ]

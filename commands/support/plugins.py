@@ -1,4 +1,4 @@
-"""`--plugin`: files with methods, tasks, regimes or signals of the user's own."""
+"""`--plugin`: files with methods, tasks, regimes, samplers or signals of the user's own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ def load_plugins(files: Sequence[Path] | None) -> tuple[Path, ...]:
     """
     if not files:
         return ()
-    from vcpo_bench.methods import load_plugin
+    from vcpo_bench.commands.support.kinds.find import load_catalogs
+    from vcpo_bench.naming.plugins import load_plugin
 
+    load_catalogs()  # what a file may define is known from them
     paths = tuple(path.resolve() for path in files)
     for path in paths:
         load_plugin(path)

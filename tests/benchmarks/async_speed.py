@@ -14,12 +14,11 @@ from statistics import median
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.build import service_times
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 from vcpo_bench.bench.regimes.simulation import Speed, simulate
-from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.training.build import build_trainer
 
 UPDATES = 40
 FIT = (("sampler=0.3,learner=0.3", 0), ("sampler=0.3,learner=0.3", 4))
@@ -59,11 +58,12 @@ class Measured:
 
 def measure(options: str, k: int) -> Measured:
     """Train a cell with a sampler process and read its tables."""
-    regime = parse_regime(f"async({options})")
+    regime = REGIMES.parse(f"async({options})")
+    assert regime.service is not None
     config = CellConfig(
-        method="clip", staleness=k, seed=0, task="chain", regime=regime.canonical, steps=UPDATES + k, eval_every=10**6
+        method="clip", staleness=k, seed=0, task="chain", regime=regime.text(), steps=UPDATES + k, eval_every=10**6
     )
-    trainer, ends = Trainer(config), []
+    trainer, ends = build_trainer(config), []
     try:
         while not trainer.status:
             trainer.advance()
@@ -80,19 +80,20 @@ def measure(options: str, k: int) -> Measured:
         mean_lag=sum(columns["lag_mean"][i] for i in rows) / len(rows),
         sampler_busy=sum(columns["sampler_busy"][i] for i in rows) / len(rows),
         learner_busy=1 - waiting / seconds,
-        sampling=median(columns["seconds_in_flight"][i] for i in rows) - regime["sampler"],
-        learning=max(0.0, (seconds - waiting) / len(rows) - regime["learner"]),
+        sampling=median(columns["seconds_in_flight"][i] for i in rows) - regime.service.times.sampler,
+        learning=max(0.0, (seconds - waiting) / len(rows) - regime.service.times.learner),
     )
 
 
 def predict(options: str, k: int, sampling: float, learning: float) -> Speed:
     """The simulator's answer, with the fitted times of computing added to the emulated ones."""
-    regime = parse_regime(f"async({options})")
-    given = service_times(regime)
+    regime = REGIMES.parse(f"async({options})")
+    assert regime.service is not None
+    given = regime.service.times
     times = ServiceTimes(
         given.sampler + sampling, given.learner + learning, given.straggler, given.slowdown, given.spread
     )
-    schedule = build_schedule(regime, k, CellShape(0, 16, 8, 12))
+    schedule = regime.schedule(k, CellShape(0, 16, 8, 12))
     assert isinstance(schedule, AsyncSchedule)
     return simulate(schedule, times, 16, UPDATES + k)
 

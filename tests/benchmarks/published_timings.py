@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from vcpo_bench.bench.regimes import CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 from vcpo_bench.bench.regimes.simulation import simulate
-from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes
 
 PUBLISHED = {2: (128, 69, 68), 4: (202, 151, 88), 8: (527, 235, 141), 16: (1187, 677, 274), 24: (1960, 1233, 577)}
 """Cap in thousands of tokens: seconds per step synchronous, K = 4, unlimited."""

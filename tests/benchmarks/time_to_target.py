@@ -21,10 +21,10 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.devices import keep_freed_memory
-from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.build import service_times
 from vcpo_bench.bench.regimes.simulation import steps
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.ranks.launch import parallel_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 
@@ -49,7 +49,9 @@ def cell(
 
 def train(options: str, k: int, task: str, seed: int = 0, steps: int = STEPS, record: str = "basic") -> Trainer:
     """One run of vcpo under the virtual clock."""
-    trainer = Trainer(cell("vcpo", k, task, f"async(clock=virtual,sampler=1,learner=1{options})", seed, steps, record))
+    trainer = build_trainer(
+        cell("vcpo", k, task, f"async(clock=virtual,sampler=1,learner=1{options})", seed, steps, record)
+    )
     while not trainer.status:
         trainer.advance()
     return trainer
@@ -102,14 +104,15 @@ def crossover() -> None:
     lags = (0, 1, 2, 4, 8)
     print("\n| times | (a) | (b) | " + " | ".join(f"async, k = {k}" for k in lags[1:]) + " |\n" + "|---" * 7 + "|")
     for options in ("", "spread=0.25", "spread=0.5", "spread=1", "straggler=0.05", "straggler=0.05,overflow=drop"):
-        regime = parse_regime(f"async(clock=virtual,sampler=1,learner=1,{options})".replace(",)", ")"))
+        regime = REGIMES.parse(f"async(clock=virtual,sampler=1,learner=1,{options})".replace(",)", ")"))
         found = []
         for k in lags:
             ends = []
             for seed in range(5):
-                schedule = build_schedule(regime, k, CellShape(seed, 16, 8, 12))
+                schedule = regime.schedule(k, CellShape(seed, 16, 8, 12))
                 assert isinstance(schedule, AsyncSchedule)
-                ends.append(list(steps(schedule, service_times(regime), 16, STEPS))[-1][1] / STEPS)
+                assert regime.service is not None
+                ends.append(list(steps(schedule, regime.service.times, 16, STEPS))[-1][1] / STEPS)
             found.append(mean(ends))
         print(
             f"| {options or 'constant'} | "
@@ -120,7 +123,7 @@ def crossover() -> None:
 
 @contextmanager
 def alone(config: CellConfig) -> Iterator[Trainer]:
-    with closing(Trainer(config)) as trainer:
+    with closing(build_trainer(config)) as trainer:
         yield trainer
 
 

@@ -1,16 +1,67 @@
-"""`vcpo-bench ls`."""
+"""`vcpo-bench ls`, for every kind."""
 
 from pathlib import Path
 
 import pytest
 from command_line import call
 
+from vcpo_bench.commands.support.kinds.find import kinds
 
-@pytest.mark.parametrize(("what", "shown"), [("methods", "vespo"), ("tasks", "walk-eos"), ("presets", "quick")])
-def test_lists(what: str, shown: str) -> None:
-    assert shown in call("ls", what).output
+WORDS = [kind.plural for kind in kinds()]
 
 
-def test_list_of_runs(finished: Path) -> None:
-    shown = call("ls", "runs", "--results", str(finished.parent)).output
-    assert "3 completed" in shown
+@pytest.fixture(autouse=True)
+def _no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
+    word: str, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = finished.parent
+    (kind,) = (kind for kind in kinds(results) if kind.plural == word)
+    found = kind.listing()
+    assert found.rows
+    assert all(len(row) == len(found.columns) and all(row) for row in found.rows), "no cell is empty"
+    assert len({row[0] for row in found.rows}) == len(found.rows)
+
+    piped = call("ls", word, "--results", str(results)).output.splitlines()
+    for row in found.rows:
+        assert any(all(cell in line for cell in row) for line in piped), row
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = call("ls", word, "--results", str(results)).output.splitlines()
+    assert max(map(len, narrow)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("methods", "VESPO 2602.10693 (2026)"),
+        ("parts", "baseline"),
+        ("tasks", "language model"),
+        ("samplers", "slots=0"),
+        ("regimes", "Every regime also takes: publish_every"),
+        ("presets", "A first look"),
+        ("detectors", "token_ess"),
+        ("runs", "3 completed"),
+    ],
+)
+def test_lists(word: str, shown: str, finished: Path) -> None:
+    assert shown in call("ls", word, "--results", str(finished.parent)).output
+
+
+def test_a_damaged_run_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "grid.json").write_text("{")
+    assert "damaged: a file cannot be read" in call("ls", "runs", "--results", str(tmp_path)).output
+
+
+def test_the_singular_is_understood() -> None:
+    assert call("ls", "preset").output == call("ls", "presets").output
+
+
+def test_an_unknown_kind_is_one_line_with_the_closest(tmp_path: Path) -> None:
+    result = call("ls", "taks")
+    assert result.exit_code == 2
+    assert result.stderr == f"error: unknown kind 'taks'; did you mean tasks? Known: {', '.join(sorted(WORDS))}\n"

@@ -1,9 +1,14 @@
-"""`vcpo-bench show`."""
+"""`vcpo-bench show`: results folders, and every entry of every kind."""
 
 import json
 from pathlib import Path
 
+import pytest
 from command_line import call
+
+from vcpo_bench.commands.support.kinds.find import kinds
+
+PAGES = [(kind.singular, row[0]) for kind in kinds() if kind.singular != "run" for row in kind.listing().rows]
 
 
 def test_show_and_json(finished: Path) -> None:
@@ -11,6 +16,7 @@ def test_show_and_json(finished: Path) -> None:
     assert shown.exit_code == 0
     board = json.loads(shown.stdout)
     assert {row["method"] for row in board} == {"clip", "reinforce"}
+    assert call("show", "run", str(finished), "--json").stdout == shown.stdout
 
 
 def test_show_of_nothing_is_a_clear_error(tmp_path: Path) -> None:
@@ -19,11 +25,43 @@ def test_show_of_nothing_is_a_clear_error(tmp_path: Path) -> None:
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(("kind", "name"), PAGES)
+def test_whatever_is_listed_can_be_shown(kind: str, name: str) -> None:
+    shown = call("show", kind, name)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.strip()
+    if kind != "preset":  # a preset is shown as the file it is
+        assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("kind", sorted({kind for kind, _ in PAGES}))
+def test_unknown_names_are_one_line_of_one_form_with_the_closest(kind: str) -> None:
+    known = [name for word, name in PAGES if word == kind]
+    misspelled = f"{max(known, key=len)}x"
+    result = call("show", kind, misspelled)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: unknown {kind} {misspelled!r}; did you mean ")
+    assert result.stderr.count("\n") == 1
+    assert max(known, key=len) in result.stderr.partition("did you mean ")[2].partition("?")[0]
+    far = call("show", kind, "@@@@").stderr
+    assert far.startswith(f"error: unknown {kind} '@@@@'; known: "), far
+
+
+def test_a_page_has_no_json() -> None:
+    result = call("show", "task", "chain", "--json")
+    assert result.exit_code == 2
+    assert "only a scoreboard" in result.stderr
+
+
 def test_a_method_is_described_with_its_curve() -> None:
     shown = call("show", "method", "vespo").output
     assert "k_pos=2" in shown
     assert "2602.10693" in shown
     assert shown.count("|") > 10
-    missing = call("show", "method", "vspo")
-    assert missing.exit_code == 2
-    assert "vespo" in missing.stderr
+
+
+def test_a_task_is_described_with_legal_values() -> None:
+    shown = call("show", "task", "chain").output
+    assert "n=12  (a whole number from 1 to 64)" in shown
+    assert "defined in vcpo_bench.bench.tasks.chain\n" in shown
+    assert "a language model: --model" in call("show", "task", "gsm8k").output

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
-from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes, VirtualClock
+from vcpo_bench.bench.regimes import REGIMES, CellShape
+from vcpo_bench.bench.regimes.virtual_clock import VirtualClock
 
 SHAPE = CellShape(seed=0, prompts=4, responses=2, tokens=12)
 CASES = [
@@ -17,11 +17,10 @@ CASES = [
 if __name__ == "__main__":
     plans = []
     for text, k in CASES:
-        regime = parse_regime(text)
-        schedule = build_schedule(regime, k, SHAPE)
-        times = ServiceTimes(regime["sampler"], regime["learner"], regime["straggler"], regime["slowdown"])
-        begin = lambda tickets, _, s=schedule, t=times: [t.group(s, ticket, 12) for ticket in tickets]  # noqa: E731
-        clock = VirtualClock(schedule, regime["slots"], begin, times.learner)
+        regime = REGIMES.parse(text)
+        times, slots = regime.service
+        begin = lambda tickets, _, t=times: [t.group(SHAPE, ticket, 12) for ticket in tickets]  # noqa: E731
+        clock = VirtualClock(regime.schedule(k, SHAPE), slots, begin, times.learner)
         consumed = [sorted(clock.take(update).times) for update in range(25)]
         plans.append({"regime": text, "staleness": k, "consumed": consumed, "now": clock.now})
     Path(__file__).with_name("async_plans.json").write_text("[\n" + ",\n".join(map(json.dumps, plans)) + "\n]\n")

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from vcpo_bench.bench.regimes import CellShape, build_schedule, parse_regime
+from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.plan import plan
 
 SHAPE = CellShape(seed=0, prompts=4, responses=2, tokens=12)
@@ -30,7 +30,7 @@ CASES = [
 
 def rows(regime: str, staleness: int) -> list[dict[str, object]]:
     """One entry per update: trajectories by version of the first and of the last token, and batches held."""
-    schedule = build_schedule(parse_regime(regime), staleness, SHAPE)
+    schedule = REGIMES.parse(regime).schedule(staleness, SHAPE)
     return [
         {
             "oldest": {str(v): n for v, n in sorted(each.oldest.items())},

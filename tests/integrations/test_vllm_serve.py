@@ -17,9 +17,10 @@ import pytest
 import torch
 from vllm_models import TOLERANCE, Watched, command_environment, config, save_model
 
-from vcpo_bench.bench.cells.opening import URL_VARIABLE, open_policy, open_task
-from vcpo_bench.bench.samplers.base import parse_sampler
-from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
+from vcpo_bench.bench.cells.opening import open_policy, open_task
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.samplers.vllm_engine.over_http import VllmOverHttp
+from vcpo_bench.bench.samplers.vllm_server import URL_VARIABLE
 from vcpo_bench.errors import UsageError
 
 OPTIONS = [
@@ -109,7 +110,8 @@ def long_responses(model: Path, server: Served, expression: str, patience: float
     cell = config(model, sampler="vllm-server", length=150)
     task = open_task(cell, model)
     policy: Any = open_policy(cell, task, model)
-    sampler = ServerSampler(policy, parse_sampler(expression), server.url, patience=patience)
+    asked: Any = SAMPLERS.parse(expression)
+    sampler = VllmOverHttp(policy, server.url, asked.weights, asked.pause, patience=patience)
     prompts = task.training_prompts(0, 0, 4)
     noise = torch.rand(8, 150, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     return sampler, policy, lambda: (prompts, sampler.generate(prompts, noise, None))

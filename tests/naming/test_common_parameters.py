@@ -11,9 +11,9 @@ import pytest
 from vcpo_bench.naming import catalog as catalogs
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component, parameters
-from vcpo_bench.naming.errors import ExpressionError
+from vcpo_bench.naming.errors import ExpressionError, PluginError
 from vcpo_bench.naming.parameters import integer, number
-from vcpo_bench.naming.plugins import load_plugin, loaded_plugins
+from vcpo_bench.naming.plugins import load_plugin, plugin_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,9 @@ def test_the_files_that_another_process_must_load_are_known(clocks: Catalog[Cloc
         "class Fast(CATALOGS['clock'].base):\n"
         "    name: ClassVar[str] = 'fast'\n"
     )
-    before = loaded_plugins()
     assert load_plugin(file) == load_plugin(file) == ["fast"]
-    assert loaded_plugins() == (*before, file.resolve())
-    assert clocks.parse("fast").source
+    digest = clocks.parse("fast").source
+    assert plugin_files("") == ()
+    assert plugin_files(digest) == (file.resolve(),)
+    with pytest.raises(PluginError, match="no plug-in with the digest 0123456789 is loaded"):
+        plugin_files(f"{digest}+0123456789")

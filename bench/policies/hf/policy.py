@@ -1,4 +1,4 @@
-"""A Hugging Face causal language model as a policy: scoring through a chunked head, and three ways to sample."""
+"""A Hugging Face causal language model as a policy: scoring through a chunked head, and sampling."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Decoding, Policy
 from vcpo_bench.bench.policies.hf.decoding import SlotDecoding
-from vcpo_bench.bench.policies.hf.generate import generate
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
-from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, TokenDraws, sample
+from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, TokenDraws, refill
 from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores
 from vcpo_bench.bench.score_norms import ChunkedHead
 from vcpo_bench.bench.trajectories import Rollout
@@ -79,9 +78,7 @@ class CausalPolicy(CausalNetwork, Policy):
         """See `Policy.sample`."""
         draws = TokenDraws(uniforms, eos, greedy, self.sampling, self.device)
         with self.precision():
-            if self.sampling.loop == "generate":
-                return generate(self, prompts, draws)
-            return sample(self, prompts, draws, self.sampling.slots)
+            return (self.sampling.loop or refill)(self, prompts, draws)
 
     def decoding(self, prompts: Tensor, rows: int, length: int) -> SlotDecoding:
         """See `Policy.decoding`."""

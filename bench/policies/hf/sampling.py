@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -16,19 +16,30 @@ _DRAW_BYTES = 2**28  # float64 probabilities in memory at once
 _WORTH_FILLING = 8  # refill once one slot in so many is free: evaluating several prompts at once is cheaper
 
 
+class SamplingLoop(Protocol):
+    """Draws a whole batch."""
+
+    def __call__(self, model: CausalNetwork, prompts: Tensor, draws: TokenDraws) -> Rollout:
+        """One response per row of `draws`.
+
+        Args:
+            model: The network to sample from.
+            prompts: int64 [P, Lp], padded on the left, P dividing the rows.
+            draws: Where each token comes from (`TokenDraws.draw`).
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
     """How a language model draws its own responses.
 
     Attributes:
-        loop: `slots`: own loop with a KV cache and continuous refill; `generate`: that of Hugging Face.
-        slots: Responses drawn at once by the loop of that name; 0: all of a batch.
+        loop: What draws a batch; None: `refill`, all responses at once.
         top_p: Probability mass kept; 1: all.
         top_k: Tokens kept; 0: all.
     """
 
-    loop: Literal["slots", "generate"] = "slots"
-    slots: int = 0
+    loop: SamplingLoop | None = None
     top_p: float = 1.0
     top_k: int = 0
 
@@ -110,7 +121,7 @@ def truncated(logits: Tensor, options: SamplingOptions) -> Tensor:
 
 
 @torch.no_grad()
-def sample(model: CausalNetwork, prompts: Tensor, draws: TokenDraws, slots: int) -> Rollout:
+def refill(model: CausalNetwork, prompts: Tensor, draws: TokenDraws, slots: int = 0) -> Rollout:
     """Draw a whole batch, at most `slots` responses at once (0: all).
 
     Args:

@@ -13,14 +13,14 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy
 from vcpo_bench.bench.cells.parquet_table import RecordTable
-from vcpo_bench.bench.feeding.batch_generator import Generator
+from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.regimes import Order, parse_regime
+from vcpo_bench.bench.regimes import REGIMES, Order
 from vcpo_bench.bench.replay.probe.checkpoint import Checkpoint, Row, probe_checkpoint
 from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_memory, check_probe
 from vcpo_bench.bench.replay.probe.updates import Estimators
 from vcpo_bench.bench.replay.replay import RecordedCell, Replay, one_thread
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
@@ -63,7 +63,7 @@ def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
     trainer, behavior = replay.trainer, replay.snapshots[version]
     config, task, now = spec.cell.config, trainer.task, trainer.step
     with _weights(trainer.policy, behavior):
-        noise = parse_regime(config.regime)["engine_noise"]
+        noise = REGIMES.parse(config.regime).engine_noise
         draw = _sampler(config, task, trainer.policy, version, noise)
         stale = [draw(_STALE + i) for i in range(spec.batches)]
     draw = _sampler(config, task, trainer.policy, now, "off")
@@ -92,9 +92,9 @@ def _weights(policy: Policy, others: Mapping[str, Tensor]) -> Iterator[None]:
 
 def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise: str) -> Callable[[int], Trajectories]:
     """Batches of a run's size by their index, as the run's own sampler would have drawn them with these weights."""
-    engine = Engine(policy, 1, noise, config.seed)
+    engine = PublishedPolicy(policy, 1, noise, config.seed)
     engine.publish(0)
-    generator = Generator(config, task, engine)
+    generator = BatchGenerator(config, task, engine)
     return lambda index: generator.run([Order(index)], version, [config.prompts])[0]
 
 

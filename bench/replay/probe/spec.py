@@ -6,12 +6,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vcpo_bench.bench.regimes import check_method, parse_regime
-from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.replay.replay import RecordedCell
-from vcpo_bench.bench.samplers.base import parse_sampler
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 
@@ -62,8 +61,7 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
 
 
 def _check_sampler(cell: RecordedCell) -> None:
-    sampler = parse_sampler(cell.config.sampler)
-    if sampler.top_p < 1 or sampler.top_k:
+    if SAMPLERS.parse(cell.config.sampler).truncates:
         raise UsageError(
             f"{cell.key}: {cell.config.sampler} draws from a truncated distribution, so its samples of the current "
             "policy do not have the true gradient as their mean; probe a cell sampled without top_p and top_k"
@@ -85,7 +83,7 @@ def _check_method(method: Method, schedule: StalenessSchedule) -> None:
 def _version(cell: RecordedCell, schedule: StalenessSchedule, step: int) -> int:
     """The one policy that sampled what update `step` consumes."""
     regime = cell.config.regime
-    if isinstance(schedule, AsyncSchedule) or parse_regime(regime).given.get("epochs", 1) > 1:
+    if not (schedule.planned and schedule.trains_once):
         raise UsageError(f"{cell.key}: under {regime} there is no one policy to sample fresh batches from; use fifo")
     *_, planned = plan(schedule, step + 1)
     versions = set(planned.oldest) | set(planned.newest)

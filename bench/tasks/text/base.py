@@ -69,7 +69,8 @@ def text_task(expression: str) -> TextTask:
         UsageError: The expression cannot be read, or names a task in tokens.
     """
     if not TASKS.class_of(expression).needs_language_model:
-        raise UsageError(f"{expression!r} has its own tokens, which no language model knows: choose a text task")
+        names = ", ".join(name for name in TASKS.names() if TASKS.get(name).needs_language_model)
+        raise UsageError(f"{expression!r} has its own tokens: drop --model, or choose a text task ({names})")
     task = TASKS.parse(expression)
     assert isinstance(task, TextTask)
     return task

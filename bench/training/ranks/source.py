@@ -8,10 +8,10 @@ from typing import Any
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.feeding.source import Feed
-from vcpo_bench.bench.feeding.ticket_sampler import GroupSampler
+from vcpo_bench.bench.feeding.source import StepInput
+from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.ranks.ranks import Ranks
 from vcpo_bench.bench.trajectories import Trajectories, join
@@ -29,17 +29,17 @@ class ParallelSource:
     """
 
     def __init__(self, config: CellConfig, task: Task, policy: Policy, ranks: Ranks) -> None:
-        self.sampler, self.ranks = GroupSampler(config, task, Engine(policy, 1, "off", config.seed)), ranks
+        self.sampler, self.ranks = TicketSampler(config, task, PublishedPolicy(policy, 1, "off", config.seed)), ranks
         share = config.prompts // ranks.count
         self.groups, self.prompts = range(ranks.rank * share, (ranks.rank + 1) * share), config.prompts
 
-    def feed(self, update: int) -> Feed:
-        """See `Source.feed`."""
+    def next_batch(self, update: int) -> StepInput:
+        """See `Source.next_batch`."""
         began = perf_counter()
         tickets = [update * self.prompts + group for group in self.groups]
         own = join(update, list(self.sampler.run(tickets, update).values()))
         batch = Trajectories(update, **{name: self.ranks.gather(tensor) for name, tensor in own.tensors().items()})
-        return Feed(batch, float(batch.reward.mean()), False, perf_counter() - began)
+        return StepInput(batch, float(batch.reward.mean()), False, perf_counter() - began)
 
     def tensors(self) -> dict[str, Tensor]:
         """See `Source.tensors`: between updates there is nothing."""

@@ -15,11 +15,12 @@ import pytest
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.feeding.process_source import MAX_RESTARTS, SamplerFailed, WallSource
-from vcpo_bench.bench.feeding.sampler_handle import Result, numpy_arrays, patience
+from vcpo_bench.bench.feeding.process_source import MAX_RESTARTS, ProcessSource, SamplerFailed
+from vcpo_bench.bench.feeding.sampler_handle import Delivery, numpy_arrays, patience
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
-from vcpo_bench.bench.feeding.ticket_sampler import GroupSampler
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
+from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 
 FASTER = "sampler=0.01"
@@ -32,7 +33,7 @@ def make() -> Iterator:
 
     def build(regime: str, staleness: int = 3, **more: object) -> Trainer:
         config = {"task": "walk-eos", "prompts": 3, "responses": 4, "steps": 12, "eval_every": 100} | more
-        made.append(Trainer(CellConfig(method="clip", regime=regime, staleness=staleness, seed=1, **config)))
+        made.append(build_trainer(CellConfig(method="clip", regime=regime, staleness=staleness, seed=1, **config)))
         return made[-1]
 
     yield build
@@ -40,15 +41,15 @@ def make() -> Iterator:
         trainer.close()
 
 
-def source(trainer: Trainer) -> WallSource:
-    assert isinstance(trainer.source, WallSource)
+def source(trainer: Trainer) -> ProcessSource:
+    assert isinstance(trainer.source, ProcessSource)
     return trainer.source
 
 
 def process(trainer: Trainer) -> subprocess.Popen:
-    child = source(trainer).child
-    assert child is not None
-    return child.process
+    sampler = source(trainer).sampler
+    assert sampler is not None
+    return sampler.process
 
 
 def events(trainer: Trainer) -> Counter[str]:
@@ -112,7 +113,7 @@ def test_stragglers_are_dropped_and_nothing_is_trained_twice(make) -> None:
 def test_a_straggler_is_waited_for_and_not_taken_for_a_hung_sampler(make) -> None:
     trainer = make("async(overflow=wait,sampler=0.02,straggler=0.2,slowdown=50)", steps=9)
     consumed = run(trainer, 1)
-    source(trainer).child._hang = 0.7  # type: ignore[union-attr]  # a straggler takes a second
+    source(trainer).sampler._hang = 0.7  # type: ignore[union-attr]  # a straggler takes a second
     began = time.monotonic()
     consumed += run(trainer, 8)
     assert time.monotonic() - began > 1
@@ -126,7 +127,7 @@ def test_a_sampler_that_is_killed_or_hangs_is_noticed_and_replaced(make) -> None
     consumed = run(trainer, 3)
     for blow in (signal.SIGKILL, signal.SIGSTOP):
         gone = process(trainer)
-        source(trainer).child._hang = 1.0  # type: ignore[union-attr]
+        source(trainer).sampler._hang = 1.0  # type: ignore[union-attr]
         os.kill(gone.pid, blow)
         began = time.monotonic()
         consumed += run(trainer, 4)
@@ -142,16 +143,18 @@ def test_a_sampler_that_never_works_ends_the_cell_by_name(make, monkeypatch: pyt
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(SamplerFailed, match="sampler_died"):
         trainer.advance()
-    noted = [event["event"] for event in source(trainer).ledger.hand_over()]
+    noted = [event["event"] for event in source(trainer).log.drain()]
     assert noted == ["sampler_died"] * (MAX_RESTARTS + 1)
 
 
-def fake_result(trainer: Trainer, ticket: int, broken: bool = False) -> Result:
-    group = GroupSampler(trainer.config, trainer.task, Engine(trainer.policy, 1, "off", 0)).run([ticket], 0)[ticket]
+def fake_result(trainer: Trainer, ticket: int, broken: bool = False) -> Delivery:
+    group = TicketSampler(trainer.config, trainer.task, PublishedPolicy(trainer.policy, 1, "off", 0)).run([ticket], 0)[
+        ticket
+    ]
     arrays = numpy_arrays(group.tensors())
     if broken:
         arrays["behavior_logp"] = np.full_like(arrays["behavior_logp"], math.nan)
-    return Result(ticket, 0, 0.0, 0.0, arrays)
+    return Delivery(ticket, 0, 0.0, 0.0, arrays)
 
 
 def test_duplicates_and_late_results_are_named_and_not_trained(make) -> None:
@@ -160,7 +163,7 @@ def test_duplicates_and_late_results_are_named_and_not_trained(make) -> None:
     for _ in range(2):
         subject.receive(0, fake_result(trainer, 2))
     subject.receive(0, fake_result(trainer, 77))
-    found = [(event["event"], event["batch"], event["group"]) for event in subject.ledger.hand_over()]
+    found = [(event["event"], event["batch"], event["group"]) for event in subject.log.drain()]
     assert found == [("duplicate", 0, 2), ("late", 25, 2)]
     assert list(subject.groups) == [2]
     assert len(subject.schedule.ready) == 1
@@ -188,11 +191,11 @@ def test_the_sampler_ends_with_its_learner() -> None:
     code = (
         "import torch, time\n"
         "from vcpo_bench.bench.cells.config import CellConfig\n"
-        "from vcpo_bench.bench.training.trainer import Trainer\n"
+        "from vcpo_bench.bench.training.build import build_trainer\n"
         "torch.set_num_threads(1)\n"
-        "t = Trainer(CellConfig(method='clip', regime='async', staleness=2, seed=0, prompts=2, responses=2))\n"
+        "t = build_trainer(CellConfig(method='clip', regime='async', staleness=2, seed=0, prompts=2, responses=2))\n"
         "t.advance()\n"
-        "print(t.source.child.process.pid, flush=True)\n"
+        "print(t.source.sampler.process.pid, flush=True)\n"
         "time.sleep(600)\n"
     )
     learner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

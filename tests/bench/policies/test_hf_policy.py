@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from vcpo_bench.bench.policies.hf.loading import add_adapters
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.samplers.base import InProcess
+from vcpo_bench.bench.samplers.base import PolicyEngine
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
@@ -191,7 +191,7 @@ class Casts(TorchDispatchMode):
 
 @pytest.mark.parametrize("copied", [False, True])
 def test_a_sampler_converts_its_weights_once_per_batch(copied: bool) -> None:
-    sampler = InProcess(hf_models.policy("llama", dtype=torch.bfloat16), copied)
+    sampler = PolicyEngine(hf_models.policy("llama", dtype=torch.bfloat16), copied)
     with Casts(32 * 48) as casts:
         sampler.generate(PROMPTS, DRAWS, EOS)
     assert casts.count == 2 * 3  # layers, and projections of their size

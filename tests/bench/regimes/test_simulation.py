@@ -5,8 +5,8 @@ from typer.testing import CliRunner
 
 from vcpo_bench.bench.regimes import CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 from vcpo_bench.bench.regimes.simulation import describe, describe_speed, simulate, synchronous
-from vcpo_bench.bench.regimes.virtual_clock import ServiceTimes
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 
@@ -50,11 +50,10 @@ def test_stragglers_and_spread_make_asynchrony_worth_more() -> None:
 
 
 def test_spread_keeps_the_mean() -> None:
-    schedule = AsyncSchedule(0, SHAPE)
     times = ServiceTimes(2.0, 1.0, spread=0.5)
-    found = [times.group(schedule, ticket, 6) for ticket in range(3000)]
+    found = [times.group(SHAPE, ticket, 6) for ticket in range(3000)]
     assert sum(found) / 3000 == pytest.approx(1.0, rel=0.05)
-    assert times.group(schedule, 7, 12) == pytest.approx(2 * found[7])
+    assert times.group(SHAPE, 7, 12) == pytest.approx(2 * found[7])
 
 
 def test_what_plan_shows_of_async() -> None:

@@ -1,17 +1,20 @@
-"""Sampler expressions, and the sampler in the learner's own process."""
+"""Sampler expressions, what each sampler says of itself, and what it refuses."""
+
+import subprocess
+import sys
+from typing import Any
 
 import pytest
-import torch
 
-from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, truncated
-from vcpo_bench.bench.policies.tiny.network import PolicyConfig
-from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.samplers.base import InProcess, parse_sampler
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
+from vcpo_bench.bench.samplers.catalog import SAMPLERS, Sampler, SamplingJob
+from vcpo_bench.bench.samplers.engine_sampler import EngineSampler
 from vcpo_bench.errors import UsageError
 
-PROMPTS = torch.zeros(2, 3, dtype=torch.int64)
-DRAWS = torch.linspace(0, 0.99, 8 * 5, dtype=torch.float64).view(8, 5)
+JOB = SamplingJob(
+    prompt_length=4, max_response=8, responses=16, adapters=False, publish_every=1, keeps_cache=False, regime="fifo"
+)
 
 
 @pytest.mark.parametrize(
@@ -19,9 +22,11 @@ DRAWS = torch.linspace(0, 0.99, 8 * 5, dtype=torch.float64).view(8, 5)
     [
         ("torch", "torch"),
         (" torch( slots = 0 ) ", "torch"),
+        ("torch(64)", "torch(slots=64)"),
         ("torch(slots=64)", "torch(slots=64)"),
         ("vllm", "vllm"),
         ("vllm( dtype = bfloat16 )", "vllm(dtype=bfloat16)"),
+        ("vllm(dtype=learner,memory=0)", "vllm"),
         ("vllm(memory=2.5)", "vllm(memory=2.5)"),
         ("vllm-server(weights=nccl, pause=abort)", "vllm-server(pause=abort,weights=nccl)"),
         ("vllm-server(weights=disk,pause=wait)", "vllm-server"),
@@ -31,59 +36,91 @@ DRAWS = torch.linspace(0, 0.99, 8 * 5, dtype=torch.float64).view(8, 5)
     ],
 )
 def test_equal_meaning_is_equal_text(expression: str, canonical: str) -> None:
-    spec = parse_sampler(expression)
-    assert spec.canonical == canonical
-    assert parse_sampler(canonical) == spec
+    sampler = SAMPLERS.parse(expression)
+    assert sampler.text() == canonical
+    assert SAMPLERS.parse(canonical) == sampler
 
 
 @pytest.mark.parametrize(
     ("expression", "named"),
     [
-        ("sglang", "choose torch"),
-        ("vllm(top_p=0.9)", "vllm has no top_p"),
-        ("vllm(dtype=int8)", "dtype=float32"),
-        ("vllm(memory=0)", "memory=GIB"),
-        ("vllm-server(pause=stop)", "pause=wait"),
-        ("torch(slots=-1)", "slots=-1"),
-        ("torch(slots=many)", "slots=many"),
-        ("torch(beams=4)", "beams=4"),
-        ("torch(top_p=0)", "top_p=0"),
+        ("torhc", "unknown sampler 'torhc'; did you mean torch"),
+        ("vllm(top_p=0.9)", "vllm has no parameter 'top_p'"),
+        ("vllm(dtype=int8)", r"dtype is learner \| float32 \| bfloat16"),
+        ("vllm(memory=-1)", "memory is a number from 0"),
+        ("vllm(memory=inf)", "memory is a number from 0"),
+        ("vllm-server(pause=stop)", r"pause is wait \| keep \| abort"),
+        ("torch(slots=-1)", "slots is a whole number, 0 or more"),
+        ("torch(slots=many)", "slots=many is not legal"),
+        ("torch(beams=4)", "torch has no parameter 'beams'"),
+        ("torch(top_p=0)", "top_p is a number above 0, at most 1"),
         ("torch(top_p=0.95)", "truncate=allow"),
         ("generate(top_k=20)", "truncate=allow"),
-        ("generate(slots=4)", "generate has no slots"),
+        ("generate(slots=4)", "generate has no parameter 'slots'"),
     ],
 )
 def test_what_cannot_be_used_is_named(expression: str, named: str) -> None:
     with pytest.raises(UsageError, match=named) as caught:
-        parse_sampler(expression)
+        SAMPLERS.parse(expression)
     assert "\n" not in str(caught.value)
 
 
-def test_truncation_keeps_the_most_likely_tokens() -> None:
-    logits = torch.tensor([[0.5, 0.3, 0.15, 0.05], [0.05, 0.15, 0.3, 0.5]]).log()
-    top_k = truncated(logits, SamplingOptions(top_k=2)).softmax(1)
-    torch.testing.assert_close(top_k[0], torch.tensor([0.625, 0.375, 0.0, 0.0]))
-    top_p = truncated(logits, SamplingOptions(top_p=0.75)).softmax(1)
-    torch.testing.assert_close(top_p[1], torch.tensor([0.0, 0.0, 0.375, 0.625]))
-    assert truncated(logits, SamplingOptions()) is logits
+def test_what_each_sampler_says_of_itself() -> None:
+    found = {name: SAMPLERS.parse(name) for name in SAMPLERS.names()}
+    external = {name for name, sampler in found.items() if isinstance(sampler, EngineSampler)}
+    assert external >= {"vllm", "vllm-server"}
+    for name, sampler in found.items():
+        assert sampler.summary
+        assert sampler.exact == (name not in external)
+        assert sampler.workers(4) == (1 if name in external else 4)
+        assert not sampler.truncates
+    assert SAMPLERS.parse("torch(slots=64)").at_once == 64
+    assert SAMPLERS.parse("generate").at_once == 0
+    assert SAMPLERS.parse("torch(top_k=2,truncate=allow)").truncates
 
 
-def test_shared_weights_are_the_learners_and_copied_ones_wait_for_publication() -> None:
-    policy = TinyPolicy(PolicyConfig(6, 8))
-    shared, copied = InProcess(policy, copied=False), InProcess(policy, copied=True)
-    with torch.no_grad():
-        policy.head.weight.add_(torch.randn(6, 64, generator=torch.Generator().manual_seed(0)))
-    fresh, old = (sampler.generate(PROMPTS, DRAWS, None).logp for sampler in (shared, copied))
-    assert not torch.equal(fresh, old)
-    copied.set_weights(policy.named_parameters(), 3)
-    assert torch.equal(copied.generate(PROMPTS, DRAWS, None).logp, fresh)
-    assert copied.version == 3
-    assert not {id(p) for p in policy.parameters()} & {id(p) for p in copied.model.parameters()}
+def test_listing_the_samplers_loads_no_engine() -> None:
+    code = (
+        "import sys\n"
+        "from vcpo_bench.bench.samplers.catalog import SAMPLERS\n"
+        "assert 'vllm-server' in SAMPLERS.names()\n"
+        "print(*{'vllm', 'transformers'} & set(sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True)
+    assert done.stdout.split() == []
 
 
-def test_a_sampler_that_is_not_well_ends_the_cell_with_its_own_words() -> None:
-    engine = Engine(TinyPolicy(PolicyConfig(6, 8)), 1, "off", 0)
-    engine.publish(0)
-    engine.sampler.health = lambda: "out of memory"  # type: ignore[method-assign]
-    with pytest.raises(RuntimeError, match="out of memory"):
-        engine.publish(1)
+@pytest.mark.parametrize(
+    ("expression", "changed", "message"),
+    [
+        ("vllm", {"adapters": True}, "cannot push LoRA adapters; drop --lora"),
+        ("vllm-server", {"adapters": True}, "cannot push LoRA adapters; drop --lora"),
+        ("vllm", {"publish_every": 2}, "publish_every=2; use 1"),
+        ("vllm-server", {"keeps_cache": True, "regime": "inflight"}, "--regime inflight: a server cannot stop"),
+    ],
+)
+def test_a_cell_that_an_engine_cannot_sample_is_refused(expression: str, changed: dict[str, Any], message: str) -> None:
+    sampler = SAMPLERS.parse(expression)
+    assert isinstance(sampler, EngineSampler)
+    sampler.check(JOB)
+    with pytest.raises(UsageError, match=message):
+        sampler.check(SamplingJob(**({name: getattr(JOB, name) for name in SamplingJob.__slots__} | changed)))
+
+
+def test_only_samplers_of_language_models_refuse_the_tiny_policy() -> None:
+    for name in SAMPLERS.names():
+        config = CellConfig(method="vcpo", staleness=0, seed=0, sampler=name)
+        task = open_task(config, None)
+        policy = open_policy(config, task, None)
+        if SAMPLERS.get(name).needs_language_model:
+            with pytest.raises(UsageError, match=f"--sampler {name}: needs a language model"):
+                open_sampler(config, task, policy)
+        else:
+            assert open_sampler(config, task, policy) is None
+
+
+def test_by_default_the_policy_samples_itself() -> None:
+    config = CellConfig(method="vcpo", staleness=0, seed=0)
+    policy = open_policy(config, open_task(config, None), None)
+    assert Sampler().open(policy, JOB) is None
+    assert Sampler().sampling().loop is None

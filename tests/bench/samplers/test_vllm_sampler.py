@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.samplers.base import Segment, parse_sampler
+from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine import in_process as sampler_module
-from vcpo_bench.bench.samplers.vllm_engine.in_process import VllmSampler
+from vcpo_bench.bench.samplers.vllm_engine.in_process import VllmInProcess
 from vcpo_bench.bench.samplers.vllm_engine.messages import (
     Answer,
     BrokenAnswer,
@@ -20,7 +20,7 @@ from vcpo_bench.bench.samplers.vllm_engine.messages import (
     stamps,
     whole,
 )
-from vcpo_bench.bench.samplers.vllm_engine.weight_names import Names
+from vcpo_bench.bench.samplers.vllm_engine.weight_names import WeightNames
 from vcpo_bench.bench.trajectories import Rollout
 
 EOS, T = 1, 6
@@ -103,9 +103,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> StepEngine:
     return found
 
 
-def make() -> VllmSampler:
+def make() -> VllmInProcess:
     policy: Any = TinyPolicy()
-    return VllmSampler(policy, parse_sampler("vllm"), 3, T, 4)
+    return VllmInProcess(policy, "float32", 3, T, 4, 0.0)
 
 
 def segment(batch: int, rollout: Rollout, start: int, stop: int) -> Segment:
@@ -125,7 +125,7 @@ def test_a_tied_head_is_pushed_under_both_names(engine: StepEngine) -> None:
     found.set_weights(policy.named_parameters(), 2)
     assert sorted(engine.names) == ["embed.weight", "head.weight"]
     assert (found.version, engine.version) == (2, 2)
-    assert Names(policy).tied
+    assert WeightNames(policy).tied
 
 
 def test_whole_responses(engine: StepEngine) -> None:

@@ -11,9 +11,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from vllm_server import EOS, FakeServer, serving
 
-from vcpo_bench.bench.samplers.base import Segment, parse_sampler
+from vcpo_bench.bench.samplers.base import Segment
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.samplers.vllm_engine import over_http as server_module
-from vcpo_bench.bench.samplers.vllm_engine.over_http import ServerSampler
+from vcpo_bench.bench.samplers.vllm_engine.over_http import VllmOverHttp
 from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
 
@@ -42,7 +43,7 @@ def server() -> Iterator[FakeServer]:
         yield running
 
 
-OPEN: list[ServerSampler] = []
+OPEN: list[VllmOverHttp] = []
 
 
 @pytest.fixture(autouse=True)
@@ -54,12 +55,13 @@ def closed() -> Iterator[None]:
 
 def sampler(server: FakeServer, expression: str = "vllm-server", seconds: float = 5.0, tied: bool = False) -> Any:
     policy: Any = TinyPolicy(tied)
-    found = ServerSampler(policy, parse_sampler(expression), server.url, patience=0.5, seconds=seconds)
+    asked: Any = SAMPLERS.parse(expression)
+    found = VllmOverHttp(policy, server.url, asked.weights, asked.pause, patience=0.5, seconds=seconds)
     OPEN.append(found)
     return found
 
 
-def push(found: ServerSampler, version: int) -> None:
+def push(found: VllmOverHttp, version: int) -> None:
     found.set_weights(found._policy.named_parameters(), version)
 
 
@@ -128,7 +130,7 @@ def test_a_server_that_never_answers_well_ends_in_a_named_event(server: FakeServ
     found = sampler(server)
     push(found, 0)
     server.faults.extend(["short"] * 100)
-    with pytest.raises(RuntimeError, match=r"^sampler_gave_no_answer: 4 times, at last: 2 of 6 tokens"):
+    with pytest.raises(RuntimeError, match=r"^sampler_gave_no_answer: 4 times, the last time: 2 of 6 tokens"):
         found.generate(PROMPTS, UNIFORMS, EOS)
 
 
@@ -202,8 +204,8 @@ def test_parts_of_a_response_continue_what_was_drawn(server: FakeServer) -> None
     push(found, 0)
     rollout = Rollout.empty(4, 6, EOS)
     rollout.mask[3, 1:] = False  # the last row has ended
-    for places in (range(2), range(2, 6)):
-        found.advance([Segment(0, PROMPTS, UNIFORMS, rollout, places)], EOS, False)
+    for positions in (range(2), range(2, 6)):
+        found.advance([Segment(0, PROMPTS, UNIFORMS, rollout, positions)], EOS, False)
     asked = server.asked("/inference/v1/generate")
     assert len(asked) == 7
     assert math.isclose(float(rollout.logp[0, 5]), -float(rollout.responses[0, 5]) / 10, rel_tol=1e-6)
@@ -236,6 +238,6 @@ def test_a_server_that_would_corrupt_ratios_is_refused(
 def test_no_server() -> None:
     policy: Any = TinyPolicy()
     with pytest.raises(UsageError, match="--url"):
-        ServerSampler(policy, parse_sampler("vllm-server"), "")
+        VllmOverHttp(policy, "", "disk", "wait")
     with pytest.raises(UsageError, match="no vLLM server"):
-        ServerSampler(policy, parse_sampler("vllm-server"), "http://127.0.0.1:9", patience=0.1)
+        VllmOverHttp(policy, "http://127.0.0.1:9", "disk", "wait", patience=0.1)

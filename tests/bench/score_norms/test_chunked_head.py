@@ -11,7 +11,7 @@ from score_norms_oracle import check, row_gradients, slow_norms
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms import ChunkedHead, ScoreNorms
-from vcpo_bench.bench.score_norms.vocabulary import Vocabulary
+from vcpo_bench.bench.score_norms.vocabulary import ChunkedVocabulary
 
 B, V, D = 5, 50, 8
 
@@ -132,15 +132,15 @@ def test_norms_cost_no_gradient_of_the_head_and_leave_the_graph_for_one(monkeypa
     model, (tokens, mask) = Net(tied=True).double(), batch(9)
     weights = torch.linspace(-1, 1, mask.numel(), dtype=torch.float64).view(mask.shape)
     calls: list[str] = []
-    own = Vocabulary.to_head
-    monkeypatch.setattr(Vocabulary, "to_head", lambda *args: calls.append("to_head") or own(*args))
+    own = ChunkedVocabulary.head_gradient
+    monkeypatch.setattr(ChunkedVocabulary, "head_gradient", lambda *args: calls.append("head_gradient") or own(*args))
     norms = ScoreNorms(model)
     with norms.record():
         scores = model(tokens, mask)
     norms.squared_norms(scores.logp, mask, retain_graph=True)
     assert not calls
     torch.autograd.backward([scores.logp, scores.entropy], [weights, 0.1 * weights])
-    assert calls == ["to_head"]
+    assert calls == ["head_gradient"]
     found = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()
     torch.autograd.backward(plain(model, tokens, mask)[:2], [weights, 0.1 * weights])

@@ -104,7 +104,7 @@ def test_wrong_use_is_refused_with_the_reason() -> None:
     tokens, _ = batch()
     with pytest.raises(InexactError, match="nothing was recorded"):
         norms.squared_norms(score(model, tokens, 7))
-    with torch.no_grad(), norms.record(), pytest.raises(InexactError, match="without a gradient"):
+    with torch.no_grad(), norms.record(), pytest.raises(InexactError, match="without gradients"):
         score(model, tokens, 7)
     norms.close()
     with norms.record():

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.feeding.batch_generator import Generator
+from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.regimes import Order
-from vcpo_bench.bench.samplers.published import Engine
+from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import GRAD_CLIP, Learner
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
@@ -20,14 +21,14 @@ from vcpo_bench.methods import parse_method
 
 def small(method: str = "reinforce", staleness: int = 0, **more: object) -> Trainer:
     config = {"task": "walk-eos", "prompts": 4, "responses": 4, "steps": 6, "eval_every": 100} | more
-    return Trainer(CellConfig(method=method, staleness=staleness, seed=0, **config))
+    return build_trainer(CellConfig(method=method, staleness=staleness, seed=0, **config))
 
 
 def sampled(trainer: Trainer, index: int) -> Trajectories:
     """Batch `index` from the current weights, outside the schedule."""
     config = trainer.config
-    engine = Engine(trainer.policy, 1, "off", 0)
-    return Generator(config, trainer.task, engine).run([Order(index)], trainer.step, [config.prompts])[0]
+    published = PublishedPolicy(trainer.policy, 1, "off", 0)
+    return BatchGenerator(config, trainer.task, published).run([Order(index)], trainer.step, [config.prompts])[0]
 
 
 def poisoned(trainer: Trainer) -> Trajectories:

@@ -1,0 +1,129 @@
+"""What a regime is: a named way to create policy lag, with options, that builds its own schedule."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
+from vcpo_bench.bench.regimes.service_times import Service
+from vcpo_bench.naming.catalog import Catalog
+from vcpo_bench.naming.component import Component
+from vcpo_bench.naming.parameters import Parameter, custom, integer, number
+
+SYNCHRONOUS = "fifo"
+"""The regime that stands for synchronous training: what every regime is at lag 0."""
+
+_ROUNDINGS = ("off", "bf16", "int8")
+
+
+def _read_noise(text: str) -> str:
+    if text in _ROUNDINGS:
+        return text
+    sigma = float(text)
+    if not 0 <= sigma < math.inf:
+        raise ValueError("a standard deviation is finite and not negative")
+    return f"{sigma:g}" if sigma else "off"
+
+
+def _check_noise(value: Any) -> None:
+    if not isinstance(value, str) or _read_noise(value) != value:
+        raise ValueError("must be off, bf16, int8, or a standard deviation written as text, such as '0.05'")
+
+
+_NOISE = Parameter(
+    "off | bf16 | int8 | a standard deviation in nats", _read_noise, str, _check_noise, "custom", _ROUNDINGS
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regime(Component, ABC):
+    """A way to create policy lag. A regime is one file of this folder, or a plug-in.
+
+    Callers ask it what it can do, and never compare its name.
+
+    Class attributes:
+        splits_responses: Whether the weights change while a response is generated: a sampler must stop at an exact
+            token and go on later.
+
+    Attributes:
+        publish_every: Updates between two publications of weights to the sampler; adds 0..publish_every-1 to the lag.
+        engine_noise: How sampler and learner disagree under the same weights: `off`; `bf16` or `int8`: the sampler
+            holds rounded weights; a number: it reports log-probabilities with Gaussian noise of this standard
+            deviation, in nats per token.
+    """
+
+    common: ClassVar[tuple[str, ...]] = ("publish_every", "engine_noise")
+    splits_responses: ClassVar[bool] = False
+
+    publish_every: int = integer(1, minimum=1)
+    engine_noise: str = custom("off", _NOISE)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether running a cell twice gives bit-identical results."""
+        return True
+
+    @property
+    def needs_process(self) -> bool:
+        """Whether the sampler works in a process of its own."""
+        return False
+
+    @property
+    def keeps_cache(self) -> bool:
+        """Whether a response goes on with the keys and values of the old weights when the weights change."""
+        return True
+
+    @property
+    def service(self) -> Service | None:
+        """Speed of sampler and learner where both work at the same time; None where they take turns as planned."""
+        return None
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether sampler and learner work at the same time: the schedule is then an `AsyncSchedule`."""
+        return self.service is not None
+
+    def at(self, staleness: int) -> Regime:
+        """The regime as it is at one lag: at lag 0 all are synchronous training, which has one name."""
+        if staleness:
+            return self
+        return REGIMES.get(SYNCHRONOUS)(publish_every=self.publish_every, engine_noise=self.engine_noise)
+
+    def schedule(self, staleness: int, shape: CellShape) -> StalenessSchedule:
+        """The schedule of a cell.
+
+        Args:
+            staleness: Largest lag k, in optimizer updates.
+            shape: Sizes and seed of the cell.
+
+        Raises:
+            UsageError: The options do not fit the lag or the sizes.
+        """
+        return self.at(staleness).build(staleness, shape)
+
+    @abstractmethod
+    def build(self, staleness: int, shape: CellShape) -> StalenessSchedule:
+        """What `schedule` returns for a lag of 1 or more; arguments and errors are the same."""
+
+
+def short_number(default: float, *, minimum: float = 0.0, below: float = math.inf) -> Any:
+    """A real option, written with six digits in expressions and cell keys.
+
+    Args:
+        default: Its default.
+        minimum: Smallest legal number.
+        below: Bound that a legal number does not reach.
+    """
+    return number(default, minimum=minimum, below=below, write="{:g}".format)
+
+
+REGIMES = Catalog(
+    "regime",
+    Regime,  # type: ignore[type-abstract]  # the catalog makes objects of subclasses only
+    ["vcpo_bench.bench.regimes"],
+    template="vcpo_bench.bench.regimes.template",
+)
+"""Every regime that can be named."""

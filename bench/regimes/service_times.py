@@ -1,0 +1,54 @@
+"""How long sampling a group and an update take, where sampler and learner work at the same time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+from vcpo_bench.bench.regimes.base import CellShape
+from vcpo_bench.bench.streams import uniforms
+
+
+@dataclass(frozen=True)
+class ServiceTimes:
+    """How long a group and an update take. Seconds under a real clock, any unit under a virtual one.
+
+    Attributes:
+        sampler: Time of a group whose longest response has T tokens; a shorter one takes proportionally less.
+        learner: Time of an update.
+        straggler: Probability that a group is a straggler, drawn from a seeded stream.
+        slowdown: Factor by which a straggler takes longer.
+        spread: Standard deviation of the logarithm of a group's time, whose mean does not change.
+    """
+
+    sampler: float
+    learner: float
+    straggler: float = 0.0
+    slowdown: float = 10.0
+    spread: float = 0.0
+
+    def group(self, shape: CellShape, ticket: int, length: int) -> float:
+        """Time of one group whose longest response has `length` tokens."""
+        factor = 1.0
+        batch, group = divmod(ticket, shape.prompts)
+        if self.straggler and uniforms(shape.seed, "straggler", batch, group + 1, 1)[group, 0] < self.straggler:
+            factor = self.slowdown
+        if self.spread:
+            draw = uniforms(shape.seed, "service", batch, group + 1, 1)[group, 0]
+            normal = NormalDist().inv_cdf(max(draw, 2.0**-54))
+            factor *= math.exp(self.spread * normal - self.spread**2 / 2)
+        return self.sampler * factor * length / shape.tokens
+
+
+class Service(NamedTuple):
+    """Sampler and learner as two stations that work at the same time.
+
+    Attributes:
+        times: How long each of them takes.
+        slots: Groups the sampler works on at once; 0: as many as an update consumes.
+    """
+
+    times: ServiceTimes
+    slots: int = 0

@@ -1,0 +1,88 @@
+"""Samplers as a user names them, and the catalog that finds them: a sampler is one file here, or a plug-in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
+from vcpo_bench.bench.samplers.base import InflightEngine
+from vcpo_bench.naming.catalog import Catalog
+from vcpo_bench.naming.component import Component
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingJob:
+    """What a cell asks of its sampler.
+
+    Attributes:
+        prompt_length: Tokens of every prompt, padding included.
+        max_response: Longest response in tokens.
+        responses: Responses in flight at once.
+        adapters: Whether LoRA adapters are trained instead of all weights.
+        publish_every: Updates between two publications of the weights.
+        keeps_cache: Whether weights change under responses in flight that keep their KV cache.
+        regime: Canonical name of the regime, for messages.
+    """
+
+    prompt_length: int
+    max_response: int
+    responses: int
+    adapters: bool
+    publish_every: int
+    keeps_cache: bool
+    regime: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampler(Component):
+    """How responses are drawn. By default the policy draws them itself, in the process that holds it.
+
+    A subclass is a frozen dataclass whose fields are its parameters.
+
+    Class attributes:
+        needs_language_model: Whether the built-in tiny policy cannot be sampled with it.
+        exact: Whether a cell can be run again bit for bit: its samples are a function of seeds and weights alone.
+    """
+
+    needs_language_model: ClassVar[bool] = False
+    exact: ClassVar[bool] = True
+
+    @property
+    def truncates(self) -> bool:
+        """Whether it samples from another distribution than the policy's."""
+        return False
+
+    @property
+    def at_once(self) -> int:
+        """Responses drawn at once; 0: all of a batch."""
+        return 0
+
+    def workers(self, gpus: int) -> int:
+        """How many worker processes to start on a machine with so many GPUs, unless the user says."""
+        return gpus
+
+    def sampling(self) -> SamplingOptions:
+        """How the policy of a language model draws responses: those of evaluations at least.
+
+        Raises:
+            UsageError: A package it needs is missing.
+        """
+        return SamplingOptions()
+
+    def open(self, policy: Policy, job: SamplingJob) -> InflightEngine | None:
+        """The engine that samples for a cell; None: the policy itself does.
+
+        Args:
+            policy: The learner's policy.
+            job: What the cell asks for.
+
+        Raises:
+            UsageError: The cell cannot be sampled this way, a package is missing, or there is no server.
+        """
+        return None
+
+
+SAMPLERS: Catalog[Sampler] = Catalog("sampler", Sampler, ["vcpo_bench.bench.samplers"])
+"""Every sampler, those of plug-ins included."""

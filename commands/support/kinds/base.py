@@ -1,0 +1,101 @@
+"""What every kind offers to `ls`, `show` and `new`."""
+
+from __future__ import annotations
+
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.grammar import unknown_name
+
+WIDTH = 80
+"""Columns of a page."""
+
+
+class Listing(NamedTuple):
+    """A table: column names, rows of equal length, and a line that holds for all rows (or an empty string)."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    note: str = ""
+
+
+class Kind(ABC):
+    """One kind: methods, tasks, presets, runs ...
+
+    Attributes:
+        singular: The word of `show` and `new`.
+        plural: The word of `ls`.
+        module: Dotted name of the module whose import makes the catalog of this kind; empty: it has none.
+    """
+
+    singular: str
+    plural: str
+    module: str = ""
+
+    @abstractmethod
+    def listing(self) -> Listing:
+        """The table of `vcpo-bench ls PLURAL`."""
+
+    @abstractmethod
+    def show(self, name: str, as_json: bool) -> None:
+        """Print what there is to know about one entry (`vcpo-bench show SINGULAR NAME`).
+
+        Raises:
+            UsageError: There is nothing of that name, or it has no JSON.
+        """
+
+    def write_new(self, name: str, folder: Path) -> list[Path]:
+        """Write a working file of this kind and its test; returns their paths.
+
+        Raises:
+            UsageError: The name cannot be used, a file exists, or there is no template for this kind.
+        """
+        raise self.no_template(name)
+
+    def no_template(self, name: str) -> UsageError:
+        """The error of a kind that `new` cannot write."""
+        return UsageError(f"new {self.singular} {name}: there is no template for a {self.singular}")
+
+    def unknown(self, name: str, known: Iterable[str]) -> UsageError:
+        """The error for a name that is not among `known`."""
+        return UsageError(unknown_name(self.singular, name, known))
+
+
+class PageKind(Kind):
+    """A kind whose entries are explained by a page of text."""
+
+    @abstractmethod
+    def page(self, name: str) -> list[str]:
+        """The lines that explain an entry.
+
+        Raises:
+            UsageError: There is nothing of that name.
+        """
+
+    def show(self, name: str, as_json: bool) -> None:
+        """Print the page."""
+        if as_json:
+            raise UsageError(f"--json: only a scoreboard can be printed as JSON; a {self.singular} is text")
+        typer.echo("\n".join(self.page(name)))
+
+
+def heading(name: str, summary: str) -> list[str]:
+    """First lines of a page: what the entry is."""
+    return textwrap.wrap(f"{name}: {summary}", WIDTH, subsequent_indent="  ")
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Lines of a page: a label, then what it says, folded to 80 columns; pairs without text are left out."""
+    return [
+        line
+        for label, text in pairs
+        for line in textwrap.wrap(
+            text, WIDTH, initial_indent=f"  {label:<10} ", subsequent_indent=" " * 13, break_long_words=False
+        )
+    ]

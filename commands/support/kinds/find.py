@@ -1,0 +1,58 @@
+"""From the word a user types to a kind."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from vcpo_bench.commands.support.kinds.base import Kind
+from vcpo_bench.commands.support.kinds.detectors import DetectorKind
+from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind
+from vcpo_bench.commands.support.kinds.methods import MethodKind, PartKind
+from vcpo_bench.commands.support.kinds.presets import PresetKind
+from vcpo_bench.commands.support.kinds.runs import RunKind
+from vcpo_bench.commands.support.kinds.samplers import SamplerKind
+from vcpo_bench.commands.support.kinds.tasks import TaskKind
+from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.grammar import unknown_name
+
+RESULTS = Path("results")
+"""Where runs are looked for unless told otherwise."""
+
+
+def kinds(results: Path = RESULTS) -> list[Kind]:
+    """Every kind, in the order of the help.
+
+    Args:
+        results: Folder that holds the results folders.
+    """
+    return [
+        MethodKind(),
+        PartKind(),
+        TaskKind(),
+        CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
+        SamplerKind(),
+        DetectorKind(),
+        PresetKind(),
+        RunKind(results),
+    ]
+
+
+def load_catalogs() -> None:
+    """Load every catalog, so that plug-in files can define entries of all of them."""
+    for kind in kinds():
+        if kind.module:
+            importlib.import_module(kind.module)
+
+
+def find_kind(word: str, results: Path = RESULTS) -> Kind:
+    """The kind that a word names, in the singular or the plural.
+
+    Raises:
+        UsageError: There is no such kind.
+    """
+    known = kinds(results)
+    for kind in known:
+        if word in (kind.singular, kind.plural):
+            return kind
+    raise UsageError(unknown_name("kind", word, [kind.plural for kind in known]))

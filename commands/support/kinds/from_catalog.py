@@ -1,0 +1,88 @@
+"""Kinds whose entries are classes of a `naming` catalog."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts, heading
+from vcpo_bench.naming.catalog import CATALOGS, Catalog
+from vcpo_bench.naming.component import Component, parameters
+
+
+class CatalogKind(PageKind):
+    """A kind with a catalog: its listing and its pages are read from the classes.
+
+    Args:
+        singular: The catalog's word for one entry.
+        plural: The word for several.
+        module: Dotted name of the module whose import makes the catalog.
+    """
+
+    def __init__(self, singular: str, plural: str, module: str) -> None:
+        self.singular, self.plural, self.module = singular, plural, module
+
+    @property
+    def catalog(self) -> Catalog[Any]:
+        """The catalog."""
+        importlib.import_module(self.module)
+        return CATALOGS[self.singular]
+
+    def names(self) -> list[str]:
+        """Names of the entries, in alphabetical order."""
+        return self.catalog.names()
+
+    def listing(self) -> Listing:
+        """Name, summary and parameters with their defaults; parameters that every entry has stand in the note."""
+        base = self.catalog.base
+        common = _defaults(base, base.common)
+        rows = [(name, self.summary(self.catalog.get(name)), self.remark(name)) for name in self.names()]
+        rows += [(one.name, f"BROKEN: {one.error}", one.origin) for one in self.catalog.broken]
+        note = f"Every {self.singular} also takes: {common}" if common else ""
+        return Listing((self.singular, "what it is", self.remarks), rows, note)
+
+    remarks = "parameters"
+    """Heading of the third column."""
+
+    def remark(self, name: str) -> str:
+        """The third column of an entry."""
+        kind = self.catalog.get(name)
+        return _defaults(kind, [each for each in parameters(kind) if each not in kind.common]) or "-"
+
+    def summary(self, kind: type[Component]) -> str:
+        """What an entry is, in one line."""
+        return kind.summary
+
+    def page(self, name: str) -> list[str]:
+        """Summary, particular facts, and parameters with defaults and legal values."""
+        kind = self.catalog.get(name)
+        pairs = [*self.particulars(kind), *_parameters(kind), *self._origin(kind.name)]
+        return [*heading(kind.name, self.summary(kind)), *facts(pairs)]
+
+    def particulars(self, kind: type[Component]) -> list[tuple[str, str]]:
+        """Facts that only entries of this kind have: label and text."""
+        return []
+
+    def write_new(self, name: str, folder: Path) -> list[Path]:
+        """See `naming.template.write_new`."""
+        from vcpo_bench.naming.template import write_new
+
+        return write_new(self.catalog, name, folder)
+
+    def _origin(self, name: str) -> list[tuple[str, str]]:
+        return [("aliases", ", ".join(self.catalog.get(name).aliases)), ("defined in", self.catalog.origin(name))]
+
+
+def _parameters(kind: type[Component]) -> list[tuple[str, str]]:
+    return [
+        ("parameter", f"{name}={parameter.write(default)}  ({parameter.legal})")
+        for name, (default, parameter) in parameters(kind).items()
+    ]
+
+
+def _defaults(kind: type[Component], names: Iterable[str]) -> str:
+    """`n=12, percent=90`: some parameters of a class with their defaults."""
+    known = parameters(kind)
+    return ", ".join(f"{name}={known[name][1].write(known[name][0])}" for name in names)

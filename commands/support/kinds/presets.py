@@ -1,0 +1,29 @@
+"""Presets: the settings files of `vcpo-bench run --config NAME`."""
+
+from __future__ import annotations
+
+from vcpo_bench.commands.support.kinds.base import Listing, PageKind
+from vcpo_bench.configs import PRESETS
+
+
+class PresetKind(PageKind):
+    """The presets that ship with the package."""
+
+    singular, plural = "preset", "presets"
+
+    def listing(self) -> Listing:
+        """The presets, with the comment that each begins with."""
+        rows = [(name, self.page(name)[0].lstrip("# ")) for name in self.names()]
+        return Listing(("preset", "what it is for"), rows)
+
+    def names(self) -> list[str]:
+        """Names of the presets, in alphabetical order."""
+        from vcpo_bench.bench.cells.preset_file import preset_names
+
+        return preset_names(PRESETS)
+
+    def page(self, name: str) -> list[str]:
+        """The file itself."""
+        if name not in self.names():
+            raise self.unknown(name, self.names())
+        return (PRESETS / f"{name}.yaml").read_text(encoding="utf-8").splitlines()

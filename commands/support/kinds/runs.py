@@ -1,0 +1,50 @@
+"""Runs: results folders, with the state of their cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from vcpo_bench.commands.support.kinds.base import Kind, Listing
+from vcpo_bench.commands.support.scoreboard import show_scoreboard
+from vcpo_bench.records import CELL_FILE, CELLS, GRID_FILE, PARTIAL_SUFFIX
+
+
+class RunKind(Kind):
+    """The results folders below a folder.
+
+    Args:
+        results: Where to look.
+    """
+
+    singular, plural = "run", "runs"
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+
+    def listing(self) -> Listing:
+        """Every results folder with the number of its cells by state."""
+        rows = []
+        for grid in sorted(self._results.glob(f"**/{GRID_FILE}")):
+            try:
+                rows.append((str(grid.parent), *_states(grid.parent)))
+            except ValueError as error:
+                rows.append((str(grid.parent), "?", f"damaged: a file cannot be read ({error})", "?"))
+        return Listing(("results folder", "cells", "ended", "not ended"), rows)
+
+    def show(self, name: str, as_json: bool) -> None:
+        """Print the scoreboard of the folder."""
+        show_scoreboard(Path(name), as_json)
+
+
+def _states(folder: Path) -> tuple[str, str, str]:
+    from vcpo_bench.bench.cells.results_folder import read_json
+
+    asked = len(read_json(folder / GRID_FILE).get("cells", {}))
+    cells = list((folder / CELLS).glob("*"))
+    partial = sum(cell.name.endswith(PARTIAL_SUFFIX) for cell in cells)
+    statuses = Counter(
+        str(read_json(cell / CELL_FILE).get("status", "?")) for cell in cells if (cell / CELL_FILE).is_file()
+    )
+    ended = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "0"
+    return str(asked), ended, str(partial)

@@ -1,0 +1,61 @@
+"""Entry points of development: `nox -l` lists them, `nox -s NAME` runs one, arguments follow after `--`."""
+
+import ast
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+nox.options.sessions = ["tests", "lint", "types"]
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The README's test line; arguments go to pytest."""
+    session.install(".[test]")
+    session.run("pytest", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """The slow tests, which .ci/run adds to the others; arguments go to pytest."""
+    session.install(".[test]")
+    session.run("pytest", "-m", "slow", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style and format, by ruff."""
+    session.install("ruff>=0.9")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types, by mypy; `nox -s integrations -- pyright` asks Pyright."""
+    session.install(".[test]")
+    session.run("mypy")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation site, in build/site; `nox -s docs -- serve` shows it while you write."""
+    session.install(".[docs]")
+    session.run("mkdocs", *(session.posargs or ["build", "--strict"]))
+
+
+@nox.session(venv_backend="none")
+def integrations(session: nox.Session) -> None:
+    """Tests against third-party stacks, each in its own environment; arguments name some of them."""
+    for name in session.posargs or sorted(path.stem for path in ROOT.glob(".ci/integrations.d/*.sh")):
+        session.run(".ci/integrations", name, external=True)
+
+
+@nox.session(venv_backend="none")
+def benchmarks(session: nox.Session) -> None:
+    """Lists the timing benchmarks: scripts to run alone on a machine."""
+    for path in sorted(ROOT.glob("tests/benchmarks/*.py")):
+        summary = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+        session.log(f"python {path.relative_to(ROOT)}: {summary}")

@@ -1,0 +1,40 @@
+"""What stands beside the code says the same as the code."""
+
+import ast
+import re
+from pathlib import Path
+
+import yaml
+
+import vcpo_bench
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_the_citation_is_of_this_version_and_names_authors() -> None:
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
+    assert citation["version"] == vcpo_bench.__version__
+    papers = {paper["identifiers"][0]["value"]: paper["authors"] for paper in citation["references"]}
+    readme = (REPOSITORY / "README.md").read_text()
+    assert set(papers) <= {f"arXiv:{number}" for number in re.findall(r"arXiv[: ](\d{4}\.\d{5})", readme)}
+    assert all({"given-names", "family-names"} <= author.keys() for authors in papers.values() for author in authors)
+
+
+def test_the_sessions_contributors_are_told_of_exist() -> None:
+    tree = ast.parse((REPOSITORY / "noxfile.py").read_text())
+    sessions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    (told,) = re.findall(r"`nox -l` lists them \((.*?)\)", (REPOSITORY / "CONTRIBUTING.md").read_text(), flags=re.S)
+    assert set(re.findall(r"`([\w-]+)`", told)) <= sessions
+
+
+def test_commit_hooks_download_nothing() -> None:
+    hooks = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text())["repos"]
+    assert {repository["repo"] for repository in hooks} == {"local"}
+    assert {hook["language"] for repository in hooks for hook in repository["hooks"]} == {"system"}
+
+
+def test_a_forge_runs_what_must_pass() -> None:
+    ci = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "ci.yml").read_text())
+    steps = [step.get("run", "") for job in ci["jobs"].values() for step in job["steps"]]
+    assert ".ci/run" in steps
+    assert "pytest -m slow\n" in (REPOSITORY / ".ci" / "run").read_text()
