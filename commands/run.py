@@ -65,7 +65,7 @@ def run(
     """
     from rich.console import Console
 
-    from vcpo_bench.analysis.monitoring import alarm_panel as alarms
+    from vcpo_bench.analysis.monitoring import stop_on_alarm as alarms
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.cells import grid
     from vcpo_bench.bench.cells.grid_spec import GridSpec

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import hanley_mcneil
 from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW

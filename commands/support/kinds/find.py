@@ -12,6 +12,7 @@ from vcpo_bench.commands.support.kinds.methods import MethodKind, PartKind
 from vcpo_bench.commands.support.kinds.presets import PresetKind
 from vcpo_bench.commands.support.kinds.runs import RunKind
 from vcpo_bench.commands.support.kinds.samplers import SamplerKind
+from vcpo_bench.commands.support.kinds.signals import SignalKind
 from vcpo_bench.commands.support.kinds.tasks import TaskKind
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import unknown_name
@@ -32,6 +33,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         TaskKind(),
         CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
         SamplerKind(),
+        SignalKind(),
         DetectorKind(),
         PresetKind(),
         RunKind(results),
