@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from regime_expressions import regimes
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
+from vcpo_bench.bench.cells.grid import plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.feeding.process_source import ProcessSource
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.checks import check_regime

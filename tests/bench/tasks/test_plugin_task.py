@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from pool_jobs import Log
 
-from vcpo_bench.bench.cells.grid import GridSpec, PlannedCell, plan_grid
+from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import RunOptions, run_grid
@@ -76,7 +78,7 @@ def test_an_edited_task_is_another_cell_and_a_running_grid_notices(tmp_path: Pat
 
 
 def test_without_a_start_policy_the_command_that_makes_one_is_named(plugin: Path) -> None:
-    (cell,) = plan_grid(GridSpec(("vcpo",), (0,), (0,), (TASK,), steps=2, controls=False))
+    (cell,) = plan_grid(GridSpec(("vcpo",), (0,), (0,), (TASK,), settings=CellSettings(steps=2), controls=False))
     events: list[tuple] = []
     assert run_cell(cell, plugin.parent, 0, lambda *event: events.append(event)) == "error"
     assert f"vcpo-bench warmup --task '{TASK}'" in events[-1][-1]
