@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from vcpo_bench.analysis.results import KEPT_TOGETHER
+from vcpo_bench.analysis.comparability import NOT_SEPARATED
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import plan_grid, skipped_methods
 from vcpo_bench.bench.cells.grid_spec import GridSpec
@@ -180,7 +180,7 @@ def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_analysis_knows_what_cells_had_before_there_was_a_choice() -> None:
-    assert {name: CellConfig.model_fields[name].default for name in KEPT_TOGETHER} == KEPT_TOGETHER
+    assert {name: CellConfig.model_fields[name].default for name in NOT_SEPARATED} == NOT_SEPARATED
 
 
 def test_weight_decay_is_part_of_a_cell_and_no_old_key_moves() -> None:

@@ -133,7 +133,8 @@ def test_forks_are_ordinary_cells_that_say_where_they_come_from(tmp_path: Path, 
     assert dict(zip(board["method"], board["control"], strict=True)) == {"clip": False, "vcpo": True}
     assert results.steps.groupby("key").size().tolist() == [STEPS + 2] * 2
     pooled = load([tmp_path / "fork", parent.results])
-    assert f"cells differ in fork_step (0, {AT}), which no table keeps apart" in pooled.notes
+    said = [note.text for note in pooled.notes]
+    assert f"Cells differ in fork_step (0, {AT}), which no table separates." in said
 
 
 def test_forks_of_a_run_that_an_alarm_stopped_are_not_stopped(tmp_path: Path, recorded: Recorded) -> None:
