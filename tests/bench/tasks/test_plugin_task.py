@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pool_jobs import Log
@@ -36,14 +35,14 @@ def plugin(tmp_path: Path) -> Iterator[Path]:
     TASKS.forget()
 
 
-def planned(folder: Path, **changed: Any) -> PlannedCell:
+def planned(folder: Path) -> PlannedCell:
     """One small cell of the plug-in task, from an untrained policy."""
     start = folder / "start.safetensors"
     task = token_task(TASK)
     if not start.exists():
         save_warm_start(WarmStart(task.canonical, new_policy(task), seed=0, steps=0, reward=0.0), start)
-    settings = {"start": start, "steps": 3, "prompts": 2, "responses": 4, "controls": False} | changed
-    (cell,) = plan_grid(GridSpec(("vcpo",), (2,), (0,), (TASK,), **settings))
+    settings = CellSettings(steps=3, prompts=2, responses=4)
+    (cell,) = plan_grid(GridSpec(("vcpo",), (2,), (0,), (TASK,), settings=settings, controls=False, start=start))
     return cell
 
 
