@@ -1,4 +1,4 @@
-"""Which method wins at which lag, at its best learning rate? Tables and sentences of `analyze compare`."""
+"""Methods against one another at their best learning rates: rankings, probability of improvement, profiles."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.collapse.stable_rates import frontier, stable_rates
-from vcpo_bench.analysis.comparison.ablation import ablation_table, cost_table, step_controls
 from vcpo_bench.analysis.comparison.aggregates import (
     REPLICATIONS,
     Strata,
@@ -16,44 +14,10 @@ from vcpo_bench.analysis.comparison.aggregates import (
     performance_profile,
     probability_of_improvement,
 )
-from vcpo_bench.analysis.comparison.best_rate import tune, widening
-from vcpo_bench.analysis.comparison.normalized_scores import score, score_column
-from vcpo_bench.analysis.comparison.pairs import all_pairs
-from vcpo_bench.analysis.comparison.sentences import compare_sentences
-from vcpo_bench.analysis.comparison.time_to_target import target_table, target_times
-from vcpo_bench.analysis.findings import Findings
+from vcpo_bench.analysis.comparison.best_learning_rate import widening
 from vcpo_bench.analysis.intervals import stratified_t
-from vcpo_bench.analysis.results import Results
 
 PROFILE_LEVELS = np.round(np.linspace(-1.0, 1.5, 51), 2)
-
-
-def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findings:
-    """Compare the methods at lags above 0; synchronous runs are the anchor, not competitors.
-
-    Tables: `anchors`; `scores` (every cell); `tuned` (per seed, at the rate chosen without it), `choices`,
-    `budget`; `ranking` (aggregates per lag and method at best rates), `by_task`, `pairs`, `improvement`,
-    `profiles`, `targets`; `by_rate` (aggregates at every single rate); `stable_rates`, `frontier`;
-    `ablation`, `step_controls`, `cost`.
-    """
-    scores = score(results)
-    column = score_column(scores)
-    cells = scores.table[scores.table["staleness"] > 0]
-    tuned = tune(cells, column)
-    runs = tuned.runs
-    tables = {"anchors": scores.anchors, "scores": scores.table, "tuned": runs}
-    tables |= {"choices": tuned.choices, "budget": tuned.budget}
-    tables["ranking"] = ranking(runs, column, ["staleness"], replications)
-    tables["by_task"] = task_means(runs, column)
-    tables["pairs"] = all_pairs(runs, column)
-    tables["improvement"] = improvement_table(runs, column, replications)
-    tables["profiles"] = profile_table(runs, column, replications)
-    tables["targets"] = target_table(target_times(results, scores), runs)
-    tables["by_rate"] = ranking(cells, column, ["staleness", "lr"], replications)
-    tables |= {"stable_rates": stable_rates(cells), "frontier": frontier(cells)}
-    tables |= {"ablation": ablation_table(runs, cells, column), "step_controls": step_controls(cells, column)}
-    tables["cost"] = cost_table(results)
-    return Findings(compare_sentences(tables, column, [*scores.notes, *tuned.notes]), tables)
 
 
 def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int = REPLICATIONS) -> pd.DataFrame:
@@ -68,7 +32,7 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
     Returns:
         Columns `place`, `method`, `seeds` (fewest in a task), `runs`, `failed`, then `iqm`, `mean`,
         `median`, `optimality_gap`, each with `_low` and `_high`, widened for tuned runs
-        (`tuning.CROSS_FIT`).
+        (`analysis.comparison.best_learning_rate.CROSS_FIT`).
     """
     rows = []
     for name, part in runs.groupby([*place, "method"], sort=False):

@@ -1,4 +1,4 @@
-"""What the policies really wrote: the same held-out prompts at the start, at the best evaluation and at the end."""
+"""What the policies wrote: the same held-out prompts at the start, at the best evaluation and at the end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from textwrap import shorten
 
 import pandas as pd
 
-from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import number, rate, whole
+from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.sections.cell_pages import anchor
 from vcpo_bench.reports.study import Study
 
@@ -16,8 +17,8 @@ EPISODES_SHOWN = 2
 _LONGEST = 200
 
 
-def episodes(study: Study) -> list[Table]:
-    """A table with the lost runs that fell furthest and the best surviving ones of each task; none without records."""
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
+    """A table of the failed runs that fell furthest and the best surviving ones per task; none without records."""
     written = {str(key): rows for key, rows in study.results.episodes.groupby("key", sort=False)}
     told = study.cells[study.cells["key"].isin(written)]
     chosen = pd.concat([_chosen(runs) for _, runs in told.groupby("task", sort=True)]) if len(told) else told
@@ -26,7 +27,7 @@ def episodes(study: Study) -> list[Table]:
         return []
     caption = (
         f"The first {EPISODES_SHOWN} held-out prompts with a sampled response each, and in brackets its reward: at the "
-        "start, at the best evaluation and at the last one. Per task: the lost runs that fell furthest, and the "
+        "start, at the best evaluation and at the last one. Per task: the failed runs that fell furthest, and the "
         "survivors with the highest final reward."
     )
     headings = ["task", "method", "lag", "lr", "outcome", "update", "mean reward", "episodes"]
@@ -35,10 +36,10 @@ def episodes(study: Study) -> list[Table]:
 
 def _chosen(runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.assign(fall=runs["best_reward"] - runs["final_reward"])  # before selecting: an empty frame would grow
-    lost = runs[runs["failed"].astype(bool)].sort_values(["fall", "key"], ascending=[False, True])
+    failed = runs[runs["failed"].astype(bool)].sort_values(["fall", "key"], ascending=[False, True])
     kept = runs[~runs["failed"].astype(bool) & ~runs["control"].astype(bool)]
     kept = kept.sort_values(["final_reward", "key"], ascending=[False, True])
-    return pd.concat([lost.head(RUNS_PER_OUTCOME), kept.head(RUNS_PER_OUTCOME)])
+    return pd.concat([failed.head(RUNS_PER_OUTCOME), kept.head(RUNS_PER_OUTCOME)])
 
 
 def _rows(study: Study, cell: pd.Series, written: pd.DataFrame) -> list[list[Entry]]:

@@ -1,11 +1,11 @@
-"""What lm-eval says about kept checkpoints, where it was asked."""
+"""Scores of kept checkpoints by lm-eval."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.lm_eval_scores import lm_score_summary
-from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import interval, rate, whole
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.sections.scoreboard import describe
@@ -18,7 +18,7 @@ _CAPTION = (
 )
 
 
-def lm_scores(study: Study, ledger: Ledger) -> list[Table]:
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """One row per setting, method, lm-eval task and metric; nothing where no checkpoint was scored."""
     summary = lm_score_summary(study.results)
     if summary.empty:
@@ -37,8 +37,9 @@ def _row(ledger: Ledger, row: pd.Series) -> list[Entry]:
         row["value"],
         f"mean over seeds of value where task is {row['lm_task']}, metric {row['metric']} and filter {row['filter']}",
         row["keys"],
-        table="scores",
-        columns=("task", "metric", "filter", "value"),
+        table="lm_eval",
+        columns=("step", "task", "metric", "filter", "value"),
+        rows=row["rows"],
     )
     low = pd.notna(row["higher_is_better"]) and not row["higher_is_better"]
     width = row["value_high"] - row["value_low"]

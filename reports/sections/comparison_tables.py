@@ -1,10 +1,10 @@
-"""The tables of the comparison: ranking at best rates, paired differences, targets, stable rates, ablation, cost."""
+"""The tables of the comparison: ranking, paired differences, targets, stable learning rates, ablation, cost."""
 
 from __future__ import annotations
 
 from vcpo_bench.reports.document import Table
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.sections.analysis_blocks import Shown, judged_table
+from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table
 from vcpo_bench.reports.study import Study
 
 _LAG = Shown("lag", "name")
@@ -93,21 +93,30 @@ _COST = {
 }
 
 _SCORE = "Rewards are normalized: 0 is the start policy, 1 the best synchronous training, where there is one."
-_SHOWN = {
-    "ranking": (_RANKING, f"Methods at their best learning rate, tuned on other seeds than those tested. {_SCORE}"),
-    "pairs": (
-        _PAIRS,
-        "Paired differences of scores at best rates: same task, lag and seed. Holm adjusts within a lag.",
+_LAYOUTS = {
+    "ranking": (
+        f"Methods at their best learning rate, which was chosen on other seeds than those tested. {_SCORE}",
+        _RANKING,
     ),
-    "choices": (_CHOICES, "The learning rate each half of the seeds was tested at, chosen on the other half."),
-    "targets": (_TARGETS, "Updates and training seconds until a share (target) of the synchronous gain is reached."),
-    "stable_rates": (_STABLE, "The largest learning rate up to which fewer than a third of the seeds fail."),
-    "frontier": (_FRONTIER, "How the stable learning rate falls with the lag: 1 means it is inversely proportional."),
-    "ablation": (_ABLATION, "What the parts of a method add, each with the other switched off and on."),
-    "step_controls": (_CONTROLS, "Scaling the step by ESS against the same steps at other times, or their mean."),
-    "cost": (_COST, "Time of an update (scoring and learning), and what it adds over the cheaper method beside it."),
+    "pairs": (
+        "Paired differences of scores at best learning rates: same task, lag and seed. Holm's correction is per lag.",
+        _PAIRS,
+    ),
+    "choices": ("The learning rate each half of the seeds was tested at, chosen on the other half.", _CHOICES),
+    "targets": ("Updates and training seconds until a share (target) of the synchronous gain is reached.", _TARGETS),
+    "stable_rates": ("The largest learning rate up to which fewer than a third of the seeds fail.", _STABLE),
+    "frontier": (
+        "How the largest stable learning rate falls with lag: an exponent of 1 means inversely proportional.",
+        _FRONTIER,
+    ),
+    "ablation": ("What each half of a method adds, with the other half off and on.", _ABLATION),
+    "step_controls": (
+        "Step scaling by ESS against steps of the same sizes at other times, or of their mean.",
+        _CONTROLS,
+    ),
+    "cost": ("Time of an update (scoring and learning), and its difference to the cheaper method named.", _COST),
 }
-
+"""Caption and columns of each table."""
 
 _ABOUT_RATES = ("choices", "frontier")
 """Tables that say nothing when a single learning rate was run."""
@@ -116,18 +125,16 @@ _IN_ORDER = ("stable_rates", "choices", "targets")
 """Tables sorted by their first columns; the others keep the order of `analysis`, best first."""
 
 
-def compared(study: Study, ledger: Ledger, *names: str) -> list[Table]:
+def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
     """The named tables of the comparison that are not empty."""
-    tables = []
+    tables: list[Table] = []
     tuned = study.cells["lr"].nunique() > 1
     for name in names:
         if name in _ABOUT_RATES and not tuned:
             continue
-        columns, caption = _SHOWN[name]
-        frame = study.comparison.tables[name]
+        layout = Layout(name, *_LAYOUTS[name])
+        frame = study.findings("compare").tables[name]
         if name in _IN_ORDER:
-            frame = frame.sort_values([column for column, shown in columns.items() if shown.kind == "name"][:3])
-        table = judged_table(study, ledger, name, frame, caption, columns)
-        if table is not None:
-            tables.append(table)
+            frame = frame.sort_values(list(layout.named[:3]))
+        tables += analysis_table(study, ledger, "compare", layout, frame)
     return tables

@@ -22,24 +22,22 @@ CELL = ["task", "method", "regime", "staleness", "lr", "seed"]
 
 
 @dataclass(frozen=True)
-class Scores:
-    """Scores of all cells.
+class NormalizedRewards:
+    """One score per cell.
 
     Attributes:
         table: One row per cell: `CELL`, `key`, `control`, `event`, `onset`, `failed`, `last_step`,
             `start`, `score` (mean sampled reward of the last `LAST` evaluations; NaN for a cell that ended
             in an error) and `normalized`: `(score - start) / (sync - start)` of its task.
         anchors: One row per task: `start`, `sync`, `sync_method`, `sync_lr`, `sync_seeds`, and `usable`.
-        notes: What could not be normalized, and why.
     """
 
     table: pd.DataFrame
     anchors: pd.DataFrame
-    notes: list[str]
 
 
-def score(results: Results) -> Scores:
-    """Score every cell; one that ended as nan or was stopped by its last evaluations: what it left behind."""
+def normalize(results: Results) -> NormalizedRewards:
+    """Score every cell by its last evaluations, those that ended as nan or were stopped too."""
     verdicts = events(results)
     evals = results.evals.sort_values(["key", "step"], kind="stable")
     last = evals.groupby("key", sort=False).tail(LAST).groupby("key")["sampled_reward"].mean()
@@ -53,12 +51,12 @@ def score(results: Results) -> Scores:
     low, high = table["task"].map(by_task["start"]), table["task"].map(by_task["sync"])
     usable = table["task"].map(by_task["usable"]).astype(bool)
     table["normalized"] = ((table["score"] - low) / (high - low).where(usable)).astype("float64")
-    return Scores(table, anchors, _notes(anchors))
+    return NormalizedRewards(table, anchors)
 
 
-def score_column(scores: Scores) -> str:
+def score_column(rewards: NormalizedRewards) -> str:
     """`normalized` where every task has its anchors, else the raw `score`."""
-    return "normalized" if bool(scores.anchors["usable"].all()) else "score"
+    return "normalized" if bool(rewards.anchors["usable"].all()) else "score"
 
 
 def _anchors(table: pd.DataFrame) -> pd.DataFrame:
@@ -76,12 +74,3 @@ def _anchors(table: pd.DataFrame) -> pd.DataFrame:
             row |= {"sync_seeds": int(best["size"])}
         rows.append(row | {"usable": bool(row["sync"] - start >= SMALLEST_RANGE)})
     return pd.DataFrame(rows)
-
-
-def _notes(anchors: pd.DataFrame) -> list[str]:
-    notes = []
-    for row in anchors[~anchors["usable"]].to_dict("records"):
-        gain = row["sync"] - row["start"]
-        why = "no synchronous run" if row["sync_seeds"] == 0 else f"synchronous training gains only {gain:.3f}"
-        notes.append(f"{row['task']}: {why}, so rewards are not normalized and tasks are not put on one scale.")
-    return notes

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
-from vcpo_bench.analysis.findings import rate
 from vcpo_bench.analysis.intervals import wilson
+from vcpo_bench.analysis.wording import learning_rate
 
 Array = NDArray[np.float64]
 
@@ -77,13 +77,13 @@ def _fit(cells: pd.DataFrame) -> dict[str, object]:
     facts = {"cells": len(cells), "failed": int(failed.sum())}
     nothing = {"exponent": np.nan, "low": np.nan, "high": np.nan}
     if cells["staleness"].nunique() < 2 or cells["lr"].nunique() < 2:
-        return facts | nothing | {"reason": "fewer than two lags or two rates"}
+        return facts | nothing | {"reason": "fewer than two lags or two learning rates"}
     if min(failed.sum(), (1 - failed).sum()) < 5:
         return facts | nothing | {"reason": "fewer than 5 failed or 5 surviving runs"}
     slope, likelihood = _profile(_design(cells), failed)
     best = int(likelihood.argmax())
     if slope[best] <= 0.1:
-        return facts | nothing | {"reason": "failures do not become more likely with the rate"}
+        return facts | nothing | {"reason": "failures do not become more likely at larger learning rates"}
     inside = np.flatnonzero((likelihood >= likelihood[best] - _HALF_DEVIANCE) & (slope > 0))
     low = -np.inf if inside[0] == 0 else _EXPONENTS[inside[0]]
     high = np.inf if inside[-1] == len(_EXPONENTS) - 1 else _EXPONENTS[inside[-1]]
@@ -119,5 +119,9 @@ def _profile(design: Array, outcome: Array) -> tuple[Array, Array]:
 
 def _reading(stable: float, following: float) -> str:
     if np.isnan(stable):
-        return f"below {rate(following)}, the smallest tried"
-    return f"at least {rate(stable)}" if np.isnan(following) else f"between {rate(stable)} and {rate(following)}"
+        return f"below {learning_rate(following)}, the smallest tried"
+    return (
+        f"at least {learning_rate(stable)}"
+        if np.isnan(following)
+        else f"between {learning_rate(stable)} and {learning_rate(following)}"
+    )
