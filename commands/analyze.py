@@ -28,8 +28,8 @@ def analyze(
 
     load_plugins(plugin)
     findings = run_analysis(kind, folders or [DEFAULT_OUT])
-    for sentence in findings.text:
-        typer.echo(sentence)
+    for statement in findings.statements:
+        typer.echo(statement.text)
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():

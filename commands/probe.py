@@ -55,7 +55,7 @@ def probe(
 
     load_plugins(plugin)
     found = recorded.read_cell(cell, start, model, device)
-    chosen = {method.canonical: method for method in map(parse_method, options.split_top_level(methods))}
+    chosen = {method.canonical: method for method in map(parse_method, options.expressions(methods))}
     spec = probing.ProbeSpec(found, options.updates(at), list(chosen.values()), batches, fresh)
     target = out or probing.default_path(found)
     probing.run_probe(spec, target, typer.echo)

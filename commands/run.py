@@ -68,7 +68,8 @@ def run(
     from vcpo_bench.analysis.monitoring import alarm_panel as alarms
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.cells import grid
-    from vcpo_bench.bench.cells.model_source import LanguageModel
+    from vcpo_bench.bench.cells.grid_spec import GridSpec
+    from vcpo_bench.bench.cells.settings import read_settings
     from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.reports.terminal.live import make_view
@@ -76,26 +77,20 @@ def run(
     plugins = load_plugins(plugin)
     if url:
         os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
-    watched = alarms.stop_default(options.level(record)) if stop_on_alarm else None
-    spec = grid.GridSpec(
-        methods=options.split_top_level(methods),
+    settings = read_settings(ctx.params)
+    watched = alarms.stop_default(settings.record) if stop_on_alarm else None
+    spec = GridSpec(
+        methods=options.expressions(methods),
         staleness=options.lags(staleness),
         seeds=options.seeds(seeds),
-        tasks=options.split_top_level(task),
+        tasks=options.expressions(task),
         lrs=options.rates(lr),
-        regimes=options.split_top_level(regime),
-        steps=steps,
-        prompts=prompts,
-        responses=responses,
-        record=options.level(record),
+        regimes=options.expressions(regime),
+        settings=settings.model_copy(update={"stop": watched.detector.text}) if watched else settings,
         controls=controls,
         start=start,
-        stop=watched.detector.text if watched else "",
-        model=LanguageModel(model, dtype, lora, chat_template, sampler, max_response, micro_tokens, checkpointing)
-        if model
-        else None,
+        model=model,
         device=device,
-        weight_decay=weight_decay,
     )
     if save_config:
         write_config(ctx, save_config)
@@ -103,10 +98,10 @@ def run(
     if dry_run and spec.model and device != "cpu":
         from vcpo_bench.bench.machine.gpu_plan import gpu_plan
 
-        typer.echo("\n".join(gpu_plan(spec, spec.model)))
+        typer.echo("\n".join(gpu_plan(spec)))
         return
     cells = grid.plan_grid(spec)
-    for warning in grid.lag_warnings(spec):
+    for warning in spec.warnings():
         _warn(warning)
     if skipped := grid.skipped_methods(spec):
         _warn(f"skipped methods that the regime does not support: {', '.join(skipped)}")

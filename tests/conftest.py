@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vcpo_bench import records
+from vcpo_bench.records.steps import STEPS
 
 SHAPES = ("healthy", "collapsed", "rebound", "dip", "stall", "nan", "error")
 EVAL_EVERY = 10
@@ -167,7 +168,7 @@ def write_cell(
     cell = root / records.CELLS / (key + records.PARTIAL_SUFFIX if partial else key)
     tables = cell / "checkpoint-000050" if partial else cell
     tables.mkdir(parents=True)
-    write_table(tables / records.STEPS_FILE, rows, records.STEPS, level)
+    write_table(tables / records.STEPS_FILE, rows, STEPS, level)
     write_table(tables / records.EVALS_FILE, eval_columns(shape, steps, rng), records.EVALS, level)
     lags = {"step": np.arange(steps), "lag": rows["lag_max"], "trajectories": np.full(steps, TRAJECTORIES)}
     lags["tokens"] = lags["trajectories"] * LENGTH

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.monitoring.detectors import Detector, DetectorStream, read_detector
 from vcpo_bench.analysis.monitoring.signals import SIGNALS, Signal
 from vcpo_bench.errors import UsageError
-from vcpo_bench.records import STEPS, Level
+from vcpo_bench.records import Level
+from vcpo_bench.records.steps import STEPS
 
 DEFAULTS = Path(__file__).with_name("default_detectors.json")
 """Detectors with their measured rates, as `analyze prediction` exports them, the best first."""
@@ -145,7 +146,7 @@ class Rows:
     """The updates of a run so far, column by column, with room to grow.
 
     Args:
-        names: Columns of `records.STEPS` to keep.
+        names: Columns of `records.steps.STEPS` to keep.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -194,7 +195,7 @@ class AlarmPanel:
         also: Further signals to follow.
 
     Attributes:
-        columns: Columns of `records.STEPS` that the signals are computed from.
+        columns: Columns of `records.steps.STEPS` that the signals are computed from.
         values: The signals after the latest update; NaN: cannot be said.
         silent: Those among the detectors' signals that cannot be said: these detectors cannot speak.
     """
@@ -210,7 +211,7 @@ class AlarmPanel:
         self.silent: tuple[str, ...] = ()
 
     def feed(self, row: Mapping[str, Any]) -> tuple[Alarm, ...]:
-        """Take the next update, columns of `records.STEPS`; the detectors that speak after it."""
+        """Take the next update, columns of `records.steps.STEPS`; the detectors that speak after it."""
         self._rows.append(row)
         self.values = {name: self._rows.latest(signal) for name, signal in self._signals.items()}
         self.silent = tuple(name for name in self._heard if np.isnan(self.values[name]))
@@ -235,7 +236,7 @@ class StopOnAlarm:
         self._rows = Rows(self._signal.columns)
 
     def observe(self, row: Mapping[str, Any]) -> str:
-        """Take the row of `records.STEPS` just recorded; the alarm in words, or nothing."""
+        """Take the row of `records.steps.STEPS` just recorded; the alarm in words, or nothing."""
         self._rows.append(row)
         if not self._stream.feed(self._rows.latest(self._signal)):
             return ""

@@ -24,7 +24,7 @@ from vcpo_bench.analysis.diagnostics.ess import entropy_ess, kish_ess, max_weigh
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k, reliability_limit
 from vcpo_bench.analysis.monitoring.alarm_panel import Alarm, AlarmPanel, Calibration, load_calibrations
 from vcpo_bench.analysis.monitoring.signals import CAP
-from vcpo_bench.records import STEPS
+from vcpo_bench.records.steps import DIAGNOSTICS
 
 Array = NDArray[np.float64]
 
@@ -130,7 +130,7 @@ class Monitor:
             token_kl: Mean over tokens of `e^l - 1 - l` with l the token log-ratio, nats per token.
             grad_norm: Norm of the whole gradient before clipping.
             entropy: Mean entropy of the policy, nats per token.
-            columns: Further columns of `records.STEPS` for a detector that listens to them, such as
+            columns: Further columns of `records.steps.STEPS` for a detector that listens to them, such as
                 `grad_cosine`.
 
         Raises:
@@ -198,9 +198,9 @@ class Monitor:
 def _check(log_w: Array, columns: Mapping[str, float]) -> None:
     if log_w.size == 0:
         raise ValueError("log_weights is empty: an update consumes at least one trajectory")
-    unknown = sorted(columns.keys() - {column.name for column in STEPS})
+    unknown = sorted(columns.keys() - DIAGNOSTICS.keys())
     if unknown:
-        raise ValueError(f"no column is called {unknown[0]!r}; columns are those of vcpo_bench.records.STEPS")
+        raise ValueError(f"no column is called {unknown[0]!r}; columns are those of vcpo_bench.records.steps.STEPS")
 
 
 def _weight_gauges(log_w: Array) -> dict[str, float]:

@@ -31,7 +31,7 @@ _LEVELS = {"05": 0.05, "25": 0.25, "50": 0.5, "75": 0.75, "95": 0.95}
 
 
 class Updates(Protocol):
-    """The updates of one run in order, columns of `records.STEPS`: a data frame, or what streams."""
+    """The updates of one run in order, columns of `records.steps.STEPS`: a data frame, or what streams."""
 
     def __len__(self) -> int:
         """Number of updates."""
@@ -51,7 +51,7 @@ class Signal:
         name: How commands and tables call it.
         meaning: One line, with the formula.
         role: What kind of thing it looks at; `circumstance` is known without looking at the run at all.
-        columns: Columns of the table of updates it needs (`records.STEPS`).
+        columns: Columns of the table of updates it needs (`records.steps.STEPS`).
         formula: Its values from one run's updates.
         memory: Updates that a value reaches back, itself included; None: to the beginning of the run.
     """
@@ -67,7 +67,7 @@ class Signal:
         """Values [S] at each update of one run; NaN where it cannot be said, everywhere if a column is missing.
 
         Args:
-            steps: The updates of one run in order, columns of `records.STEPS`.
+            steps: The updates of one run in order, columns of `records.steps.STEPS`.
         """
         if any(name not in steps for name in self.columns):
             return np.full(len(steps), np.nan)

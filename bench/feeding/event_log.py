@@ -49,7 +49,7 @@ class EventLog:
         self._dropped += event.startswith("dropped")
 
     def facts(self, batch: Trajectories, waited: float) -> dict[str, Any]:
-        """Columns of `records.STEPS` for the update that consumes `batch`."""
+        """Columns of `records.steps.STEPS` for the update that consumes `batch`."""
         assert batch.seconds is not None
         flight, queue = batch.seconds.mean((0, 1)).tolist()
         dropped, self._dropped = self._dropped, 0

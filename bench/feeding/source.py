@@ -26,7 +26,7 @@ class StepInput:
         sampled_reward: Mean reward of the newest batch that is complete.
         filling: Whether the pipeline of batches is still filling.
         seconds_sample: Seconds of sampling in this process.
-        facts: Further columns of `records.STEPS` that only this source knows.
+        facts: Further columns of `records.steps.STEPS` that only this source knows.
         events: Rows of `records.EVENTS` since the last update.
     """
 

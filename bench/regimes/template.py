@@ -72,7 +72,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.regimes.checks import SMALL, check_regime
 from vcpo_bench.bench.regimes.plan import plan
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.naming.plugins import load_plugin
 
 load_plugin(Path(__file__).with_name("{module}.py"))
@@ -91,7 +91,7 @@ def test_the_lag_is_zero_and_k_in_turn() -> None:
 
 def test_a_cell_trains_in_it() -> None:
     sizes = {{"steps": 6, "prompts": 2, "responses": 2, "eval_every": 100}}
-    trainer = Trainer(CellConfig(method="clip", regime="{name}", staleness=2, seed=0, **sizes))
+    trainer = build_trainer(CellConfig(method="clip", regime="{name}", staleness=2, seed=0, **sizes))
     while not trainer.status:
         trainer.advance()
     trainer.close()

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.grid import start_digest
+from vcpo_bench.bench.cells.grid_spec import start_digest
 from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.plugin_files import plugins_of
@@ -25,6 +25,7 @@ from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
@@ -107,8 +108,10 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
             f"{key}: ran under rules {facts.get('rules_version')}, not {RULES_VERSION}; run it again first"
         )
     method = parse_method(config.method)
-    if (method.version, plugins_of(config)) != (facts.get("method_version"), config.plugins):
-        raise UsageError(f"{key}: the code of {config.label} has changed since; run it again first")
+    if method.version != facts.get("method_version"):
+        raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
+    if plugins_of(config) != config.plugins:
+        raise UsageError(f"{key}: a plug-in of this cell has changed since; run it again first")
     if not REGIMES.parse(config.regime).deterministic:
         raise UsageError(
             f"{key}: a real clock decided which data each update got, so the run cannot be done again; "
@@ -194,7 +197,7 @@ class Replay:
         return self._trainer()
 
     def _trainer(self) -> Trainer:
-        return Trainer(self.cell.config, start=self.cell.start, device=self.cell.device)
+        return build_trainer(self.cell.config, start=self.cell.start, device=self.cell.device)
 
     def _checkpoints(self, earliest: int) -> list[Path]:
         kept = [p for p in (self.cell.folder / "checkpoints").glob("[0-9]*") if int(p.name) <= earliest]

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.running.observers import GridObserver, Watch
+from vcpo_bench.bench.running.observers import GridObserver
+from vcpo_bench.bench.training.step_observer import ObserverFactory
 
 MAX_DEATHS = 3
 """A cell whose worker dies this often without finishing it is given up as failed."""
@@ -31,7 +32,7 @@ class CellJob:
     cells_folder: Path
     keep_every: int
     plugins: tuple[Path, ...] = ()
-    watch: Watch | None = None
+    make_observer: ObserverFactory | None = None
 
 
 @dataclass(slots=True)
@@ -178,7 +179,7 @@ def _work(pipe: Connection, position: int) -> None:
             load_plugin(plugin)
             loaded.add(plugin)
         cell = replace(job.cell, device=placed(job.cell.device, position, torch.cuda.device_count()))
-        run_cell(cell, job.cells_folder, job.keep_every, lambda *event: send(event), job.watch)
+        run_cell(cell, job.cells_folder, job.keep_every, lambda *event: send(event), job.make_observer)
         release_memory(cell.device)
 
 

@@ -21,9 +21,10 @@ from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.provenance import gpu, provenance
 from vcpo_bench.bench.cells.results_folder import CellStore, write_json
-from vcpo_bench.bench.running.observers import Watch
-from vcpo_bench.bench.training.recorder import Recorder
-from vcpo_bench.bench.training.trainer import Trainer, recorder_of
+from vcpo_bench.bench.training.build import build_recorder, build_trainer
+from vcpo_bench.bench.training.step_observer import ObserverFactory
+from vcpo_bench.bench.training.step_recorder import StepRecorder
+from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
@@ -36,7 +37,9 @@ Emit = Callable[..., None]
 """Sends one event of `GridObserver`: its name, then its arguments."""
 
 
-def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit, watch: Watch | None = None) -> str:
+def run_cell(
+    cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit, make_observer: ObserverFactory | None = None
+) -> str:
     """Train a cell to its end, from its latest checkpoint if there is one.
 
     Args:
@@ -44,7 +47,7 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit,
         cells_folder: `cells` of the results folder.
         keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
         emit: Receives `started`, `progress` and `ended`.
-        watch: Makes the observer of a cell that something may stop.
+        make_observer: Makes the observer of a cell that something may stop.
 
     Returns:
         The status the cell ended with.
@@ -58,7 +61,7 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit,
             return ended
         emit("started", cell.key, cell.config.label, cell.updates)
         try:
-            trainer = _resume(cell, store, emit, watch)
+            trainer = _resume(cell, store, emit, make_observer)
             with closing(trainer):
                 _train(trainer, cell, store, keep_every, emit)
             status, error, stopped = trainer.status, None, trainer.stopped
@@ -74,8 +77,8 @@ def run_cell(cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit,
     return status
 
 
-def _resume(cell: PlannedCell, store: CellStore, emit: Emit, watch: Watch | None) -> Trainer:
-    trainer = _trainer(cell, store, watch)
+def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
+    trainer = _trainer(cell, store, make_observer)
     checkpoint = store.latest_checkpoint()
     if checkpoint is None:
         return trainer
@@ -87,20 +90,20 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit, watch: Watch | None
             raise  # the GPU's trouble: the checkpoint is sound
         aside = store.set_checkpoint_aside(checkpoint)
         emit("message", f"{cell.config.label}: damaged checkpoint set aside as {aside.name} ({problem}); starting over")
-        return _trainer(cell, store, watch)
+        return _trainer(cell, store, make_observer)
     return trainer
 
 
-def _trainer(cell: PlannedCell, store: CellStore, watch: Watch | None) -> Trainer:
+def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory | None) -> Trainer:
     method = parse_method(cell.config.method)
     if plugins_of(cell.config) != cell.config.plugins:
-        raise UsageError(f"a plug-in of {cell.config.label} was edited while the grid ran; run it again")
+        raise UsageError("a plug-in of this cell was edited while the grid ran; run it again")
     if cell.config.series:
         method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
-    if cell.config.stop and watch is None:
+    if cell.config.stop and make_observer is None:
         raise ValueError(f"the cell {cell.key} may be stopped, but nothing was given that would stop it")
-    observer = watch(cell.config.stop) if watch and cell.config.stop else None
-    trainer = Trainer(cell.config, method, cell.start, cell.device, observer)
+    observer = make_observer(cell.config.stop) if make_observer and cell.config.stop else None
+    trainer = build_trainer(cell.config, method, cell.start, cell.device, observer)
     if cell.origin is not None:
         trainer.load(cell.origin)
     return trainer
@@ -142,15 +145,15 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
             told = now
 
 
-def _recorded(cell: PlannedCell, store: CellStore) -> tuple[Recorder, int]:
+def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:
     """The tables up to the last checkpoint that can be read, for a cell that failed."""
-    recorder = recorder_of(cell.config)
+    recorder = build_recorder(cell.config)
     checkpoint = store.latest_checkpoint()
     if checkpoint:
         try:
             recorder.read(checkpoint)
         except (OSError, ValueError):
-            return recorder_of(cell.config), 0
+            return build_recorder(cell.config), 0
     return recorder, recorder.updates
 
 

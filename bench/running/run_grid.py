@@ -12,9 +12,10 @@ import torch
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import CellStore, ResultsFolder
 from vcpo_bench.bench.devices import checked_device
-from vcpo_bench.bench.running.observers import GridObserver, Watch
+from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool import CellJob, run_jobs
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.errors import DamagedResultError, UsageError
 
 
@@ -28,7 +29,7 @@ class RunOptions:
         wait: Queue behind another run on the folder instead of refusing.
         keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
         plugins: Plug-in files, loaded by every worker.
-        watch: Makes the observer of a cell that something may stop.
+        make_observer: Makes the observer of a cell that something may stop.
     """
 
     out: Path
@@ -36,7 +37,7 @@ class RunOptions:
     wait: bool = False
     keep_every: int = 0
     plugins: tuple[Path, ...] = ()
-    watch: Watch | None = None
+    make_observer: ObserverFactory | None = None
 
 
 def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int:
@@ -78,7 +79,9 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
         failed = 0
         for wave in waves(missing):
-            jobs = [CellJob(cell, folder.cells, options.keep_every, options.plugins, options.watch) for cell in wave]
+            jobs = [
+                CellJob(cell, folder.cells, options.keep_every, options.plugins, options.make_observer) for cell in wave
+            ]
             failed += run_jobs(jobs, options.jobs, observer)
         return failed
 

@@ -12,7 +12,7 @@ import torch
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.regimes import REGIMES
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.methods import parse_method
 
 TIMED_UPDATES = 5
@@ -53,7 +53,7 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
 
 def _time(config: CellConfig, start: Path | None, device: str) -> tuple[float, float, float]:
     """Seconds of sampling, of the rest of an update, and of an evaluation: the fastest seen."""
-    with closing(Trainer(config, start=start, device=device)) as trainer:
+    with closing(build_trainer(config, start=start, device=device)) as trainer:
         for _ in range(TIMED_UPDATES):
             trainer.advance()
         steps, evals = trainer.recorder.timings()

@@ -1,4 +1,4 @@
-"""How good a policy is on prompts that no run trains on."""
+"""Evaluation of a policy on held-out prompts, which no run trains on."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 
-EPISODES_KEPT = 4
-"""Held-out prompts whose sampled responses are kept as text."""
+SAMPLES_KEPT = 4
+"""Number of held-out prompts whose sampled responses are kept as text."""
 
 
-class Episode(NamedTuple):
-    """A sampled response to a held-out prompt, as text, and its reward."""
+class Sample(NamedTuple):
+    """A sampled response to a held-out prompt: prompt and response as text, and the reward."""
 
     text: str
     reward: float
@@ -25,16 +25,16 @@ class Evaluation:
     """Means over the held-out prompts.
 
     Attributes:
-        greedy_reward: Reward when every token is the most likely one.
-        sampled_reward: Reward when responses are sampled at temperature 1.
-        entropy: Entropy in nats per sampled token.
-        episodes: The sampled responses to the first prompts.
+        greedy_reward: Mean reward of greedy decoding.
+        sampled_reward: Mean reward of responses sampled at temperature 1.
+        entropy: Entropy of the policy in nats per sampled token.
+        samples: The sampled responses to the first prompts.
     """
 
     greedy_reward: float
     sampled_reward: float
     entropy: float
-    episodes: tuple[Episode, ...]
+    samples: tuple[Sample, ...]
 
 
 def evaluate(policy: Policy, task: Task) -> Evaluation:
@@ -48,10 +48,9 @@ def evaluate(policy: Policy, task: Task) -> Evaluation:
     rollout = policy.sample(prompts, torch.from_numpy(draws).repeat_interleave(2, 0), task.eos, greedy)
     reward = task.reward(prompts, rollout.responses, rollout.mask)
     entropy = rollout.entropy[~greedy].sum() / rollout.mask[~greedy].sum()
-    episodes = tuple(
-        Episode(
-            task.render(prompts[i], rollout.responses[2 * i + 1], rollout.mask[2 * i + 1]), float(reward[2 * i + 1])
-        )
-        for i in range(min(EPISODES_KEPT, len(prompts)))
-    )
-    return Evaluation(float(reward[greedy].mean()), float(reward[~greedy].mean()), float(entropy), episodes)
+    samples = []
+    for i in range(min(SAMPLES_KEPT, len(prompts))):
+        row = 2 * i + 1
+        text = task.render(prompts[i], rollout.responses[row], rollout.mask[row])
+        samples.append(Sample(text, float(reward[row])))
+    return Evaluation(float(reward[greedy].mean()), float(reward[~greedy].mean()), float(entropy), tuple(samples))

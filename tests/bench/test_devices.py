@@ -15,7 +15,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.bench.devices import release_memory
 from vcpo_bench.bench.running import pool, run_cell
-from vcpo_bench.bench.training import learner
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.cli import app
 
@@ -32,7 +32,7 @@ def test_a_missing_device_is_refused_before_anything_runs(tmp_path: Path) -> Non
 
 
 def test_memory_of_a_cell_is_freed_before_the_next() -> None:
-    trainer = Trainer(CellConfig(method="vcpo", staleness=0, seed=0, steps=1, prompts=2, responses=4))
+    trainer = build_trainer(CellConfig(method="vcpo", staleness=0, seed=0, steps=1, prompts=2, responses=4))
     trainer.advance()
     head = weakref.ref(trainer.policy.output_head())
     gc.disable()
@@ -115,14 +115,6 @@ def test_after_an_error_on_a_gpu_the_next_cell_gets_a_new_process(
     assert len(set(begun)) == 2
     assert [event[1] for event in log.names("ended")] == ["error", "error"]
     assert log.names("message") == []
-
-
-def test_inner_products_of_long_vectors_are_taken_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    left, right = torch.arange(10.0), torch.arange(10.0) + 1
-    whole = learner._dot(left, right)
-    assert whole == float(left @ right)
-    monkeypatch.setattr(learner, "DOT_LENGTH", 3)
-    assert learner._dot(left, right) == whole
 
 
 def test_a_cpu_names_no_gpu() -> None:

@@ -18,7 +18,7 @@ from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
 from vcpo_bench.bench.regimes.simulation import Speed, simulate
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.training.build import build_trainer
 
 UPDATES = 40
 FIT = (("sampler=0.3,learner=0.3", 0), ("sampler=0.3,learner=0.3", 4))
@@ -63,7 +63,7 @@ def measure(options: str, k: int) -> Measured:
     config = CellConfig(
         method="clip", staleness=k, seed=0, task="chain", regime=regime.text(), steps=UPDATES + k, eval_every=10**6
     )
-    trainer, ends = Trainer(config), []
+    trainer, ends = build_trainer(config), []
     try:
         while not trainer.status:
             trainer.advance()

@@ -24,6 +24,7 @@ from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.simulation import steps
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.ranks.launch import parallel_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 
@@ -48,7 +49,9 @@ def cell(
 
 def train(options: str, k: int, task: str, seed: int = 0, steps: int = STEPS, record: str = "basic") -> Trainer:
     """One run of vcpo under the virtual clock."""
-    trainer = Trainer(cell("vcpo", k, task, f"async(clock=virtual,sampler=1,learner=1{options})", seed, steps, record))
+    trainer = build_trainer(
+        cell("vcpo", k, task, f"async(clock=virtual,sampler=1,learner=1{options})", seed, steps, record)
+    )
     while not trainer.status:
         trainer.advance()
     return trainer
@@ -120,7 +123,7 @@ def crossover() -> None:
 
 @contextmanager
 def alone(config: CellConfig) -> Iterator[Trainer]:
-    with closing(Trainer(config)) as trainer:
+    with closing(build_trainer(config)) as trainer:
         yield trainer
 
 

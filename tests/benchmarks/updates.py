@@ -16,6 +16,7 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.devices import keep_freed_memory
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.records import Level
 
@@ -23,7 +24,7 @@ PHASES = ("seconds_sample", "seconds_score", "seconds_update", "seconds_record")
 
 
 def trainer(method: str, record: Level = "basic", task: str = "chain", steps: int = 10_000) -> Trainer:
-    return Trainer(
+    return build_trainer(
         CellConfig(method=method, staleness=1, seed=0, task=task, steps=steps, eval_every=steps, record=record)
     )
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from vcpo_bench import records
 from vcpo_bench.bench.cells.parquet_table import arrow_schema
 from vcpo_bench.records import Column
+from vcpo_bench.records.steps import STEPS
 
 LEVELS = ("full", "diagnostics", "basic")
 TABLES: dict[str, tuple[Column, ...]] = {
-    "steps": records.STEPS,
+    "steps": STEPS,
     "evals": records.EVALS,
     "lags": records.LAGS,
     "samples": records.SAMPLES,

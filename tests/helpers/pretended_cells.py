@@ -16,6 +16,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.replay.probe import ProbeSpec, run_probe
 from vcpo_bench.bench.replay.replay import read_cell
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.methods import parse_method
 
@@ -85,7 +86,7 @@ def mixed() -> str:
 
 
 def _trainer(cell: CellConfig, start: Path | None, device: str, chunk_bytes: int | None) -> Trainer:
-    trainer = Trainer(cell, start=start, device=device)
+    trainer = build_trainer(cell, start=start, device=device)
     if chunk_bytes:
         trainer.policy.chunked_head.vocabulary.chunk_bytes = chunk_bytes
     return trainer

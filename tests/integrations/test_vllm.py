@@ -19,8 +19,8 @@ from vcpo_bench.bench.machine.gpu_checks import vllm_in_process
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.imitation_hf import warm_up_model
-from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Rollout, Trajectories
 
 COUNTDOWN = "countdown(largest=9,numbers=2,style=bare,target=30)"
@@ -102,7 +102,7 @@ def test_the_same_cell_again(model: Path) -> None:
 
 
 def test_training_at_lag_0_has_weights_of_one(warm: Path) -> None:
-    trainer = Trainer(config(warm, task=COUNTDOWN, method="vcpo", lr=1e-3, length=0), start=warm)
+    trainer = build_trainer(config(warm, task=COUNTDOWN, method="vcpo", lr=1e-3, length=0), start=warm)
     for _ in range(3):
         _, ess = trainer.advance()
         assert ess == pytest.approx(1, abs=1e-6)

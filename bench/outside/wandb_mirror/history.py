@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from vcpo_bench.records import EVALS, EVALS_FILE, EVENTS_FILE, STEPS, STEPS_FILE, Column
+from vcpo_bench.records import EVALS, EVALS_FILE, EVENTS_FILE, STEPS_FILE, Column
+from vcpo_bench.records.steps import STEPS
 
 Metrics = dict[str, Any]
 

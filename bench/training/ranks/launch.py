@@ -1,4 +1,7 @@
-"""Starting the processes that train a cell together; this file is also what the other ones run."""
+"""Starts the processes that train a cell together; the other processes run this file as well.
+
+No command uses ranks: they are the data-parallel baseline that `docs/benchmarks/async.md` measures asynchrony against.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,28 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.devices import keep_freed_memory
+from vcpo_bench.bench.training.build import build_learner, build_recorder
+from vcpo_bench.bench.training.ranks.learner import ParallelLearner
 from vcpo_bench.bench.training.ranks.ranks import Ranks
-from vcpo_bench.bench.training.ranks.source import check_shared_out
+from vcpo_bench.bench.training.ranks.source import ParallelSource, check_shared_out
 from vcpo_bench.bench.training.trainer import Trainer
 
 
 @contextmanager
 def parallel_trainer(config: CellConfig, count: int) -> Iterator[Trainer]:
-    """A trainer of this process, rank 0, whose `advance` the other ranks follow step by step; only it records.
+    """A trainer of this process, rank 0, whose `advance` the other ranks follow step by step; only it evaluates.
 
     Args:
         config: A synchronous cell.
-        count: Ranks; each is a process with one thread.
+        count: Number of ranks; each is a process with one thread.
 
     Raises:
         UsageError: Ranks cannot train this cell.
@@ -40,26 +47,41 @@ def parallel_trainer(config: CellConfig, count: int) -> Iterator[Trainer]:
         ]
         try:
             with Ranks.opened(store, 0, count) as ranks:
-                yield Trainer(config, ranks=ranks)
+                yield _trainer(Trainer, config, ranks)
         finally:
             for other in others:
                 other.kill()
                 other.wait()
 
 
+class Follower(Trainer):
+    """The trainer of another rank: rank 0 evaluates for all, which this one waits for in its next update."""
+
+    def _evaluate(self) -> None:
+        pass
+
+
+def _trainer(kind: type[Trainer], config: CellConfig, ranks: Ranks) -> Trainer:
+    task = open_task(config, None)
+    policy = open_policy(config, task, None, config.device)
+    learner = build_learner(config, policy, kind=partial(ParallelLearner, ranks))
+    source = ParallelSource(config, task, policy, ranks)
+    return kind(config, task, learner, source, config.steps, build_recorder(config))
+
+
 def main() -> None:
-    """Another rank: trains the same cell; ends when it is done or when the others are gone."""
+    """Another rank: trains the same cell; ends when that is done or when the others are gone."""
     store, count, rank, config = sys.argv[1:]
     torch.set_num_threads(1)
     keep_freed_memory()
     with Ranks.opened(Path(store), int(rank), int(count)) as ranks:
-        trainer = Trainer(CellConfig.model_validate_json(config), ranks=ranks)
+        trainer = _trainer(Follower, CellConfig.model_validate_json(config), ranks)
         try:
             while not trainer.status:
                 trainer.advance()
-        except RuntimeError:  # of the connection: the others are gone, and nobody waits for this one
+        except RuntimeError:  # the connection is closed: the other ranks are gone, and nobody waits for this one
             os._exit(1)
-    os._exit(0)  # threads of the connection are still there and would abort an ordinary end
+    os._exit(0)  # threads of the connection are still running and would abort an ordinary exit
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from vcpo_bench.analysis.monitoring.alarm_panel import (
 from vcpo_bench.analysis.monitoring.detectors import Detector, read_detector
 from vcpo_bench.analysis.monitoring.signals import SIGNALS
 from vcpo_bench.errors import UsageError
-from vcpo_bench.records import STEPS
+from vcpo_bench.records.steps import STEPS
 
 ENTRY = {
     "signal": "ess",

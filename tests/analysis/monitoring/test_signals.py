@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from vcpo_bench import records
 from vcpo_bench.analysis.monitoring.signals import CAP, PRIMARY, SIGNALS
+from vcpo_bench.records.steps import DIAGNOSTICS
 
 
 def updates(number: int = 120, seed: int = 0) -> pd.DataFrame:
@@ -47,7 +47,7 @@ def test_a_signal_knows_nothing_of_the_future(name: str) -> None:
 @pytest.mark.parametrize("name", SIGNALS)
 def test_a_signal_names_the_columns_it_needs_and_is_silent_without_them(name: str) -> None:
     signal = SIGNALS[name]
-    assert set(signal.columns) <= {column.name for column in records.STEPS}
+    assert set(signal.columns) <= DIAGNOSTICS.keys()
     assert np.isfinite(signal.of(updates()[list(signal.columns)])).any()
     for column in signal.columns:
         assert np.isnan(signal.of(updates().drop(columns=column))).all()

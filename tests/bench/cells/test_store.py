@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from vcpo_bench.bench.cells.results_folder import CellStore, ResultsFolder, damage, ended_keys, read_json, write_json
-from vcpo_bench.bench.training.recorder import Recorder
+from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.errors import DamagedResultError, UsageError
 
 
 def end_cell(folder: ResultsFolder, key: str, status: str = "completed") -> None:
     store = CellStore(folder.cells, key)
-    recorder = Recorder("basic")
+    recorder = StepRecorder("basic")
     recorder.tables["steps.parquet"].append({"step": 0, "sampled_reward": 0.5})
     with store.open(), store.finish() as final:
         recorder.write(final)
@@ -91,7 +91,7 @@ def live(cells: Path, key: str, kill_at: int, monkeypatch: pytest.MonkeyPatch) -
                     with store.checkpoint(step) as folder:
                         (folder / "state").write_text(str(step))
                 with store.finish() as final:
-                    Recorder("basic").write(final)
+                    StepRecorder("basic").write(final)
                     write_json(final / "cell.json", {"status": "completed", "key": key, "config": {}})
         except Killed:
             return False

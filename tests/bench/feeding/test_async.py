@@ -20,6 +20,7 @@ from vcpo_bench.bench.feeding.sampler_handle import Delivery, numpy_arrays, pati
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 
 FASTER = "sampler=0.01"
@@ -32,7 +33,7 @@ def make() -> Iterator:
 
     def build(regime: str, staleness: int = 3, **more: object) -> Trainer:
         config = {"task": "walk-eos", "prompts": 3, "responses": 4, "steps": 12, "eval_every": 100} | more
-        made.append(Trainer(CellConfig(method="clip", regime=regime, staleness=staleness, seed=1, **config)))
+        made.append(build_trainer(CellConfig(method="clip", regime=regime, staleness=staleness, seed=1, **config)))
         return made[-1]
 
     yield build
@@ -190,9 +191,9 @@ def test_the_sampler_ends_with_its_learner() -> None:
     code = (
         "import torch, time\n"
         "from vcpo_bench.bench.cells.config import CellConfig\n"
-        "from vcpo_bench.bench.training.trainer import Trainer\n"
+        "from vcpo_bench.bench.training.build import build_trainer\n"
         "torch.set_num_threads(1)\n"
-        "t = Trainer(CellConfig(method='clip', regime='async', staleness=2, seed=0, prompts=2, responses=2))\n"
+        "t = build_trainer(CellConfig(method='clip', regime='async', staleness=2, seed=0, prompts=2, responses=2))\n"
         "t.advance()\n"
         "print(t.source.sampler.process.pid, flush=True)\n"
         "time.sleep(600)\n"

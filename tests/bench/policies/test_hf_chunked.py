@@ -13,8 +13,8 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import LearnerStep
-from vcpo_bench.bench.training.trainer import Trainer
 
 PROMPTS = torch.tensor([[PAD, PAD, PAD, 5, 6], [7, PAD, 8, 9, 10], [PAD, 11, 12, 13, 14]])
 DRAWS = torch.rand(12, 9, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
@@ -68,7 +68,7 @@ def trained(folder: Path, size: int, method: str, **config: Any) -> tuple[list[L
     """What three updates did, at lag 1, and the weights they led to."""
     settings = {"task": TASK, "prompts": 3, "responses": 4, "steps": 3, "eval_every": 100, "lr": 1e-3} | config
     cell = CellConfig(method=method, staleness=1, seed=0, model="tiny@0", **settings)
-    trainer = Trainer(cell, start=folder)
+    trainer = build_trainer(cell, start=folder)
     trainer.policy.chunked_head.vocabulary.chunk_bytes = size
     steps: list[LearnerStep] = []
     update = trainer.learner.update

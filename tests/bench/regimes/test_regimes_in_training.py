@@ -15,6 +15,7 @@ from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.samplers.published import rounded
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
@@ -36,7 +37,7 @@ EXPRESSIONS = [
 
 def trainer(regime: str, staleness: int = 3, method: str = "clip", **more: object) -> Trainer:
     config = {"task": "walk-eos", "prompts": 3, "responses": 4, "steps": 9, "eval_every": 100} | more
-    return Trainer(CellConfig(method=method, regime=regime, staleness=staleness, seed=1, **config))
+    return build_trainer(CellConfig(method=method, regime=regime, staleness=staleness, seed=1, **config))
 
 
 def run(subject: Trainer, updates: int | None = None) -> Trainer:

@@ -19,6 +19,7 @@ from vcpo_bench.bench.replay.probe.updates import Estimators
 from vcpo_bench.bench.replay.replay import RecordedCell, Replay
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import GRAD_CLIP
 from vcpo_bench.bench.training.micro_batches import cut
 from vcpo_bench.bench.training.trainer import Trainer
@@ -185,7 +186,7 @@ def flat(policy: CausalPolicy) -> np.ndarray:
 def test_the_table_holds_what_sums_by_hand_give(recorded: Recorded, tmp_path: Path, more: dict[str, int]) -> None:
     cell, n = recorded(**more), 8
     run_probe(asked(cell, "tis;reinforce", n), tmp_path / "p.csv", lambda _: None)
-    trainer = Trainer(cell.config, start=cell.start)
+    trainer = build_trainer(cell.config, start=cell.start)
     for _ in range(AT - LAG):
         trainer.advance()
     old = copy.deepcopy(trainer.policy)
@@ -233,8 +234,8 @@ def test_probe_on_the_command_line(recorded: Recorded, tmp_path: Path, model: Pa
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ((), "say where it is with --model"),
-        (("--model", "{other}"), "not the files the cell began with"),
+        ((), "name its folder with --model"),
+        (("--model", "{other}"), "its files differ from those the cell started from"),
         (("--model", "{new}"), "no such folder"),
         (("--model", "{model}", "--start", "{model}/config.json"), "begins as --model is"),
         (("--model", "{model}", "--device", "cuda"), "ran on cpu"),

@@ -7,6 +7,7 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.regimes import Order
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 
 
@@ -33,14 +34,14 @@ def same(first: dict[str, list], second: dict[str, list]) -> bool:
 @pytest.mark.parametrize("record", ["basic", "full"])
 @pytest.mark.parametrize("at", [4])
 def test_saved_and_taken_up_is_the_same_run(tmp_path: Path, method: str, record: str, at: int) -> None:
-    through = Trainer(config(method, record=record))
+    through = build_trainer(config(method, record=record))
     while not through.status:
         through.advance()
-    first = Trainer(config(method, record=record))
+    first = build_trainer(config(method, record=record))
     for _ in range(at):
         first.advance()
     first.save(tmp_path)
-    second = Trainer(config(method, record=record))
+    second = build_trainer(config(method, record=record))
     second.load(tmp_path)
     while not second.status:
         second.advance()
@@ -52,7 +53,7 @@ def test_saved_and_taken_up_is_the_same_run(tmp_path: Path, method: str, record:
 def test_runs_with_the_same_seed_are_equal_and_with_another_differ() -> None:
     runs = []
     for seed in (0, 0, 1):
-        trainer = Trainer(config("clip").model_copy(update={"seed": seed}))
+        trainer = build_trainer(config("clip").model_copy(update={"seed": seed}))
         for _ in range(3):
             trainer.advance()
         runs.append(numbers(trainer))
@@ -61,7 +62,7 @@ def test_runs_with_the_same_seed_are_equal_and_with_another_differ() -> None:
 
 
 def test_methods_see_the_same_prompts_and_the_same_noise() -> None:
-    first, second = Trainer(config("clip")), Trainer(config("vespo"))
+    first, second = build_trainer(config("clip")), build_trainer(config("vespo"))
     for index in (0, 5):
         ours, theirs = (t.source.generator.run([Order(index)], 0, [t.config.prompts])[0] for t in (first, second))
         assert torch.equal(ours.prompts, theirs.prompts)
@@ -72,7 +73,7 @@ def test_methods_see_the_same_prompts_and_the_same_noise() -> None:
 def test_recording_more_changes_nothing_about_the_training(method: str) -> None:
     runs = {}
     for record in ("basic", "diagnostics", "full"):
-        trainer = Trainer(config(method, record=record))
+        trainer = build_trainer(config(method, record=record))
         while not trainer.status:
             trainer.advance()
         runs[record] = numbers(trainer)

@@ -22,6 +22,7 @@ JOB = SamplingJob(
     [
         ("torch", "torch"),
         (" torch( slots = 0 ) ", "torch"),
+        ("torch(64)", "torch(slots=64)"),
         ("torch(slots=64)", "torch(slots=64)"),
         ("vllm", "vllm"),
         ("vllm( dtype = bfloat16 )", "vllm(dtype=bfloat16)"),

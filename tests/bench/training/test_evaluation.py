@@ -4,7 +4,7 @@ import torch
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start, new_policy
 from vcpo_bench.bench.tasks import token_task
-from vcpo_bench.bench.training.evaluation import EPISODES_KEPT, evaluate
+from vcpo_bench.bench.training.evaluation import SAMPLES_KEPT, evaluate
 
 
 @pytest.mark.parametrize("name", ["chain", "walk", "walk-eos"])
@@ -36,12 +36,12 @@ def test_entropy_is_per_token() -> None:
     assert evaluate(policy, task).entropy == pytest.approx(near, abs=0.05)
 
 
-def test_episodes_are_the_first_sampled_responses() -> None:
+def test_samples_are_the_first_sampled_responses() -> None:
     task = token_task("walk")
     found = evaluate(load_warm_start(task), task)
     prompts = task.held_out()
-    assert len(found.episodes) == EPISODES_KEPT
-    for prompt, (text, reward) in zip(prompts, found.episodes, strict=False):
+    assert len(found.samples) == SAMPLES_KEPT
+    for prompt, (text, reward) in zip(prompts, found.samples, strict=False):
         assert text.startswith(f"{int(prompt[0])} to {int(prompt[1])}: ")
         legal_to_goal = "!" not in text and text.rstrip(".").endswith(str(int(prompt[1])))
         assert reward == (1.0 if legal_to_goal else 0.0)

@@ -9,7 +9,7 @@ import hf_models
 import pytest
 import torch
 
-from vcpo_bench.bench.cells.model_source import LanguageModel, fingerprint
+from vcpo_bench.bench.cells.model_source import fingerprint, model_identity
 from vcpo_bench.bench.feeding.source import StepInput
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.training.trainer import Trainer
@@ -33,25 +33,25 @@ def weights(trainer: Trainer) -> torch.Tensor:
 
 def updates(trainer: Trainer, count: int) -> list[StepInput]:
     """Train; what each update was given."""
-    fed: list[StepInput] = []
-    feed = trainer.source.next_batch
+    given: list[StepInput] = []
+    next_batch = trainer.source.next_batch
 
     def watched(update: int) -> StepInput:
-        fed.append(feed(update))
-        return fed[-1]
+        given.append(next_batch(update))
+        return given[-1]
 
     trainer.source.next_batch = watched  # type: ignore[method-assign]
     for _ in range(count):
         trainer.advance()
-    return fed
+    return given
 
 
 @pytest.mark.parametrize("method", ["vcpo", "vespo", "clip"])
 def test_a_cell_trains_at_the_lag_it_was_asked_for(folder: Path, method: str) -> None:
     trainer = hf_models.trainer(folder, method, staleness=2)
     before = weights(trainer)
-    fed = updates(trainer, 4)
-    assert [int(step - feed.batch.version.max()) for step, feed in enumerate(fed)] == [0, 1, 2, 2]
+    given = updates(trainer, 4)
+    assert [int(step - each.batch.version.max()) for step, each in enumerate(given)] == [0, 1, 2, 2]
     assert not torch.equal(weights(trainer), before)
     steps = trainer.recorder.tables["steps.parquet"].columns
     assert steps["nonfinite"] == [""] * 4
@@ -90,8 +90,8 @@ def test_the_update_does_not_depend_on_micro_batches(folder: Path, method: str) 
     found = []
     for tokens in (0, 50):
         trainer = hf_models.trainer(folder, method, micro_tokens=tokens)
-        fed = updates(trainer, 1)[0]
-        assert (len(trainer.learner._cut(fed.batch)) > 1) == bool(tokens)
+        given = updates(trainer, 1)[0]
+        assert (len(trainer.learner._cut(given.batch)) > 1) == bool(tokens)
         found.append(torch.cat([p.grad.flatten() for p in trainer.policy.parameters() if p.grad is not None]))
     torch.testing.assert_close(found[0], found[1], rtol=1e-3, atol=1e-5)
 
@@ -129,13 +129,13 @@ def test_bfloat16_learns_with_small_ratios_at_lag_0(folder: Path, method: str) -
 def test_an_asynchronous_sampler_process_serves_a_language_model(folder: Path) -> None:
     trainer = hf_models.trainer(folder, staleness=1, regime="async", steps=3)
     try:
-        fed = updates(trainer, 3)
+        given = updates(trainer, 3)
     finally:
         trainer.close()
-    lags = [step - feed.batch.version for step, feed in enumerate(fed)]
+    lags = [step - each.batch.version for step, each in enumerate(given)]
     assert max(int(lag.max()) for lag in lags) <= 1
-    for feed in fed[:1]:
-        assert float(feed.batch.behavior_logp[feed.batch.mask].mean()) < 0
+    for each in given[:1]:
+        assert float(each.batch.behavior_logp[each.batch.mask].mean()) < 0
 
 
 def test_weights_decide_the_identity_of_a_model_and_notes_beside_them_do_not(folder: Path, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_weights_decide_the_identity_of_a_model_and_notes_beside_them_do_not(fol
     other = hf_models.save(tmp_path / "c", seed=2)
     (second / "README.md").write_text("notes")
     assert fingerprint(first) == fingerprint(second) != fingerprint(other)
-    assert LanguageModel(str(first)).fields()["model"] == f"a@{fingerprint(first)}"
+    assert model_identity(str(first)) == f"a@{fingerprint(first)}"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.regimes import Order
 from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import GRAD_CLIP, Learner
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
@@ -20,7 +21,7 @@ from vcpo_bench.methods import parse_method
 
 def small(method: str = "reinforce", staleness: int = 0, **more: object) -> Trainer:
     config = {"task": "walk-eos", "prompts": 4, "responses": 4, "steps": 6, "eval_every": 100} | more
-    return Trainer(CellConfig(method=method, staleness=staleness, seed=0, **config))
+    return build_trainer(CellConfig(method=method, staleness=staleness, seed=0, **config))
 
 
 def sampled(trainer: Trainer, index: int) -> Trajectories:

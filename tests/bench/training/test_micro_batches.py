@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.micro_batches import cut, gather
-from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import parse_method
 
@@ -62,7 +62,7 @@ def test_whole_groups_keep_their_order() -> None:
 def test_the_update_does_not_depend_on_the_micro_batches(method: str) -> None:
     gradients = []
     for tokens in (0, 70):
-        trainer = Trainer(CellConfig(method=method, staleness=0, seed=0, task="walk-eos", prompts=3, responses=4))
+        trainer = build_trainer(CellConfig(method=method, staleness=0, seed=0, task="walk-eos", prompts=3, responses=4))
         trainer.learner = Learner(trainer.policy, parse_method(method), 3e-4, micro_tokens=tokens)
         trainer.advance()
         gradients.append(torch.cat([p.grad.flatten() for p in trainer.policy.parameters() if p.grad is not None]))

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import StepInput
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import GRAD_CLIP, Learner, LearnerStep
 from vcpo_bench.bench.training.ranks.launch import parallel_trainer
-from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 
@@ -28,17 +28,17 @@ def unclipped(learner: Learner, done: LearnerStep) -> Tensor:
 @pytest.mark.parametrize("method", ["vcpo", "clip+gac"])
 def test_two_ranks_are_one(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with parallel_trainer(cell(method), 2) as trainer:
-        fed: list[StepInput] = []
+        given: list[StepInput] = []
         done: list[LearnerStep] = []
-        feed, update = trainer.source.next_batch, trainer.learner.update
-        monkeypatch.setattr(trainer.source, "next_batch", lambda step: fed.append(feed(step)) or fed[-1])
-        monkeypatch.setattr(trainer.learner, "update", lambda *given: done.append(update(*given)) or done[-1])
+        next_batch, update = trainer.source.next_batch, trainer.learner.update
+        monkeypatch.setattr(trainer.source, "next_batch", lambda step: given.append(next_batch(step)) or given[-1])
+        monkeypatch.setattr(trainer.learner, "update", lambda *arguments: done.append(update(*arguments)) or done[-1])
         twin = Learner(copy.deepcopy(trainer.policy), parse_method(method), trainer.config.lr, micro_batches=2)
         for step in range(3):
             before = copy.deepcopy(trainer.policy.state_dict())
             trainer.advance()
             twin.policy.load_state_dict(before)  # what rank 1 did to its own weights shows in its share of the scores
-            alone = twin.update(fed[-1].batch, step)
+            alone = twin.update(given[-1].batch, step)
             assert alone.update is not None
             assert done[-1].update is not None
             assert torch.equal(alone.update.coefficients, done[-1].update.coefficients)
@@ -52,7 +52,7 @@ def test_ranks_sample_the_batch_that_one_process_samples() -> None:
     config = cell("reinforce", steps=1)
     with parallel_trainer(config, 2) as trainer:
         shared = trainer.source.next_batch(0).batch
-    alone = Trainer(config).source.next_batch(0).batch
+    alone = build_trainer(config).source.next_batch(0).batch
     assert torch.equal(shared.prompts, alone.prompts)
     assert torch.equal(shared.responses, alone.responses)
     assert torch.equal(shared.mask, alone.mask)

@@ -1,0 +1,55 @@
+"""From sampled trajectories and their scores to the evidence that a method sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.policies.scores import TokenScores
+from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.methods import Batch
+
+Gather = Callable[[Sequence[Tensor]], Tensor]
+"""Puts values of each piece of a batch, `[rows, ...]`, together in the batch's order, in main memory."""
+
+
+def evidence_of(
+    batch: Trajectories,
+    now: int,
+    scores: Sequence[TokenScores],
+    gather: Gather,
+    needs: Collection[str],
+    score_norm_sq: Tensor | None = None,
+    reference_logp: Tensor | None = None,
+    state: Mapping[str, Tensor] | None = None,
+) -> Batch:
+    """The evidence of one update.
+
+    Args:
+        batch: What was sampled: P prompts, G responses each, T tokens at most.
+        now: Updates applied before this one.
+        scores: TokenScores of each piece of the batch under the current policy.
+        gather: How pieces come together.
+        needs: Optional fields that the method asks for (`Method.needs`).
+        score_norm_sq: `[P * G]` squared score norms.
+        reference_logp: `[P * G, T]` log-probabilities under the reference policy.
+        state: What the method returned last time.
+    """
+    shape = batch.mask.shape
+    return Batch(
+        logp=gather([s.logp for s in scores]).view(shape),
+        behavior_logp=batch.behavior_logp,
+        mask=batch.mask,
+        valid=torch.ones(shape[:2], dtype=torch.bool),
+        reward=batch.reward,
+        version=batch.version,
+        now=now,
+        proximal_logp=batch.proximal_logp,
+        reference_logp=None if reference_logp is None else reference_logp.view(shape),
+        entropy=gather([s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
+        sum_pi_sq=gather([s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
+        score_norm_sq=None if score_norm_sq is None else score_norm_sq.view(shape[:2]),
+        state=state or {},
+    )

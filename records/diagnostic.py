@@ -1,0 +1,128 @@
+"""A column of `steps.parquet`: one small object that says what it is called, what it means and how it is computed."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+from vcpo_bench.records.column import Column, Kind, Level
+from vcpo_bench.records.step_facts import StepFacts
+
+Value = int | float | bool | str | None
+
+
+class Diagnostic(ABC):
+    """One column; subclasses set the attributes and compute the value.
+
+    Attributes:
+        name: Name of the column.
+        unit: Unit, or the range of a plain number.
+        meaning: What it is, in one line.
+        kind: How it is stored.
+        level: Lowest record level that writes it.
+        label: What plots call it; default: the name with spaces.
+        log_axis: Whether plots use a logarithmic axis.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    kind: Kind = "float"
+    level: Level = "basic"
+    label: str = ""
+    log_axis: bool = False
+
+    @abstractmethod
+    def compute(self, facts: StepFacts) -> Value:
+        """The value at one update; None is stored as null."""
+
+    def column(self) -> Column:
+        """The column of the table."""
+        return Column(self.name, self.kind, self.unit, self.level, self.meaning)
+
+    def axis_label(self) -> str:
+        """What plots write at an axis with this quantity."""
+        return self.label or self.name.replace("_", " ")
+
+
+class Reported(Diagnostic):
+    """A column whose value another part of the run reports: a time, a count, a setting of the step.
+
+    Args:
+        name: Name of the column.
+        unit: Its unit.
+        meaning: What it is, in one line.
+        kind: How it is stored.
+        label: What plots call it.
+        log_axis: Whether plots use a logarithmic axis.
+    """
+
+    def __init__(
+        self, name: str, unit: str, meaning: str, kind: Kind = "float", label: str = "", log_axis: bool = False
+    ) -> None:
+        self.name, self.unit, self.meaning = name, unit, meaning
+        self.kind, self.label, self.log_axis = kind, label, log_axis
+
+    def compute(self, facts: StepFacts) -> Value:
+        """The reported value; None if nothing reports it: queue lengths exist in asynchronous runs only."""
+        value: Value = facts.reported.get(self.name)
+        return value
+
+
+class MethodMetric(Diagnostic):
+    """A column that holds a scalar of the method's own metrics; null where the method does not define it.
+
+    Args:
+        name: Name of the column and of the metric.
+        unit: Its unit.
+        meaning: What it is, in one line.
+    """
+
+    def __init__(self, name: str, unit: str, meaning: str) -> None:
+        self.name, self.unit, self.meaning = name, unit, meaning
+
+    def compute(self, facts: StepFacts) -> Value:
+        """The metric of this update."""
+        value = float(facts.method_metrics.get(self.name, math.nan))
+        return None if math.isnan(value) else value
+
+
+class GradientView(Protocol):
+    """The gradient of one update before clipping, as the learner shows it to `GradientDiagnostic`.
+
+    Vectors are torch tensors on the learner's device. This package does not import torch: use their methods.
+    """
+
+    @property
+    def flat(self) -> Any:
+        """`[D]` the gradient of all trained parameters."""
+
+    @property
+    def previous(self) -> Any:
+        """`[D]` that of the last update whose gradient was finite; None at the first."""
+
+    @property
+    def head(self) -> Any:
+        """`[D_head]` that of the output head alone; None where the head is frozen."""
+
+    @property
+    def dots(self) -> tuple[float, float, float]:
+        """<g, g>, <g, p> and <p, p> of the gradient g and the previous one p; NaN where there is none."""
+
+
+class GradientDiagnostic(Diagnostic):
+    """A column measured on the gradient itself, between the backward pass and clipping.
+
+    It costs time at every update, so its level is above `basic`. It is NaN where an update had no finite gradient.
+    """
+
+    level: Level = "diagnostics"
+
+    @abstractmethod
+    def measure(self, gradient: GradientView) -> float:
+        """The value of one update; the learner calls it while the gradient exists."""
+
+    def compute(self, facts: StepFacts) -> Value:
+        """What `measure` gave."""
+        return facts.measured.get(self.name, math.nan)

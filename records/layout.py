@@ -1,0 +1,29 @@
+"""The files of a results folder.
+
+`results/<name>/` holds `grid.json` (the cells that were asked for, and which are controls) and `cells/<key>/` (ended)
+or `cells/<key>.partial/` (running or interrupted). An ended cell holds `cell.json` and its tables as Parquet.
+`scores/<key>.parquet` and `probes/<key>.parquet` hold what was measured on its checkpoints later.
+"""
+
+from typing import Literal
+
+RULES_VERSION = "1.0"
+"""Results are comparable within one version of the rules; every cell records the one it ran under."""
+
+CELLS = "cells"
+PARTIAL_SUFFIX = ".partial"
+CELL_FILE = "cell.json"
+GRID_FILE = "grid.json"
+STEPS_FILE = "steps.parquet"
+EVALS_FILE = "evals.parquet"
+LAGS_FILE = "lags.parquet"
+EVENTS_FILE = "events.parquet"
+SAMPLES_FILE = "samples.parquet"
+EPISODES_FILE = "episodes.parquet"
+PROBES_FOLDER = "probes"
+"""In a results folder: `<key>.parquet` for each cell that was probed (`vcpo-bench probe`), with `PROBES`."""
+SCORES_FOLDER = "scores"
+"""Holds `<key>.parquet` for each cell that `vcpo-bench eval` scored: an ended cell's own folder never changes."""
+
+Status = Literal["completed", "nan", "stopped_by", "error"]
+"""How a cell ended. `nan`: three updates in a row were not finite. Collapse is a judgment of `analysis`."""

@@ -1,0 +1,41 @@
+"""Gradient diagnostics, on plain arrays."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from vcpo_bench.records.steps import DIAGNOSTICS
+from vcpo_bench.records.steps.grad_cosine import GradCosine
+from vcpo_bench.records.steps.head_grad_norm import HeadGradNorm
+
+
+class Vector(np.ndarray):
+    def norm(self) -> float:
+        return float(np.linalg.norm(self))
+
+
+@dataclass
+class View:
+    flat: object = None
+    previous: object = None
+    head: object = None
+    dots: tuple[float, float, float] = (math.nan, math.nan, math.nan)
+
+
+def test_cosine_of_consecutive_gradients() -> None:
+    assert GradCosine().measure(View(dots=(4.0, 3.0, 9.0))) == pytest.approx(0.5)
+    assert math.isnan(GradCosine().measure(View(dots=(4.0, 0.0, 0.0))))
+    assert math.isnan(GradCosine().measure(View()))
+
+
+def test_norm_of_the_head() -> None:
+    assert HeadGradNorm().measure(View(head=np.array([3.0, 4.0]).view(Vector))) == 5.0
+    assert math.isnan(HeadGradNorm().measure(View()))
+
+
+def test_a_step_without_a_finite_gradient_is_nan(facts: object) -> None:
+    for name in ("grad_cosine", "head_grad_norm"):
+        assert math.isnan(DIAGNOSTICS[name].compute(facts()))
+        assert DIAGNOSTICS[name].compute(facts(measured={name: 0.25})) == 0.25

@@ -1,0 +1,103 @@
+"""The columns of steps.parquet are found by listing a folder; one more file is one more column, everywhere."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vcpo_bench
+from vcpo_bench.records import steps
+from vcpo_bench.records.steps import DIAGNOSTICS, STEPS
+
+ROOT = Path(vcpo_bench.__file__).parent
+NEW = '''"""A diagnostic that nobody has listed."""
+
+from vcpo_bench.records.diagnostic import Diagnostic, GradientDiagnostic
+
+
+class Rows(Diagnostic):
+    name = "rows"
+    unit = "count"
+    meaning = "consumed trajectories"
+    kind = "int"
+
+    def compute(self, facts):
+        return len(facts.mask)
+
+
+class LargestGradient(GradientDiagnostic):
+    name = "grad_max"
+    unit = "1"
+    meaning = "largest component of the gradient"
+
+    def measure(self, gradient):
+        return float(gradient.flat.abs().max())
+
+
+COLUMNS = (Rows(), LargestGradient())
+'''
+USE = """
+import sys
+from pathlib import Path
+import pyarrow.parquet as pq
+from vcpo_bench.analysis.results import load
+from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
+from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.outside.wandb_mirror.history import metric_names
+from vcpo_bench.bench.running.run_cell import run_cell
+
+sizes = {"steps": 2, "prompts": 2, "responses": 3, "record": "diagnostics", "controls": False}
+(cell,) = plan_grid(GridSpec(("clip",), (0,), (0,), ("chain",), **sizes))
+folder = ResultsFolder(Path(sys.argv[1]))
+assert run_cell(cell, folder.cells, 0, lambda *_: None) == "completed"
+table = pq.read_table(folder.cells / cell.key / "steps.parquet")
+assert table["rows"].to_pylist() == [6, 6]
+assert table.schema.field("rows").metadata[b"meaning"] == b"consumed trajectories"
+assert min(table["grad_max"].to_pylist()) > 0
+assert table.column_names[-1] == "grad_max"
+assert {"steps/rows", "steps/grad_max"} <= metric_names().keys()
+assert list(load(folder.path).steps["rows"]) == [6, 6]
+"""
+
+
+def test_every_column_says_what_it_is() -> None:
+    for name, one in DIAGNOSTICS.items():
+        assert one.name == name
+        assert one.unit
+        assert len(one.meaning.splitlines()) == 1
+        assert one.axis_label()
+        assert one.column() in STEPS
+
+
+def test_two_diagnostics_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "again.py").write_text("from vcpo_bench.records.steps.grad_cosine import COLUMNS\n")
+    monkeypatch.setattr(steps, "__path__", [*steps.__path__, str(tmp_path)])
+    try:
+        with pytest.raises(ValueError, match=r"two diagnostics have one name: \['grad_cosine'\]"):
+            steps._listed()
+    finally:
+        sys.modules.pop(f"{steps.__name__}.again", None)
+
+
+def test_one_new_file_is_recorded_mirrored_and_read(tmp_path: Path) -> None:
+    package = tmp_path / "vcpo_bench"
+    package.mkdir()
+    for path in ROOT.iterdir():
+        if path.suffix == ".py" or ((path / "__init__.py").is_file() and path.name != "records"):
+            (package / path.name).symlink_to(path)
+    shutil.copytree(ROOT / "records", package / "records")
+    (package / "records" / "steps" / "zz_new.py").write_text(NEW)
+    command = [sys.executable, "-c", USE, str(tmp_path / "results")]
+    subprocess.run(
+        command, check=True, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}, timeout=120
+    )
+
+
+def test_the_schema_needs_neither_torch_nor_pandas() -> None:
+    code = (
+        "import sys, vcpo_bench.records; assert not {'torch', 'numpy', 'pandas'} & set(sys.modules)\n"
+        "import vcpo_bench.records.steps; assert not {'torch', 'pandas'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
