@@ -10,7 +10,7 @@ import typer
 
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
-from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait, WandbProject
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.verb import Group, Verb
@@ -52,7 +52,7 @@ def run(
     wait: Wait = False,
     keep_checkpoints: flags.KeepCheckpoints = "",
     wandb: flags.WandbMode = "disabled",
-    wandb_project: WandbProject = "vcpo-bench",
+    wandb_project: flags.WandbProject = "vcpo-bench",
     config: flags.Config = "",
     save_config: flags.SaveConfig = None,
     quiet: Quiet = False,

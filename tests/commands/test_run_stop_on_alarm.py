@@ -27,8 +27,8 @@ def test_a_cell_stops_and_says_why(tmp_path: Path) -> None:
     out = tmp_path / "run"
     stopped = call(*RUN, "--out", str(out), "--stop-on-alarm")
     assert stopped.exit_code == 0, stopped.output
-    detector = "step(window=1,threshold=1.0,persistence=1)"
-    assert f"cells stop at the first alarm of {detector}; rate not measured" in stopped.output
+    said = "cells stop at the first alarm of step(window=1,threshold=1.0,persistence=1); rate not measured"
+    assert said in stopped.output
     (cell,) = (out / "cells").iterdir()
     facts = json.loads((cell / "cell.json").read_text())
     assert (facts["status"], facts["steps_done"]) == ("stopped_by", 3)
