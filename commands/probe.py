@@ -19,7 +19,11 @@ def probe(
     ],
     methods: Annotated[
         str,
-        typer.Option(metavar="LIST", help="Methods to measure; signal-to-noise ratios are relative to the first."),
+        typer.Option(
+            metavar="LIST",
+            help="Methods to measure; signal-to-noise ratios are relative to the first.",
+            show_default="tis, vcpo and its two halves, vespo, clip, gspo, reinforce",
+        ),
     ] = "tis,vcpo(baseline=group),vcpo(ess=off),vcpo,vespo,clip,gspo,reinforce",
     batches: Annotated[
         int, typer.Option(metavar="N", help="Stale batches per checkpoint, sampled from the behavior policy.")

@@ -10,7 +10,7 @@ import typer
 
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
-from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait, WandbProject
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.verb import Group, Verb
@@ -52,7 +52,7 @@ def run(
     wait: Wait = False,
     keep_checkpoints: flags.KeepCheckpoints = "",
     wandb: flags.WandbMode = "disabled",
-    wandb_project: WandbProject = "vcpo-bench",
+    wandb_project: flags.WandbProject = "vcpo-bench",
     config: flags.Config = "",
     save_config: flags.SaveConfig = None,
     quiet: Quiet = False,
@@ -106,7 +106,7 @@ def run(
     if skipped := grid.skipped_methods(spec):
         _warn(f"skipped methods that the regime does not support: {', '.join(skipped)}")
     if watched:
-        typer.echo(f"cells stop on {watched.detector.text}; {watched.words}", err=True)
+        typer.echo(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}", err=True)
     workers = run_grid.worker_count(jobs, device, sampler)
     if dry_run:
         _show_plan(cells, workers, out)
@@ -137,17 +137,18 @@ def _warn(text: str) -> None:
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
     from vcpo_bench.bench.cells.results_folder import ended_keys
     from vcpo_bench.bench.running.time_estimate import estimate
+    from vcpo_bench.reports.formatting import count
 
     done = ended_keys(out)
     missing = [cell for cell in cells if cell.key not in done]
     for cell in cells:
         note = "ended" if cell.key in done else "control" if cell.control else ""
         typer.echo(f"{cell.config.label:60} {note}".rstrip())
-    seconds = estimate(missing, workers) if missing else 0.0
-    typer.echo(
-        f"{len(cells)} cells, {len(missing)} to run on {workers} workers: about {seconds / 60:.1f} minutes, "
-        "from updates just timed on this machine"
-    )
+    counts = f"{count(len(cells), 'cell')}, {len(missing)} to run"
+    if missing:
+        minutes = estimate(missing, workers) / 60
+        counts += f" on {count(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
+    typer.echo(counts)
 
 
 VERB = Verb(

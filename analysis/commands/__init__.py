@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from vcpo_bench.analysis.commands.base import Analysis
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import load
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.grammar import unknown_name
 
 
 @cache
@@ -40,9 +40,7 @@ def run(name: str, folder: str | Path | Iterable[str | Path], include_partial: b
     """
     known = analyses()
     if name not in known:
-        close = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ";"
-        raise UsageError(f"unknown analysis {name!r}{hint} known: {', '.join(known)}")
+        raise UsageError(unknown_name("analysis", name, known))
     results = load(folder, include_partial)
     found = known[name].function(results)
     before = caveats(results)

@@ -162,6 +162,7 @@ def call(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+@pytest.mark.slow
 def test_probe_and_fork_on_the_command_line(recorded: Recorded, tmp_path: Path) -> None:
     folder = recorded().folder
     sizes = ("--batches", "8", "--fresh", "8")
