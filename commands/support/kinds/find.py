@@ -33,6 +33,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
         SamplerKind(),
         DetectorKind(),
+        CatalogKind("analysis", "analyses", "vcpo_bench.analysis.commands"),
         PresetKind(),
         RunKind(results),
     ]
