@@ -17,7 +17,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.grid import start_digest
+from vcpo_bench.bench.cells.grid_spec import start_digest
 from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.plugin_files import plugins_of

@@ -12,8 +12,10 @@ from safetensors.torch import load_file
 
 from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.results import load
-from vcpo_bench.bench.cells.grid import GridSpec, PlannedCell, plan_grid
+from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks, write_origins
 from vcpo_bench.bench.replay.replay import RecordedCell, Replay, read_cell
 from vcpo_bench.bench.running.run_cell import run_cell
@@ -36,7 +38,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
     def make(method: str = "vcpo", regime: str = "fifo", keep_every: int = 0) -> RecordedCell:
         if (method, regime) not in known:
-            spec = GridSpec((method,), (2,), (1,), ("chain",), regimes=(regime,), steps=STEPS, prompts=2, responses=4)
+            settings = CellSettings(steps=STEPS, prompts=2, responses=4)
+            spec = GridSpec((method,), (2,), (1,), ("chain",), regimes=(regime,), settings=settings)
             (cell,) = [cell for cell in plan_grid(spec) if not cell.control]
             results = ResultsFolder(tmp_path_factory.mktemp("recorded") / "run")
             assert run_cell(cell, results.cells, keep_every, quiet) == "completed"
@@ -255,10 +258,10 @@ def test_cells_that_cannot_be_done_again_are_refused(
     folder.mkdir(parents=True)
     for change, said in (
         ({"rules_version": "0.1"}, "rules 0.1"),
-        ({"method_version": 99}, "code of vcpo .* has changed"),
+        ({"method_version": 99}, "code of vcpo has changed"),
         ({"config": facts["config"] | {"regime": "async"}}, "a real clock decided"),
         ({"config": facts["config"] | {"series": "x"}}, "borrows"),
-        ({"config": facts["config"] | {"model": "qwen@0"}}, "the language model qwen; say where it is with --model"),
+        ({"config": facts["config"] | {"model": "qwen@0"}}, "the language model qwen; name its folder with --model"),
         ({"config": facts["config"] | {"sampler": "vllm"}}, "depend on what else it has in flight"),
         ({"config": facts["config"] | {"device": "cuda"}}, "this machine has 0 CUDA devices"),
         ({"config": facts["config"] | {"start": "0123456789"}}, "--start"),

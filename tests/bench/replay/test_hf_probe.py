@@ -234,8 +234,8 @@ def test_probe_on_the_command_line(recorded: Recorded, tmp_path: Path, model: Pa
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ((), "say where it is with --model"),
-        (("--model", "{other}"), "not the files the cell began with"),
+        ((), "name its folder with --model"),
+        (("--model", "{other}"), "its files differ from those the cell started from"),
         (("--model", "{new}"), "no such folder"),
         (("--model", "{model}", "--start", "{model}/config.json"), "begins as --model is"),
         (("--model", "{model}", "--device", "cuda"), "ran on cpu"),

@@ -12,8 +12,10 @@ import torch
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
+from vcpo_bench.bench.cells.grid import plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.replay.probe import ProbeSpec, check_probe, command, default_path, run_probe
 from vcpo_bench.bench.replay.replay import RecordedCell, Replay, read_cell
 from vcpo_bench.bench.running.run_cell import run_cell
@@ -34,8 +36,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
     def make(method: str = "vcpo", regime: str = "fifo") -> RecordedCell:
         if (method, regime) not in known:
-            tiny = {"tasks": ("chain",), "steps": STEPS, "prompts": 3, "responses": 4, "controls": False}
-            (cell,) = plan_grid(GridSpec((method,), (3,), (1,), regimes=(regime,), **tiny))
+            tiny = CellSettings(steps=STEPS, prompts=3, responses=4)
+            (cell,) = plan_grid(GridSpec((method,), (3,), (1,), regimes=(regime,), settings=tiny, controls=False))
             results = ResultsFolder(tmp_path_factory.mktemp("probed") / "run")
             assert run_cell(cell, results.cells, 0, lambda *_: None) == "completed"
             known[method, regime] = read_cell(results.cells / cell.key)
@@ -160,6 +162,7 @@ def call(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+@pytest.mark.slow
 def test_probe_and_fork_on_the_command_line(recorded: Recorded, tmp_path: Path) -> None:
     folder = recorded().folder
     sizes = ("--batches", "8", "--fresh", "8")

@@ -1,4 +1,4 @@
-"""The prefix chain in a table: how sequence, token and geometric importance sampling scale with lag, batch and horizon.
+"""The prefix chain with a tabular policy: how sequence, token and geometric importance sampling scale with lag.
 
 After "Is Frontier Asynchronous RL Solved?" (Huang, 31 May 2026): a policy emits H bits and earns 1 if a fraction f of
 them are 1, sampled by itself exactly K updates ago. It has one logit per position, so every quantity has a closed form.
@@ -28,7 +28,7 @@ START = 1 / 64
 STEP = 5.83
 """Step size times the square root of the horizon."""
 CLAMP = 20.0
-"""Log-weights are kept within this many nats, as by every method of the suite."""
+"""Log-weights are clamped to this many nats, as in every method of the suite."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TabularChain:
 
     @property
     def spare(self) -> int:
-        """Zeros that an episode may have and still succeed."""
+        """Zeros allowed in an episode that succeeds."""
         return self.horizon - math.ceil(self.fraction * self.horizon - 1e-9)
 
     def success(self, zero: Array) -> float:
