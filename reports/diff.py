@@ -1,4 +1,4 @@
-"""Two results folders side by side: what changed in settings, code and environment, and which conclusions flip."""
+"""Two results folders side by side: what changed in settings, code and environment, and which conclusions differ."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def _conclusions(a: Study, b: Study) -> Table | Prose:
             rows.append([Entry(text) for text in texts])
     common = count(len(set(pairs_a) & set(pairs_b)), "comparison")
     if not rows:
-        return Prose([sentence(f"No conclusion flips; {common} could be made in both.")])
-    caption = f"Conclusions that flip, of {common} made in both: first minus second with its 95% interval."
+        return Prose([sentence(f"No conclusion differs; {common} could be made in both.")])
+    caption = f"Conclusions that differ, of {common} made in both: first minus second with its 95% interval."
     return Table("flips", caption, ["lag", "methods", "A", "B"], rows, numeric=frozenset({0}))
 
 
@@ -151,7 +151,7 @@ def _scores(a: Study, b: Study) -> Table:
             ]
         )
     caption = (
-        "Final reward (mean over seeds, 95% interval) in both; the change is marked where the intervals do not meet."
+        "Final reward (mean over seeds, 95% interval) in both; the change is marked where the intervals do not overlap."
     )
     headings = ["task", "lr", "lag", "method", "A", "B", "B - A", "collapsed A", "collapsed B"]
     return Table("scores", caption, headings, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8}))

@@ -41,7 +41,7 @@ class Trace:
         lines = [f"{one.id}: {one.text}", *about, f"  {one.how}"]
         lines += [f"  {count(len(self.rows), 'row')} of {_origin(one.table)}:", *_printed(self.rows)]
         if "key" not in self.rows:
-            lines += [f"  computed from {count(len(self.cells), 'cell')}:", *_printed(self.cells)]
+            lines += [f"  computed from {count(len(self.cells), 'cell')}:", *_printed(self.cells, numbered=False)]
         return "\n".join(lines)
 
 
@@ -86,7 +86,7 @@ def _origin(table: str) -> str:
     return f"the table `{name}` of `vcpo-bench analyze {command}`"
 
 
-def _printed(rows: pd.DataFrame) -> list[str]:
+def _printed(rows: pd.DataFrame, numbered: bool = True) -> list[str]:
     more = len(rows) - _MOST_LINES
-    shown = rows.head(_MOST_LINES).to_string(float_format=lambda value: f"{value:.6g}")
+    shown = rows.head(_MOST_LINES).to_string(index=numbered, float_format=lambda value: f"{value:.6g}")
     return [shown, *([f"... and {more} more"] if more > 0 else [])]

@@ -21,7 +21,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
 
 
 def _protocol(study: Study) -> Table:
-    """The settings that the cells share, and the range of those they do not."""
+    """The settings that the cells share, and the values of those they do not."""
     cells = study.results.cells
     shown = ["task", "regime", "staleness", "lr", "seed", "method"]
     shown += sorted(name for name in cells.columns if name not in _HIDDEN)
@@ -53,7 +53,7 @@ def _provenance(study: Study) -> Table:
 
 
 def _listed(values: list[str]) -> str:
-    """The values, or how many there are where nobody would read them: keys of cells that step scales come from."""
+    """The values, or how many there are if the list is too long to read, as of keys of other cells."""
     named = [value or "none" for value in values]
     return (
         ", ".join(named) if sum(map(len, named)) < _READABLE else f"{len(named)} values, from {named[0]} to {named[-1]}"
