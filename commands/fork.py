@@ -69,7 +69,7 @@ def fork(
 
     plugins = load_plugins(plugin)
     parents = [read_cell(folder, start, model, device) for folder in cells]
-    spec = forking.ForkSpec(parents, at, options.split_top_level(methods), out, steps)
+    spec = forking.ForkSpec(parents, at, options.expressions(methods), out, steps)
     planned, workers = forking.plan_forks(spec), run_grid.worker_count(jobs, spec.device)
     forking.write_origins(spec, planned, wait, typer.echo)
     view = make_view(quiet, Console())

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vcpo_bench.analysis.findings import verdict
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.wording import verdict
 from vcpo_bench.reports.document import Document, Entry, Prose, Section, Table, sentence
 from vcpo_bench.reports.formatting import MISSING, by_size, count, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
@@ -119,7 +119,7 @@ def _conclusions(a: Study, b: Study) -> Table | Prose:
 
 def _verdicts(study: Study) -> dict[tuple[int, str, str], tuple[str, str]]:
     found = {}
-    for row in study.comparison.tables["pairs"].to_dict("records"):
+    for row in study.findings("compare").tables["pairs"].to_dict("records"):
         first, second = sorted((str(row["first"]), str(row["second"])))
         low, high, estimate = row["low"], row["high"], row["estimate"]
         if first != str(row["first"]):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.numbers import Ledger, Number
-from vcpo_bench.reports.plots.sheet import Plot, Sheet
 
 Tone = Literal["", "bad", "dim"]
 DrawPlot = Callable[[Sheet], Plot | None]

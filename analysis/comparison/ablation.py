@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.pairs import PLACE, Contrast, contrast
-from vcpo_bench.analysis.findings import rate
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.wording import learning_rate
 
 _VCPO = {
     "tis": (False, False),
@@ -20,9 +21,9 @@ _VCPO = {
 """VCPO is sequence-level TIS with both halves: (ESS, OPOB)."""
 
 _DEFAULT_DONOR = "vcpo"
-"""Whose step sizes `lr-matched` and `lr-shuffled` use unless told: canonical expressions leave it out."""
+"""Method whose step sizes `lr-matched` and `lr-shuffled` use by default; canonical expressions leave it out."""
 
-_EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
+EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
     "ess": {(True, False): 1.0, (False, False): -1.0},
     "opob": {(False, True): 1.0, (False, False): -1.0},
     "both": {(True, True): 1.0, (False, False): -1.0},
@@ -30,6 +31,7 @@ _EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
     "opob given ess": {(True, True): 1.0, (True, False): -1.0},
     "interaction": {(True, True): 1.0, (True, False): -1.0, (False, True): -1.0, (False, False): 1.0},
 }
+"""Contrast of each effect: weight by (with ESS, with OPOB)."""
 
 
 _NONE = Contrast(*(float("nan"),) * 5, 0)
@@ -67,11 +69,31 @@ def variants(expression: str) -> list[Variant]:
     return found
 
 
+Families = dict[str, dict[tuple[bool, bool], str]]
+"""Family -> (with ESS, with OPOB) -> method expression."""
+
+
+def find_families(methods: Iterable[str]) -> Families:
+    """Sort methods into families that differ in their halves only."""
+    families: Families = {}
+    for method in sorted(set(methods)):
+        for variant in variants(method):
+            families.setdefault(variant.family, {})[variant.ess, variant.opob] = method
+    return families
+
+
+def methods_of(families: Families, family: str, effect: str) -> list[str]:
+    """The methods whose scores an effect in `ablation_table` is a contrast of."""
+    if effect in EFFECTS:
+        return [families[family][half] for half in EFFECTS[effect]]
+    return [families[one][half] for one in ("vcpo", "clip") for half in ((True, False), (False, False))]
+
+
 def ablation_table(tuned: pd.DataFrame, cells: pd.DataFrame, column: str) -> pd.DataFrame:
     """Effects of both halves in every family of which at least two members were run.
 
     Args:
-        tuned: Runs at best rates (`analysis.comparison.best_rate.Tuned.runs`).
+        tuned: Runs at best rates (`analysis.comparison.best_learning_rate.TunedRuns.runs`).
         cells: All cells, for the effects at every single rate.
         column: Which score.
 
@@ -81,15 +103,12 @@ def ablation_table(tuned: pd.DataFrame, cells: pd.DataFrame, column: str) -> pd.
         half given the other; their `interaction`; and `ess, vcpo minus clip`: positive where clipping takes from
         ESS scaling.
     """
-    families: dict[str, dict[tuple[bool, bool], str]] = {}
-    for method in sorted(set(tuned["method"]) | set(cells["method"])):
-        for variant in variants(method):
-            families.setdefault(variant.family, {})[variant.ess, variant.opob] = method
+    families = find_families([*tuned["method"], *cells["method"]])
     rows = []
     for lag in sorted(set(cells["staleness"])):
         scopes = {"best rate": tuned[tuned["staleness"] == lag]}
         here = cells[cells["staleness"] == lag]
-        scopes |= {rate(lr): here[here["lr"] == lr] for lr in sorted(set(here["lr"]))}
+        scopes |= {learning_rate(lr): here[here["lr"] == lr] for lr in sorted(set(here["lr"]))}
         for at, runs in scopes.items():
             where = {"staleness": lag, "at": at}
             for family, members in families.items():
@@ -108,7 +127,7 @@ def step_controls(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     """
     rows = []
     for method in sorted(set(cells["method"])):
-        found = _step_control(method)
+        found = step_control(method)
         if found is None:
             continue
         kind, target = found
@@ -146,7 +165,7 @@ def cost_table(results: Results) -> pd.DataFrame:
 
 def _effects(runs: pd.DataFrame, members: dict[tuple[bool, bool], str], column: str) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
-    for effect, weights in _EFFECTS.items():
+    for effect, weights in EFFECTS.items():
         if set(weights) <= set(members):
             found = contrast(runs, {members[half]: weight for half, weight in weights.items()}, column)
             if found.pairs:
@@ -154,9 +173,7 @@ def _effects(runs: pd.DataFrame, members: dict[tuple[bool, bool], str], column: 
     return rows
 
 
-def _canceling(
-    runs: pd.DataFrame, families: dict[str, dict[tuple[bool, bool], str]], column: str
-) -> list[dict[str, object]]:
+def _canceling(runs: pd.DataFrame, families: Families, column: str) -> list[dict[str, object]]:
     first, second = families.get("vcpo", {}), families.get("clip", {})
     if not {(True, False), (False, False)} <= set(first) & set(second):
         return []
@@ -165,7 +182,7 @@ def _canceling(
     return [{"effect": "ess, vcpo minus clip", **found._asdict()}] if found.pairs else []
 
 
-def _step_control(expression: str) -> tuple[str, str] | None:
+def step_control(expression: str) -> tuple[str, str] | None:
     """(`matched` or `shuffled`, the method whose step sizes are used) of a control, else None."""
     for part in split_parts(expression):
         match = re.fullmatch(r"lr-(matched|shuffled)(?:\(to=(.*)\))?", part)

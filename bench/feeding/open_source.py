@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_sampler
+from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.feeding.process_source import ProcessSource
 from vcpo_bench.bench.feeding.sampler_handle import SamplerSetup
@@ -66,7 +67,7 @@ def _asynchronous_source(
     assert isinstance(schedule, AsyncSchedule), f"{regime.name} is asynchronous: it must build an AsyncSchedule"
     slots = service.slots or config.prompts
     if regime.needs_process:
-        plugins = plugin_files(config.plugins)
+        plugins = plugin_files(plugins_of(config))
         setup = SamplerSetup(config, regime.engine_noise, slots, service.times, start, str(policy.device), plugins)
         return ProcessSource(schedule, policy, setup)
     sampler = TicketSampler(config, task, _published(config, task, policy, regime))

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.grid import start_digest
+from vcpo_bench.bench.cells.grid_spec import start_digest
 from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.plugin_files import plugins_of
@@ -97,8 +97,10 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
             f"{key}: was run under rules {facts.get('rules_version')}, not {RULES_VERSION}; run it again first"
         )
     method = parse_method(config.method)
-    if (method.version, plugins_of(config)) != (facts.get("method_version"), config.plugins):
-        raise UsageError(f"{key}: the code of {config.method} or of a plug-in has changed since; run it again first")
+    if method.version != facts.get("method_version"):
+        raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
+    if plugins_of(config) != config.plugins:
+        raise UsageError(f"{key}: a plug-in of this cell has changed since; run it again first")
     if not REGIMES.parse(config.regime).deterministic:
         raise UsageError(
             f"{key}: a real clock decided which data each update received, so this cell cannot be replayed exactly; "

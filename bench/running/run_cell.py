@@ -97,7 +97,7 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: Obse
 def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory | None) -> Trainer:
     method = parse_method(cell.config.method)
     if plugins_of(cell.config) != cell.config.plugins:
-        raise UsageError(f"a plug-in of {cell.config.label} was edited while the grid ran; run it again")
+        raise UsageError("a plug-in of this cell was edited while the grid ran; run it again")
     if cell.config.series:
         method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
     if cell.config.stop and make_observer is None:

@@ -88,7 +88,7 @@ Sampler = Annotated[
     str,
     typer.Option(
         metavar="EXPR",
-        help="Sampler: torch, torch(slots=64), generate, vllm or vllm-server.",
+        help="Sampler, such as torch(slots=64) or vllm; vcpo-bench ls samplers lists them.",
         rich_help_panel=LANGUAGE_MODEL,
     ),
 ]
@@ -174,6 +174,7 @@ WandbMode = Annotated[
         metavar="MODE", help="Mirror to Weights & Biases: disabled, offline or online.", rich_help_panel=EXECUTION
     ),
 ]
+WandbProject = Annotated[str, typer.Option(metavar="NAME", help="Weights & Biases project.", rich_help_panel=EXECUTION)]
 Config = Annotated[
     str,
     typer.Option(

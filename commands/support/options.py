@@ -39,7 +39,7 @@ Plugins = Annotated[
     typer.Option(
         "--plugin",
         metavar="FILE",
-        help="Python file that defines methods, tasks, regimes or signals of your own. Repeat for several files.",
+        help="Python file with methods, tasks, regimes, samplers or signals of your own. Repeat for several files.",
         rich_help_panel=EXECUTION,
     ),
 ]
@@ -66,4 +66,3 @@ ReplayDevice = Annotated[
         rich_help_panel=EXECUTION,
     ),
 ]
-WandbProject = Annotated[str, typer.Option(metavar="NAME", help="Weights & Biases project.", rich_help_panel=EXECUTION)]

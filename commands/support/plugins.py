@@ -1,4 +1,4 @@
-"""`--plugin`: files with methods, tasks, regimes or signals of the user's own."""
+"""`--plugin`: files with methods, tasks, regimes, samplers or signals of the user's own."""
 
 from __future__ import annotations
 

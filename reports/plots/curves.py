@@ -8,12 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
+from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.sheet import (
-    Array,
-    Line,
-    Plot,
-    Sheet,
     add_legend,
     columns_for,
     draw_line,

@@ -7,18 +7,10 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.method_style import INK, look
-from vcpo_bench.reports.plots.sheet import (
-    Line,
-    Plot,
-    Sheet,
-    add_legend,
-    columns_for,
-    figure_name,
-    legend_columns,
-    panel_grid,
-)
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
 
 

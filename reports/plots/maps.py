@@ -9,9 +9,10 @@ from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.method_style import INK
-from vcpo_bench.reports.plots.sheet import Array, Line, Plot, Sheet, columns_for, figure_name, panel_grid
+from vcpo_bench.reports.plots.sheet import columns_for, figure_name, panel_grid
 from vcpo_bench.reports.study import Study, bin_edges, binned
 
 COLORS = "cividis"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from vcpo_bench.reports.plots.sheet import Line, Plot, Sheet, add_legend, draw_line, legend_columns, panel_grid
+from vcpo_bench.reports.figure import Line, Plot, Sheet
+from vcpo_bench.reports.plots.sheet import add_legend, draw_line, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
 
 
 def profiles(study: Study, sheet: Sheet) -> Plot | None:
     """Share of runs above each level of the score, a line per method with its bootstrap band."""
-    table = study.comparison.tables["profiles"]
+    table = study.findings("compare").tables["profiles"]
     table = table[table["share"].notna()]
     if table["method"].nunique() < 2:
         return None

@@ -5,16 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.reports.plots.sheet import (
-    Line,
-    Plot,
-    Sheet,
-    add_legend,
-    columns_for,
-    draw_line,
-    legend_columns,
-    panel_grid,
-)
+from vcpo_bench.reports.figure import Line, Plot, Sheet
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
 
 _PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -27,7 +19,7 @@ _PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 def lead_time(study: Study, sheet: Sheet) -> Plot | None:
     """AUROC against lead time, a panel per kind of signal; None where too few runs were lost or survived to say."""
-    table = study.foretold
+    table = study.findings("auroc").tables["auroc"]
     if table.empty:
         return None
     table = table[(table["lead"] > 0) & table["value"].notna()]

@@ -5,17 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
-from vcpo_bench.reports.plots.sheet import (
-    Line,
-    Plot,
-    Sheet,
-    add_legend,
-    columns_for,
-    draw_line,
-    legend_columns,
-    panel_grid,
-)
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
 
 _PANELS = (

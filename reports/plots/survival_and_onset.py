@@ -8,12 +8,9 @@ from matplotlib.axes import Axes
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
+from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import SURVIVORS, look
 from vcpo_bench.reports.plots.sheet import (
-    Array,
-    Line,
-    Plot,
-    Sheet,
     add_legend,
     columns_for,
     draw_line,

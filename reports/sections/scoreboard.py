@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
-from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.study import Setting, Study
@@ -26,7 +26,7 @@ _HEADINGS = [
 ]
 
 
-def scoreboard(study: Study, ledger: Ledger) -> Table:
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """One row per task, regime, learning rate, lag and method."""
     rows = [_row(study, ledger, row) for _, row in study.board.iterrows()]
     caption = (
@@ -35,7 +35,7 @@ def scoreboard(study: Study, ledger: Ledger) -> Table:
         "ESS: median raw ratio over updates. Failed: collapse, collapse with rebound or nan by the written rule on "
         "evaluations, of the cells it applies to. Controls are marked with an asterisk."
     )
-    return Table("scoreboard", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11}))
+    return [Table("scoreboard", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11}))]
 
 
 def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
@@ -81,6 +81,7 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
         lost,
         "number of cells that collapsed (with or without rebound) or ended as nan, by the written rule on evaluations",
         runs["key"],
+        table="cells",
         columns=("event", "onset"),
         text=f"{lost}/{judged}",
     )

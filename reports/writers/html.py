@@ -16,8 +16,8 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from vcpo_bench.reports.document import Document, Picture, Prose, Table
+from vcpo_bench.reports.figure import Array, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing, look
-from vcpo_bench.reports.plots.sheet import Array, Plot, Sheet
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.sections.cell_pages import CellPage, cell_pages, spark_svg
 from vcpo_bench.reports.study import Study, open_study

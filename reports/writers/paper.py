@@ -10,9 +10,9 @@ from pathlib import Path
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.reports.document import Document, DrawPlot, Picture
+from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.plots.paper_figures import PUBLISHED
-from vcpo_bench.reports.plots.sheet import Plot, Sheet
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.svg import to_svg

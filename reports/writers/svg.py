@@ -8,8 +8,8 @@ import re
 
 from markupsafe import Markup, escape
 
+from vcpo_bench.reports.figure import Plot
 from vcpo_bench.reports.plots.method_style import GRID, INK, Look
-from vcpo_bench.reports.plots.sheet import Plot
 
 _TWO_DIGITS = re.compile(r"(\d\.\d\d)\d+")
 _COORDINATES = re.compile(r'( (?:d|x|y)=")([^"]*)"')

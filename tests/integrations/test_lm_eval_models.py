@@ -105,10 +105,10 @@ def test_the_command_scores_it(trained: Path) -> None:
 
 def test_it_must_be_the_model_that_the_cell_began_with(trained: Path, tmp_path: Path) -> None:
     checkpoint = find_checkpoints([trained / "run"], "last")[0]
-    with pytest.raises(UsageError, match="trained the language model model; say where it is with --model"):
+    with pytest.raises(UsageError, match="trained the language model model; name its folder with --model"):
         language_model(checkpoint, Scoring())
     network, tokenizer = new_model("llama(50k)", seed=1)
     network.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(UsageError, match="not the files the cell began with"):
+    with pytest.raises(UsageError, match="its files differ from those the cell started from"):
         language_model(checkpoint, Scoring(model=str(tmp_path)))

@@ -4,12 +4,15 @@ from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.errors import UsageError
 
 
-def test_commas_inside_parentheses_do_not_split() -> None:
-    assert options.split_top_level("clip, clip(low=0.1,high=0.2),,vcpo+ess(base=0.5)") == [
+def test_commas_inside_brackets_do_not_separate() -> None:
+    assert options.expressions("clip, clip(low=0.1,high=0.2),vcpo+ess(base=0.5),") == [
         "clip",
         "clip(low=0.1,high=0.2)",
         "vcpo+ess(base=0.5)",
     ]
+    assert options.expressions(" , ") == options.expressions("") == []
+    with pytest.raises(UsageError, match="clip,,tis"):
+        options.expressions("clip,,tis")
 
 
 def test_lists_are_read() -> None:
@@ -19,7 +22,6 @@ def test_lists_are_read() -> None:
     assert options.seeds("4,2") == [4, 2]
     assert options.rates("1e-4,3e-4") == [1e-4, 3e-4]
     assert options.every("every=50") == 50
-    assert options.level("full") == "full"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,6 @@ def test_lists_are_read() -> None:
         (options.device, "cuda:x"),
         (options.every, "50"),
         (options.every, "every=0"),
-        (options.level, "everything"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_a_remedy(read, text: str) -> None:

@@ -14,8 +14,10 @@ import torch
 from typer.testing import CliRunner
 
 from vcpo_bench import records
-from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
+from vcpo_bench.bench.cells.grid import plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.outside.lm_eval import text_documents, token_documents
 from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints, load_trained
 from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
@@ -31,14 +33,17 @@ from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.plugins import load_plugin
 
+SPEC = GridSpec(
+    ("clip",), (1,), (0, 1), ("walk-eos",), settings=CellSettings(steps=4, prompts=2, responses=4), controls=False
+)
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cell that kept its checkpoints after 2 and 4 updates, and one that kept none."""
     out = tmp_path_factory.mktemp("scored") / "run"
-    spec = GridSpec(("clip",), (1,), (0, 1), ("walk-eos",), steps=4, prompts=2, responses=4, controls=False)
     folder = ResultsFolder(out)
-    for every, cell in zip((2, 0), plan_grid(spec), strict=True):
+    for every, cell in zip((2, 0), plan_grid(SPEC), strict=True):
         run_cell(cell, folder.cells, every, lambda *event: None)
     return out
 
@@ -91,13 +96,7 @@ def test_checkpoints_are_found_and_hold_the_policy(results):
     cell = found[0].folder.parents[1]
     assert [one.step for one in find_checkpoints([cell], "last")] == [4]
     assert [one.step for one in find_checkpoints([cell], "2")] == [2]
-    (cell_of_two,) = (
-        one
-        for one in plan_grid(
-            GridSpec(("clip",), (1,), (0, 1), ("walk-eos",), steps=4, prompts=2, responses=4, controls=False)
-        )
-        if one.key == cell.name
-    )
+    (cell_of_two,) = (one for one in plan_grid(SPEC) if one.key == cell.name)
     trainer = build_trainer(cell_of_two.config)
     trainer.load(found[1].folder)
     loaded = load_warm_start(token_task("walk-eos"))

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from replays import quiet
 
-from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
+from vcpo_bench.bench.cells.grid import plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
@@ -23,8 +25,8 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
     def make(method: str = "vcpo", regime: str = "fifo", keep_every: int = 0) -> RecordedCell:
         if (method, regime) not in known:
-            spec = GridSpec((method,), (request.module.LAG,), (1,), regimes=(regime,), **request.module.SIZES)
-            (cell,) = plan_grid(spec)
+            settings, lag = CellSettings(**request.module.SIZES), request.module.LAG
+            (cell,) = plan_grid(GridSpec((method,), (lag,), (1,), regimes=(regime,), settings=settings, controls=False))
             results = ResultsFolder(tmp_path_factory.mktemp("recorded") / "run")
             assert run_cell(cell, results.cells, keep_every, quiet) == "completed"
             known[method, regime] = read_cell(results.cells / cell.key)

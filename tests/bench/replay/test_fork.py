@@ -23,7 +23,7 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 
 AT, STEPS, LAG = 5, 9, 2
-SIZES = {"tasks": ("chain",), "steps": STEPS, "prompts": 2, "responses": 4, "controls": False}
+SIZES = {"steps": STEPS, "prompts": 2, "responses": 4}
 Recorded = Callable[..., RecordedCell]
 
 
@@ -92,7 +92,8 @@ def test_forks_are_ordinary_cells_that_say_where_they_come_from(tmp_path: Path, 
     assert dict(zip(board["method"], board["control"], strict=True)) == {"clip": False, "vcpo": True}
     assert results.steps.groupby("key").size().tolist() == [STEPS + 2] * 2
     pooled = load([tmp_path / "fork", parent.results])
-    assert f"cells differ in fork_step (0, {AT}), which no table keeps apart" in pooled.notes
+    said = [note.text for note in pooled.notes]
+    assert f"Cells differ in fork_step (0, {AT}), which no table separates." in said
 
 
 def test_forks_of_a_run_that_an_alarm_stopped_are_not_stopped(tmp_path: Path, recorded: Recorded) -> None:
@@ -214,10 +215,10 @@ def test_cells_that_cannot_be_done_again_are_refused(
     folder.mkdir(parents=True)
     for change, said in (
         ({"rules_version": "0.1"}, "rules 0.1"),
-        ({"method_version": 99}, "code of vcpo or of a plug-in has changed"),
+        ({"method_version": 99}, "code of vcpo has changed"),
         ({"config": facts["config"] | {"regime": "async"}}, "a real clock decided"),
         ({"config": facts["config"] | {"series": "x"}}, "uses the step scales"),
-        ({"config": facts["config"] | {"model": "qwen@0"}}, "the language model qwen; say where it is with --model"),
+        ({"config": facts["config"] | {"model": "qwen@0"}}, "the language model qwen; name its folder with --model"),
         ({"config": facts["config"] | {"sampler": "vllm"}}, "depend on batch composition"),
         ({"config": facts["config"] | {"device": "cuda"}}, "this machine has 0 CUDA devices"),
         ({"config": facts["config"] | {"start": "0123456789"}}, "--start"),

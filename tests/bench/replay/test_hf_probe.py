@@ -208,8 +208,8 @@ def test_probe_on_the_command_line(recorded_model: Recorded, tmp_path: Path, mod
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ((), "say where it is with --model"),
-        (("--model", "{other}"), "not the files the cell began with"),
+        ((), "name its folder with --model"),
+        (("--model", "{other}"), "its files differ from those the cell started from"),
         (("--model", "{new}"), "no such folder"),
         (("--model", "{model}", "--start", "{model}/config.json"), "which starts from --model"),
         (("--model", "{model}", "--device", "cuda"), "was recorded on cpu"),

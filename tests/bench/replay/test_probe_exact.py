@@ -94,6 +94,7 @@ def point(n: int, fresh: int, seed: int) -> ProbePoint:
     )
 
 
+@pytest.mark.slow
 def test_the_whole_probe_finds_the_exact_values() -> None:
     rows = list(probe_point(point(300, 600, 3), [parse_method(m) for m in METHODS]))
     found = {(r["method"], r["lag"], r["preconditioned"], r["quantity"]): r for r in rows}
@@ -148,6 +149,7 @@ def scale_facts(method: str, unscaled: str) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 def test_without_lag_reinforce_is_unbiased_and_with_it_the_probe_sees_the_bias() -> None:
     at = point(600, 600, 7)
     methods = [parse_method("reinforce+rloo")]

@@ -21,7 +21,7 @@ from vcpo_bench.records import PROBES
 from vcpo_bench.reports.terminal.probe_table import probe_tables, read_probe
 
 STEPS, LAG = 8, 3
-SIZES = {"tasks": ("chain",), "steps": STEPS, "prompts": 3, "responses": 4, "controls": False}
+SIZES = {"steps": STEPS, "prompts": 3, "responses": 4}
 Recorded = Callable[..., RecordedCell]
 
 
@@ -137,6 +137,7 @@ def test_what_cannot_be_probed_is_refused(recorded: Recorded, regime: str, step:
         check_probe(spec(other, step, methods=methods))
 
 
+@pytest.mark.slow
 def test_probe_and_fork_on_the_command_line(recorded: Recorded, tmp_path: Path) -> None:
     folder = recorded().folder
     sizes = ("--batches", "8", "--fresh", "8")

@@ -11,18 +11,19 @@ from hypothesis import strategies as st
 from vcpo_bench.bench.tasks import TASKS, token_task
 from vcpo_bench.bench.tasks.text import Item, TextTask, text_task
 from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k, marked_number
+from vcpo_bench.bench.tasks.text.items.data_task import DataTask
 from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
 from vcpo_bench.bench.tasks.text.scoring import judges
 from vcpo_bench.errors import UsageError
 
 EXPRESSIONS = [
-    "arithmetic",
+    f"{name}(data=sample)" if issubclass(kind, DataTask) else name
+    for name, kind in TASKS.kinds.items()
+    if issubclass(kind, TextTask) and name != "reasoning-gym"  # its package is optional
+] + [
     "arithmetic(terms=8,largest=999)",
-    "countdown",
     "countdown(numbers=3,largest=9,target=50,style=bare)",
     "countdown(numbers=2,largest=4,target=4,style=bare)",
-    "gsm8k(data=sample)",
-    "math(data=sample)",
 ]
 
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.plots.curves import QUANTITIES, trajectories
 from vcpo_bench.reports.plots.lag_axis import realized_lag, reward_against_lag
 from vcpo_bench.reports.plots.maps import ess_map, stability_map
 from vcpo_bench.reports.plots.method_style import SURVIVORS, drawing, look
 from vcpo_bench.reports.plots.pareto_tail import pareto_k
 from vcpo_bench.reports.plots.performance_profiles import profiles
-from vcpo_bench.reports.plots.sheet import Plot, Sheet, add_legend, figure_name, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, figure_name, panel_grid
 from vcpo_bench.reports.plots.survival_and_onset import at_onset, survival
 from vcpo_bench.reports.plots.update_time import phases
 from vcpo_bench.reports.study import Study
