@@ -18,18 +18,20 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.cells.settings import CellSettings
+from vcpo_bench.bench.outside.lm_eval import text_documents, token_documents
 from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints, load_trained
-from vcpo_bench.bench.outside.lm_eval.evaluate import OWN_TASKS, Scoring, evaluate_cells
+from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
+from vcpo_bench.bench.outside.lm_eval.own_tasks import own_names, own_tasks
 from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
-from vcpo_bench.bench.outside.lm_eval.tasks import tokens, words
-from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
-from vcpo_bench.bench.tasks import TASKS, token_task
+from vcpo_bench.bench.tasks import TASKS, template, token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.plugins import load_plugin
 
 SPEC = GridSpec(
     ("clip",), (1,), (0, 1), ("walk-eos",), settings=CellSettings(steps=4, prompts=2, responses=4), controls=False
@@ -47,31 +49,31 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_text_to_tokens_and_back():
-    words = Vocabulary(["1", "12", ".", "3"])
+    words = TokenText(["1", "12", ".", "3"])
     assert words.encode("1213.") == [1, 0, 3, 2]
     assert words.decode([1, 0, 3, 2]) == "1213."
     assert words.encode("") == []
-    with pytest.raises(UsageError, match=r"no token for '\\n'; it knows 1 12 \. 3"):
+    with pytest.raises(UsageError, match=r"no token for '\\n', only for 1 12 \. 3"):
         words.encode("1\n")
 
 
 @pytest.mark.parametrize("expression", ["chain", "chain(n=5)", "walk", "walk-eos", "prefix-chain"])
 def test_the_score_of_a_text_is_the_reward_of_its_tokens(expression):
     task = token_task(expression)
-    words = Vocabulary(task.vocabulary)
+    words = TokenText(task.vocabulary)
     prompts, responses, mask = task.demonstrations(0, 0, 40)
     responses[::2, 2] = (responses[::2, 2] + 1) % 10  # half of them wrong
     expected = task.reward(prompts, responses, mask)
     assert 0 < expected.mean() < 1
     for prompt, response, kept, wanted in zip(prompts, responses, mask, expected, strict=True):
         text = words.decode(token for token in response[kept] if token != task.eos)
-        assert tokens.reward(task, words.decode(prompt), text) == wanted
+        assert token_documents.reward(task, words.decode(prompt), text) == wanted
 
 
 def test_several_responses_give_their_mean_and_whether_any_is_right():
     document = {"prompt": "12", "expression": "chain(n=2)"}
-    assert tokens.score(document, ["13"]) == {"reward": 1.0}
-    assert tokens.score(document, [["13", "14", "x", ""]]) == {"reward": 0.25, "any_right": 1.0}
+    assert token_documents.score(document, ["13"]) == {"reward": 1.0}
+    assert token_documents.score(document, [["13", "14", "x", ""]]) == {"reward": 0.25, "any_right": 1.0}
 
 
 @pytest.mark.parametrize("expression", ["arithmetic", "countdown", "gsm8k(data=sample)"])
@@ -80,8 +82,11 @@ def test_the_score_of_a_response_in_words_is_the_one_of_the_task(expression):
     for item in task.items("held_out")[:5]:
         document = {"prompt": item.prompt, "answer": item.answer, "meta": json.dumps(item.meta)}
         document["expression"] = task.canonical
-        assert words.score(document, [task.demonstration(item)]) == {"reward": 1.0}
-        assert words.score(document, [["nothing", task.demonstration(item)]]) == {"reward": 0.5, "any_right": 1.0}
+        assert text_documents.score(document, [task.demonstration(item)]) == {"reward": 1.0}
+        assert text_documents.score(document, [["nothing", task.demonstration(item)]]) == {
+            "reward": 0.5,
+            "any_right": 1.0,
+        }
 
 
 def test_checkpoints_are_found_and_hold_the_policy(results):
@@ -105,9 +110,9 @@ def test_what_cannot_be_scored_is_one_line(results, tmp_path):
     kept = find_checkpoints([results], "last")[0].folder.parents[1]
     (bare,) = (path for path in (results / "cells").iterdir() if path.name != kept.name)
     for place, which, problem in (
-        (bare, "last", "it kept no checkpoint; run them with --keep-checkpoints every=N"),
+        (bare, "last", "no checkpoint was kept; run them with --keep-checkpoints every=N"),
         (kept, "3", "no checkpoint after 3 updates; there are 2, 4"),
-        (kept, "first", "give last, all, or a number of updates"),
+        (kept, "first", "must be last, all, or a number of updates"),
         (tmp_path, "last", "neither an ended cell nor a results folder"),
     ):
         with pytest.raises(UsageError, match=problem):
@@ -148,8 +153,14 @@ def test_scoring_again_replaces_the_rows_of_that_task_only(tmp_path):
         write_scores(tmp_path, "key", [row(10, "a", 0.9)])
 
 
-def test_every_task_has_its_files():
-    """A new task needs two: copy those of one of its kind."""
-    names = {path.stem for path in OWN_TASKS.glob("*.yaml")}
-    tasks = {*TASKS.names()} - {"reasoning-gym"}  # its scores are another package's
-    assert {name + suffix for name in tasks for suffix in ("", "-sampled")} == names
+def test_every_task_is_a_task_of_lm_eval_without_a_file_to_write(tmp_path):
+    assert {name for task in TASKS.names() for name in own_names(task)} == set(own_tasks())
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(template.MODULE.format(title="Reversed", cls="Reversed", name="reversed"))
+    load_plugin(plugin)
+    try:
+        mine = own_tasks()["vcpo-reversed-sampled"]
+        assert (mine["process_results"], mine["repeats"]) == (token_documents.score, 4)
+        assert token_documents.score({"prompt": "12", "expression": "reversed(n=2)"}, ["21"]) == {"reward": 1.0}
+    finally:
+        TASKS.forget()

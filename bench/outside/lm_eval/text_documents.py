@@ -1,4 +1,4 @@
-"""Documents and scores of the tasks in words (`arithmetic`, `countdown`, `gsm8k`, `math`)."""
+"""Documents and scores of text tasks for lm-eval."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from vcpo_bench.bench.outside.lm_eval.tasks.rewards import of_responses
+from vcpo_bench.bench.outside.lm_eval.rewards import of_responses
 from vcpo_bench.bench.tasks.text import Item, text_task
 
 
 def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
-    """The held-out items of a task; of the cell's own variant and data, if it was trained on that task.
+    """The held-out items of a task, of the cell's own variant and data if it was trained on that task.
 
     Args:
-        task: The task the YAML file is about.
+        task: Name of the task.
         cell_task: Task of the cell that is scored; empty: unknown.
     """
     import datasets
@@ -29,7 +29,7 @@ def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
 
 
 def score(document: Mapping[str, str], results: Sequence[Any]) -> dict[str, float]:
-    """The task's own score, of one response or as the mean of several, and whether any of those is right."""
+    """Metrics of one document from the task's own score; see `of_responses`."""
     item = Item(document["prompt"], document["answer"], json.loads(document["meta"]))
     task = _task(document["expression"])
     return of_responses(results, lambda response: task.score(item, response))

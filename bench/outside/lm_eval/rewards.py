@@ -10,11 +10,11 @@ def of_responses(results: Sequence[Any], reward: Callable[[str], float]) -> dict
     """Metrics of a document.
 
     Args:
-        results: What lm-eval hands over: one response, or a list with all of them.
+        results: What lm-eval passes: one response, or a list with all of them.
         reward: Reward of a response.
 
     Returns:
-        `reward` (mean) and, of several responses, `any_right` (largest).
+        `reward` (mean) and, of several responses, `any_right` (largest reward).
     """
     if not isinstance(results[0], list):
         return {"reward": reward(results[0])}

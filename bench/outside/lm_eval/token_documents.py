@@ -1,4 +1,4 @@
-"""Documents and scores of the tasks that bring their own small vocabulary (`chain`, `walk`, `walk-eos`)."""
+"""Documents and scores of token tasks, which have a small vocabulary of their own, for lm-eval."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import torch
 
-from vcpo_bench.bench.outside.lm_eval.tasks.rewards import of_responses
-from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.outside.lm_eval.rewards import of_responses
+from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.tasks import TokenTask, token_task
 from vcpo_bench.errors import UsageError
 
 
 def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
-    """The held-out prompts of a task as text; a variant of it, if that is what the cell was trained on.
+    """The held-out prompts of a task as text.
 
     Args:
-        task: The task the YAML file is about.
-        cell_task: Task of the cell that is scored; empty: unknown.
+        task: Name of the task.
+        cell_task: Task of the cell that is scored, a variant of `task`; empty: the task's defaults.
 
     Raises:
         UsageError: The cell was trained on another task, whose tokens mean something else.
@@ -28,25 +28,27 @@ def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
 
     expression = cell_task or task
     if expression.partition("(")[0] != task:
-        raise UsageError(f"the lm-eval task is about {task!r}, but the cell was trained on {cell_task!r}")
+        raise UsageError(
+            f"vcpo-{task}: the cell was trained on {cell_task!r}, whose tokens mean something else; use --tasks own"
+        )
     known = token_task(expression)
-    words = Vocabulary(known.vocabulary)
+    words = TokenText(known.vocabulary)
     rows = [{"prompt": words.decode(prompt), "answer": "", "expression": expression} for prompt in known.held_out()]
     return {"test": datasets.Dataset.from_list(rows)}
 
 
 def score(document: Mapping[str, str], results: Sequence[Any]) -> dict[str, float]:
-    """The task's own reward, of one response or as the mean of several, and whether any of those is right."""
+    """Metrics of one document from the task's own reward; see `of_responses`."""
     task = _task(document["expression"])
     return of_responses(results, lambda response: reward(task, document["prompt"], response))
 
 
 def reward(task: TokenTask, prompt: str, response: str) -> float:
-    """Reward of a response in words; one the task's tokens cannot write gets 0.
+    """Reward of a response given as text; 0 if the task's tokens cannot spell it.
 
-    The end token is not part of the text: a response shorter than the longest one was ended by it, where there is one.
+    The end token is not part of the text: if the task has one, it ended every response below the maximum length.
     """
-    words = Vocabulary(task.vocabulary)
+    words = TokenText(task.vocabulary)
     try:
         tokens = words.encode(response)[: task.max_response]
     except UsageError:
