@@ -135,19 +135,21 @@ def _warn(text: str) -> None:
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
+    from vcpo_bench.analysis.wording import counted
     from vcpo_bench.bench.cells.results_folder import ended_keys
     from vcpo_bench.bench.running.time_estimate import estimate
-    from vcpo_bench.reports.formatting import count
 
     done = ended_keys(out)
     missing = [cell for cell in cells if cell.key not in done]
     for cell in cells:
         note = "ended" if cell.key in done else "control" if cell.control else ""
         typer.echo(f"{cell.config.label:60} {note}".rstrip())
-    counts = f"{count(len(cells), 'cell')}, {len(missing)} to run"
+    counts = f"{counted(len(cells), 'cell')}, {len(missing)} to run"
     if missing:
         minutes = estimate(missing, workers) / 60
-        counts += f" on {count(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
+        counts += (
+            f" on {counted(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
+        )
     typer.echo(counts)
 
 
