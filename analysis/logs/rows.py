@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +38,14 @@ class Resume:
 class _Track:
     """The step of the rows of one file that name their step alike."""
 
-    last: float = -np.inf
-    rows: int = 0
+    last: float = -math.inf
+
+
+class _Plan(NamedTuple):
+    """What to do with rows of one layout: names that may hold the step, and where the kept values go."""
+
+    steps: tuple[str, ...]
+    kept: tuple[tuple[str, Callable[[float], None], Callable[[float], None]], ...]
 
 
 @dataclass
@@ -48,21 +56,22 @@ class Rows:
         keep: Which names' values to keep; the other names are only remembered.
 
     Attributes:
-        names: Every name seen, with the number of its values.
+        names: Every name seen that holds numbers, in order.
         resumes: Where a file went back.
         notes: What a reader must know about the files.
         bad_lines: Lines that could not be read, by file.
+        axes: Under which name the steps of each name were logged.
     """
 
     keep: Callable[[str], bool]
-    names: dict[str, int] = field(default_factory=dict)
+    names: dict[str, None] = field(default_factory=dict)
     resumes: list[Resume] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     bad_lines: dict[str, int] = field(default_factory=dict)
     axes: dict[str, str] = field(default_factory=dict)
     _steps: dict[str, array[float]] = field(default_factory=dict)
     _values: dict[str, array[float]] = field(default_factory=dict)
-    _kept: dict[str, bool] = field(default_factory=dict)
+    _plans: dict[tuple[str, ...], _Plan] = field(default_factory=dict)
     _tracks: dict[tuple[str, str], _Track] = field(default_factory=dict)
     _carried: dict[str, tuple[str, float]] = field(default_factory=dict)
 
@@ -75,24 +84,38 @@ class Rows:
             step: Of the row; None: the row itself names it (`names.yaml`, `steps`).
             axis: What that step counts.
         """
+        layout = tuple(row)
+        plan = self._plans.get(layout)
+        if plan is None:
+            plan = self._plans[layout] = self._plan(row)
         if step is None:
-            step, axis = self._own_step(row, file)
-        self._watch_order(step, axis, file)
-        for name, raw in row.items():
+            step, axis = self._own_step(row, file, plan.steps)
+        track = self._tracks.get((file, axis))
+        if track is None:
+            track = self._tracks[file, axis] = _Track()
+        if step < track.last:
+            self.resumes.append(Resume(step, track.last, file))
+        track.last = step
+        for name, add_step, add_value in plan.kept:
+            raw = row[name]
             value = raw if type(raw) is float else number(raw)
-            if value is None:
-                continue
-            kept = self._kept.get(name)
-            if kept is None:
-                kept = self._kept[name] = name not in _STEPS and self.keep(name)
-                self.names[name] = 0
-                if kept:
-                    self._steps[name], self._values[name] = array("d"), array("d")
+            if value is not None:
+                add_step(step)
+                add_value(value)
+                if name not in self.axes:
                     self.axes[name] = axis
-            self.names[name] += 1
-            if kept:
-                self._steps[name].append(step)
-                self._values[name].append(value)
+
+    def _plan(self, row: Mapping[str, object]) -> _Plan:
+        """What to do with rows that hold the same names as this one: most rows of a log do."""
+        kept = []
+        for name, raw in row.items():
+            if name not in _STEPS and self.keep(name):
+                steps, values = self._steps.setdefault(name, array("d")), self._values.setdefault(name, array("d"))
+                kept.append((name, steps.append, values.append))
+                self.names[name] = None
+            elif number(raw) is not None:
+                self.names[name] = None
+        return _Plan(tuple(name for name in _STEP_ORDER if name in row), tuple(kept))
 
     def add_bad_line(self, file: str) -> None:
         """Count a line that could not be read."""
@@ -105,20 +128,18 @@ class Rows:
         if shared:
             ends = max(self._steps[name][-1] for name in shared)
             self.resumes.append(Resume(min(begin[name] for name in shared), ends, "the next log"))
-        for name, count in other.names.items():
-            self.names[name] = self.names.get(name, 0) + count
+        self.names |= other.names
         for name in other._steps:
-            self.axes.setdefault(name, other.axes[name])
+            self.axes.setdefault(name, other.axes.get(name, ROW_NUMBER))
             self._steps.setdefault(name, array("d")).extend(other._steps[name])
             self._values.setdefault(name, array("d")).extend(other._values[name])
-            self._kept[name] = True
         self.resumes += other.resumes
         self.notes += other.notes
         self.bad_lines |= other.bad_lines
 
     def kept(self) -> list[str]:
         """Names whose values were kept, in the order seen."""
-        return list(self._values)
+        return [name for name, values in self._values.items() if values]
 
     def series(self, name: str) -> tuple[Array, Array, int]:
         """Steps ascending and values of one name, [n] each, and how many were overwritten: the last write wins."""
@@ -128,27 +149,20 @@ class Rows:
         unique, first_from_end = np.unique(steps[::-1], return_index=True)
         return unique, values[::-1][first_from_end], int(steps.size - unique.size)
 
-    def _own_step(self, row: Mapping[str, object], file: str) -> tuple[float, str]:
-        for name in _STEP_ORDER:
-            if name in row:
-                value = number(row[name])
-                if value is not None and np.isfinite(value):
-                    if name == "_step" and file in self._carried and self._carried[file][0] != "_step":
-                        break
-                    self._carried[file] = (name, value)
-                    return value, name
-        if file in self._carried and self._carried[file][0] != ROW_NUMBER:
-            return self._carried[file][1], self._carried[file][0]
-        position = self._carried[file][1] + 1 if file in self._carried else 0.0
+    def _own_step(self, row: Mapping[str, object], file: str, names: tuple[str, ...]) -> tuple[float, str]:
+        carried = self._carried.get(file)
+        for name in names:
+            value = number(row[name])
+            if value is not None and math.isfinite(value):
+                if name == "_step" and carried is not None and carried[0] != "_step":
+                    break
+                self._carried[file] = (name, value)
+                return value, name
+        if carried is not None and carried[0] != ROW_NUMBER:
+            return carried[1], carried[0]
+        position = carried[1] + 1 if carried is not None else 0.0
         self._carried[file] = (ROW_NUMBER, position)
         return position, ROW_NUMBER
-
-    def _watch_order(self, step: float, axis: str, file: str) -> None:
-        track = self._tracks.setdefault((file, axis), _Track())
-        if step < track.last:
-            self.resumes.append(Resume(step, track.last, file))
-        track.last = step
-        track.rows += 1
 
 
 _STEP_ORDER = step_names()

@@ -13,7 +13,7 @@ from vcpo_bench.errors import UsageError
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07")
 _VERL = re.compile(r"(?:^|[\s|])step:(\d+) - (.+:.+)$")
-_NAMED_DICT = re.compile(r"\b(?:(rollout|step|eval)\s+)?(\d+)?:?\s*(\{['\"].+\})")
+_NAMED_DICT = re.compile(r"(?:\b(rollout|step|eval)\s+(\d+)\s*:\s*)?(\{['\"].+\})")
 _PAIR = re.compile(r"['\"]([^'\"]+)['\"]\s*:\s*['\"]?((?:[\w.]*\()?[-+]?[\w.+-]+\)?)['\"]?\s*(?=[,}])")
 _AREAL_STEP = re.compile(r"Train step (\d+)/\d+ done")
 _RAY = re.compile(r"^\s*\([A-Za-z_][\w.]* pid=\d+(?:, ip=[\d.]+)?\)\s?")
