@@ -1,60 +1,117 @@
-"""What an analysis hands over: sentences a person can read and the tables they come from."""
+"""What an analysis returns: tables, and sentences that know the rows, the columns and the cells they rest on."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pandas as pd
 
-GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
-"""The columns that identify a group of cells that differ only in their seed."""
+NOTE = "note"
+"""Topic of what limits the conclusions: damaged files, mixed versions, too few seeds, something not recorded."""
+
+CellsBehind = Callable[[pd.DataFrame], Iterable[str]]
+"""Rows of a table -> keys of the cells they were computed from."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence with the rows it rests on.
+
+    Attributes:
+        topic: What it is about. Reports choose findings by topic, never by their words.
+        text: The sentence.
+        keys: Cells that the rows were computed from.
+        columns: Columns that hold what the sentence says, its names as well as its numbers.
+        table: Table with these columns, by its name in the same `Findings`.
+        rows: Row numbers in that table, from 0.
+    """
+
+    topic: str
+    text: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    table: str
+    rows: tuple[int, ...]
 
 
 @dataclass
 class Findings:
-    """Plain-words findings and named tables; each sentence rests on one of the tables.
+    """The tables of an analysis and the sentences that rest on them.
 
     Attributes:
-        text: The sentences.
-        tables: By name.
+        tables: By name, rows numbered from 0.
+        cells_behind: How to get from rows of each table to the cells they were computed from.
+        statements: The sentences in reading order.
         documents: Further files by file name, for other commands to read.
     """
 
-    text: list[str] = field(default_factory=list)
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    tables: dict[str, pd.DataFrame]
+    cells_behind: dict[str, CellsBehind]
+    statements: list[Finding] = field(default_factory=list)
     documents: dict[str, str] = field(default_factory=dict)
 
+    def finding(self, topic: str, text: str, table: str, rows: pd.DataFrame, columns: tuple[str, ...]) -> Finding:
+        """A sentence that rests on some rows of a table.
 
-def with_interval(value: float, low: float, high: float, digits: int = 2) -> str:
-    """`0.12 [0.03, 0.21]`, or the bare value where there is no interval, or `unknown`."""
-    if not math.isfinite(value):
-        return "unknown"
-    if math.isnan(low) or math.isnan(high):
-        return f"{value:.{digits}f} (no interval)"
-    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+        Args:
+            topic: What it is about.
+            text: The sentence.
+            table: Name of the table.
+            rows: Part of that table, with its row numbers as index.
+            columns: Columns that hold what the sentence says.
+
+        Raises:
+            ValueError: The table has no such rows or columns, or `rows` is empty.
+        """
+        whole = self.tables[table]
+        numbers = tuple(int(number) for number in rows.index)
+        absent = [name for name in columns if name not in whole]
+        if not numbers or absent or not set(numbers) <= set(range(len(whole))):
+            raise ValueError(f"{text!r} cannot rest on rows {numbers[:5]}, columns {columns} of {table!r}")
+        return Finding(topic, text, self.keys(table, rows), columns, table, numbers)
+
+    def keys(self, table: str, rows: pd.DataFrame) -> tuple[str, ...]:
+        """Cells that some rows of a table were computed from, each once."""
+        return tuple(dict.fromkeys(str(key) for key in self.cells_behind[table](rows)))
+
+    def about(self, *topics: str) -> list[Finding]:
+        """The statements on these topics, in reading order."""
+        return [one for one in self.statements if one.topic in topics]
 
 
-def verdict(low: float, high: float, null: float = 0.0) -> str:
-    """`more`, `less` or `cannot be told apart` from whether the interval excludes the null value."""
-    if low > null:
-        return "more"
-    return "less" if high < null else "cannot be told apart"
+def agreeing(cells: pd.DataFrame, *columns: str) -> CellsBehind:
+    """The cells that agree with a row in these columns.
+
+    Args:
+        cells: One row per cell, with its `key`.
+        columns: Columns of both; none: every row rests on all cells.
+    """
+
+    def behind(rows: pd.DataFrame) -> Iterable[str]:
+        if not columns:
+            return cells["key"]
+        return cells.merge(rows[list(columns)].drop_duplicates(), on=list(columns))["key"]
+
+    return behind
 
 
-def label(row: Mapping[Any, Any] | pd.Series, table: pd.DataFrame) -> str:
-    """How to call the row of a table of groups: its method, with task and rate where the table has several."""
-    name = str(row["method"])
-    name += f" on {row['task']}" if table["task"].nunique() > 1 else ""
-    return name + (f" with rate {rate(float(row['lr']))}" if table["lr"].nunique() > 1 else "")
+def of_methods(cells: pd.DataFrame, names: tuple[str, ...], *columns: str) -> CellsBehind:
+    """The cells of every method that a row names, and that agree with the row in these columns.
+
+    Args:
+        cells: One row per cell, with its `key` and `method`.
+        names: Columns of the rows that name a method.
+        columns: Columns of both.
+    """
+    matching = agreeing(cells, "method", *columns)
+
+    def behind(rows: pd.DataFrame) -> Iterable[str]:
+        return [key for name in names for key in matching(rows[[name, *columns]].rename(columns={name: "method"}))]
+
+    return behind
 
 
-def rate(lr: float) -> str:
-    """A learning rate as people write it: `3e-4`."""
-    mantissa, exponent = f"{lr:.3g}", ""
-    if lr and abs(lr) < 0.01:
-        mantissa, exponent = f"{lr:.2e}".split("e")
-        mantissa, exponent = mantissa.rstrip("0").rstrip("."), f"e{int(exponent)}"
-    return mantissa + exponent
+def own_key(rows: pd.DataFrame) -> Iterable[str]:
+    """Each row is about the one cell in its column `key`."""
+    return rows["key"]

@@ -1,4 +1,4 @@
-"""Intervals and tests for a handful of seeds, and the words that say when there are too few."""
+"""Intervals and tests for a handful of seeds, and the warning when there are too few."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import stats
 Array = NDArray[np.float64]
 
 FEW_SEEDS = 5
-"""Below this many seeds no bootstrap interval is believed (it covers far less than it says)."""
+"""With fewer seeds than this, a bootstrap interval covers far less than it claims."""
 
 _EXACT_FLIPS = 14
 _RANDOM_FLIPS = 20_000
@@ -21,7 +21,7 @@ _RANDOM_FLIPS = 20_000
 def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Student-t interval of the mean over seeds; (NaN, NaN) with fewer than two finite values.
 
-    With three to six seeds a percentile bootstrap covers far less than it says; the t interval is wide and honest.
+    With three to six seeds a percentile bootstrap covers far less than it claims; the t interval is rightly wide.
     """
     finite = _finite(values)
     if finite.size < 2:
@@ -31,7 +31,7 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
 
 
 def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson score interval of a share: 0 of 5 says only that the rate is below 0.43. (NaN, NaN) for a total of 0."""
+    """Wilson score interval of a share: 0 of 5 only means that the share is below 0.43. (NaN, NaN) for a total of 0."""
     if total == 0:
         return (float("nan"), float("nan"))
     z = float(stats.norm.ppf(0.5 + level / 2))
@@ -98,16 +98,19 @@ def holm(p_values: ArrayLike) -> Array:
     return adjusted
 
 
-def seed_warning(seeds: int, what: str = "cells") -> str | None:
-    """A plain sentence where there are too few seeds to say much, else None."""
+def seed_warning(seeds: int) -> str | None:
+    """A sentence where there are too few seeds to say much, else None.
+
+    Args:
+        seeds: Of the method and task that has the fewest.
+    """
     if seeds >= FEW_SEEDS:
         return None
     if seeds < 2:
-        return f"{seeds} seed per group of {what}: there is no interval, and no comparison can be drawn."
-    smallest = 2.0 ** (1 - seeds)
+        return f"With {seeds} seed per method and task there are no intervals, and no comparison can be made."
     return (
-        f"Only {seeds} seeds per group of {what}: intervals are wide, bootstrap intervals are too narrow, "
-        f"and an exact paired test cannot go below p = {smallest:g}."
+        f"With only {seeds} seeds per method and task (the fewest of any), intervals are wide, bootstrap intervals are "
+        f"too narrow, and an exact paired test cannot go below p = {2.0 ** (1 - seeds):g}."
     )
 
 

@@ -22,14 +22,14 @@ def analyze(
 ) -> None:
     """Analyze recorded runs: print the findings, write their tables.
 
-    Every finding is one sentence with its 95% confidence interval where there is one.
+    Every finding is one sentence, with a 95% confidence interval where one can be computed.
     """
     from vcpo_bench.analysis.commands import run as run_analysis
 
     load_plugins(plugin)
     findings = run_analysis(kind, folders or [DEFAULT_OUT])
-    for sentence in findings.text:
-        typer.echo(sentence)
+    for statement in findings.statements:
+        typer.echo(statement.text)
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():

@@ -24,16 +24,19 @@ def demo(
     from rich.console import Console
 
     from vcpo_bench.analysis.results import load
-    from vcpo_bench.bench.cells import grid
+    from vcpo_bench.bench.cells.grid import plan_grid
+    from vcpo_bench.bench.cells.grid_spec import GridSpec
+    from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.reports.terminal.curves import curves
     from vcpo_bench.reports.terminal.live import make_view
 
     methods = ("tis", "vcpo", "vespo")
-    spec = grid.GridSpec(methods, staleness=(16,), seeds=(0,), lrs=(1e-3,), steps=200, controls=False)
+    settings = CellSettings(steps=200)
+    spec = GridSpec(methods, staleness=(16,), seeds=(0,), lrs=(1e-3,), settings=settings, controls=False)
     view = make_view(quiet, Console())
     try:
-        failed = run_grid.run_grid(grid.plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
+        failed = run_grid.run_grid(plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
     finally:
         view.close()
     typer.echo(curves(load(out)))

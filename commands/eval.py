@@ -47,11 +47,11 @@ def evaluate(
 
     Needs the extra eval, and runs made with --keep-checkpoints. Reports and exports show the scores.
     """
-    from vcpo_bench.bench.cells.flag_values import split_top_level
+    from vcpo_bench.bench.cells.flag_values import expressions
     from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
 
     load_plugins(plugin)
-    scoring = Scoring(split_top_level(tasks), limit, tasks_from, model, device)
+    scoring = Scoring(expressions(tasks), limit, tasks_from, model, device)
     for one, scores in evaluate_cells(cells, checkpoint, scoring):
         typer.echo(f"{one.key} after {one.step} updates")
         for score in scores:

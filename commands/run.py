@@ -10,7 +10,7 @@ import typer
 
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
-from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait, WandbProject
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.verb import Group, Verb
@@ -52,7 +52,7 @@ def run(
     wait: Wait = False,
     keep_checkpoints: flags.KeepCheckpoints = "",
     wandb: flags.WandbMode = "disabled",
-    wandb_project: WandbProject = "vcpo-bench",
+    wandb_project: flags.WandbProject = "vcpo-bench",
     config: flags.Config = "",
     save_config: flags.SaveConfig = None,
     quiet: Quiet = False,
@@ -68,7 +68,8 @@ def run(
     from vcpo_bench.analysis.monitoring import alarm_panel as alarms
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.cells import grid
-    from vcpo_bench.bench.cells.model_source import LanguageModel
+    from vcpo_bench.bench.cells.grid_spec import GridSpec
+    from vcpo_bench.bench.cells.settings import read_settings
     from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.reports.terminal.live import make_view
@@ -76,26 +77,20 @@ def run(
     plugins = load_plugins(plugin)
     if url:
         os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
-    watched = alarms.stop_default(options.level(record)) if stop_on_alarm else None
-    spec = grid.GridSpec(
-        methods=options.split_top_level(methods),
+    settings = read_settings(ctx.params)
+    watched = alarms.stop_default(settings.record) if stop_on_alarm else None
+    spec = GridSpec(
+        methods=options.expressions(methods),
         staleness=options.lags(staleness),
         seeds=options.seeds(seeds),
-        tasks=options.split_top_level(task),
+        tasks=options.expressions(task),
         lrs=options.rates(lr),
-        regimes=options.split_top_level(regime),
-        steps=steps,
-        prompts=prompts,
-        responses=responses,
-        record=options.level(record),
+        regimes=options.expressions(regime),
+        settings=settings.model_copy(update={"stop": watched.detector.text}) if watched else settings,
         controls=controls,
         start=start,
-        stop=watched.detector.text if watched else "",
-        model=LanguageModel(model, dtype, lora, chat_template, sampler, max_response, micro_tokens, checkpointing)
-        if model
-        else None,
+        model=model,
         device=device,
-        weight_decay=weight_decay,
     )
     if save_config:
         write_config(ctx, save_config)
@@ -103,15 +98,15 @@ def run(
     if dry_run and spec.model and device != "cpu":
         from vcpo_bench.bench.machine.gpu_plan import gpu_plan
 
-        typer.echo("\n".join(gpu_plan(spec, spec.model)))
+        typer.echo("\n".join(gpu_plan(spec)))
         return
     cells = grid.plan_grid(spec)
-    for warning in grid.lag_warnings(spec):
+    for warning in spec.warnings():
         _warn(warning)
     if skipped := grid.skipped_methods(spec):
         _warn(f"skipped methods that the regime does not support: {', '.join(skipped)}")
     if watched:
-        typer.echo(f"cells stop on {watched.detector.text}; {watched.words}", err=True)
+        typer.echo(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}", err=True)
     workers = run_grid.worker_count(jobs, device, sampler)
     if dry_run:
         _show_plan(cells, workers, out)
@@ -142,17 +137,18 @@ def _warn(text: str) -> None:
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
     from vcpo_bench.bench.cells.results_folder import ended_keys
     from vcpo_bench.bench.running.time_estimate import estimate
+    from vcpo_bench.reports.formatting import count
 
     done = ended_keys(out)
     missing = [cell for cell in cells if cell.key not in done]
     for cell in cells:
         note = "ended" if cell.key in done else "control" if cell.control else ""
         typer.echo(f"{cell.config.label:60} {note}".rstrip())
-    seconds = estimate(missing, workers) if missing else 0.0
-    typer.echo(
-        f"{len(cells)} cells, {len(missing)} to run on {workers} workers: about {seconds / 60:.1f} minutes, "
-        "from updates just timed on this machine"
-    )
+    counts = f"{count(len(cells), 'cell')}, {len(missing)} to run"
+    if missing:
+        minutes = estimate(missing, workers) / 60
+        counts += f" on {count(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
+    typer.echo(counts)
 
 
 VERB = Verb(

@@ -1,5 +1,8 @@
 """The gradient coefficients of every stabilizer: pure tensor maths, torch only."""
 
+import sys
+from typing import Any
+
 from vcpo_bench.methods.assembly.catalog import (
     METHODS,
     broken_plugins,
@@ -10,24 +13,38 @@ from vcpo_bench.methods.assembly.catalog import (
     part_names,
 )
 from vcpo_bench.methods.assembly.describe import Curve, Description, coefficient_curve, describe, draw_curve
-from vcpo_bench.methods.assembly.method import Method, RatioMethod, WeightMethod
+from vcpo_bench.methods.assembly.method import Method
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod, WeightMethod
 from vcpo_bench.methods.core.batch import Batch
-from vcpo_bench.methods.core.errors import BatchError, MethodError, MissingEvidence, NonFiniteEvidence
+from vcpo_bench.methods.core.deprecated import keep_moved_modules, moved_class
+from vcpo_bench.methods.core.errors import (
+    BatchError,
+    EvidenceOrderError,
+    MethodError,
+    MissingEvidence,
+    NonFiniteEvidence,
+)
+from vcpo_bench.methods.core.interfaces import Admission, Aggregation, Baseline, Mask, Regularizer, Step
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.update import Update
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.errors import ExpressionError, ParameterError, PluginError
 from vcpo_bench.naming.grammar import split_list as split_expressions
 from vcpo_bench.naming.plugins import load_plugin
 
 __all__ = [
     "METHODS",
+    "Admission",
+    "Aggregation",
+    "Baseline",
     "Batch",
     "BatchError",
     "Curve",
     "Description",
-    "Evidence",
+    "EvidenceOrderError",
+    "EvidenceView",
     "ExpressionError",
+    "Mask",
     "Method",
     "MethodError",
     "MissingEvidence",
@@ -35,6 +52,8 @@ __all__ = [
     "ParameterError",
     "PluginError",
     "RatioMethod",
+    "Regularizer",
+    "Step",
     "Terms",
     "Update",
     "WeightMethod",
@@ -50,3 +69,9 @@ __all__ = [
     "part_names",
     "split_expressions",
 ]
+
+keep_moved_modules()
+
+
+def __getattr__(name: str) -> Any:
+    return moved_class(sys.modules[__name__], name)

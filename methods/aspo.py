@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -40,7 +40,7 @@ class Aspo(RatioMethod):
         extra = frozenset() if self.entropy == "off" else frozenset({"entropy"})
         return super().own_needs() | extra
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The flipped ratio, clipped and capped."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         logs = ev.log_ratio("current", self.anchor, self.clamp)
@@ -52,4 +52,4 @@ class Aspo(RatioMethod):
         below = torch.where(negative, 1 - bound, -torch.inf).to(ratio.dtype)
         flipped = logs * torch.where(positive, -1.0, 1.0).to(logs.dtype)
         weight = flipped.clamp_(max=math.log(self.cap)).exp_()
-        return differentiated(ev, weight, ev.within(ratio, below, above), None)
+        return differentiated(weight, ev.within(ratio, below, above), None)

@@ -7,11 +7,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -37,18 +37,18 @@ class Bapo(RatioMethod):
     step: float = number(0.05, minimum=1e-3)
     cap: float = number(3.0, minimum=1)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The clipped ratio under the searched bounds."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         low, high = self.bounds(ev, ratio)
         negative = ev.advantage < 0
         above = torch.where(ev.advantage > 0, high, torch.where(negative, self.cap, torch.inf)).to(ratio.dtype)
         below = torch.where(negative, low, -torch.inf).to(ratio.dtype)
-        return differentiated(ev, ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
-    def bounds(self, ev: Evidence, ratio: Tensor) -> tuple[Tensor, Tensor]:
+    def bounds(self, ev: EvidenceView, ratio: Tensor) -> tuple[Tensor, Tensor]:
         """`[..., 1, 1, 1]` the searched lower and upper bound."""
-        signal = ev.advantage * ev.live
+        signal = ev.advantage * ev.mask_float
         gain, loss = signal.clamp(min=0), signal.clamp(max=0).neg_()
         lows, highs = _grid(self.low, self.low_max, self.step), _grid(self.high, self.high_max, self.step)
 

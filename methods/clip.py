@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
-from vcpo_bench.methods.core.clipping import bounds, differentiated
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
+from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -32,10 +32,10 @@ class Clip(RatioMethod):
 
     def limits(self, advantage: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Smallest and largest ratio with a gradient, of the shape of the advantage."""
-        return bounds(advantage, 1 - self.low, 1 + self.high, dtype)
+        return clip_bounds(advantage, 1 - self.low, 1 + self.high, dtype)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The ratio with clipped tokens at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        keep = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
-        return differentiated(ev, ratio, keep, ev.beyond("current", self.anchor, self.clamp))
+        kept = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
+        return differentiated(ratio, kept, ev.beyond("current", self.anchor, self.clamp))

@@ -11,7 +11,7 @@ from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.covariance import covariance
 from vcpo_bench.methods.core.masking import as_number
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import integer, number
 
 
@@ -37,16 +37,16 @@ class ClipCov(Clip):
     ceiling: float = number(5.0)
     seed: int = integer(0, minimum=0)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """PPO's weight without the drawn tokens."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        keep = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
+        kept = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
         cov = covariance(ev)
-        band = (cov > self.floor) & (cov < self.ceiling) & ev.mask & keep.bool()
-        keep = keep * as_number(~self._draw(ev, band), keep.dtype)
-        return differentiated(ev, ratio, keep, ev.beyond("current", self.anchor, self.clamp))
+        band = (cov > self.floor) & (cov < self.ceiling) & ev.mask & kept.bool()
+        kept = kept * as_number(~self._draw(ev, band), kept.dtype)
+        return differentiated(ratio, kept, ev.beyond("current", self.anchor, self.clamp))
 
-    def _draw(self, ev: Evidence, band: Tensor) -> Tensor:
+    def _draw(self, ev: EvidenceView, band: Tensor) -> Tensor:
         """`[..., P, G, T]` bool, the tokens drawn from the band of each batch."""
         now = ev.batch.now
         step = int(now.max()) if isinstance(now, Tensor) else now

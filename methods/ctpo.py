@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -38,17 +38,17 @@ class Ctpo(RatioMethod):
     power: float = number(0.5)
     clamp: float = number(10.0, minimum=0)
 
-    def prefix(self, ev: Evidence) -> Tensor:
+    def prefix(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` logarithm of the prefix ratio."""
         total = ev.log_ratio("current", self.anchor, 20.0).cumsum(-1)
         return total if self.mode == "product" else total / self._position(ev)
 
     @staticmethod
-    def _position(ev: Evidence) -> Tensor:
+    def _position(ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` how many tokens in play there are up to and including this one, at least 1."""
         return ev.mask.cumsum(-1).clamp(min=1).to(ev.batch.logp.dtype)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The prefix ratio with tokens outside the growing band at zero."""
         logs = self.prefix(ev)
         growth = self._position(ev) ** self.power
@@ -56,5 +56,5 @@ class Ctpo(RatioMethod):
         outward = torch.where(ev.advantage > 0, self.high, torch.where(negative, self.dual, math.inf)).to(logs.dtype)
         inward = torch.where(negative, -self.low, -math.inf).to(logs.dtype)
         above = (outward * growth).clamp_(max=self.clamp)
-        keep = ev.within(logs, inward * growth, above)
-        return differentiated(ev, logs.clamp(max=self.clamp).exp_(), keep, None)
+        kept = ev.within(logs, inward * growth, above)
+        return differentiated(logs.clamp(max=self.clamp).exp_(), kept, None)

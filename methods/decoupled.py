@@ -4,12 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.proximal import approximate_proximal
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -43,13 +41,11 @@ class Decoupled(Clip):
         """Two ratios."""
         return {"ratio": "proximal", "decoupled weight": "proximal/behavior"}
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The clipped ratio times the behavior weight."""
         if self.proximal != "given":
             ev.set_proximal(approximate_proximal(ev, self.proximal))
         terms = super().terms(ev)
         assert terms.weight is not None
-        return Terms(weight=terms.weight * self._rho(ev), kept=terms.kept)
-
-    def _rho(self, ev: Evidence) -> Tensor:
-        return ev.ratio("proximal", "behavior", self.clamp).clamp(max=self.cap)
+        terms.weight = terms.weight * ev.ratio("proximal", "behavior", self.clamp).clamp(max=self.cap)
+        return terms

@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, flag, number
 
 
@@ -49,13 +49,13 @@ class Dppo(RatioMethod):
         """Ratio and divergence."""
         return {"ratio": self.anchor, "divergence": self.anchor if self.mask == "same" else self.mask}
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The capped ratio with the tokens outside the trust region at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        keep = ev.within(self._measure(ev), *bounds_of(ev.advantage, self._floor, self._ceiling, ratio.dtype))
+        kept = ev.within(self._measure(ev), *bounds_of(ev.advantage, self._floor, self._ceiling, ratio.dtype))
         beyond = ev.beyond("current", self.anchor, self.clamp) if self.live else None
         capped = ratio if math.isinf(self.cap) else torch.clamp(ratio, max=self.cap, out=ev.buffer())
-        return differentiated(ev, capped, keep, beyond)
+        return differentiated(capped, kept, beyond)
 
     @property
     def _floor(self) -> float:
@@ -65,7 +65,7 @@ class Dppo(RatioMethod):
     def _ceiling(self) -> float:
         return 1 + self.high if self.divergence == "ratio" else self.high
 
-    def _measure(self, ev: Evidence) -> Tensor:
+    def _measure(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` how far the token has moved, positive upwards (the ratio itself for `ratio`)."""
         anchor = self.anchor if self.mask == "same" else self.mask
         if self.divergence == "ratio":

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -24,6 +24,6 @@ class Dro(RatioMethod):
     differences: ClassVar[tuple[str, ...]] = ("beta: no default in verl, 0.1 for Kimi in ROLL, doubled in Trinity",)
     beta: float = number(0.05, minimum=0)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The advantage, and the pull."""
         return Terms(addend=ev.log_ratio("current", self.anchor, self.clamp) * -self.beta)

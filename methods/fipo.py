@@ -9,7 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import flag, number
 
 
@@ -32,7 +32,7 @@ class Fipo(Clip):
     safe: float = number(4.0, minimum=0)
     ignore: float = number(10.0, minimum=0)
 
-    def influence(self, ev: Evidence) -> Tensor:
+    def influence(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` the weight."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         weight = self.future(ev).clamp(-self.clamp, self.clamp).exp_()
@@ -43,18 +43,19 @@ class Fipo(Clip):
         risky = (ev.advantage < 0) & (ratio > self.safe)
         return torch.where(risky, weight.clamp(0.8, 1.0), weight)
 
-    def future(self, ev: Evidence) -> Tensor:
+    def future(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` discounted sum of the log-ratios from each token on, those beyond `ignore` left out."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         if self.ignore > 0 and float(logs.max()) > math.log(self.ignore):
             logs = torch.where(logs <= math.log(self.ignore), logs, 0.0)
         return discounted_suffix_sum(logs, 2 ** (-1 / self.half_life))
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """PPO's weight times the influence."""
         terms = super().terms(ev)
         assert terms.weight is not None
-        return Terms(weight=terms.weight * self.influence(ev), kept=terms.kept)
+        terms.weight = terms.weight * self.influence(ev)
+        return terms
 
 
 def discounted_suffix_sum(value: Tensor, gamma: float) -> Tensor:

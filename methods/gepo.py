@@ -6,10 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
-from vcpo_bench.methods.core.clipping import bounds, differentiated
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
+from vcpo_bench.methods.core.batch import POLICY_FIELDS
+from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -33,21 +34,20 @@ class Gepo(RatioMethod):
     variant: str = choice("plain", "plus", "expected")
     near: float = number(0.1, minimum=0)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The row's ratio to the group expectation."""
         raw = self._row_mean(ev, "current") - self._log_expectation(ev)
         raw = torch.where(ev.lengths > 0, raw, 0.0).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
-        keep = ev.within(ratio, *bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
-        terms = differentiated(ev, ratio, keep, raw.abs() > self.clamp)
-        if self.variant != "expected":
-            return terms
-        assert terms.weight is not None
-        return Terms(score=self._through_expectation(ev, terms.weight), weight=terms.weight, kept=terms.kept)
+        kept = ev.within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        terms = differentiated(ratio, kept, raw.abs() > self.clamp)
+        if self.variant == "expected":
+            terms.score = self._through_expectation(ev, ev.gate(ratio, terms.kept))
+        return terms
 
-    def _through_expectation(self, ev: Evidence, weight: Tensor) -> Tensor:
+    def _through_expectation(self, ev: EvidenceView, weight: Tensor) -> Tensor:
         """`[..., P, G, 1]` own term minus the row's share of what moving E does to every row of the group."""
-        own = torch.where(ev.mask, ev.signal * weight, 0.0).sum(-1) / ev.lengths.clamp(min=1)
+        own = torch.where(ev.mask, ev.weighted_advantage * weight, 0.0).sum(-1) / ev.lengths.clamp(min=1)
         log_q = torch.where(ev.lengths > 0, self._row_mean(ev, self.anchor), -torch.inf)
         joint = log_q + self._row_mean(ev, "current")
         share = torch.exp(joint - torch.logsumexp(joint, self._axes, keepdim=True))
@@ -58,11 +58,10 @@ class Gepo(RatioMethod):
     def _axes(self) -> tuple[int, ...]:
         return (-1,) if self.scope == "group" else (-2, -1)
 
-    def _row_mean(self, ev: Evidence, policy: str) -> Tensor:
-        field = {"current": "logp", "behavior": "behavior_logp", "proximal": "proximal_logp"}[policy]
-        return ev.token_field(field).sum(-1) / ev.lengths.clamp(min=1)
+    def _row_mean(self, ev: EvidenceView, policy: str) -> Tensor:
+        return ev.token_field(POLICY_FIELDS[policy]).sum(-1) / ev.lengths.clamp(min=1)
 
-    def _log_expectation(self, ev: Evidence) -> Tensor:
+    def _log_expectation(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` log E, by log-sum-exp."""
         own = self._row_mean(ev, self.anchor)
         log_q = torch.where(ev.lengths > 0, own, -torch.inf)

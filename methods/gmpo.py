@@ -6,11 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.ratios import row_mean
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -35,7 +35,7 @@ class Gmpo(RatioMethod):
     low: float = number(0.4, minimum=0)
     high: float = number(0.4, minimum=0)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The row's clipped geometric mean on its unclipped tokens."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         above = torch.where(ev.advantage > 0, self.high, torch.inf).to(logs.dtype)
@@ -43,15 +43,15 @@ class Gmpo(RatioMethod):
         held = torch.minimum(torch.maximum(logs, below), above)
         geometric = row_mean(ev, held).exp() * _row_weight(ev)
         beyond = ev.beyond("current", self.anchor, self.clamp)
-        terms = differentiated(ev, geometric, ev.within(logs, below, above), beyond)
+        terms = differentiated(geometric, ev.within(logs, below, above), beyond)
         terms.absorbs = True
-        if ev.advantage.shape[-1] > 1 and terms.weight is not None:
-            terms.score = terms.weight * row_mean(ev, ev.advantage)
+        if ev.advantage.shape[-1] > 1:
+            terms.score = ev.gate(geometric, terms.kept) * row_mean(ev, ev.advantage)
         return terms
 
 
-def _row_weight(ev: Evidence) -> Tensor:
+def _row_weight(ev: EvidenceView) -> Tensor:
     """`[..., P, G, 1]` geometric mean of the added weights over the row."""
-    if ev.applied is None:
+    if ev.extra_weight is None:
         return torch.ones_like(ev.lengths).unsqueeze(-1)
-    return row_mean(ev, (ev.applied + 1e-10).log()).exp()
+    return row_mean(ev, (ev.extra_weight + 1e-10).log()).exp()

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
-from vcpo_bench.methods.core.clipping import bounds, differentiated
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
+from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
 from vcpo_bench.methods.core.ratios import row_mean
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -36,22 +36,20 @@ class Gspo(RatioMethod):
     high: float = number(4e-4, minimum=0)
     average: str = choice("off", "on")
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The row's ratio on every token."""
         raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
-        advantage, signal = self._advantages(ev)
-        keep = ev.within(ratio, *bounds(advantage, 1 - self.low, 1 + self.high, ratio.dtype))
-        terms = differentiated(ev, ratio, keep, raw.abs() > self.clamp)
-        if ev.signal.shape[-1] == 1:
-            return terms
-        assert terms.weight is not None
-        total = row_mean(ev, signal * terms.weight)
-        return Terms(weight=terms.weight, score=total, kept=terms.kept)
+        advantage, weighted = self._advantages(ev)
+        kept = ev.within(ratio, *clip_bounds(advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        terms = differentiated(ratio, kept, raw.abs() > self.clamp)
+        if ev.weighted_advantage.shape[-1] > 1:
+            terms.score = row_mean(ev, weighted * ev.gate(ratio, terms.kept))
+        return terms
 
-    def _advantages(self, ev: Evidence) -> tuple[Tensor, Tensor]:
-        """The advantage that decides the clip, and the signal it multiplies."""
+    def _advantages(self, ev: EvidenceView) -> tuple[Tensor, Tensor]:
+        """The advantage that decides the clip, and the weighted one that the ratio multiplies."""
         if self.average == "off" or ev.advantage.shape[-1] == 1:
-            return ev.advantage, ev.signal
+            return ev.advantage, ev.weighted_advantage
         mean = row_mean(ev, ev.advantage)
-        return mean, mean if ev.applied is None else mean * ev.applied
+        return mean, mean if ev.extra_weight is None else mean * ev.extra_weight

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.core.clipping import bounds, differentiated
+from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.methods.gspo import Gspo
 
 
@@ -21,9 +21,9 @@ class GspoToken(Gspo):
     formula: ClassVar[str] = "c_t = A_t s, 0 where A_t>0 and s>1+high or A_t<0 and s<1-low"
     differences: ClassVar[tuple[str, ...]] = ()
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The row's ratio on every token, each with its own clip."""
         raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
-        keep = ev.within(ratio, *bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
-        return differentiated(ev, ratio, keep, raw.abs() > self.clamp)
+        kept = ev.within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        return differentiated(ratio, kept, raw.abs() > self.clamp)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -22,10 +22,10 @@ class Ipo(RatioMethod):
     differences: ClassVar[tuple[str, ...]] = ("prime-rl: eps 0.1 with a k2 pull of 2e-3, later 0.3 without",)
     eps: float = number(0.1, minimum=0)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The ratio with moved tokens at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         q = ev.token_field("behavior_logp" if self.anchor == "behavior" else "proximal_logp").exp()
         moved = ev.token_field("logp").exp().sub_(q)
-        keep = ev.within(moved, moved.new_tensor(-self.eps), moved.new_tensor(self.eps))
-        return differentiated(ev, ratio, keep, None)
+        kept = ev.within(moved, moved.new_tensor(-self.eps), moved.new_tensor(self.eps))
+        return differentiated(ratio, kept, None)

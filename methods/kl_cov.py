@@ -5,11 +5,10 @@ from typing import ClassVar
 
 import torch
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.covariance import covariance, largest
-from vcpo_bench.methods.core.masking import gate
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -27,13 +26,11 @@ class KlCov(RatioMethod):
     share: float = number(2e-4, minimum=0, maximum=1)
     coef: float = number(1.0, minimum=0)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The ratio, and the penalty of the chosen tokens."""
         beyond = ev.beyond("current", self.anchor, self.clamp)
         ratio = ev.ratio("current", self.anchor, self.clamp)
         count = (self.share * ev.tokens).to(torch.int64).clamp(min=1).minimum(ev.tokens.to(torch.int64))
         chosen = largest(covariance(ev), ev.mask, count)
         penalty = torch.where(chosen, -self.coef * ev.raw("current", self.anchor).sign(), 0.0)
-        if beyond is not None:
-            ratio = gate(ratio, ~beyond)
-        return Terms(weight=ratio, addend=penalty, clipped=beyond)
+        return Terms(weight=ratio, addend=penalty, kept=None if beyond is None else ~beyond)

@@ -7,12 +7,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.ratios import judged_by
 from vcpo_bench.methods.core.selection import first_crossing
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -37,7 +37,7 @@ class M2po(RatioMethod):
     high: float = number(0.5, minimum=0)
     sign: str = choice("own", "first")
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The clipped ratio."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         tau = self.bound(ev)
@@ -45,9 +45,9 @@ class M2po(RatioMethod):
         low = 1 - (-torch.expm1(-tau)).clamp(min=self.low)
         above = torch.where(ev.advantage > 0, high, math.inf).to(ratio.dtype)
         below = torch.where(ev.advantage < 0, low, -math.inf).to(ratio.dtype)
-        return differentiated(ev, ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
-    def bound(self, ev: Evidence) -> Tensor:
+    def bound(self, ev: EvidenceView) -> Tensor:
         """`[..., 1, 1, 1]` tau; inf when the budget is not exceeded."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         outward = ev.mask & (judged_by(ev, self.sign) * logs > 0)

@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
-from vcpo_bench.methods.core.clipping import bounds, differentiated
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
+from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -28,13 +28,13 @@ class MinPro(RatioMethod):
     low: float = number(0.2, minimum=0)
     high: float = number(0.2, minimum=0)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The prefix-minimum ratio with clipped tokens at zero."""
         ratio = self._prefix_minimum(ev)
-        keep = ev.within(ratio, *bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
-        return differentiated(ev, ratio, keep, ev.beyond("current", self.anchor, self.clamp))
+        kept = ev.within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        return differentiated(ratio, kept, ev.beyond("current", self.anchor, self.clamp))
 
-    def _prefix_minimum(self, ev: Evidence) -> Tensor:
+    def _prefix_minimum(self, ev: EvidenceView) -> Tensor:
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         lowest = logs.cummin(-1).values.clamp(max=0.0)
         before = torch.cat([torch.zeros_like(lowest[..., :1]), lowest[..., :-1]], -1)

@@ -9,7 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.masking import gate, within
 from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.methods.tis import Tis
 from vcpo_bench.naming.parameters import number
 
@@ -25,21 +25,22 @@ class Mis(Tis):
     differences: ClassVar[tuple[str, ...]] = ("TRL's default sequence_mask: cap 3, no lower bound",)
     low: float = number(0.125, minimum=0)
 
-    def _split(self, ev: Evidence) -> tuple[Tensor, Tensor]:
+    def _split(self, ev: EvidenceView) -> tuple[Tensor, Tensor]:
+        """The weight, and where it is inside its band."""
         log_weight = self.log_weight(ev)
         low, high = log_weight.new_tensor(log_of(self.low)), log_weight.new_tensor(log_of(self.cap))
         if log_weight.shape != ev.mask.shape:
             inside = within(log_weight, low, high)
-            return self.normalized(ev, gate(log_weight.exp(), inside)), 1 - inside
+            return self.normalized(ev, gate(log_weight.exp(), inside)), inside
         inside = ev.within(log_weight, low, high)
         weight = torch.exp(log_weight, out=ev.buffer())
-        return self.normalized(ev, ev.gated(weight, inside)), 1 - inside
+        return self.normalized(ev, ev.gated(weight, inside)), inside
 
-    def weight(self, ev: Evidence) -> Tensor:
+    def weight(self, ev: EvidenceView) -> Tensor:
         """Zero outside the band."""
         return self._split(ev)[0]
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """Tokens outside the band count as clipped."""
-        weight, outside = self._split(ev)
-        return Terms(weight=weight, clipped=outside)
+        weight, inside = self._split(ev)
+        return Terms(weight=weight, kept=inside)

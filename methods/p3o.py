@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
 
@@ -37,7 +37,7 @@ class P3o(RatioMethod):
         extra = frozenset({"proximal_logp"}) if self.trust == "mixture" else frozenset()
         return super().own_needs() | extra
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The capped ratio and the pull."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         ess = self._ess(ev, self.anchor)
@@ -53,16 +53,16 @@ class P3o(RatioMethod):
             pull = torch.where(distance.abs() > 10.0, 1.0, pull)
         return Terms(weight=torch.minimum(ratio, ess, out=ev.buffer()), addend=pull.mul_(ess - 1))
 
-    def _ess(self, ev: Evidence, anchor: str) -> Tensor:
+    def _ess(self, ev: EvidenceView, anchor: str) -> Tensor:
         """`[..., 1, 1, 1]` ESS over tokens / number of tokens."""
         logs = ev.log_ratio("current", anchor, self.clamp)
         top = logs.amax(BATCH_AXES, keepdim=True)  # masked tokens count as 0: at worst the shift is larger than needed
-        weight = torch.sub(logs, top, out=ev.buffer()).exp_().mul_(ev.live)
+        weight = torch.sub(logs, top, out=ev.buffer()).exp_().mul_(ev.mask_float)
         total, squares = weight.sum(BATCH_AXES, keepdim=True), (weight * weight).sum(BATCH_AXES, keepdim=True)
         count = ev.tokens[..., None, None, None]
         return total * total / (count * squares).clamp(min=torch.finfo(total.dtype).tiny)
 
-    def _to_mixture(self, ev: Evidence, behavior: Tensor, proximal: Tensor) -> Tensor:
+    def _to_mixture(self, ev: EvidenceView, behavior: Tensor, proximal: Tensor) -> Tensor:
         """`[..., P, G, T]` log pi - log of the mixture of behavior and proximal policy by these weights."""
         total = (behavior + proximal).clamp(min=1e-30)
         near = -ev.log_ratio("current", "behavior", self.clamp) + (behavior + 1e-30).log()

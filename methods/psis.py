@@ -7,8 +7,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import WeightMethod
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -28,10 +28,10 @@ class Psis(WeightMethod):
     formula: ClassVar[str] = "c = A n w~, w~ = Pareto-smoothed w, summing to 1"
     r_eff: float = number(1.0, minimum=1e-3)
 
-    def weight(self, ev: Evidence) -> Tensor:
+    def weight(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1]` with mean 1 over the rows in play."""
         logs = ev.row_log_ratio(self.of, self.anchor)
-        flat, rows = logs.reshape(-1, *logs.shape[-2:]), ev.rows.reshape(-1, *logs.shape[-2:])
+        flat, rows = logs.reshape(-1, *logs.shape[-2:]), ev.row_mask.reshape(-1, *logs.shape[-2:])
         out = torch.zeros_like(flat)
         for one, (row, keep) in enumerate(zip(flat, rows, strict=True)):
             if bool(keep.any()):

@@ -6,9 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -38,10 +38,9 @@ class Rec(RatioMethod):
     high2: float = number(2.0, minimum=0)
     temperature: float = number(1.0, minimum=1e-6)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The chosen weight with the chosen mask."""
         ratio = self._ratio(ev)
-        clipped = ~self._keep(ratio, ev.advantage)
         if self.use == "one":
             weight = torch.ones_like(ratio)
         elif self.use == "truncated":
@@ -50,9 +49,9 @@ class Rec(RatioMethod):
             weight = (ev.advantage / self.temperature).clamp(-self.clamp, self.clamp).exp()
         else:
             weight = ratio
-        return Terms(weight=torch.where(clipped, 0.0, weight), clipped=clipped)
+        return Terms(weight=weight, kept=self._keep(ratio, ev.advantage))
 
-    def _ratio(self, ev: Evidence) -> Tensor:
+    def _ratio(self, ev: EvidenceView) -> Tensor:
         if self.level == "token":
             return ev.ratio("current", self.anchor, self.clamp)
         return ev.row_mean_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp).exp().unsqueeze(-1)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +19,6 @@ class Reinforce(Method):
     formula: ClassVar[str] = "c = A"
     paper_parts: ClassVar[str] = "raw+seq-mean-token-sum"
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """C = A."""
         return Terms()

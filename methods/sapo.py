@@ -6,11 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.masking import gate
 from vcpo_bench.methods.core.ratios import row_mean
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -36,20 +36,21 @@ class Sapo(RatioMethod):
     tau_neg: float = number(1.05, minimum=0)
     level: str = choice("token", "sequence")
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The gate times the ratio."""
         if self.level == "token":
             ratio = ev.ratio("current", self.anchor, self.clamp)
             beyond = ev.beyond("current", self.anchor, self.clamp)
-            return Terms(weight=self._soft(ratio, ev.advantage, beyond), clipped=beyond)
+            kept = None if beyond is None else ~beyond
+            return Terms(weight=self._soft(ratio, ev.advantage), kept=kept)
         raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
         mean = row_mean(ev, ev.advantage)
-        weight = self._soft(raw.clamp(-self.clamp, self.clamp).exp(), mean, raw.abs() > self.clamp)
-        applied = torch.ones_like(weight) if ev.applied is None else ev.applied
+        ratio = raw.clamp(-self.clamp, self.clamp).exp()
+        weight = gate(self._soft(ratio, mean), raw.abs() <= self.clamp)
+        applied = torch.ones_like(weight) if ev.extra_weight is None else ev.extra_weight
         return Terms(weight=weight, score=weight * mean * row_mean(ev, applied))
 
-    def _soft(self, ratio: Tensor, advantage: Tensor, beyond: Tensor | None) -> Tensor:
+    def _soft(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         tau = torch.where(advantage > 0, self.tau_pos, self.tau_neg).to(ratio.dtype)
         soft = torch.sigmoid(tau * (ratio - 1))
-        weight = soft * (1 - soft) * ratio * 4
-        return weight if beyond is None else gate(weight, ~beyond)
+        return soft * (1 - soft) * ratio * 4

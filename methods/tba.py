@@ -8,7 +8,7 @@ import torch
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.core.group_statistics import group_mean
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -41,8 +41,8 @@ class Tba(Method):
         """The anchor of the regression."""
         return {"trajectory balance": self.anchor}
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The advantage, and the centered log-ratio of the row."""
         row = ev.row_log_ratio("current", self.anchor)
-        centered = torch.where(ev.rows, row - group_mean(ev, row), 0.0)
+        centered = torch.where(ev.row_mask, row - group_mean(ev, row), 0.0)
         return Terms(addend=-self.beta * centered.unsqueeze(-1).expand(ev.mask.shape))

@@ -6,10 +6,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import WeightMethod
+from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.ratios import log_of, segment_mean
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -38,7 +38,7 @@ class Tis(WeightMethod):
     low: float = number(0.0, minimum=0)
     normalize: str = choice("off", "on", "counted")
 
-    def log_weight(self, ev: Evidence) -> Tensor:
+    def log_weight(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]` clamped logarithm of the ratio at this level, before truncation."""
         if self.level == "token":
             return ev.log_ratio(self.of, self.anchor, self.clamp)
@@ -48,20 +48,20 @@ class Tis(WeightMethod):
         row = (ev.row_mean_log_ratio if geometric else ev.row_log_ratio)(self.of, self.anchor)
         return row.clamp(-self.clamp, self.clamp).unsqueeze(-1)
 
-    def weight(self, ev: Evidence) -> Tensor:
+    def weight(self, ev: EvidenceView) -> Tensor:
         """Truncated in log space, so that no cap meets an infinity."""
         logs = self.log_weight(ev)
         out = ev.buffer() if logs.shape == ev.mask.shape else torch.empty_like(logs)
         weight = torch.clamp(logs, log_of(self.low), log_of(self.cap), out=out).exp_()
         return self.normalized(ev, weight)
 
-    def normalized(self, ev: Evidence, weight: Tensor) -> Tensor:
+    def normalized(self, ev: EvidenceView, weight: Tensor) -> Tensor:
         """Divided by its mean over tokens or rows in play, unless that is (nearly) zero."""
         if self.normalize == "off":
             return weight
         inside = (ev.lengths > 0).unsqueeze(-1) if weight.shape[-1] == 1 else ev.mask
         total = torch.where(inside, weight, 0.0).sum(BATCH_AXES, keepdim=True)
         rows = weight.shape[-1] == 1 and self.normalize == "counted"
-        count = (ev.rows.unsqueeze(-1) if rows else inside).sum(BATCH_AXES, keepdim=True)
+        count = (ev.row_mask.unsqueeze(-1) if rows else inside).sum(BATCH_AXES, keepdim=True)
         mean = total / count.clamp(min=1)
         return torch.where(mean > 1e-8, weight / mean.clamp(min=1e-8), weight)

@@ -6,9 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -30,12 +30,12 @@ class Topr(RatioMethod):
     level: str = choice("sequence", "token")
     cap: float = number(1.0, minimum=0)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """One, or the truncated ratio."""
         rewarded = (ev.reward > 0).unsqueeze(-1)
         return Terms(weight=torch.where(rewarded, 1.0, self._ratio(ev).clamp(max=self.cap)))
 
-    def _ratio(self, ev: Evidence) -> Tensor:
+    def _ratio(self, ev: EvidenceView) -> Tensor:
         if self.level == "token":
             return ev.ratio("current", self.anchor, self.clamp)
         return ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp).exp().unsqueeze(-1)

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.interfaces import Baseline, Step
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.methods.parts.constant import Constant
 from vcpo_bench.methods.parts.ess import EssStep
 from vcpo_bench.methods.parts.grpo import Grpo
@@ -56,11 +56,11 @@ class Vcpo(RatioMethod):
             return Constant()
         return EssStep(rule=self.ess, base=self.base, space="raw" if self.variant == "released" else "log")
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """Truncated sequence weights."""
         return Terms(weight=self._weight(ev))
 
-    def _weight(self, ev: Evidence) -> Tensor:
+    def _weight(self, ev: EvidenceView) -> Tensor:
         row = ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp)
         top = math.log(self.cap) if self.cap > 0 else -math.inf
         return row.clamp(max=top).exp().unsqueeze(-1)

@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.ratios import judged_by
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 _LOG_FLOOR = math.log(1e-8)
@@ -42,19 +42,19 @@ class Vespo(RatioMethod):
     lam_neg: float = number(2.0, minimum=0)
     sign: str = choice("own", "first")
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The gate, by the sign of the advantage."""
         total = ev.log_ratio("current", self.anchor, self.clamp).sum(-1, keepdim=True)
-        if ev.applied is not None:
+        if ev.extra_weight is not None:
             total = total + self._log_applied(ev)
         log_w = total.clamp(-self.clamp, self.clamp).clamp(min=_LOG_FLOOR)
         positive, negative = self._phi(log_w, self.k_pos, self.lam_pos), self._phi(log_w, self.k_neg, self.lam_neg)
         return Terms(weight=torch.where(judged_by(ev, self.sign) >= 0, positive, negative), absorbs=True)
 
-    def _log_applied(self, ev: Evidence) -> Tensor:
+    def _log_applied(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1]` logarithm of the added weights over the row: they enter w, not c."""
-        assert ev.applied is not None
-        logs = ev.applied.clamp(min=1e-8).log().clamp(-self.clamp, self.clamp)
+        assert ev.extra_weight is not None
+        logs = ev.extra_weight.clamp(min=1e-8).log().clamp(-self.clamp, self.clamp)
         return torch.where(ev.mask, logs, 0.0).sum(-1, keepdim=True)
 
     @staticmethod

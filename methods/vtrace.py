@@ -6,11 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.assembly.method import RatioMethod
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.group_statistics import group_mean, group_std, over_std
 from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -33,25 +33,27 @@ class Vtrace(RatioMethod):
     trace: float = number(1.0, minimum=0)
     scale: str = choice("std", "none")
 
-    def targets(self, ev: Evidence) -> tuple[Tensor, Tensor]:
+    def targets(self, ev: EvidenceView) -> tuple[Tensor, Tensor]:
         """`[..., P, G, T]` V-trace values and the advantage before the ratio min(pg, r) multiplies it."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         value = group_mean(ev, ev.reward).to(ratio.dtype).unsqueeze(-1)
         surplus = ev.reward.to(ratio.dtype).unsqueeze(-1) - value
         place = torch.arange(ratio.shape[-1], device=ratio.device)
-        last = (ev.live * (place + 1)).argmax(-1, keepdim=True)
+        last = (ev.mask_float * (place + 1)).argmax(-1, keepdim=True)
         delta = ratio.gather(-1, last).clamp(max=self.rho) * surplus
-        logs = ev.log_ratio("current", self.anchor, self.clamp).clamp(max=max(log_of(self.trace), -80.0)) * ev.live
+        logs = (
+            ev.log_ratio("current", self.anchor, self.clamp).clamp(max=max(log_of(self.trace), -80.0)) * ev.mask_float
+        )
         suffix = logs.flip(-1).cumsum(-1).flip(-1) - logs.gather(-1, last)
         drift = suffix.exp_() * delta * (place <= last)
         advantage = torch.nn.functional.pad(drift[..., 1:], (0, 1)).scatter_(-1, last, surplus)
         return value + drift, advantage
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """Its own advantage times the truncated ratio."""
         weight = ev.ratio("current", self.anchor, self.clamp).clamp(max=self.pg)
         advantage = self.targets(ev)[1]
         if self.scale == "std":
             advantage = over_std(advantage, group_std(ev).to(advantage.dtype).unsqueeze(-1), 0.0)
-        extra = 1.0 if ev.applied is None else ev.applied
+        extra = 1.0 if ev.extra_weight is None else ev.extra_weight
         return Terms(weight=weight, score=weight * advantage * extra)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from vcpo_bench.errors import UsageError
-from vcpo_bench.naming.component import Component, parameters, signature
+from vcpo_bench.naming.arguments import read_arguments
+from vcpo_bench.naming.component import Component, parameters
 from vcpo_bench.naming.entries import Broken, Entries
 from vcpo_bench.naming.errors import ExpressionError
-from vcpo_bench.naming.grammar import Argument, Item, Piece, closest, read_item, read_items, split_list, unknown_name
-from vcpo_bench.naming.parameters import Parameter
+from vcpo_bench.naming.grammar import Item, read_item, read_items, split_list, unknown_name
 
 C = TypeVar("C", bound=Component)
 
@@ -148,7 +148,10 @@ class Catalog(Generic[C]):
             ExpressionError: The name, a parameter or a value is not legal.
         """
         kind = self._known(text, item)
-        arguments = self._arguments(text, kind, item)
+        known = {name: parameter for name, (_, parameter) in parameters(kind).items()}
+        own = [name for name in known if name not in kind.common]
+        bare = own[0] if own and kind.bare_value else ""
+        arguments = read_arguments(text, item, known, bare=bare, nested=self.nested)
         try:
             return kind(**arguments)
         except ExpressionError:
@@ -165,40 +168,6 @@ class Catalog(Generic[C]):
         if kind is None:
             raise ExpressionError(text, item.name.start, self.unknown(item.name.text))
         return kind
-
-    def _arguments(self, text: str, kind: type[C], item: Item) -> dict[str, object]:
-        found: dict[str, object] = {}
-        for place, argument in enumerate(item.arguments):
-            key, value = self._key(text, kind, argument, first=place == 0)
-            if key in found:
-                raise ExpressionError(text, (argument.key or argument.value).start, f"{key} is given twice")
-            found[key] = self._value(text, key, value, parameters(kind)[key][1])
-        return found
-
-    def _key(self, text: str, kind: type[C], argument: Argument, *, first: bool) -> tuple[str, Piece]:
-        known = parameters(kind)
-        if argument.key is None:
-            own = [name for name in known if name not in kind.common]
-            if own and kind.bare_value and first:
-                return own[0], argument.value
-            problem = f"expected key=value; {kind.name} has: {signature(kind)}"
-            raise ExpressionError(text, argument.value.start, problem)
-        key = argument.key.text
-        if key not in known:
-            problem = f"{kind.name} has no parameter {key!r}{closest(key, known) or '.'} It has: {signature(kind)}"
-            raise ExpressionError(text, argument.key.start, problem)
-        return key, argument.value
-
-    def _value(self, text: str, key: str, value: Piece, parameter: Parameter) -> object:
-        try:
-            return self.nested(value.text) if parameter.kind == "expression" else parameter.read(value.text)
-        except ExpressionError as error:
-            raise ExpressionError(text, value.start + error.position, error.problem) from None
-        except ValueError as error:
-            reason = f" ({error})" if isinstance(error, UsageError) else ""
-            close = closest(value.text, parameter.words) or "."
-            problem = f"{key}={value.text} is not legal{close} {key} is {parameter.legal}{reason}"
-            raise ExpressionError(text, value.start, problem) from None
 
 
 CATALOGS: dict[str, Catalog[Any]] = {}

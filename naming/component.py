@@ -77,9 +77,3 @@ def parameters(kind: type[Component]) -> dict[str, tuple[Any, Parameter]]:
         if parameter is not None and each.default is not MISSING:
             found[each.name] = (each.default, parameter)
     return {name: found[name] for name in sorted(found, key=lambda name: name in kind.common)}
-
-
-def signature(kind: type[Component]) -> str:
-    """The parameters with their legal values, in one line for errors and listings."""
-    described = [f"{name} ({parameter.legal})" for name, (_, parameter) in parameters(kind).items()]
-    return "; ".join(described) or "no parameters"

@@ -173,6 +173,17 @@ def expression(default: str, *, legal: str = "a method expression") -> Any:
     return custom(default, Parameter(legal, read, str, check, "expression"))
 
 
+def parameter_of(made: Any) -> Parameter:
+    """The parameter of a field that a function of this module made."""
+    parameter: Parameter = made.metadata[KEY]
+    return parameter
+
+
+def legal_values(known: Mapping[str, Parameter]) -> str:
+    """Parameters with their legal values, in one line for errors and listings."""
+    return "; ".join(f"{name} ({parameter.legal})" for name, parameter in known.items()) or "no parameters"
+
+
 def write_number(value: float) -> str:
     """The canonical spelling of a number: `8` for 8.0, `0.0003` for 3e-4."""
     if math.isfinite(value) and value == int(value) and abs(value) < 1e15:

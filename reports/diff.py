@@ -1,4 +1,4 @@
-"""Two results folders side by side: what changed in settings, code and environment, and which conclusions flip."""
+"""Two results folders side by side: what changed in settings, code and environment, and which conclusions differ."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vcpo_bench.analysis.findings import verdict
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.wording import verdict
 from vcpo_bench.reports.document import Document, Entry, Prose, Section, Table, sentence
 from vcpo_bench.reports.formatting import MISSING, by_size, count, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
@@ -112,14 +112,14 @@ def _conclusions(a: Study, b: Study) -> Table | Prose:
             rows.append([Entry(text) for text in texts])
     common = count(len(set(pairs_a) & set(pairs_b)), "comparison")
     if not rows:
-        return Prose([sentence(f"No conclusion flips; {common} could be made in both.")])
-    caption = f"Conclusions that flip, of {common} made in both: first minus second with its 95% interval."
+        return Prose([sentence(f"No conclusion differs; {common} could be made in both.")])
+    caption = f"Conclusions that differ, of {common} made in both: first minus second with its 95% interval."
     return Table("flips", caption, ["lag", "methods", "A", "B"], rows, numeric=frozenset({0}))
 
 
 def _verdicts(study: Study) -> dict[tuple[int, str, str], tuple[str, str]]:
     found = {}
-    for row in study.comparison.tables["pairs"].to_dict("records"):
+    for row in study.findings("compare").tables["pairs"].to_dict("records"):
         first, second = sorted((str(row["first"]), str(row["second"])))
         low, high, estimate = row["low"], row["high"], row["estimate"]
         if first != str(row["first"]):
@@ -151,7 +151,7 @@ def _scores(a: Study, b: Study) -> Table:
             ]
         )
     caption = (
-        "Final reward (mean over seeds, 95% interval) in both; the change is marked where the intervals do not meet."
+        "Final reward (mean over seeds, 95% interval) in both; the change is marked where the intervals do not overlap."
     )
     headings = ["task", "lr", "lag", "method", "A", "B", "B - A", "collapsed A", "collapsed B"]
     return Table("scores", caption, headings, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8}))

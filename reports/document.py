@@ -1,4 +1,4 @@
-"""A report before it has a form: sections of sentences, tables and figures, the same for HTML, PDF and export."""
+"""A report independent of its format: sections of sentences, tables and figures, for HTML, PDF and export alike."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.numbers import Ledger, Number
-from vcpo_bench.reports.plots.sheet import Plot, Sheet
 
 Tone = Literal["", "bad", "dim"]
 DrawPlot = Callable[[Sheet], Plot | None]

@@ -1,4 +1,4 @@
-"""Every number of a report has an id that leads back to the rows it was computed from."""
+"""Every number and every statement of a report has an id that leads back to the rows it was computed from."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from vcpo_bench.reports.formatting import number
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a report.
+    """A number of a report, or a statement with the numbers in it.
 
     Attributes:
         id: `<what>-<8 hex digits>`, a function of what it is about, not of its value: stable when runs are added.
-        what: The quantity, such as `final_reward`.
+        what: The quantity, such as `final_reward`; `statement` for a sentence.
         about: What it is about, such as `chain, fifo, lr 3e-4, lag 16, vcpo`.
-        value: Unrounded.
+        value: Unrounded; NaN for a statement.
         text: As printed.
         how: How it was computed, in a sentence.
-        table: The recorded table its column is in: `cells`, `steps`, `evals`, `lags` or `scores`.
+        table: The table its rows are in, as `Study.table` finds it: `cells`, `steps`, `evals`, `probes`, `lm_eval`, or
+            `ANALYSIS.TABLE`.
         columns: The columns of that table it depends on.
         keys: The cells it depends on.
+        rows: Row numbers in that table, from 0; None: all rows of its cells.
     """
 
     id: str
@@ -35,6 +37,7 @@ class Number:
     table: str
     columns: tuple[str, ...]
     keys: tuple[str, ...]
+    rows: tuple[int, ...] | None = None
 
 
 @dataclass
@@ -51,8 +54,9 @@ class Ledger:
         how: str,
         keys: Iterable[object],
         *,
-        table: str = "cells",
+        table: str,
         columns: tuple[str, ...],
+        rows: Iterable[int] | None = None,
         text: str | None = None,
     ) -> Number:
         """Enter a number and return it; the same number entered twice is the same entry.
@@ -63,8 +67,9 @@ class Ledger:
             value: The number.
             how: How it was computed.
             keys: Cells it depends on.
-            table: Recorded table of the columns.
+            table: Table of the columns.
             columns: Columns it depends on.
+            rows: Row numbers in that table; None: all rows of the cells.
             text: As printed; three decimals by default.
 
         Raises:
@@ -73,10 +78,10 @@ class Ledger:
         words = ", ".join(str(one) for one in about)
         digest = hashlib.sha256(f"{what}\n{words}".encode()).hexdigest()[:8]
         shown = number(value) if text is None else text
-        cells = tuple(str(key) for key in keys)
-        entry = Number(f"{what}-{digest}", what, words, float(value), shown, how, table, columns, cells)
+        cells, places = tuple(str(key) for key in keys), None if rows is None else tuple(rows)
+        entry = Number(f"{what}-{digest}", what, words, float(value), shown, how, table, columns, cells, places)
         known = self.numbers.setdefault(entry.id, entry)
         same_value = known.value == entry.value or (math.isnan(known.value) and math.isnan(entry.value))
-        if (known.about, known.keys) != (entry.about, entry.keys) or not same_value:
+        if (known.about, known.table, known.keys, known.rows) != (words, table, cells, places) or not same_value:
             raise ValueError(f"two numbers of one report have the id {entry.id}: {known.about} and {entry.about}")
         return known

@@ -1,8 +1,8 @@
-"""What a report draws from: recorded results and the judgments of `analysis`, derived once for all figures."""
+"""What a report is made from: recorded results and the findings of `analysis`, computed once for all sections."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,19 +12,38 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.collapse.findings import analyze_collapse
-from vcpo_bench.analysis.comparison.findings import analyze_compare
-from vcpo_bench.analysis.comparison.scoreboard import cell_summary, scoreboard
-from vcpo_bench.analysis.diagnostics.gradients import analyze_gradients
-from vcpo_bench.analysis.diagnostics.weights import analyze_weights
+from vcpo_bench.analysis.caveats import caveats
+from vcpo_bench.analysis.commands.collapse import analyze_collapse
+from vcpo_bench.analysis.commands.compare import analyze_compare
+from vcpo_bench.analysis.commands.gradients import analyze_gradients
+from vcpo_bench.analysis.commands.prediction import analyze_auroc
+from vcpo_bench.analysis.commands.weights import analyze_weights
+from vcpo_bench.analysis.comparison.coverage import coverage
+from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.findings import Findings
-from vcpo_bench.analysis.prediction.auroc import auroc_table
-from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, build_panel
 from vcpo_bench.analysis.results import Results, load
 from vcpo_bench.errors import UsageError
 
 Series = NDArray[np.float64]
 _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
+
+
+def _caveats(results: Results) -> Findings:
+    """Every table is read first, because damage is found by reading. A report does not say where its folder was."""
+    for name in ("steps", "evals", "lags", "episodes", "probes", "lm_eval"):
+        getattr(results, name)
+    return caveats(results, lambda folder: folder.resolve().name)
+
+
+_ANALYSES: dict[str, Callable[[Results], Findings]] = {
+    "compare": analyze_compare,
+    "collapse": analyze_collapse,
+    "weights": analyze_weights,
+    "gradients": analyze_gradients,
+    "auroc": analyze_auroc,
+    "coverage": coverage,
+    "caveats": _caveats,
+}
 
 
 class Setting(NamedTuple):
@@ -38,14 +57,14 @@ class Setting(NamedTuple):
 
 @dataclass
 class Study:
-    """Recorded results with everything that is derived from them, computed when first asked for."""
+    """Recorded results with everything that is derived from them, computed when first used."""
 
     results: Results
 
     @cached_property
     def cells(self) -> pd.DataFrame:
         """One row per cell: `analysis.comparison.scoreboard.cell_summary`."""
-        return cell_summary(self.results)
+        return self.findings("coverage").tables["cells"]
 
     @cached_property
     def board(self) -> pd.DataFrame:
@@ -53,31 +72,22 @@ class Study:
         return scoreboard(self.results)
 
     @cached_property
-    def comparison(self) -> Findings:
-        """`analysis.comparison.findings`: which method wins at which lag, at its best learning rate."""
-        return analyze_compare(self.results)
+    def _findings(self) -> dict[str, Findings]:
+        return {}
 
-    @cached_property
-    def losses(self) -> Findings:
-        """`analysis.collapse.findings`: which runs were lost, when, and how sure that is."""
-        return analyze_collapse(self.results)
+    def findings(self, analysis: str) -> Findings:
+        """What an analysis found: `compare`, `collapse`, `weights`, `gradients`, `auroc`, `coverage` or `caveats`."""
+        if analysis not in self._findings:
+            self._findings[analysis] = _ANALYSES[analysis](self.results)
+        return self._findings[analysis]
 
-    @cached_property
-    def weights(self) -> Findings:
-        """`analysis.diagnostics.weights`: how much of the sample counts, and what KL says about it already."""
-        return analyze_weights(self.results)
-
-    @cached_property
-    def gradients(self) -> Findings:
-        """`analysis.diagnostics.gradients`: norms, contributions and directions of the gradients."""
-        return analyze_gradients(self.results)
-
-    @cached_property
-    def foretold(self) -> pd.DataFrame:
-        """`analysis.prediction`: AUROC of every signal by lead; empty where too few runs were lost or survived."""
-        if min(int(self.cells["failed"].sum()), int((~self.cells["failed"]).sum())) < LEAST_RUNS:
-            return pd.DataFrame()
-        return auroc_table(build_panel(self.results), leads=LEADS)
+    def table(self, name: str) -> pd.DataFrame:
+        """The table that a number of a report names: `cells`, a recorded one such as `steps`, or `ANALYSIS.TABLE`."""
+        analysis, dot, table = name.partition(".")
+        if dot:
+            return self.findings(analysis).tables[table]
+        recorded: pd.DataFrame = self.cells if name == "cells" else getattr(self.results, name)
+        return recorded
 
     @cached_property
     def methods(self) -> list[str]:

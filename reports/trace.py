@@ -1,4 +1,4 @@
-"""From a number of a report back to the recorded rows it was computed from."""
+"""From a number or a statement of a report back to the rows it rests on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from vcpo_bench.errors import UsageError
+from vcpo_bench.reports.formatting import count
 from vcpo_bench.reports.numbers import Number
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
@@ -20,47 +21,72 @@ _MOST_LINES = 40
 
 @dataclass(frozen=True)
 class Trace:
-    """A number and the rows of the recorded table (or of the per-cell summary) behind it."""
+    """A number or a statement, and what it rests on.
+
+    Attributes:
+        number: The number; a statement is one with text.
+        rows: The rows of the table it names, with its columns; the index is the row number in that table.
+        cells: The cells these rows were computed from, with their settings.
+    """
 
     number: Number
     rows: pd.DataFrame
+    cells: pd.DataFrame
 
     @property
     def text(self) -> str:
-        """What the number is, how it was computed, and its rows (the first 40 of them)."""
+        """What it is, how it was computed, its rows, and the cells behind them (40 lines of each at most)."""
         one = self.number
-        shown = self.rows.head(_MOST_LINES).to_string(index=False, float_format=lambda value: f"{value:.6g}")
-        more = len(self.rows) - _MOST_LINES
-        tail = [f"... and {more} more rows"] if more > 0 else []
-        heading = [f"{one.id}: {one.text}", f"  {one.what} of {one.about}", f"  {one.how}", f"  from {one.table}:"]
-        return "\n".join([*heading, shown, *tail])
+        about = [] if one.what == "statement" else [f"  {one.what} of {one.about}"]
+        lines = [f"{one.id}: {one.text}", *about, f"  {one.how}"]
+        lines += [f"  {count(len(self.rows), 'row')} of {_origin(one.table)}:", *_printed(self.rows)]
+        if "key" not in self.rows:
+            lines += [f"  computed from {count(len(self.cells), 'cell')}:", *_printed(self.cells, numbered=False)]
+        return "\n".join(lines)
 
 
 def trace(results_folder: str | Path | Iterable[str | Path], number_id: str) -> Trace:
-    """Find a number of the report of a results folder and the rows behind it.
+    """Find a number or a statement of the report of a results folder, and the rows it rests on.
 
     Args:
         results_folder: The folder, or those, the report was made from.
-        number_id: As the page shows it when hovering, such as `final_reward-1a2b3c4d`.
+        number_id: As the page shows it when hovering, such as `final_reward-1a2b3c4d` or `statement-5e6f7a8b`.
 
     Raises:
-        UsageError: The report of these results has no number with this id.
+        UsageError: The report of these results has no such id.
     """
     study = open_study(results_folder)
     numbers = build(study).ledger.numbers
     if number_id not in numbers:
         close = get_close_matches(number_id, numbers, n=3, cutoff=0.4)
         hint = f"; close are {', '.join(close)}" if close else ""
-        raise UsageError(f"no number {number_id!r} in the report of these results{hint}")
-    return Trace(numbers[number_id], rows_behind(study, numbers[number_id]))
+        raise UsageError(f"no number or statement {number_id!r} in the report of these results{hint}")
+    number = numbers[number_id]
+    cells = study.cells.loc[study.cells["key"].isin(number.keys), _SETTINGS].reset_index(drop=True)
+    return Trace(number, rows_behind(study, number), cells)
 
 
 def rows_behind(study: Study, number: Number) -> pd.DataFrame:
-    """The rows of the table a number names, for its cells and columns."""
-    keys = set(number.keys)
-    if number.table == "cells":
-        columns = [*_SETTINGS, *(name for name in number.columns if name not in _SETTINGS)]
-        return study.cells.loc[study.cells["key"].isin(keys), columns].reset_index(drop=True)
-    table: pd.DataFrame = getattr(study.results, number.table)
-    columns = ["key", *(["step"] if "step" not in number.columns else []), *number.columns]
-    return table.loc[table["key"].isin(keys), columns].reset_index(drop=True)
+    """The rows and columns of the table that a number names; with all rows of its cells if it names no rows."""
+    table = study.table(number.table)
+    if number.rows is not None:
+        columns = dict.fromkeys([*(["key"] if "key" in table else []), *number.columns])
+        return table.iloc[list(number.rows)][list(columns)]
+    place = _SETTINGS if number.table == "cells" else ["key", "step"]
+    columns = dict.fromkeys([*place, *number.columns])
+    return table.loc[table["key"].isin(number.keys), list(columns)]
+
+
+def _origin(table: str) -> str:
+    analysis, dot, name = table.partition(".")
+    if analysis in ("coverage", "caveats") or not dot:
+        return f"the table `{name or table}`"
+    # A report computes the primary endpoint of a prediction study only, from fewer signals.
+    command = "prediction" if analysis == "auroc" else analysis
+    return f"the table `{name}` of `vcpo-bench analyze {command}`"
+
+
+def _printed(rows: pd.DataFrame, numbered: bool = True) -> list[str]:
+    more = len(rows) - _MOST_LINES
+    shown = rows.head(_MOST_LINES).to_string(index=numbered, float_format=lambda value: f"{value:.6g}")
+    return [shown, *([f"... and {more} more"] if more > 0 else [])]

@@ -1,15 +1,16 @@
-"""What do the halves of VCPO do? Step scaling (ESS), baseline (OPOB), and controls that tell size from timing."""
+"""What do the halves of VCPO do? Step scaling (ESS), baseline (OPOB), and controls that separate size from timing."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.pairs import PLACE, Contrast, contrast
-from vcpo_bench.analysis.findings import rate
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.wording import learning_rate
 
 _VCPO = {
     "tis": (False, False),
@@ -20,9 +21,9 @@ _VCPO = {
 """VCPO is sequence-level TIS with both halves: (ESS, OPOB)."""
 
 _DEFAULT_DONOR = "vcpo"
-"""Whose step sizes `lr-matched` and `lr-shuffled` use unless told: canonical expressions leave it out."""
+"""Method whose step sizes `lr-matched` and `lr-shuffled` use by default; canonical expressions leave it out."""
 
-_EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
+EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
     "ess": {(True, False): 1.0, (False, False): -1.0},
     "opob": {(False, True): 1.0, (False, False): -1.0},
     "both": {(True, True): 1.0, (False, False): -1.0},
@@ -30,6 +31,7 @@ _EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
     "opob given ess": {(True, True): 1.0, (True, False): -1.0},
     "interaction": {(True, True): 1.0, (True, False): -1.0, (False, True): -1.0, (False, False): 1.0},
 }
+"""Contrast of each effect: weight by (with ESS, with OPOB)."""
 
 
 _NONE = Contrast(*(float("nan"),) * 5, 0)
@@ -55,7 +57,7 @@ def split_parts(expression: str) -> list[str]:
 
 
 def variants(expression: str) -> list[Variant]:
-    """The ablations an expression takes part in: its own base's, and VCPO's."""
+    """The ablations an expression is part of: that of its own base, and that of VCPO."""
     base, *extra = split_parts(expression)
     names = [part.split("(")[0] for part in extra]
     rest = [part for part, name in zip(extra, names, strict=True) if name not in ("ess", "opob")]
@@ -67,29 +69,46 @@ def variants(expression: str) -> list[Variant]:
     return found
 
 
+Families = dict[str, dict[tuple[bool, bool], str]]
+"""Family -> (with ESS, with OPOB) -> method expression."""
+
+
+def find_families(methods: Iterable[str]) -> Families:
+    """Sort methods into families that differ in their halves only."""
+    families: Families = {}
+    for method in sorted(set(methods)):
+        for variant in variants(method):
+            families.setdefault(variant.family, {})[variant.ess, variant.opob] = method
+    return families
+
+
+def methods_of(families: Families, family: str, effect: str) -> list[str]:
+    """The methods whose scores an effect in `ablation_table` is a contrast of."""
+    if effect in EFFECTS:
+        return [families[family][half] for half in EFFECTS[effect]]
+    return [families[one][half] for one in ("vcpo", "clip") for half in ((True, False), (False, False))]
+
+
 def ablation_table(tuned: pd.DataFrame, cells: pd.DataFrame, column: str) -> pd.DataFrame:
     """Effects of both halves in every family of which at least two members were run.
 
     Args:
-        tuned: Runs at best rates (`analysis.comparison.best_rate.Tuned.runs`).
-        cells: All cells, for the effects at every single rate.
+        tuned: Runs at best learning rates (`analysis.comparison.best_learning_rate.TunedRuns.runs`).
+        cells: All cells, for the effects at every single learning rate.
         column: Which score.
 
     Returns:
-        Columns `family`, `staleness`, `at` (`best rate` or a rate), `effect` and those of
+        Columns `family`, `staleness`, `at` (`best rate` or a learning rate), `effect` and those of
         `analysis.comparison.pairs.Contrast`. Effects: `ess`, `opob`, `both` against the bare base; each
-        half given the other; their `interaction`; and `ess, vcpo minus clip`: positive where clipping takes from
-        ESS scaling.
+        half given the other; their `interaction`; and `ess, vcpo minus clip`: positive where clipping takes away
+        from the effect of ESS scaling.
     """
-    families: dict[str, dict[tuple[bool, bool], str]] = {}
-    for method in sorted(set(tuned["method"]) | set(cells["method"])):
-        for variant in variants(method):
-            families.setdefault(variant.family, {})[variant.ess, variant.opob] = method
+    families = find_families([*tuned["method"], *cells["method"]])
     rows = []
     for lag in sorted(set(cells["staleness"])):
         scopes = {"best rate": tuned[tuned["staleness"] == lag]}
         here = cells[cells["staleness"] == lag]
-        scopes |= {rate(lr): here[here["lr"] == lr] for lr in sorted(set(here["lr"]))}
+        scopes |= {learning_rate(lr): here[here["lr"] == lr] for lr in sorted(set(here["lr"]))}
         for at, runs in scopes.items():
             where = {"staleness": lag, "at": at}
             for family, members in families.items():
@@ -99,16 +118,15 @@ def ablation_table(tuned: pd.DataFrame, cells: pd.DataFrame, column: str) -> pd.
 
 
 def step_controls(cells: pd.DataFrame, column: str) -> pd.DataFrame:
-    """A method against its own step sizes at the wrong times: `lr-matched` (their mean) and `lr-shuffled` (their
-    order).
+    """A method against its own step sizes at the wrong times: `lr-matched` (their mean), `lr-shuffled` (another order).
 
     A positive difference says that steps timed by ESS beat equally small steps that are not. Paired at the same
-    task, lag, rate and seed. Columns: `method`, `control` (matched or shuffled), `staleness`, those of
+    task, lag, learning rate and seed. Columns: `method`, `control` (matched or shuffled), `staleness`, those of
     `analysis.comparison.pairs.Contrast` (method minus control), `failed` and `failed_control` counts.
     """
     rows = []
     for method in sorted(set(cells["method"])):
-        found = _step_control(method)
+        found = step_control(method)
         if found is None:
             continue
         kind, target = found
@@ -127,8 +145,8 @@ def cost_table(results: Results) -> pd.DataFrame:
 
     Columns: `task`, `method`, `cells`, `milliseconds` (median over cells of a cell's median time per update in
     scoring and updating, sampling and recording left out), `base` (the bare method) and `added` with `low` and
-    `high`: the mean paired difference to it (same lag, rate and seed) with 95% interval; NaN without pairs. Cells
-    that ran side by side on a busy machine disturb one another: the interval shows by how much.
+    `high`: the mean paired difference to it (same lag, learning rate and seed) with 95% interval; NaN without pairs.
+    Cells that ran side by side on a busy machine slow each other down: the interval shows by how much.
     """
     work = 1e3 * (results.steps["seconds_score"] + results.steps["seconds_update"])
     median = work.groupby(results.steps["key"].to_numpy()).median()
@@ -146,7 +164,7 @@ def cost_table(results: Results) -> pd.DataFrame:
 
 def _effects(runs: pd.DataFrame, members: dict[tuple[bool, bool], str], column: str) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
-    for effect, weights in _EFFECTS.items():
+    for effect, weights in EFFECTS.items():
         if set(weights) <= set(members):
             found = contrast(runs, {members[half]: weight for half, weight in weights.items()}, column)
             if found.pairs:
@@ -154,9 +172,7 @@ def _effects(runs: pd.DataFrame, members: dict[tuple[bool, bool], str], column: 
     return rows
 
 
-def _canceling(
-    runs: pd.DataFrame, families: dict[str, dict[tuple[bool, bool], str]], column: str
-) -> list[dict[str, object]]:
+def _canceling(runs: pd.DataFrame, families: Families, column: str) -> list[dict[str, object]]:
     first, second = families.get("vcpo", {}), families.get("clip", {})
     if not {(True, False), (False, False)} <= set(first) & set(second):
         return []
@@ -165,7 +181,7 @@ def _canceling(
     return [{"effect": "ess, vcpo minus clip", **found._asdict()}] if found.pairs else []
 
 
-def _step_control(expression: str) -> tuple[str, str] | None:
+def step_control(expression: str) -> tuple[str, str] | None:
     """(`matched` or `shuffled`, the method whose step sizes are used) of a control, else None."""
     for part in split_parts(expression):
         match = re.fullmatch(r"lr-(matched|shuffled)(?:\(to=(.*)\))?", part)

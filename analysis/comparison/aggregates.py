@@ -19,7 +19,7 @@ REPLICATIONS = 10_000
 _CHUNK_VALUES = 4_000_000
 
 
-class Estimate(NamedTuple):
+class BootstrapEstimate(NamedTuple):
     """A point estimate with its 95% percentile-bootstrap interval."""
 
     value: float
@@ -35,11 +35,11 @@ def iqm(scores: Array) -> Array:
 
 
 def optimality_gap(scores: Array, goal: float = 1.0) -> Array:
-    """By how much the scores miss the goal on average; being above it does not compensate. Over the last axis."""
+    """How far scores fall short of the goal on average, over the last axis; exceeding it does not compensate."""
     return np.asarray(goal - np.minimum(scores, goal).mean(axis=-1))
 
 
-def aggregates(strata: Strata, replications: int = REPLICATIONS, seed: int = 0) -> dict[str, Estimate]:
+def aggregates(strata: Strata, replications: int = REPLICATIONS, seed: int = 0) -> dict[str, BootstrapEstimate]:
     """`iqm`, `mean`, `median` (of the strata's means) and `optimality_gap` with intervals.
 
     Args:
@@ -58,7 +58,7 @@ def aggregates(strata: Strata, replications: int = REPLICATIONS, seed: int = 0) 
         "optimality_gap": lambda drawn: optimality_gap(np.concatenate(drawn, axis=-1)),
     }
     if not kept:
-        return {name: Estimate(np.nan, np.nan, np.nan) for name in functions}
+        return {name: BootstrapEstimate(np.nan, np.nan, np.nan) for name in functions}
     collected: dict[str, list[Array]] = {name: [] for name in functions}
     for drawn in resamples(kept, replications, seed):
         for name, function in functions.items():
@@ -68,14 +68,14 @@ def aggregates(strata: Strata, replications: int = REPLICATIONS, seed: int = 0) 
 
 def probability_of_improvement(
     first: Strata, second: Strata, replications: int = REPLICATIONS, seed: int = 0
-) -> Estimate:
+) -> BootstrapEstimate:
     """P(a run of the first beats a run of the second), ties half, averaged over strata, with its interval.
 
     Strata that either side lacks are left out. Runs are redrawn independently on both sides.
     """
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if len(a) and len(b)]
     if not pairs:
-        return Estimate(np.nan, np.nan, np.nan)
+        return BootstrapEstimate(np.nan, np.nan, np.nan)
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
     both = zip(resamples(left, replications, seed), resamples(right, replications, seed + 1), strict=True)
     drawn = [np.stack([_wins(a, b) for a, b in zip(x, y, strict=True)]).mean(axis=0) for x, y in both]
@@ -134,6 +134,6 @@ def _shares_above(scores: Array, levels: Array) -> Array:
     return np.asarray(1 - below / scores.shape[-1])
 
 
-def _estimate(value: float, drawn: list[Array]) -> Estimate:
+def _estimate(value: float, drawn: list[Array]) -> BootstrapEstimate:
     low, high = np.quantile(np.concatenate(drawn), [0.025, 0.975])
-    return Estimate(value, float(low), float(high))
+    return BootstrapEstimate(value, float(low), float(high))

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.comparison.best_rate import widening
+from vcpo_bench.analysis.comparison.best_learning_rate import widening
 from vcpo_bench.analysis.intervals import holm, sign_flip, stratified_t
 
 PLACE = ("task", "regime", "staleness", "seed")
-"""What two runs at their best rates must share to be a pair; at a fixed rate also `lr`."""
+"""What two runs at their best learning rates must share to be a pair; at a fixed learning rate also `lr`."""
 
 
 class Contrast(NamedTuple):
@@ -22,7 +22,7 @@ class Contrast(NamedTuple):
     Attributes:
         estimate: Mean over strata of the mean over pairs.
         low: 95% Student-t interval from the spread within strata, lower end; for tuned runs widened as
-            `analysis.comparison.best_rate.CROSS_FIT` says, and p with it.
+            `analysis.comparison.best_learning_rate.CROSS_FIT` says, and p with it.
         high: Upper end.
         p: Two-sided p of the same t test.
         p_exact: Two-sided sign-flip p over all pairs: no assumption about distributions, but independent pairs.

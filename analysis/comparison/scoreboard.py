@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import events
-from vcpo_bench.analysis.findings import GROUP
 from vcpo_bench.analysis.intervals import t_interval
-from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.results import GROUP, Results
 
 
 def cell_summary(results: Results) -> pd.DataFrame:
@@ -49,12 +48,12 @@ def cell_summary(results: Results) -> pd.DataFrame:
 def scoreboard(results: Results) -> pd.DataFrame:
     """One row per task, method, regime, lag and learning rate, controls last.
 
-    Columns: the group (`findings.GROUP`); `seeds` (cells with an evaluation); `final_reward`,
+    Columns: the group (`analysis.results.GROUP`); `seeds` (cells with an evaluation); `final_reward`,
     `best_reward` with `_low` and `_high` (95% Student-t interval over seeds; NaN for one seed; the best
     evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`; `collapsed`,
     `nan`, `stopped_by`, `error`, `partial` counts of `total` cells; `lag_mean` and `lag_max` as realized.
     A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
-    has no say in the rewards.
+    has no part in the rewards.
     """
     summary = cell_summary(results)
     rows = []

@@ -1,145 +1,137 @@
-"""The sentences of `analyze compare`; each rests on one table, and says so when the data cannot decide."""
+"""What the tables of `analyze compare` say in sentences: limits, ranking, pairs, and the choice of learning rates."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
-from vcpo_bench.analysis.findings import rate, verdict, with_interval
-from vcpo_bench.analysis.intervals import seed_warning
+from vcpo_bench.analysis.findings import NOTE, Finding, Findings
+from vcpo_bench.analysis.intervals import FEW_SEEDS, seed_warning
+from vcpo_bench.analysis.wording import interval_of, learning_rate, listed, row_by_row
 
-Tables = dict[str, pd.DataFrame]
+RANKING = "ranking"
+"""Topic: which method is best at each lag, and which it beats."""
+TUNING = "tuning"
+"""Topic: the learning rates that were chosen."""
+
+_PLACE = ("task", "regime", "staleness")
 
 
-def compare_sentences(tables: Tables, column: str, notes: list[str]) -> list[str]:
-    """All findings in order: limits first, then ranking, rates, ablation, controls, speed."""
+def limits(found: Findings) -> Iterator[Finding]:
+    """What cannot be concluded from these runs."""
+    yield from _without_anchor(found)
+    yield from _uneven_budgets(found)
+    cells = found.tables["scores"]
+    lagged = cells[cells["staleness"] > 0]
+    if lagged.empty:
+        text = "No run has a lag above 0: there is nothing to compare."
+        yield found.finding(NOTE, text, "scores", cells, ("key", "staleness"))
+        return
+    if lagged["lr"].nunique() == 1:
+        text = "Only one learning rate was run: nothing was tuned, and the ranking may be an accident of its choice."
+        yield found.finding(NOTE, text, "scores", lagged, ("key", "lr"))
+    if lagged["seed"].nunique() < 2:
+        text = "With one seed nothing can be tuned and tested apart: no method is shown at its best learning rate."
+        yield found.finding(NOTE, text, "scores", lagged, ("key", "seed"))
+    ranking = found.tables["ranking"]
+    few = ranking[ranking["seeds"] < FEW_SEEDS]
+    if len(few) and (warning := seed_warning(int(few["seeds"].min()))):
+        yield found.finding(NOTE, warning, "ranking", few, ("staleness", "method", "seeds"))
+
+
+def _without_anchor(found: Findings) -> Iterator[Finding]:
+    anchors = found.tables["anchors"]
+    for part, row in row_by_row(anchors[~anchors["usable"].astype(bool)]):
+        why = f"synchronous training gains only {row['sync'] - row['start']:.3f}"
+        if row["sync_seeds"] == 0:
+            why = "there is no synchronous run"
+        text = f"{row['task']}: {why}, so rewards are not normalized and tasks are not on one scale."
+        yield found.finding(NOTE, text, "anchors", part, ("task", "start", "sync", "sync_seeds"))
+
+
+def _uneven_budgets(found: Findings) -> Iterator[Finding]:
+    budget = found.tables["budget"]
+    if budget.empty:
+        return
+    lacking = budget[budget["left_out"].map(bool)]
+    for _, rows in lacking.groupby([lacking["left_out"].map(tuple), lacking["rates"].map(tuple)]):
+        first = rows.iloc[0]
+        text = (
+            f"{'; '.join(_name(row) for _, row in row_by_row(rows))}: {listed(first['left_out'])} did not run at every "
+            f"learning rate of {', '.join(map(learning_rate, first['rates']))}, so there is none to call best."
+        )
+        yield found.finding(NOTE, text, "budget", rows, (*_PLACE, "rates", "left_out"))
+    for part, row in row_by_row(budget[~budget["equal_seeds"].astype(bool)]):
+        text = f"{_name(row)}: methods or learning rates have different numbers of seeds, so budgets are unequal."
+        yield found.finding(NOTE, text, "budget", part, (*_PLACE, "equal_seeds"))
+
+
+def _name(row: Mapping[Any, Any]) -> str:
+    return f"{row['task']} at lag {row['staleness']} ({row['regime']})"
+
+
+def winners(found: Findings, column: str) -> Iterator[Finding]:
+    """The best method at each lag, and which others it beats.
+
+    Args:
+        found: With tables `ranking` and `pairs`.
+        column: The score that was ranked, `normalized` or `score`.
+    """
     unit = "normalized reward (0: start policy, 1: best synchronous training)" if column == "normalized" else "reward"
-    ranking = tables["ranking"]
-    text = [*notes]
-    if len(ranking):
-        text += [warning] if (warning := seed_warning(int(ranking["seeds"].min()), "runs")) else []
-    text += [_winner(lag, rows, tables["pairs"], unit) for lag, rows in ranking.groupby("staleness")]
-    text += _tuning(tables["choices"], tables["budget"]) + _frontier(tables["frontier"])
-    text += _ablation(tables["ablation"]) + _controls(tables["step_controls"])
-    return text + _targets(tables["targets"]) + _cost(tables["cost"])
+    for lag, rows in found.tables["ranking"].groupby("staleness"):
+        best = rows.iloc[0]
+        text = (
+            f"Lag {lag}: at its best learning rate, {best['method']} has the highest interquartile mean of {unit}, "
+            f"{interval_of(best, 'iqm')}."
+        )
+        unit = unit.partition(" (")[0]  # the scale is explained once
+        yield found.finding(RANKING, text, "ranking", rows, ("staleness", "method", "iqm", "iqm_low", "iqm_high"))
+        yield from _beaten(found, lag, str(best["method"]))
 
 
-def _winner(lag: object, rows: pd.DataFrame, pairs: pd.DataFrame, unit: str) -> str:
-    best = rows.iloc[0]
-    sentence = (
-        f"Lag {lag}: at its best rate {best['method']} has the highest interquartile mean, "
-        f"{with_interval(best['iqm'], best['iqm_low'], best['iqm_high'])} of {unit}"
-    )
-    here = pairs[
-        (pairs["staleness"] == lag) & ((pairs["first"] == best["method"]) | (pairs["second"] == best["method"]))
-    ]
+def _beaten(found: Findings, lag: object, best: str) -> Iterator[Finding]:
+    pairs = found.tables["pairs"]
+    here = pairs[(pairs["staleness"] == lag) & ((pairs["first"] == best) | (pairs["second"] == best))]
+    if here.empty:
+        return
     beaten: list[str] = []
     open_: list[str] = []
     for pair in here.to_dict("records"):
-        ahead = (pair["estimate"] > 0) == (pair["first"] == best["method"])
-        other = pair["second"] if pair["first"] == best["method"] else pair["first"]
+        ahead = (pair["estimate"] > 0) == (pair["first"] == best)
+        other = pair["second"] if pair["first"] == best else pair["first"]
         (beaten if ahead and pair["p_holm"] < 0.05 else open_).append(other)
-    sentence += f"; it is better than {_listed(beaten)} (paired, Holm-corrected at 5%)" if beaten else ""
-    sentence += f"; it cannot be told apart from {_listed(open_)}" if open_ else ""
-    return sentence + "."
+    parts = [f"is better than {listed(beaten)}"] if beaten else []
+    parts += [f"cannot be told apart from {listed(open_)}"] if open_ else []
+    text = f"Lag {lag}: {best} {'; it '.join(parts)} (paired t tests, Holm-corrected, 5% level)."
+    yield found.finding(RANKING, text, "pairs", here, ("staleness", "first", "second", "estimate", "p_holm"))
 
 
-def _tuning(choices: pd.DataFrame, budget: pd.DataFrame) -> list[str]:
+def tuning(found: Findings) -> Iterator[Finding]:
+    """The learning rates chosen at each lag, and whether the search ended at its largest."""
+    choices, budget = found.tables["choices"], found.tables["budget"]
     if choices.empty or not any(len(rates) > 1 for rates in budget["rates"]):
-        return []
-    sentences = []
+        return
+    columns = (*_PLACE, "method", "chosen_lr")
     for lag, here in choices.groupby("staleness") if choices["chosen_lr"].nunique() > 1 else ():
         parts = []
         for method, own in here.groupby("method"):
-            chosen = sorted({rate(lr) for lr in own["chosen_lr"].dropna()})
+            chosen = [learning_rate(lr) for lr in sorted(own["chosen_lr"].dropna().unique())]
             parts.append(f"{method} {' or '.join(chosen) or 'none'}")
-        sentences.append(f"Rates chosen at lag {lag}: {', '.join(parts)}.")
-    return sentences + _truncated(choices, budget)
-
-
-def _truncated(choices: pd.DataFrame, budget: pd.DataFrame) -> list[str]:
-    """Whose search ended at the largest rate wherever it was tuned: the best may lie beyond."""
-    largest = max((max(rates) for rates in budget["rates"] if rates), default=math.nan)
-    at_edge = choices.groupby("method")["chosen_lr"].agg(lambda own: bool((own == largest).all()))
-    if not at_edge.any():
-        return []
-    who = _listed([str(name) for name in at_edge.index[at_edge]])
-    return [f"For {who} the largest rate tried, {rate(largest)}, was best everywhere: a better one may lie beyond it."]
-
-
-def _frontier(table: pd.DataFrame) -> list[str]:
-    sentences = []
-    unknown = table[table["exponent"].isna() & (table["method"] != "(all)")]
-    for reason, rows in unknown.groupby("reason"):
-        who = _listed(list(rows["method"]))
-        sentences.append(f"How the stable rate falls with lag cannot be said for {who}: {reason}.")
-    for row in table[table["exponent"].notna()].to_dict("records"):
-        who = "all methods together" if row["method"] == "(all)" else row["method"]
-        interval = with_interval(row["exponent"], row["low"], row["high"])
-        says = {"more": "it falls faster than 1/lag", "less": "it falls more slowly than 1/lag"}
-        fits = says.get(verdict(row["low"], row["high"], 1.0), "which is consistent with 1/lag")
-        sentences.append(f"The stable rate of {who} falls as lag^-a with a = {interval}: {fits}.")
-    return sentences
-
-
-def _ablation(table: pd.DataFrame) -> list[str]:
-    sentences = []
-    for row in table[table["at"] == "best rate"].to_dict("records"):
-        effect = {"more": "raises", "less": "lowers"}.get(verdict(row["low"], row["high"]))
-        interval = with_interval(row["estimate"], row["low"], row["high"])
-        if row["family"] == "vcpo, clip":
-            says = {"more": "clipping takes from it", "less": "clip gains more"}.get(verdict(row["low"], row["high"]))
-            sentences.append(
-                f"Lag {row['staleness']}: the effect of ESS scaling on VCPO's base minus that on clip is {interval}: "
-                f"{says or 'they cannot be told apart'}."
-            )
-        elif row["effect"] in ("ess", "opob", "ess given opob", "opob given ess"):
-            says = f"{effect} the score" if effect else "makes no difference that can be told apart from 0"
-            sentences.append(f"Lag {row['staleness']}, family {row['family']}: {row['effect']} {says}: {interval}.")
-    return sentences
-
-
-def _controls(table: pd.DataFrame) -> list[str]:
-    sentences = []
-    for row in table[table["pairs"] > 0].to_dict("records"):
-        says = {
-            "more": "so the timing of small steps matters, not only their size",
-            "less": "so equally small steps without its timing do better",
-        }.get(verdict(row["low"], row["high"]), "so smaller steps alone may explain it")
-        interval = with_interval(row["estimate"], row["low"], row["high"])
-        sentences.append(
-            f"Lag {row['staleness']}: {row['method']} minus its lr-{row['control']} control: {interval}, {says}."
+        yield found.finding(TUNING, f"Lag {lag}, chosen learning rates: {', '.join(parts)}.", "choices", here, columns)
+    at_edge = _at_edge(choices, budget)
+    if at_edge:
+        rows = choices[choices["method"].isin(at_edge)]
+        text = (
+            f"For {listed(at_edge)} the largest learning rate tried, {learning_rate(rows['chosen_lr'].iloc[0])}, was "
+            "the best everywhere: a better one may lie beyond it."
         )
-    return sentences
+        yield found.finding(TUNING, text, "choices", rows, columns)
 
 
-def _targets(table: pd.DataFrame) -> list[str]:
-    sentences = []
-    for (lag, target), rows in table.groupby(["staleness", "target"]):
-        if target != 0.75:
-            continue
-        fastest = rows.sort_values(["median_updates", "mean_updates"]).iloc[0]
-        if math.isinf(fastest["median_updates"]):
-            sentences.append(
-                f"Lag {lag}: no method brings half of its runs to 75% of the synchronous gain in its budget."
-            )
-            continue
-        sentences.append(
-            f"Lag {lag}: {fastest['method']} is first at 75% of the synchronous gain, after a median of "
-            f"{fastest['median_updates']:.0f} updates ({fastest['reached']} of {fastest['total']} runs get there)."
-        )
-    return sentences
-
-
-def _cost(table: pd.DataFrame) -> list[str]:
-    known = table[(table["method"] != table["base"]) & table["added"].notna()]
-    return [
-        f"An update of {row['method']} on {row['task']} takes {row['milliseconds']:.1f} ms; compared with "
-        f"{row['base']} that is {with_interval(row['added'], row['low'], row['high'], 1)} ms more."
-        for row in known.to_dict("records")
-    ]
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _at_edge(choices: pd.DataFrame, budget: pd.DataFrame) -> list[str]:
+    """Methods whose search ended at the largest learning rate wherever they were tuned."""
+    largest = max((max(rates) for rates in budget["rates"] if rates), default=float("nan"))
+    ended = choices.groupby("method")["chosen_lr"].agg(lambda own: bool((own == largest).all()))
+    return [str(name) for name in ended.index[ended]]

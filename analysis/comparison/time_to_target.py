@@ -1,4 +1,4 @@
-"""How long until a run is good enough? Updates and seconds to a share of the synchronous reward, with censoring."""
+"""How long until a run reaches a share of the synchronous gain? Updates and seconds, with censoring."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.survival import kaplan_meier, median_survival, restricted_mean
-from vcpo_bench.analysis.comparison.normalized_scores import Scores
+from vcpo_bench.analysis.comparison.normalized_rewards import NormalizedRewards
 from vcpo_bench.analysis.results import Results
 
 TARGETS = (0.5, 0.75, 0.9)
 """Normalized rewards: shares of the way from the start policy to the best synchronous training."""
 
 
-def target_times(results: Results, scores: Scores) -> pd.DataFrame:
+def target_times(results: Results, rewards: NormalizedRewards) -> pd.DataFrame:
     """When each run reached each target.
 
     A target counts as reached at the second of two evaluations in a row whose mean reaches it, so that one lucky
@@ -25,8 +25,8 @@ def target_times(results: Results, scores: Scores) -> pd.DataFrame:
     """
     seconds = _clock(results)
     planned = results.cells.set_index("key")["steps"]
-    usable = scores.anchors[scores.anchors["usable"]].set_index("task")
-    task = dict(zip(scores.table["key"], scores.table["task"], strict=True))
+    usable = rewards.anchors[rewards.anchors["usable"]].set_index("task")
+    task = dict(zip(rewards.table["key"], rewards.table["task"], strict=True))
     rows = []
     for key, evals in results.evals.sort_values(["key", "step"]).groupby("key", sort=False):
         if task[str(key)] not in usable.index:
@@ -49,7 +49,7 @@ def target_table(times: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         times: Of `target_times`.
-        runs: The runs to summarize (those at best rates), with `key`, `method`, `staleness`.
+        runs: The runs to summarize (those at best learning rates), with `key`, `method`, `staleness`.
 
     Returns:
         Columns `staleness`, `method`, `target`, `reached`, `total`, `median_updates` and

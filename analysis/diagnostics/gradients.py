@@ -7,35 +7,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.diagnostics.trajectory_weights import prepared
-from vcpo_bench.analysis.findings import GROUP, Findings, label
-from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.results import GROUP, Results
 
 Array = NDArray[np.float64]
 
 _MEDIANS = ("largest_share", "gini", "noise_to_signal")
-
-
-def analyze_gradients(results: Results) -> Findings:
-    """Tables `norms` and, where score norms were recorded, `contributions` (per update) and their group medians."""
-    norms = norm_table(results)
-    findings = Findings(text=_norm_sentences(norms), tables={"norms": norms})
-    per_update = contribution_table(results)
-    if per_update.empty:
-        findings.text.append(
-            "No score norms were recorded: contributions per trajectory and noise-to-signal need --record full."
-        )
-        return findings
-    about = results.cells[["key", *GROUP]]
-    groups = per_update.merge(about, on="key").groupby(GROUP, sort=False, dropna=False)
-    summary = groups[list(_MEDIANS)].median().reset_index()
-    findings.tables |= {"contributions": per_update, "contribution_medians": summary}
-    findings.text += [
-        f"{label(row, summary)} at lag {row['staleness']}: the largest trajectory carries "
-        f"{row['largest_share']:.0%} of the summed gradient norms (Gini {row['gini']:.2f}); the variance of the mean "
-        f"gradient is {row['noise_to_signal']:.2g} times its squared norm."
-        for row in summary.to_dict("records")
-    ]
-    return findings
 
 
 def norm_table(results: Results) -> pd.DataFrame:
@@ -100,6 +76,17 @@ def contribution_table(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["key", "step", "trajectories", *_MEDIANS])
 
 
+def contribution_medians(contributions: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Medians over updates of the columns of `contribution_table`, one row per group of seeds.
+
+    Args:
+        contributions: Of `contribution_table`.
+        cells: `analysis.results.Results.cells`.
+    """
+    groups = contributions.merge(cells[["key", *GROUP]], on="key").groupby(GROUP, sort=False, dropna=False)
+    return groups[list(_MEDIANS)].median().reset_index()
+
+
 def gini(values: Array) -> float:
     """Gini coefficient of non-negative values [n]: 0 when equal, 1 - 1/n when one has everything; NaN: all zero."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
@@ -124,23 +111,3 @@ def noise_to_signal(sum_of_squares: float, norm: float, n: int) -> float:
     if n < 2 or not norm > 0:
         return float("nan")
     return (n * sum_of_squares - norm**2) / ((n - 1) * norm**2)
-
-
-def _norm_sentences(table: pd.DataFrame) -> list[str]:
-    sentences = []
-    for lag, rows in table.groupby("staleness"):
-        ordered = rows.sort_values("norm_q95")
-        wildest, most = ordered.iloc[-1], rows.sort_values("clipped").iloc[-1]
-        sentences.append(
-            f"Lag {lag}: gradient norms are largest under {label(wildest, table)} (median {wildest['norm']:.2g}, 95% "
-            f"below {wildest['norm_q95']:.2g}); clipping acts most often on {label(most, table)} "
-            f"({most['clipped']:.0%} of its updates)."
-        )
-    scaled = table[(table["step_scale"] - 1).abs() > 1e-6]
-    if len(scaled):
-        row = scaled.sort_values("step_scale").iloc[0]
-        sentences.append(
-            f"Step scaling is strongest in {label(row, table)} at lag {row['staleness']}: its median multiplier is "
-            f"{row['step_scale']:.2f}, with clipping an effective rate of {row['effective_rate']:.1e}."
-        )
-    return sentences

@@ -130,23 +130,6 @@ def tails(samples: pd.DataFrame, windows: int = 4, replications: int = 100) -> p
     return pd.DataFrame(rows, columns=["step", "quantity", "k", "low", "high", "n", "limit", "reason"])
 
 
-def tail_findings(table: pd.DataFrame) -> list[str]:
-    """Sentences about the tail table: how often k-hat is surely above, or surely below, what its n allows."""
-    sentences = []
-    for quantity, rows in table.groupby("quantity", sort=False):
-        known = rows[rows["k"].notna()]
-        if known.empty:
-            reasons = ", ".join(sorted(set(rows["reason"])))
-            sentences.append(f"Tail index of the {quantity}: not applicable anywhere ({reasons}).")
-            continue
-        above, below = int((known["low"] > known["limit"]).sum()), int((known["high"] < known["limit"]).sum())
-        sentences.append(
-            f"Tail index of the {quantity}: of {len(known)} windows of about {known['n'].median():.0f} trajectories, "
-            f"k-hat is surely above what that n allows in {above}, surely below in {below}, and undecided in the rest."
-        )
-    return sentences
-
-
 def _by(samples: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """Number and three sequence-level ESS ratios of the trajectories of every group."""
     table = samples.groupby(names).size().rename("trajectories").reset_index()

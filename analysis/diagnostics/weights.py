@@ -1,4 +1,4 @@
-"""Importance weights from the table of updates: how much ESS is left, what a cap restores, and what KL already says."""
+"""Importance weights from the table of updates: how much ESS is left, what a cap restores, what KL already says."""
 
 from __future__ import annotations
 
@@ -7,30 +7,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.diagnostics.ess import expected_ess, gaussian_ess, kl_ess
-from vcpo_bench.analysis.diagnostics.trajectory_weights import sample_tables, tail_findings
-from vcpo_bench.analysis.findings import GROUP, Findings, label, with_interval
-from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.results import GROUP, Results
 
 _REPLICATIONS = 1000
 LOW_ESS = 0.1
-"""Updates below this ESS ratio are counted as starved."""
-
-
-def analyze_weights(results: Results) -> Findings:
-    """Tables `ess`, `kl` and, where trajectories were recorded, `per_update`, `by_lag` and `tails`."""
-    ess, kl = ess_table(results), kl_table(results)
-    findings = Findings(tables={"ess": ess, "kl": kl})
-    findings.text += [*_ess_sentences(ess), _kl_sentence(results)]
-    recorded = sample_tables(results)
-    if recorded["per_update"].empty:
-        findings.text.append(
-            "No trajectories were recorded: lag buckets, tail indices, gradient ESS and |TIS - 1| need a run with "
-            "--record diagnostics (gradient ESS and token ratios: --record full)."
-        )
-        return findings
-    findings.tables |= recorded
-    findings.text += tail_findings(recorded["tails"])
-    return findings
+"""Updates below this ESS ratio count as starved."""
 
 
 def ess_table(results: Results) -> pd.DataFrame:
@@ -94,23 +75,26 @@ def kl_table(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def kl_explains(results: Results, seed: int = 0) -> tuple[float, float, float]:
-    """Share of the variance of log ESS over all updates of all cells that KL times length explains, with 95% interval.
+def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
+    """How much of the variance of log ESS token KL times length explains, over all updates of all cells.
 
-    The squared correlation of log ESS with log predicted_batch; the interval resamples whole cells (updates of one
-    cell are not independent). NaN with fewer than two cells.
+    One row: `cells` with a measured and a predicted ESS, `explained` (squared correlation of log ESS with log
+    predicted_batch, 0 to 1) with `low` and `high` (95% interval). The interval resamples whole cells, because updates
+    of one cell are not independent; with fewer than two cells all three are NaN.
     """
     steps = _paired(results)
     x, y = np.log(steps["predicted_batch"].to_numpy()), np.log(steps["ess_ratio"].to_numpy())
     moments = pd.DataFrame({"n": 1.0, "x": x, "y": y, "xx": x * x, "yy": y * y, "xy": x * y})
     per_cell = moments.groupby(steps["key"].to_numpy(), sort=False).sum().to_numpy()
-    if len(per_cell) < 2:
-        return (float("nan"),) * 3
-    generator = np.random.default_rng(seed)
-    counts = generator.multinomial(len(per_cell), np.full(len(per_cell), 1 / len(per_cell)), size=_REPLICATIONS)
-    drawn = _squared_correlation(counts @ per_cell)
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
-    return float(_squared_correlation(per_cell.sum(axis=0))), float(low), float(high)
+    explained, low, high = (float("nan"),) * 3
+    if len(per_cell) >= 2:
+        generator = np.random.default_rng(seed)
+        counts = generator.multinomial(len(per_cell), np.full(len(per_cell), 1 / len(per_cell)), size=_REPLICATIONS)
+        low, high = map(float, np.nanquantile(_squared_correlation(counts @ per_cell), [0.025, 0.975]))
+        explained = float(_squared_correlation(per_cell.sum(axis=0)))
+    return pd.DataFrame(
+        [{"cells": len(per_cell), "explained": explained, "explained_low": low, "explained_high": high}]
+    )
 
 
 def _with_group(results: Results) -> pd.DataFrame:
@@ -160,34 +144,3 @@ def _squared_correlation(moments: NDArray[np.float64]) -> NDArray[np.float64]:
 def _mean(values: NDArray[np.float64]) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if finite.size else float("nan")
-
-
-def _ess_sentences(table: pd.DataFrame) -> list[str]:
-    known = table[table["ess"].notna()]
-    sentences = []
-    for lag, rows in known.groupby("staleness"):
-        ordered = rows.sort_values("ess")
-        worst, best = ordered.iloc[0], ordered.iloc[-1]
-        sentences.append(
-            f"Lag {lag}: the median ESS ratio lies between {worst['ess']:.2f} ({label(worst, table)}) and "
-            f"{best['ess']:.2f} ({label(best, table)}); {rows['starved'].mean():.0%} of updates are below {LOW_ESS}."
-        )
-    biased = known[known["finite_batch"] > 1.25 * known["limit"]]
-    if len(biased):
-        row = biased.sort_values("limit").iloc[0]
-        sentences.append(
-            f"A batch of {row['n']} overstates small ESS by over 25% in {len(biased)} of {len(known)} groups; "
-            f"worst {label(row, table)} at lag {row['staleness']}, where Gaussian log-weights of that variance have "
-            f"an ESS ratio of {row['limit']:.3f} in the limit and show {row['finite_batch']:.3f} in such a batch."
-        )
-    return sentences
-
-
-def _kl_sentence(results: Results) -> str:
-    value, low, high = kl_explains(results)
-    if not np.isfinite(value):
-        return "Whether ESS says more than KL times length cannot be said: fewer than two cells have both."
-    return (
-        f"Token KL times length explains {with_interval(value, low, high)} of the variance of log ESS over all updates "
-        "(squared correlation with the ESS that exp(-2 L K3) predicts for a batch of this size; cells resampled)."
-    )

@@ -1,39 +1,35 @@
-"""Reading the lists of a command line, with one clear line for what cannot be read."""
+"""Reading the values of command-line flags, with one clear line for what cannot be read."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
-from typing import TypeVar, cast, get_args
+from typing import TypeVar
 
 from vcpo_bench.errors import UsageError
-from vcpo_bench.records import Level
+from vcpo_bench.naming.grammar import split_list
 
 T = TypeVar("T")
 
 
-def split_top_level(text: str) -> list[str]:
-    """Split at commas outside parentheses: `"clip,clip(low=0.1,high=0.2)"` has two items; blank ones are dropped."""
-    items, depth, current = [], 0, ""
-    for character in text:
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if character == "," and depth <= 0:
-            items.append(current)
-            current = ""
-        else:
-            current += character
-    items.append(current)
-    return [item.strip() for item in items if item.strip()]
+def expressions(text: str) -> list[str]:
+    """The expressions of a comma-separated list: `"clip,clip(low=0.1,high=0.2)"` has two; a trailing comma is ignored.
+
+    Raises:
+        UsageError: Brackets do not match, or an item is empty.
+    """
+    text = text.strip().removesuffix(",")
+    return split_list(text) if text else []
 
 
 def lags(text: str) -> list[int]:
-    """`--staleness`: whole numbers of optimizer updates, 0 or more."""
+    """`--staleness`: policy lags, whole numbers of optimizer updates."""
     return _numbers(text, "--staleness", "a lag is a whole number of optimizer updates, 0 or more", _whole)
 
 
 def seeds(text: str) -> list[int]:
-    """`--seeds`: a count (`3` means 0,1,2) or a list of seeds (`3,4` or `7,`)."""
+    """`--seeds`: a count (`3` means 0,1,2), or a list of seeds (`3,4` or `7,`)."""
     values = _numbers(text, "--seeds", "give a count such as 3, or a list such as 0,1,2", _whole)
     if "," in text:
         return values
@@ -48,16 +44,8 @@ def rates(text: str) -> list[float]:
 
 
 def updates(text: str) -> list[int]:
-    """`--at`: how many updates are done, 0 or more."""
-    return _numbers(text, "--at", "give numbers of updates, such as 50,150", _whole)
-
-
-def level(text: str) -> Level:
-    """`--record`: how much is recorded."""
-    for known in get_args(Level):
-        if text == known:
-            return cast(Level, known)
-    raise UsageError(f"--record {text!r}: choose one of {', '.join(get_args(Level))}")
+    """`--at`: numbers of updates done, 0 or more."""
+    return _numbers(text, "--at", "give numbers of updates done, such as 50,150", _whole)
 
 
 def device(text: str) -> str:
@@ -68,10 +56,10 @@ def device(text: str) -> str:
 
 
 def every(text: str) -> int:
-    """`--keep-checkpoints`: `every=50`, in updates."""
+    """`--keep-checkpoints`: `every=50` means every 50 updates."""
     name, _, number = text.partition("=")
     if name.strip() != "every" or not number.strip().isdigit() or int(number) < 1:
-        raise UsageError(f"--keep-checkpoints {text!r}: write every=N with N updates, such as every=50")
+        raise UsageError(f"--keep-checkpoints {text!r}: write every=N, N a number of updates, such as every=50")
     return int(number)
 
 

@@ -11,13 +11,14 @@ from typing import Any
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.cells.model_source import model_identity
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.machine.doctor import Finding
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.samplers.base import Engine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Rollout
 
@@ -183,6 +184,14 @@ def _save_model(folder: Path) -> None:
 
 
 def _config(folder: Path, sampler: str, dtype: str = "float32") -> CellConfig:
-    model = LanguageModel(str(folder), dtype=dtype, sampler=sampler)
-    sizes = {"prompts": _PROMPTS, "responses": _RESPONSES}
-    return CellConfig(method="vcpo", staleness=0, seed=0, task=model.task(TASK)[0], **sizes, **model.fields())
+    return CellConfig(
+        method="vcpo",
+        staleness=0,
+        seed=0,
+        task=text_task(TASK).canonical,
+        prompts=_PROMPTS,
+        responses=_RESPONSES,
+        model=model_identity(str(folder)),
+        dtype=dtype,
+        sampler=sampler,
+    )

@@ -10,7 +10,7 @@ from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan, promise
 from vcpo_bench.bench.regimes.regime import Regime
 from vcpo_bench.bench.regimes.service_times import Service
-from vcpo_bench.bench.regimes.virtual_clock import VirtualClock
+from vcpo_bench.bench.regimes.virtual_clock import VirtualClock, full_length
 
 SMALL = CellShape(seed=0, prompts=4, responses=2, tokens=12)
 
@@ -56,17 +56,12 @@ def _answers(schedule: StalenessSchedule, update: int) -> tuple[object, ...]:
 def _check_deliveries(regime: Regime, service: Service, staleness: int, shape: CellShape, updates: int) -> None:
     """Run an asynchronous schedule under a virtual clock, saving and loading it before every update."""
     times = replace(service.times, sampler=service.times.sampler or 1.0, learner=service.times.learner or 1.0)
-
-    def begin(tickets: object, _: int) -> list[float]:
-        assert isinstance(tickets, list)
-        return [times.group(shape, ticket, shape.tokens) for ticket in tickets]
-
     done: set[int] = set()
     state: tuple[object, object] | None = None
     for update in range(updates):
         schedule = regime.schedule(staleness, shape)
         assert isinstance(schedule, AsyncSchedule)
-        clock = VirtualClock(schedule, service.slots or shape.prompts, begin, times.learner)
+        clock = VirtualClock(schedule, service.slots or shape.prompts, full_length(times, shape), times.learner)
         if state is not None:
             saved = json.loads(json.dumps(state))
             schedule.load(saved[0])

@@ -63,7 +63,7 @@ class Regime(Component, ABC):
 
     @property
     def deterministic(self) -> bool:
-        """Whether a cell gives the same bits every time it is run."""
+        """Whether running a cell twice gives bit-identical results."""
         return True
 
     @property

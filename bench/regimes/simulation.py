@@ -11,7 +11,7 @@ from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
 from vcpo_bench.bench.regimes.plan import PlannedUpdate, draw, plan, summary
 from vcpo_bench.bench.regimes.regime import REGIMES, Regime
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
-from vcpo_bench.bench.regimes.virtual_clock import ClockStep, VirtualClock
+from vcpo_bench.bench.regimes.virtual_clock import ClockStep, VirtualClock, full_length
 from vcpo_bench.errors import UsageError
 
 PROMPTS, RESPONSES, TOKENS = 16, 8, 12
@@ -41,12 +41,7 @@ class Speed:
 
 def steps(schedule: AsyncSchedule, times: ServiceTimes, slots: int, updates: int) -> Iterator[tuple[ClockStep, float]]:
     """Run a schedule under service times, every response at full length: each update with the time at its end."""
-
-    def begin(tickets: object, _: int) -> list[float]:
-        assert isinstance(tickets, list)
-        return [times.group(schedule.shape, ticket, schedule.shape.tokens) for ticket in tickets]
-
-    clock = VirtualClock(schedule, slots, begin, times.learner)
+    clock = VirtualClock(schedule, slots, full_length(times, schedule.shape), times.learner)
     for update in range(updates):
         yield clock.take(update), clock.now
 

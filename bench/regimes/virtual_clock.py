@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.base import Take
+from vcpo_bench.bench.regimes.base import CellShape, Take
 from vcpo_bench.bench.regimes.plan import promise
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 
 Begin = Callable[[Sequence[int], int], Sequence[float]]
 """Starts tickets under the weights of a version, and returns their service times."""
+
+
+def full_length(times: ServiceTimes, shape: CellShape) -> Begin:
+    """Starts tickets whose responses all reach full length, without sampling them."""
+    return lambda tickets, _: [times.group(shape, ticket, shape.tokens) for ticket in tickets]
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """prefix-chain: emit H bits of which most must be 1. Nothing to read, many right answers."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import Demonstrations
-from vcpo_bench.bench.tasks.prefix_chain_table import TabularChain
 from vcpo_bench.bench.tasks.token_task import TokenTask
 from vcpo_bench.naming.parameters import integer
 
@@ -20,9 +20,6 @@ _MARK = 2
 class PrefixChain(TokenTask):
     """The prompt is a mark; the response must be H bits of which at least `percent` in a hundred are 1.
 
-    The environment of `bench.tasks.prefix_chain_table` for a policy with a memory; the published table is made with
-    the tabular one.
-
     Attributes:
         H: Number of bits.
         percent: Share of ones asked for, in percent.
@@ -32,7 +29,11 @@ class PrefixChain(TokenTask):
     summary = "H bits, nearly all of them 1 (the prefix chain of Huang 2026; nothing to read)"
     H: int = integer(32, minimum=4, maximum=1024)
     percent: int = integer(90, minimum=51, maximum=100)
-    prompt_length = 1
+
+    @property
+    def prompt_length(self) -> int:
+        """The mark."""
+        return 1
 
     @property
     def vocabulary(self) -> list[str]:
@@ -47,7 +48,7 @@ class PrefixChain(TokenTask):
     @property
     def spare(self) -> int:
         """Zeros that a response may have and still be right."""
-        return TabularChain(self.H, self.percent / 100).spare
+        return self.H - math.ceil(self.percent / 100 * self.H - 1e-9)
 
     def prompts(self, draws: NDArray[np.float64]) -> Tensor:
         """The mark; the draws are not used."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vcpo_bench import __version__
-from vcpo_bench.bench.cells.model_source import find
+from vcpo_bench.bench.cells.model_source import model_folder
 from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.policies.hf.loading import check_context, read_network, read_tokenizer
@@ -71,7 +71,11 @@ def warm_up_model(
         raise UsageError("warmup of a language model: give either --model FOLDER or --new 'llama(1M)'")
     if (out / "config.json").exists():
         raise UsageError(f"--out {out}: holds a model already; name another folder")
-    network, tokenizer = new_model(new, seed) if new else (read_network(find(model)), read_tokenizer(find(model)))
+    if new:
+        network, tokenizer = new_model(new, seed)
+    else:
+        folder = model_folder(model)
+        network, tokenizer = read_network(folder), read_tokenizer(folder)
     bound = BoundTask(text_task(task), tokenizer)
     check_context(network, bound)
     policy = CausalPolicy(network.to(checked_device(device)), bound.pad)

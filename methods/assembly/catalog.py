@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.errors import UsageError
-from vcpo_bench.methods.assembly.method import Method, WeightMethod
+from vcpo_bench.methods.assembly.method import Method
+from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.entries import Broken

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from vcpo_bench.methods.assembly.catalog import METHODS, method_names, parse_method
-from vcpo_bench.methods.assembly.method import Method, RatioMethod, WeightMethod
+from vcpo_bench.methods.assembly.method import Method
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod, WeightMethod
 from vcpo_bench.methods.core.batch import Batch
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.naming.component import parameters

@@ -5,7 +5,7 @@ MODULE = '''"""{title}: say here what it stabilizes."""
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods import Evidence, RatioMethod, Terms
+from vcpo_bench.methods import EvidenceView, RatioMethod, Terms
 from vcpo_bench.naming.parameters import number
 
 
@@ -18,7 +18,7 @@ class {cls}(RatioMethod):
     formula: ClassVar[str] = "c = A min(r, cap)"
     cap: float = number(2.0, minimum=0)
 
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         """The weight of every token, [..., P, G, T]."""
         return Terms(weight=ev.ratio("current", self.anchor, self.clamp).clamp(max=self.cap))
 '''

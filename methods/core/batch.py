@@ -12,6 +12,13 @@ ROW_AXES = (-2, -1)
 """Prompts and responses, the axes of a tensor with one number per row."""
 BATCH_AXES = (-3, -2, -1)
 """Prompts, responses and tokens."""
+POLICY_FIELDS = {
+    "current": "logp",
+    "behavior": "behavior_logp",
+    "proximal": "proximal_logp",
+    "reference": "reference_logp",
+}
+"""The policies that a ratio can name, and the field with their log-probabilities."""
 _TOKEN_FLOATS = ("behavior_logp", "advantage", "proximal_logp", "reference_logp", "entropy", "sum_pi_sq")
 _ROW_FLOATS = ("reward", "score_norm_sq")
 

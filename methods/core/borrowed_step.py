@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.errors import MissingEvidence
 from vcpo_bench.methods.core.interfaces import Step
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import expression
 
 
@@ -50,7 +50,7 @@ class BorrowedStep(Step):
         """The scales in the order they will be used."""
         raise NotImplementedError(f"{type(self).__name__} must define arrange()")
 
-    def scale(self, ev: Evidence) -> Tensor:
+    def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape: the next scale; the series starts again when it is used up.
 
         Raises:

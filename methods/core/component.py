@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vcpo_bench.methods.core.deprecated import warn_renamed
 from vcpo_bench.naming.component import Component
 
 SLOTS = (
@@ -41,6 +42,12 @@ class MethodComponent(Component):
     differences: ClassVar[tuple[str, ...]] = ()
     revision: ClassVar[int] = 1
     host: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if vars(cls).get("slot") == "regulariser":
+            warn_renamed("slot 'regulariser'", "'regularizer'")
+            cls.slot = "regularizer"
 
     @classmethod
     def unfinished(cls) -> str:

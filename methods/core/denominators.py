@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.batch import ROW_AXES
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 def to_row_shape(value: Tensor) -> Tensor:
@@ -12,17 +12,17 @@ def to_row_shape(value: Tensor) -> Tensor:
     return value.unsqueeze(-1).unsqueeze(-1)
 
 
-def rows_in_denominator(ev: Evidence, empty: str) -> Tensor:
+def rows_in_denominator(ev: EvidenceView, empty: str) -> Tensor:
     """`[..., 1, 1]` rows in the denominator, at least 1.
 
     Args:
         ev: The evidence.
         empty: `counted`: all valid rows; `skipped`: those with tokens in play.
     """
-    counted = ev.rows if empty == "counted" else ev.lengths > 0
+    counted = ev.row_mask if empty == "counted" else ev.lengths > 0
     return to_row_shape(counted.sum(ROW_AXES).clamp(min=1))
 
 
-def where_tokens(ev: Evidence, value: Tensor) -> Tensor:
+def where_tokens(ev: EvidenceView, value: Tensor) -> Tensor:
     """`[..., P, G]` the value where a row has tokens in play, else 0, in the dtype of `logp`."""
     return torch.where(ev.lengths > 0, value, 0.0).to(ev.batch.logp.dtype)

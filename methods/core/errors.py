@@ -28,3 +28,20 @@ class NonFiniteEvidence(MethodError):  # noqa: N818 - reads as what it is
         self.row = row
         place = ", ".join(map(str, row))
         super().__init__(f"{field} is not finite on a valid token of row ({place}); skip the update or fix the sampler")
+
+
+class EvidenceOrderError(MethodError):
+    """A part or method reads a value of `EvidenceView` before it is known.
+
+    Attributes:
+        value: Name of the value.
+        phase: The phase in which it was read, None outside an update.
+        actor: Name of the part or method that read it.
+    """
+
+    def __init__(self, value: str, known_from: str, phase: str | None, actor: str) -> None:
+        self.value = value
+        self.phase = phase
+        self.actor = actor
+        where = f"{actor} reads {value} in the {phase} phase" if phase else f"{value} is read outside an update"
+        super().__init__(f"{where}; it is known from the {known_from} phase on")

@@ -4,26 +4,26 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.batch import ROW_AXES
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 TINY = 1e-8
 """A standard deviation at or below this is zero: the advantage is then 0, not dust divided by dust."""
 
 
-def group_count(ev: Evidence) -> Tensor:
+def group_count(ev: EvidenceView) -> Tensor:
     """`[..., P, 1]` rows in play of each group, at least 1."""
-    return ev.rows.sum(-1, keepdim=True).clamp(min=1)
+    return ev.row_mask.sum(-1, keepdim=True).clamp(min=1)
 
 
-def group_mean(ev: Evidence, value: Tensor) -> Tensor:
+def group_mean(ev: EvidenceView, value: Tensor) -> Tensor:
     """`[..., P, 1]` mean of `value[..., P, G]` over the rows in play of each group."""
-    return torch.where(ev.rows, value, 0.0).sum(-1, keepdim=True) / group_count(ev)
+    return torch.where(ev.row_mask, value, 0.0).sum(-1, keepdim=True) / group_count(ev)
 
 
-def group_std(ev: Evidence, ddof: int = 0) -> Tensor:
+def group_std(ev: EvidenceView, ddof: int = 0) -> Tensor:
     """`[..., P, 1]` standard deviation of the rewards of each group; 0 where it is undefined."""
     count = group_count(ev)
-    centered = torch.where(ev.rows, ev.reward - group_mean(ev, ev.reward), 0.0)
+    centered = torch.where(ev.row_mask, ev.reward - group_mean(ev, ev.reward), 0.0)
     squares = (centered * centered).sum(-1, keepdim=True)
     return torch.where(count > ddof, squares / (count - ddof).clamp(min=1), 0.0).sqrt()
 
@@ -33,14 +33,14 @@ def over_std(centered: Tensor, std: Tensor, eps: float) -> Tensor:
     return torch.where(std > TINY, centered / (std + eps).clamp(min=TINY), 0.0)
 
 
-def singletons(ev: Evidence, advantage: Tensor, rule: str) -> Tensor:
+def singletons(ev: EvidenceView, advantage: Tensor, rule: str) -> Tensor:
     """Groups of one row keep their raw reward when `rule` is `raw`; else the advantage as it is."""
     return torch.where(group_count(ev) == 1, ev.reward, advantage) if rule == "raw" else advantage
 
 
-def batch_std(ev: Evidence) -> Tensor:
+def batch_std(ev: EvidenceView) -> Tensor:
     """`[..., 1, 1]` sample standard deviation of the rewards of all rows in play."""
-    count = ev.rows.sum(ROW_AXES, keepdim=True)
+    count = ev.row_mask.sum(ROW_AXES, keepdim=True)
     mean = ev.reward.sum(ROW_AXES, keepdim=True) / count.clamp(min=1)
-    centered = torch.where(ev.rows, ev.reward - mean, 0.0)
+    centered = torch.where(ev.row_mask, ev.reward - mean, 0.0)
     return ((centered * centered).sum(ROW_AXES, keepdim=True) / (count - 1).clamp(min=1)).sqrt()

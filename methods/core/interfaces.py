@@ -4,13 +4,14 @@ What an interface leaves to its parts raises NotImplementedError with the name o
 author of a plug-in who forgot it reads that as the reason of the failed cell.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor
 
 from vcpo_bench.methods.core.component import MethodComponent
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
 
@@ -29,7 +30,7 @@ class Admission(Part):
     slot: ClassVar[str] = "admission"
     whole_groups: ClassVar[bool] = True
 
-    def admit(self, ev: Evidence) -> Tensor:
+    def admit(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` bool, the rows to keep."""
         raise NotImplementedError(f"{type(self).__name__} must define admit()")
 
@@ -40,9 +41,20 @@ class Baseline(Part):
 
     slot: ClassVar[str] = "baseline"
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`, or `[..., P, G, T]` for advantages per token."""
         raise NotImplementedError(f"{type(self).__name__} must define advantage()")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weight(MethodComponent):
+    """A weight that multiplies the advantage. Weights are methods of their own, too (`WeightMethod`)."""
+
+    slot: ClassVar[str] = "weight"
+
+    def weight(self, ev: EvidenceView) -> Tensor:
+        """`[..., P, G, 1|T]` u >= 0, detached."""
+        raise NotImplementedError(f"{type(self).__name__} must define weight()")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +69,7 @@ class Mask(Part):
     slot: ClassVar[str] = "mask"
     rejected: str = choice("counted", "dropped", "apart")
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` or `[..., P, G, 1]` bool, True where the token stays."""
         raise NotImplementedError(f"{type(self).__name__} must define keep()")
 
@@ -68,15 +80,15 @@ class Regularizer(Part):
 
     slot: ClassVar[str] = "regularizer"
 
-    def addend(self, ev: Evidence) -> Tensor | None:
+    def addend(self, ev: EvidenceView) -> Tensor | None:
         """`[..., P, G, T]` k in c = N (A u keep + k), or None."""
         return None
 
-    def penalty(self, ev: Evidence) -> Tensor | None:
+    def penalty(self, ev: EvidenceView) -> Tensor | None:
         """`[..., P, G, T]` what to take from the advantage before anything multiplies it, or None."""
         return None
 
-    def entropy(self, ev: Evidence) -> Tensor | None:
+    def entropy(self, ev: EvidenceView) -> Tensor | None:
         """`[..., P, G, T]` or broadcastable: minus the derivative of the loss in the token's entropy, before N."""
         return None
 
@@ -87,17 +99,47 @@ class Aggregation(Part):
 
     slot: ClassVar[str] = "aggregation"
 
-    def factor(self, ev: Evidence) -> Tensor:
+    def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` N, the same for every token of a row; 0 for rows without tokens."""
         raise NotImplementedError(f"{type(self).__name__} must define factor()")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step(Part):
-    """Decides the multiplier of the learning rate."""
+    """Decides the multiplier of the learning rate.
+
+    Class attributes:
+        acts_on_gradient: True when `combine` replaces the gradient; the learner then keeps the previous one.
+    """
 
     slot: ClassVar[str] = "step"
+    acts_on_gradient: ClassVar[bool] = False
 
-    def scale(self, ev: Evidence) -> Tensor:
+    def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape: the multiplier."""
         raise NotImplementedError(f"{type(self).__name__} must define scale()")
+
+    def combine(self, dots: tuple[float, float, float]) -> tuple[float, float]:
+        """The gradient to apply is a g + b p, g this update's gradient and p that of the update before.
+
+        Args:
+            dots: `(<g, g>, <g, p>, <p, p>)`.
+
+        Returns:
+            `(a, b)`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define combine()")
+
+    @property
+    def needs_series(self) -> str | None:
+        """Expression of the cell whose step scales this rule uses, or None."""
+        return None
+
+    def with_series(self, values: Sequence[float], rng_seed: int) -> "Step":
+        """The same rule, carrying the other cell's step scales.
+
+        Args:
+            values: Its step scales, one per update, in order.
+            rng_seed: Seed of the order, where there is one.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define with_series()")

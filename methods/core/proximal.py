@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
-def approximate_proximal(ev: Evidence, kind: str) -> Tensor:
+def approximate_proximal(ev: EvidenceView, kind: str) -> Tensor:
     """`[..., P, G, T]` log-probability under an interpolated proximal policy (A-3PO 2512.06547).
 
     Args:

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 def log_of(bound: float) -> float:
@@ -23,12 +23,12 @@ def segment_mean(value: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, (sums / counts.clamp(min=1)).gather(-1, run), 0.0)
 
 
-def row_mean(ev: Evidence, value: Tensor) -> Tensor:
+def row_mean(ev: EvidenceView, value: Tensor) -> Tensor:
     """`[..., P, G, 1]` mean of a value per token over the tokens in play of the row."""
-    total = (value * ev.live).sum(-1, keepdim=True)
+    total = (value * ev.mask_float).sum(-1, keepdim=True)
     return total / ev.lengths.clamp(min=1).unsqueeze(-1)
 
 
-def judged_by(ev: Evidence, sign: str) -> Tensor:
+def judged_by(ev: EvidenceView, sign: str) -> Tensor:
     """`[..., P, G, 1|T]` the advantage whose sign counts: each token's own, or that of column 0, 0 where masked."""
-    return ev.advantage if sign == "own" else (ev.advantage * ev.live)[..., :1]
+    return ev.advantage if sign == "own" else (ev.advantage * ev.mask_float)[..., :1]

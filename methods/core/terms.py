@@ -1,27 +1,34 @@
 """What a surrogate makes of the evidence."""
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import InitVar, dataclass
 
+import torch
 from torch import Tensor
 
 
 @dataclass(kw_only=True)
 class Terms:
-    """What a surrogate makes of the evidence; c = N (score keep + addend).
+    """The terms of c = N (A w u kept + k); A the advantage, w the product of the weights added with `+`.
 
     Attributes:
-        weight: `[..., P, G, 1|T]` u, with clipped tokens already zero; the score is then signal x weight.
-        score: `[..., P, G, T]` given instead of being signal x weight.
-        clipped: `[..., P, G, 1|T]` bool or zeros and ones, tokens whose gradient the surrogate removed.
-        addend: `[..., P, G, T]` k, not multiplied by the advantage.
-        kept: `[..., P, G, T]` zeros and ones, 1 where a token is in play and not clipped: given instead of
-            `clipped` by a surrogate whose weight is already multiplied by it.
-        absorbs: True when the weights added with `+` are already inside; they are then not multiplied again.
+        weight: `[..., P, G, 1|T]` u; None: 1.
+        kept: `[..., P, G, 1|T]` bool, or zeros and ones: where the surrogate lets the gradient of u through. None:
+            everywhere. What u is elsewhere does not matter. The tensor may be overwritten.
+        addend: `[..., P, G, T]` k, which the advantage does not multiply.
+        score: `[..., P, G, 1|T]` in place of A w u kept, where that is not a product token by token.
+        absorbs: True when u contains w, which is then not multiplied again.
+        clipped: Older spelling of `~kept`; accepted for one version.
     """
 
     weight: Tensor | None = None
-    score: Tensor | None = None
-    clipped: Tensor | None = None
-    addend: Tensor | None = None
     kept: Tensor | None = None
+    addend: Tensor | None = None
+    score: Tensor | None = None
     absorbs: bool = False
+    clipped: InitVar[Tensor | None] = None
+
+    def __post_init__(self, clipped: Tensor | None) -> None:
+        if clipped is not None:
+            warnings.warn("Terms(clipped=...) is now Terms(kept=...), its opposite", DeprecationWarning, stacklevel=3)
+            self.kept = ~clipped if clipped.dtype == torch.bool else 1 - clipped

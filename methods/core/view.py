@@ -1,78 +1,67 @@
 """One batch as one method sees it: masked, checked, and with the quantities parts share computed once."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.batch import Batch
+from vcpo_bench.methods.core.batch import POLICY_FIELDS, Batch
 from vcpo_bench.methods.core.buffers import borrow, give_back
+from vcpo_bench.methods.core.deprecated import RenamedAttributes
 from vcpo_bench.methods.core.errors import MissingEvidence, NonFiniteEvidence
 from vcpo_bench.methods.core.masking import as_number, gate, within
-
-Policy = Literal["current", "behavior", "proximal", "reference"]
-_FIELDS = {
-    "current": "logp",
-    "behavior": "behavior_logp",
-    "proximal": "proximal_logp",
-    "reference": "reference_logp",
-}
+from vcpo_bench.methods.core.phases import PhasedValues
 
 
-class Evidence:
-    """A batch under way through a method. Parts read it; only `Method` changes it.
+class EvidenceView(PhasedValues, RenamedAttributes):
+    """A batch on its way through a method. Parts read it; only `Method` changes it.
 
     Tensors returned by its methods are shared between parts and must not be modified in place.
 
     Attributes:
         batch: The batch.
-        rows: `[..., P, G]` bool, rows that are valid and admitted.
+        row_mask: `[..., P, G]` bool, rows that are valid and admitted.
         mask: `[..., P, G, T]` bool, tokens that carry loss and were not dropped.
-        advantage: `[..., P, G, 1]` or `[..., P, G, T]`, set before masks and surrogate act.
-        signal: The advantage times the weights added with `+`; what a surrogate multiplies.
-        applied: Those weights alone, `[..., P, G, 1|T]`, or None.
-        spoiled: `[..., P, G, T]` bool, for `nonfinite=zero` the tokens that get a coefficient of 0, else None.
+        nonfinite_tokens: `[..., P, G, T]` bool, for `nonfinite=zero` the tokens whose coefficient is 0, else None.
         state: What the parts want to see in the next batch's `state`.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = {
+        "rows": "row_mask",
+        "live": "mask_float",
+        "applied": "extra_weight",
+        "signal": "weighted_advantage",
+        "spoiled": "nonfinite_tokens",
+    }
+
     def __init__(self, batch: Batch, nonfinite: str = "raise") -> None:
+        super().__init__()
         self.batch = batch
-        self.rows = batch.valid
+        self.row_mask = batch.valid
         self.mask = batch.mask if bool(batch.valid.all()) else batch.mask & batch.valid.unsqueeze(-1)
         self.state: dict[str, Tensor] = {}
-        self.advantage: Tensor = batch.reward.new_zeros(())
-        self.signal: Tensor = self.advantage
-        self.applied: Tensor | None = None
+        self.nonfinite_tokens: Tensor | None = None
+        self._nonfinite = nonfinite
         self._raw: dict[tuple[str, str], tuple[Tensor, float, float]] = {}
         self._cache: dict[tuple[object, ...], Tensor] = {}
-        self._full: bool | None = None
         self._borrowed: list[Tensor] = []
-        self.nonfinite = nonfinite
-        self.spoiled: Tensor | None = None
         if nonfinite in ("drop", "zero"):
-            self._find_spoiled()
+            self._find_nonfinite()
 
     # -- the rows and tokens in play ------------------------------------------------------------------------------
 
     @property
-    def full(self) -> bool:
-        """True when no token is masked, so that masking can be skipped."""
-        if self._full is None:
-            self._full = int(self.lengths.sum()) == self.mask.numel()
-        return self._full
-
-    @property
-    def live(self) -> Tensor:
+    def mask_float(self) -> Tensor:
         """`[..., P, G, T]` the mask as zeros and ones in the dtype of `logp`."""
-        return self._once(("live",), lambda: self.buffer().copy_(self.mask.view(torch.int8)))
+        return self._once(("mask",), lambda: self.buffer().copy_(self.mask.view(torch.int8)))
 
     @property
     def lengths(self) -> Tensor:
         """`[..., P, G]` number of tokens in play of each row, in the dtype of `logp`."""
-        return self._once(("lengths",), lambda: self.mask.sum(-1, dtype=torch.int32).to(self.batch.logp.dtype))
+        return self._once(("lengths",), lambda: self.mask_float.sum(-1))
 
     @property
     def tokens(self) -> Tensor:
@@ -81,7 +70,7 @@ class Evidence:
 
     def admit(self, keep: Tensor) -> None:
         """Leave rows out of everything that follows, baselines and denominators included."""
-        self.rows = self.rows & keep
+        self.row_mask = self.row_mask & keep
         self.drop(keep.unsqueeze(-1))
 
     def drop(self, keep: Tensor) -> None:
@@ -89,7 +78,6 @@ class Evidence:
         self.mask = self.mask & keep
         self._raw.clear()
         self._cache.clear()
-        self._full = None
 
     def buffer(self) -> Tensor:
         """`[..., P, G, T]` uninitialized, in the dtype of `logp`; it is reused once the update is returned."""
@@ -106,17 +94,17 @@ class Evidence:
         self._cache.clear()
 
     def within(self, value: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """1 where a token is in play and low <= value <= high, else 0; `[..., P, G, T]`."""
+        """1 where low <= value <= high, else 0, in the shape and dtype of `value`."""
         if value.shape != self.mask.shape:
-            return within(value, low, high) * self.live
+            return within(value, low, high)
         keep = torch.maximum(value, low, out=self.buffer())
-        return torch.minimum(keep, high, out=keep).eq_(value).mul_(self.live)
+        return torch.minimum(keep, high, out=keep).eq_(value)
 
     def gate(self, value: Tensor, keep: Tensor | None = None) -> Tensor:
         """The value where a token is in play and `keep` (bool, or zeros and ones) says so, else exactly 0."""
         if keep is None:
-            return self.gated(value, self.live)
-        both = torch.mul(self.live, as_number(keep, self.live.dtype), out=self.buffer())
+            return self.gated(value, self.mask_float)
+        both = torch.mul(self.mask_float, as_number(keep, self.mask_float.dtype), out=self.buffer())
         return self.gated(value, both)
 
     def gated(self, value: Tensor, keep: Tensor) -> Tensor:
@@ -161,11 +149,11 @@ class Evidence:
         """
 
         def make() -> Tensor:
-            value = self.need(name).to(self.batch.logp.dtype) * self.live
+            value = self.need(name).to(self.batch.logp.dtype) * self.mask_float
             if math.isfinite(float(value.sum())):
                 return value
             value = torch.where(self.mask, self.need(name), 0.0).to(self.batch.logp.dtype)
-            if self.nonfinite == "raise" or name not in _FIELDS.values():
+            if self._nonfinite == "raise" or name not in POLICY_FIELDS.values():
                 self._complain((name,))
             return torch.where(torch.isfinite(value), value, 0.0)
 
@@ -175,7 +163,7 @@ class Evidence:
         """`[..., P, G]` a field of the rows with zeros at rows not in play, checked to be finite."""
 
         def make() -> Tensor:
-            value = torch.where(self.rows, self.need(name), 0.0)
+            value = torch.where(self.row_mask, self.need(name), 0.0)
             if not math.isfinite(float(value.sum())):
                 bad = (~torch.isfinite(value)).nonzero()
                 if len(bad):
@@ -193,12 +181,12 @@ class Evidence:
 
     def _masked_ratio(self, of: str, to: str) -> tuple[Tensor, float, float]:
         if (of, to) not in self._raw:
-            value = self._difference(of, to).mul_(self.live)
+            value = self._difference(of, to).mul_(self.mask_float)
             low, high = (float(bound) for bound in torch.aminmax(value))
             if not (math.isfinite(low) and math.isfinite(high)):
                 value = torch.where(self.mask, self._difference(of, to), 0.0)
-                if self.nonfinite == "raise":
-                    self._complain((_FIELDS[of], _FIELDS[to]))
+                if self._nonfinite == "raise":
+                    self._complain((POLICY_FIELDS[of], POLICY_FIELDS[to]))
                 else:
                     value = torch.where(torch.isfinite(value), value, 0.0)
                 low, high = (float(bound) for bound in torch.aminmax(value))
@@ -206,7 +194,7 @@ class Evidence:
         return self._raw[of, to]
 
     def _difference(self, of: str, to: str) -> Tensor:
-        first, second, dtype = self.need(_FIELDS[of]), self.need(_FIELDS[to]), self.batch.logp.dtype
+        first, second, dtype = self.need(POLICY_FIELDS[of]), self.need(POLICY_FIELDS[to]), self.batch.logp.dtype
         if first.dtype == second.dtype == dtype:
             return torch.sub(first, second, out=self.buffer())
         return (first - second).to(dtype)
@@ -258,14 +246,14 @@ class Evidence:
             if len(bad):
                 raise NonFiniteEvidence(f"{names[0]} - {names[1]}", tuple(bad[0].tolist()))
 
-    def _find_spoiled(self) -> None:
+    def _find_nonfinite(self) -> None:
         """Tokens with a log-probability that is not a number: dropped, or remembered to get a coefficient of 0."""
         good = torch.ones_like(self.mask)
-        for name in _FIELDS.values():
+        for name in POLICY_FIELDS.values():
             value = getattr(self.batch, name)
             if value is not None:
                 good &= torch.isfinite(value)
-        if self.nonfinite == "drop":
+        if self._nonfinite == "drop":
             self.drop(good)
         else:
-            self.spoiled = self.mask & ~good
+            self.nonfinite_tokens = self.mask & ~good

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import group_mean
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -22,6 +22,6 @@ class AsymRe(Baseline):
     formula: ClassVar[str] = "A = R - (mean_G R + delta), delta < 0"
     delta: float = number(-0.1, maximum=0)
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         return ev.reward - (group_mean(ev, ev.reward) + self.delta)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.ratio_mask import RatioMask
 from vcpo_bench.methods.core.ratios import log_of, segment_mean
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -32,7 +32,7 @@ class Band(RatioMask):
     low: float = number(0.99, minimum=0)
     high: float = number(1.01, minimum=0)
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]`."""
         if self.level == "token":
             value = ev.raw(self.of, self.anchor)

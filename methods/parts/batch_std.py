@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import batch_std, group_mean, over_std
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -22,6 +22,6 @@ class BatchStd(Baseline):
     formula: ClassVar[str] = "A = (R - mean_G R) / (std_batch R + eps)"
     eps: float = number(1e-4, minimum=0)
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         return over_std(ev.reward - group_mean(ev, ev.reward), batch_std(ev), self.eps)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Step
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +18,6 @@ class Constant(Step):
     summary: ClassVar[str] = "no scaling of the step"
     formula: ClassVar[str] = "scale = 1"
 
-    def scale(self, ev: Evidence) -> Tensor:
+    def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape."""
         return torch.ones(ev.batch.leading, dtype=ev.batch.logp.dtype, device=ev.batch.logp.device)

@@ -9,7 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.denominators import to_row_shape, where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -25,7 +25,7 @@ class DeltaL(Aggregation):
     alpha: float = number(0.75, minimum=0)
     horizon: float = number(0, minimum=0)
 
-    def factor(self, ev: Evidence) -> Tensor:
+    def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         horizon = self.horizon or ev.mask.shape[-1]
         power = where_tokens(ev, ev.lengths.clamp(min=1) ** -self.alpha)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.ratio_mask import RatioMask
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -35,7 +35,7 @@ class Divergence(RatioMask):
     low: float = number(-math.inf)
     high: float = number(0.01)
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]`."""
         value = torch.where(ev.mask, self._estimate(ev), 0.0)
         if self.reduce == "sum":
@@ -47,7 +47,7 @@ class Divergence(RatioMask):
             value = torch.where(torch.isfinite(value), value, 0.0)
         return (value >= self.low) & (value <= self.high)
 
-    def _estimate(self, ev: Evidence) -> Tensor:
+    def _estimate(self, ev: EvidenceView) -> Tensor:
         logs = ev.log_ratio(self.of, self.anchor, self.clamp)
         logs = -logs if self.inverse == "on" else logs
         if self.kind == "k1":

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Regularizer
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -22,6 +22,6 @@ class EntropyBonus(Regularizer):
     formula: ClassVar[str] = "loss - beta N H(pi)"
     beta: float = number(0.001)
 
-    def entropy(self, ev: Evidence) -> Tensor:
+    def entropy(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]`."""
         return torch.full_like(ev.batch.logp, self.beta)

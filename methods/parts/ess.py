@@ -10,7 +10,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.ess import ess_ratio_of_logs
 from vcpo_bench.methods.core.interfaces import Step
 from vcpo_bench.methods.core.ratios import log_of
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -41,10 +41,10 @@ class EssStep(Step):
         """The weights are current over behavior, never truncated."""
         return {"ess weights": "behavior"}
 
-    def scale(self, ev: Evidence) -> Tensor:
+    def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape, in [floor, 1]."""
         logs = ev.row_log_ratio().clamp(max=log_of(self.cap))
-        ratio = _released_ratio(logs, ev.rows) if self.space == "raw" else ess_ratio_of_logs(logs, ev.rows)
+        ratio = _released_ratio(logs, ev.row_mask) if self.space == "raw" else ess_ratio_of_logs(logs, ev.row_mask)
         share = (ratio / self._base(ev, ratio)).clamp(max=1.0)
         return (share.sqrt() if self.rule == "sqrt" else share).clamp(min=self.floor)
 
@@ -53,10 +53,10 @@ class EssStep(Step):
         """The measured base is state."""
         return frozenset({"state"}) if self.base == "measured" else frozenset()
 
-    def _base(self, ev: Evidence, ratio: Tensor) -> Tensor | float:
+    def _base(self, ev: EvidenceView, ratio: Tensor) -> Tensor | float:
         if not isinstance(self.base, str):
             return self.base
-        rows = ev.rows & (ev.lengths > 0)
+        rows = ev.row_mask & (ev.lengths > 0)
         fresh = (torch.where(rows, ev.batch.lag(), 0).amax((-2, -1)) == 0) & rows.any(-1).any(-1)
         before = ev.batch.state.get("ess.base")
         known = torch.zeros_like(ratio) if before is None else before.to(ratio.dtype)

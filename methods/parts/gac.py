@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Step
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -27,23 +27,16 @@ class Gac(Step):
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "g <- g - (1 - low/cos) <g,p>/<p,p> p for low < cos < high; skipped for cos >= high"
     host: ClassVar[str] = "reinforce"
+    acts_on_gradient: ClassVar[bool] = True
     low: float = number(0.05, minimum=0, maximum=1)
     high: float = number(0.3, minimum=0, maximum=1)
 
-    def scale(self, ev: Evidence) -> Tensor:
+    def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape: 1, since it acts on the gradient instead."""
         return torch.ones(ev.batch.leading, dtype=ev.batch.logp.dtype, device=ev.batch.logp.device)
 
     def combine(self, dots: tuple[float, float, float]) -> tuple[float, float]:
-        """The gradient to apply is a g + b p, p the previous raw gradient.
-
-        Args:
-            dots: `(<g, g>, <g, p>, <p, p>)`.
-
-        Returns:
-            `(a, b)`; (1, 0) when there is no previous gradient, (0, 0) to skip the step, also when an inner
-            product is not a number.
-        """
+        """(1, 0) when there is no previous gradient, (0, 0) to skip the step, also when a product is not a number."""
         own, cross, previous = dots
         if not all(math.isfinite(value) for value in dots):
             return 0.0, 0.0

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import group_mean
 from vcpo_bench.methods.core.interfaces import Admission
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -23,7 +23,7 @@ class Goldilocks(Admission):
     low: float = number(0.25)
     high: float = number(0.75)
 
-    def admit(self, ev: Evidence) -> Tensor:
+    def admit(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         mean = group_mean(ev, ev.reward)
-        return ((mean >= self.low) & (mean <= self.high)).expand_as(ev.rows)
+        return ((mean >= self.low) & (mean <= self.high)).expand_as(ev.row_mask)

@@ -8,7 +8,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.group_statistics import group_mean, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
 
@@ -23,10 +23,10 @@ class Gpg(Baseline):
     formula: ClassVar[str] = "A = (B / #nonzero) (R - mean_G R)"
     singleton: str = choice("zero", "raw")
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`; nonzero counts the rows with a reward other than 0, as in verl."""
-        rows = ev.rows.sum(ROW_AXES, keepdim=True)
-        nonzero = ((ev.reward != 0) & ev.rows).sum(ROW_AXES, keepdim=True)
+        rows = ev.row_mask.sum(ROW_AXES, keepdim=True)
+        nonzero = ((ev.reward != 0) & ev.row_mask).sum(ROW_AXES, keepdim=True)
         alpha = rows / nonzero.clamp(min=1)
         centered = singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)
         return alpha * centered

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import group_mean, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
 
@@ -23,6 +23,6 @@ class GroupMean(Baseline):
     differences: ClassVar[tuple[str, ...]] = ("Dr. GRPO is also an aggregation: seq-mean-token-sum-norm",)
     singleton: str = choice("zero", "raw")
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         return singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import group_mean, group_std, over_std, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -28,7 +28,7 @@ class Grpo(Baseline):
     eps: float = number(0.0, minimum=0)
     singleton: str = choice("zero", "raw")
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         std = group_std(ev, ddof=int(self.std == "sample"))
         advantage = over_std(ev.reward - group_mean(ev, ev.reward), std, self.eps)

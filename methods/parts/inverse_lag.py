@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Step
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
 
@@ -27,9 +27,9 @@ class LagStep(Step):
     rule: str = choice("linear", "sqrt")
     of: str = choice("max", "mean")
 
-    def scale(self, ev: Evidence) -> Tensor:
+    def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape, in [0, 1]."""
-        rows = ev.rows & ev.mask.any(-1)
+        rows = ev.row_mask & ev.mask.any(-1)
         lag = torch.where(rows, ev.batch.lag(), 0).to(ev.batch.logp.dtype).clamp(min=0)
         count = rows.sum((-2, -1))
         value = lag.amax((-2, -1)) if self.of == "max" else lag.sum((-2, -1)) / count.clamp(min=1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Regularizer
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -52,7 +52,7 @@ class Kl(Regularizer):
         """What the penalty pulls toward."""
         return {"kl": self.anchor}
 
-    def addend(self, ev: Evidence) -> Tensor | None:
+    def addend(self, ev: EvidenceView) -> Tensor | None:
         """`[..., P, G, T]`."""
         if self.into == "advantage":
             return None
@@ -67,13 +67,13 @@ class Kl(Regularizer):
             slope = torch.where(value.abs() > self.limit, 0.0, slope)
         return slope * -self.beta
 
-    def penalty(self, ev: Evidence) -> Tensor | None:
+    def penalty(self, ev: EvidenceView) -> Tensor | None:
         """`[..., P, G, T]` what is taken from the advantage, for `into=advantage`."""
         if self.into == "loss":
             return None
         return self.beta * self._estimate(ev.log_ratio("current", self.anchor, self.clamp))[0]
 
-    def _weighted(self, ev: Evidence, value: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+    def _weighted(self, ev: EvidenceView, value: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
         """The estimate times a ratio: its gradient included, except where the clamp or `held-` holds it."""
         policy = self.weight.removeprefix("held-")
         ratio = torch.ones_like(value) if policy == "current" else ev.ratio("current", policy, 20.0)

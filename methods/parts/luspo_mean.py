@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.denominators import rows_in_denominator, where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +20,6 @@ class LengthMean(Aggregation):
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "N = 1 / n over all valid rows"
 
-    def factor(self, ev: Evidence) -> Tensor:
+    def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         return where_tokens(ev, 1 / rows_in_denominator(ev, "counted").expand_as(ev.lengths))

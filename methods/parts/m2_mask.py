@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.ratio_mask import RatioMask
 from vcpo_bench.methods.core.selection import first_crossing
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -33,7 +33,7 @@ class SecondMoment(RatioMask):
     budget: float = number(0.04, minimum=0)
     tokens: str = choice("outward", "all")
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]`."""
         logs = ev.raw(self.of, self.anchor)
         inside = ev.mask & (ev.advantage * logs > 0) if self.tokens == "outward" else ev.mask

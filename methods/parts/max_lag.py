@@ -6,7 +6,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Admission
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -23,6 +23,6 @@ class MaxLag(Admission):
     differences: ClassVar[tuple[str, ...]] = ("limit: 8 prime-rl and open-instruct, 4 TRL and SkyRL, 1 NeMo-RL",)
     limit: float = number(8, minimum=0)
 
-    def admit(self, ev: Evidence) -> Tensor:
+    def admit(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         return ev.batch.lag() <= self.limit

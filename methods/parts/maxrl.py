@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import TINY, group_mean
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class MaxRl(Baseline):
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "A = (R - mean_G R) / mean_G R"
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         mean = group_mean(ev, ev.reward)
         return torch.where(mean > TINY, (ev.reward - mean) / mean.clamp(min=TINY), 0.0)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import group_mean, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
 
@@ -23,9 +23,9 @@ class Opo(Baseline):
     formula: ClassVar[str] = "A = R - sum_G L R / sum_G L"
     singleton: str = choice("zero", "raw")
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`; the plain mean where a group has no token."""
-        length = torch.where(ev.rows, ev.lengths, 0.0).to(ev.reward.dtype)
+        length = torch.where(ev.row_mask, ev.lengths, 0.0).to(ev.reward.dtype)
         total = length.sum(-1, keepdim=True)
         weighted = (length * ev.reward).sum(-1, keepdim=True) / total.clamp(min=1)
         mean = torch.where(total > 0, weighted, group_mean(ev, ev.reward))

@@ -9,7 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.group_statistics import group_std, over_std
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.ratios import log_of
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, flag, number
 
 
@@ -51,17 +51,17 @@ class Opob(Baseline):
         """The weight is current over behavior."""
         return {"opob weight": "behavior"}
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        centered = torch.where(ev.rows, ev.reward - self.baseline(ev), 0.0)
+        centered = torch.where(ev.row_mask, ev.reward - self.baseline(ev), 0.0)
         return over_std(centered, group_std(ev), 0.0) if self.std else centered
 
-    def baseline(self, ev: Evidence) -> Tensor:
+    def baseline(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` or broadcastable: b; the mean reward where every importance is zero."""
         logs, reward = self._log_importance(ev), ev.reward
         if self.scope == "batch":
             logs, reward = logs.flatten(-2).unsqueeze(-2), reward.flatten(-2).unsqueeze(-2)
-        rows = torch.isfinite(logs) if self.scope == "batch" else ev.rows
+        rows = torch.isfinite(logs) if self.scope == "batch" else ev.row_mask
         plain = torch.where(rows, reward, 0.0).sum(-1) / rows.sum(-1).clamp(min=1)
         if self.robust == "median":
             return _weighted_quantile(logs, reward, 0.5).unsqueeze(-1)
@@ -74,7 +74,7 @@ class Opob(Baseline):
         pairs = logs.unsqueeze(-2).masked_fill(own, -torch.inf)
         return _weighted_mean(pairs, reward.unsqueeze(-2), plain.unsqueeze(-1).expand_as(reward))
 
-    def _log_importance(self, ev: Evidence) -> Tensor:
+    def _log_importance(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` log W; -inf for rows that do not count."""
         log_weight = ev.row_log_ratio()
         truncated = log_weight.clamp(max=log_of(self.cap))
@@ -87,7 +87,7 @@ class Opob(Baseline):
         norms = ev.row_field("score_norm_sq").to(log_weight.dtype)
         if self.length:
             norms = norms / ev.lengths.clamp(min=1) ** 2
-        return torch.where(ev.rows, power[self.weight] + norms.log(), -torch.inf)
+        return torch.where(ev.row_mask, power[self.weight] + norms.log(), -torch.inf)
 
 
 def _weighted_mean(log_importance: Tensor, value: Tensor, fallback: Tensor) -> Tensor:

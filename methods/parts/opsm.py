@@ -6,7 +6,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from vcpo_bench.methods.core.ratio_mask import RatioMask
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -23,7 +23,7 @@ class Opsm(RatioMask):
     host: ClassVar[str] = "clip"
     delta: float = number(0.05)
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]`."""
         drift = -ev.row_mean_log_ratio(self.of, self.anchor).unsqueeze(-1)
         return ~((ev.advantage < 0) & (drift > self.delta))

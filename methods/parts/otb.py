@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, flag, number
 
 
@@ -36,7 +36,7 @@ class Otb(Baseline):
         """Squared probabilities, and the proximal policy where it is the one asked about."""
         return frozenset({"sum_pi_sq", *(["proximal_logp"] if self.policy == "proximal" else [])})
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]`."""
         logp = ev.token_field("logp" if self.policy == "current" else "proximal_logp")
         norm = 1 - 2 * logp.exp() + ev.token_field("sum_pi_sq")
@@ -54,13 +54,13 @@ class Otb(Baseline):
             baseline = baseline.gather(-1, place)
         return torch.where(ev.mask, reward - baseline, 0.0)
 
-    def _alone(self, ev: Evidence) -> Tensor:
+    def _alone(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` bool: rows without others, and of the longest row what lies beyond the second longest."""
-        if ev.rows.shape[-1] == 1:
+        if ev.row_mask.shape[-1] == 1:
             return torch.ones_like(ev.mask)
         longest, second = (each.unsqueeze(-1) for each in ev.lengths.topk(2, dim=-1).values.unbind(-1))
         ahead = (ev.lengths == longest) & (longest > second)
         beyond = torch.arange(ev.mask.shape[-1], device=ev.mask.device) >= second.unsqueeze(-1)
-        counted = ev.rows if self.align == "column" else ev.rows & (ev.lengths > 0)
+        counted = ev.row_mask if self.align == "column" else ev.row_mask & (ev.lengths > 0)
         single = counted.sum(-1, keepdim=True) <= 1
         return (ahead.unsqueeze(-1) & beyond) | single.unsqueeze(-1)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import group_count, group_std, over_std
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -24,11 +24,11 @@ class PassK(Baseline):
     differences: ClassVar[tuple[str, ...]] = ("verl raises for groups of one",)
     eps: float = number(1e-6, minimum=0)
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`; among equal best rows the first one is meant, with a lead of 0."""
         if ev.reward.shape[-1] < 2:
             return torch.zeros_like(ev.reward)
-        inside = torch.where(ev.rows, ev.reward, -torch.inf)
+        inside = torch.where(ev.row_mask, ev.reward, -torch.inf)
         top = inside.topk(2, dim=-1)
         lead = torch.where(group_count(ev) > 1, top.values[..., :1] - top.values[..., 1:], 0.0)
         advantage = over_std(lead, group_std(ev, ddof=1), self.eps)

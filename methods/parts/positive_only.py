@@ -6,7 +6,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Mask
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +20,6 @@ class PositiveOnly(Mask):
     formula: ClassVar[str] = "keep where A >= 0"
     host: ClassVar[str] = "token-tis"
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]`."""
         return ev.advantage >= 0

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.ratios import segment_mean
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.methods.parts.band import Band
 from vcpo_bench.naming.parameters import number
 
@@ -24,7 +24,7 @@ class ProbabilityBand(Band):
     low: float = number(-0.2)
     high: float = number(0.2)
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]`."""
         fields = {"current": "logp", "behavior": "behavior_logp", "proximal": "proximal_logp"}
         change = ev.token_field(fields[self.of]).exp() - ev.token_field(fields[self.anchor]).exp()

@@ -6,7 +6,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +19,6 @@ class Raw(Baseline):
     year: ClassVar[int] = 1992
     formula: ClassVar[str] = "A = R"
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         return ev.reward

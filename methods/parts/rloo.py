@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import group_count, group_mean, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
 
@@ -23,7 +23,7 @@ class Rloo(Baseline):
     differences: ClassVar[tuple[str, ...]] = ("group of one: raw reward in verl's loop, 0 in its vectorized version",)
     singleton: str = choice("zero", "raw")
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         count = group_count(ev)
         centered = ev.reward - group_mean(ev, ev.reward)

@@ -9,7 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.group_statistics import TINY, group_mean, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, flag
 
 
@@ -29,7 +29,7 @@ class ReinforcePlusPlus(Baseline):
     group: bool = flag(False)
     singleton: str = choice("zero", "raw")
 
-    def advantage(self, ev: Evidence) -> Tensor:
+    def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         value = ev.reward
         if self.group:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.denominators import rows_in_denominator, to_row_shape, where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
 
@@ -27,7 +27,7 @@ class SeqMeanTokenMean(Aggregation):
     empty: str = choice("skipped", "counted")
     over: str = choice("rows", "tokens")
 
-    def factor(self, ev: Evidence) -> Tensor:
+    def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         count = rows_in_denominator(ev, self.empty) if self.over == "rows" else to_row_shape(ev.tokens.clamp(min=1))
         return where_tokens(ev, 1 / (ev.lengths.clamp(min=1) * count))

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.denominators import rows_in_denominator, where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
 
@@ -22,6 +22,6 @@ class SeqMeanTokenSum(Aggregation):
     formula: ClassVar[str] = "N = 1 / n"
     empty: str = choice("skipped", "counted")
 
-    def factor(self, ev: Evidence) -> Tensor:
+    def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         return where_tokens(ev, 1 / rows_in_denominator(ev, self.empty).expand_as(ev.lengths))

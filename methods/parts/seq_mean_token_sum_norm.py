@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.denominators import rows_in_denominator, where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -23,7 +23,7 @@ class SeqMeanTokenSumNorm(Aggregation):
     empty: str = choice("skipped", "counted")
     horizon: float = number(0, minimum=0)
 
-    def factor(self, ev: Evidence) -> Tensor:
+    def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         horizon = self.horizon or ev.mask.shape[-1]
         return where_tokens(ev, 1 / (horizon * rows_in_denominator(ev, self.empty)).expand_as(ev.lengths))

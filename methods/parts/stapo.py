@@ -6,7 +6,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Mask
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
 
@@ -33,7 +33,7 @@ class Stapo(Mask):
         """The entropy of the current policy at each token."""
         return frozenset({"entropy"})
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]`."""
         improbable = ev.token_field("logp").exp() < self.probability
         return ~((ev.advantage > 0) & improbable & (ev.token_field("entropy") < self.entropy))

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.denominators import to_row_shape, where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +20,6 @@ class TokenMean(Aggregation):
     year: ClassVar[int] = 2025
     formula: ClassVar[str] = "N = 1 / sum_i L_i"
 
-    def factor(self, ev: Evidence) -> Tensor:
+    def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         return where_tokens(ev, 1 / to_row_shape(ev.tokens.clamp(min=1)).expand_as(ev.lengths))

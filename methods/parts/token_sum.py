@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.denominators import where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -23,6 +23,6 @@ class TokenSum(Aggregation):
     formula: ClassVar[str] = "N = 1 / divisor"
     divisor: float = number(1, minimum=1e-12)
 
-    def factor(self, ev: Evidence) -> Tensor:
+    def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         return where_tokens(ev, torch.full_like(ev.lengths, 1 / self.divisor))

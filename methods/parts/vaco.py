@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.ratio_mask import RatioMask
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -26,7 +26,7 @@ class Vaco(RatioMask):
     host: ClassVar[str] = "reinforce"
     delta: float = number(0.05, minimum=0)
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]`."""
         logs = ev.log_ratio(self.of, self.anchor, self.clamp)
         moved = torch.where(ev.mask, torch.expm1(logs).abs(), 0.0).sum(-1) / ev.lengths.clamp(min=1)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.ratio_mask import RatioMask
 from vcpo_bench.methods.core.ratios import log_of
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -28,7 +28,7 @@ class Veto(RatioMask):
     low: float = number(1e-4, minimum=0)
     high: float = number(math.inf, minimum=0)
 
-    def keep(self, ev: Evidence) -> Tensor:
+    def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1]`."""
         value = ev.raw(self.of, self.anchor)
         outside = ((value < log_of(self.low)) | (value > log_of(self.high))) & ev.mask

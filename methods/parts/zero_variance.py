@@ -7,7 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import TINY, group_std
 from vcpo_bench.methods.core.interfaces import Admission
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,6 @@ class ZeroVariance(Admission):
     differences: ClassVar[tuple[str, ...]] = ("frameworks refill the batch; here the batch only gets smaller",)
     host: ClassVar[str] = "clip-higher"
 
-    def admit(self, ev: Evidence) -> Tensor:
+    def admit(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        return (group_std(ev) > TINY).expand_as(ev.rows)
+        return (group_std(ev) > TINY).expand_as(ev.row_mask)

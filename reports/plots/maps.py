@@ -9,9 +9,10 @@ from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.method_style import INK
-from vcpo_bench.reports.plots.sheet import Array, Line, Plot, Sheet, columns_for, figure_name, panel_grid
+from vcpo_bench.reports.plots.sheet import columns_for, figure_name, panel_grid
 from vcpo_bench.reports.study import Study, bin_edges, binned
 
 COLORS = "cividis"
@@ -47,7 +48,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     axes.scatter(failed["onset"], middles, marker="|", s=22, color="#D55E00", linewidth=1.0)
     _label_blocks(axes, cells)
     axes.set_xlabel("update")
-    title = "Does a low ESS come before a failure?"
+    title = "Does low ESS precede failure?"
     caption = (
         f"{title} Task {task}, regime {regime}: ESS ratio of every cell (rows, sorted by lag, method, learning rate "
         "and seed; every block has the same height), averaged within up to 40 bins of updates. A red mark is the onset "

@@ -7,19 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, set_scale
 from vcpo_bench.reports.plots.method_style import LAG_LOOKS
-from vcpo_bench.reports.plots.sheet import (
-    Array,
-    Line,
-    Plot,
-    Sheet,
-    add_legend,
-    draw_line,
-    legend_columns,
-    panel_grid,
-)
+from vcpo_bench.reports.plots.sheet import add_legend, draw_line, legend_columns, panel_grid
 from vcpo_bench.reports.study import Setting, Study
 
 _BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vcpo_bench.reports.plots.sheet import (
-    Line,
-    Plot,
-    Sheet,
-    add_legend,
-    columns_for,
-    draw_line,
-    legend_columns,
-    panel_grid,
-)
+from vcpo_bench.reports.figure import Line, Plot, Sheet
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
 
 RELIABLE = 0.7
@@ -22,7 +14,7 @@ RELIABLE = 0.7
 
 def pareto_k(study: Study, sheet: Sheet) -> Plot | None:
     """Pareto k-hat of the sequence weights against update, a panel per lag; None without recorded trajectories."""
-    table = study.weights.tables.get("tails")
+    table = study.findings("weights").tables.get("tails")
     if table is None:
         return None
     table = table[(table["quantity"] == "weight") & table["k"].notna()]

@@ -1,16 +1,17 @@
-"""Performance profiles: how large a share of a method's runs is at least how good."""
+"""Performance profiles: the share of a method's runs that score above each level."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from vcpo_bench.reports.plots.sheet import Line, Plot, Sheet, add_legend, draw_line, legend_columns, panel_grid
+from vcpo_bench.reports.figure import Line, Plot, Sheet
+from vcpo_bench.reports.plots.sheet import add_legend, draw_line, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
 
 
 def profiles(study: Study, sheet: Sheet) -> Plot | None:
     """Share of runs above each level of the score, a line per method with its bootstrap band."""
-    table = study.comparison.tables["profiles"]
+    table = study.findings("compare").tables["profiles"]
     table = table[table["share"].notna()]
     if table["method"].nunique() < 2:
         return None
@@ -28,9 +29,9 @@ def profiles(study: Study, sheet: Sheet) -> Plot | None:
     axes.set_ylim(-0.03, 1.03)
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
-    title = "How often is each method how good?"
+    title = "How are the scores of each method distributed?"
     caption = (
-        f"{title} Share of runs (tasks, lags and seeds, at the rate chosen without the seed) whose score is above the "
-        "level; score 0 is the start policy, 1 the best synchronous training. Band: 95% stratified bootstrap."
+        f"{title} Share of runs (tasks, lags and seeds, at the learning rate chosen without the seed) whose score is "
+        "above the level; score 0 is the start policy, 1 the best synchronous training. Band: 95% stratified bootstrap."
     )
     return Plot("profiles", title, caption, figure, methods, lines, "score", "share", ["all lags"])

@@ -1,86 +1,21 @@
-"""The frame every figure is drawn in: a sheet of given width, a grid of panels, and the numbers behind each line."""
+"""What all figures share: a grid of panels on a sheet of given width, lines with bands, legends and log axes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-from numpy.typing import NDArray
 
+from vcpo_bench.reports.figure import Line, Sheet
 from vcpo_bench.reports.plots.method_style import look
-
-Array = NDArray[np.float64]
 
 LEGEND_ROW = 1.5
 """Height of a row of a legend, in font sizes."""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """What a figure is drawn for.
-
-    Attributes:
-        width: Inches, exact.
-        panel_height: Inches of one row of panels.
-        font_size: Points, in print.
-        legend: Draw the legend into the figure (the page has buttons instead).
-        most_columns: Panels side by side.
-    """
-
-    width: float = 9.0
-    panel_height: float = 2.0
-    font_size: float = 9.0
-    legend: bool = False
-    most_columns: int = 4
-
-
-@dataclass
-class Line:
-    """The numbers of one drawn series: what hovering reads, and what its CSV holds."""
-
-    panel: int
-    name: str
-    x: Array
-    y: Array
-    low: Array | None = None
-    high: Array | None = None
-
-
-@dataclass
-class Plot:
-    """A drawn figure with what must be said about it.
-
-    Attributes:
-        name: Stable file name and anchor.
-        title: What question it answers.
-        caption: What is drawn, from which column, over how many seeds.
-        figure: The drawing; its artists of method m carry the gid `m<index>-...` (index in `methods`).
-        methods: Legend entries in order.
-        lines: The data.
-        x_name, y_name: Their names in the CSV.
-        panels: A label per panel, in the order of `figure.axes`.
-        blocks: For a heat map with a row per line, from the top down: rows of each of its blocks of equal height.
-        places: The x values stand at equal distances 0, 1, 2, ... in order, not where their size says.
-    """
-
-    name: str
-    title: str
-    caption: str
-    figure: Figure
-    methods: list[str] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
-    x_name: str = "x"
-    y_name: str = "y"
-    panels: list[str] = field(default_factory=list)
-    places: bool = False
-    blocks: list[int] = field(default_factory=list)
 
 
 def panel_grid(
@@ -88,7 +23,7 @@ def panel_grid(
 ) -> tuple[Figure, list[Axes]]:
     """A figure with `panels` axes in rows of `columns`, outer labels only where axes are shared.
 
-    Call inside `style.drawing`; the figure belongs to no window system.
+    Call inside `method_style.drawing`; the figure belongs to no window system.
     """
     rows = -(-panels // columns)
     figure = Figure(figsize=(sheet.width, rows * sheet.panel_height + (0.35 if sheet.legend else 0.1)))

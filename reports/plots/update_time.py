@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import OKABE_ITO
-from vcpo_bench.reports.plots.sheet import Line, Plot, Sheet, panel_grid
+from vcpo_bench.reports.plots.sheet import panel_grid
 from vcpo_bench.reports.study import Study
 
 _PHASES = (

@@ -1,21 +1,24 @@
-"""Sentences and tables of `analysis` as blocks of a report, each number with the cells it rests on."""
+"""Statements and tables of `analysis` as blocks of a report: each number knows the rows and the cells it rests on."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from vcpo_bench.reports.document import Entry, Prose, Table, sentence
+from vcpo_bench.analysis.caveats import DAMAGE
+from vcpo_bench.analysis.comparison.coverage import UNFINISHED
+from vcpo_bench.analysis.findings import Finding
+from vcpo_bench.analysis.wording import row_by_row
+from vcpo_bench.reports.document import Entry, Prose, Sentence, Table, sentence
 from vcpo_bench.reports.formatting import MISSING, fixed, number, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.study import Study
 
-_CONTEXT = ("task", "method", "regime", "staleness", "lr", "control")
-_LAG = re.compile(r"^Lag (\d+):")
+_WARNINGS = (DAMAGE, UNFINISHED)
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Shown:
         heading: Of the column in the report.
         kind: `name` (text or axis), `count`, `rate` (a learning rate), `p` or `value`.
         digits: Decimals of a value.
-        interval: The columns `<column>_low` and `<column>_high` stand behind the value; `low,high` names others.
+        interval: The interval behind a value: `own` (columns `<column>_low` and `<column>_high`), `plain` (columns
+            `low` and `high`), or none.
     """
 
     heading: str
@@ -34,94 +38,113 @@ class Shown:
     digits: int = 2
     interval: str = ""
 
-
-def statements(study: Study, ledger: Ledger, analysis: str, text: list[str]) -> Prose:
-    """The sentences of an analysis; each carries an id that leads to the cells it speaks about."""
-    cells = study.cells
-    lines = []
-    for one in text:
-        lag = _LAG.match(one)
-        keys = cells.loc[cells["staleness"] == int(lag.group(1)), "key"] if lag else cells["key"]
-        entry = ledger.add(
-            "statement",
-            (one,),
-            math.nan,
-            f"a sentence of `vcpo-bench analyze {analysis}`, which prints the tables it rests on",
-            keys,
-            columns=("final_reward", "event", "onset"),
-            text=one,
-        )
-        lines.append(sentence(entry))
-    return Prose(lines, bullets=True)
+    def ends(self, column: str) -> tuple[str, ...]:
+        """The columns of the interval of a column."""
+        return {"own": (f"{column}_low", f"{column}_high"), "plain": ("low", "high")}.get(self.interval, ())
 
 
-def judged_table(
-    study: Study,
-    ledger: Ledger,
-    name: str,
-    frame: pd.DataFrame,
-    caption: str,
-    columns: Mapping[str, Shown],
-) -> Table | None:
-    """A table of `analysis` with the chosen columns; None when it is empty.
+@dataclass(frozen=True)
+class Layout:
+    """How a table of `analysis` is shown.
 
-    The cells behind a row share its task, method, regime, lag, rate and control, as far as it names them.
+    Attributes:
+        table: Its name in the analysis, and in the report.
+        caption: What it holds.
+        columns: The columns that are shown, in order.
     """
-    if frame.empty:
-        return None
+
+    table: str
+    caption: str
+    columns: Mapping[str, Shown]
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The columns that say what a row is about."""
+        return tuple(column for column, shown in self.columns.items() if shown.kind in ("name", "rate"))
+
+
+def statements(study: Study, ledger: Ledger, analysis: str, *topics: str, bullets: bool = True) -> list[Prose]:
+    """What an analysis says on some topics, as one block; nothing if it says nothing."""
+    lines = [_statement(ledger, analysis, one) for one in study.findings(analysis).about(*topics)]
+    return [Prose(lines, bullets)] if lines else []
+
+
+def _statement(ledger: Ledger, analysis: str, finding: Finding) -> Sentence:
+    entry = ledger.add(
+        "statement",
+        (analysis, finding.text),
+        math.nan,
+        f"statement on the topic {finding.topic!r}",
+        finding.keys,
+        table=f"{analysis}.{finding.table}",
+        columns=finding.columns,
+        rows=finding.rows,
+        text=finding.text,
+    )
+    return sentence(entry, tone="bad" if finding.topic in _WARNINGS else "")
+
+
+def analysis_table(
+    study: Study, ledger: Ledger, analysis: str, layout: Layout, frame: pd.DataFrame | None = None
+) -> list[Table]:
+    """A table of `analysis` as one block; nothing when it is empty.
+
+    Args:
+        study: The study.
+        ledger: Takes the numbers.
+        analysis: Which analysis, as `Study.findings` names it.
+        layout: Which table, and how it is shown.
+        frame: Some of its rows in another order, with their row numbers as index; None: the whole table.
+    """
+    found = study.findings(analysis)
+    shown_rows = found.tables[layout.table] if frame is None else frame
     rows = []
-    for row in frame.to_dict("records"):
-        keys = _cells_of(study, row)
-        about = [f"{key} {row[key]}" for key, shown in columns.items() if shown.kind in ("name", "rate")]
-        rows.append([_entry(ledger, name, row, column, shown, about, keys) for column, shown in columns.items()])
-    numeric = frozenset(place for place, shown in enumerate(columns.values()) if shown.kind != "name")
-    return Table(name, caption, [shown.heading for shown in columns.values()], rows, numeric)
-
-
-def _cells_of(study: Study, row: Mapping[object, object]) -> list[str]:
-    cells = study.cells
-    chosen = pd.Series(True, index=cells.index)
-    for column in _CONTEXT:
-        if column in row and row[column] in set(cells[column]):
-            chosen &= cells[column] == row[column]
-    methods = [row[column] for column in ("first", "second") if column in row]
-    if methods:
-        chosen &= cells["method"].isin(methods)
-    return [str(key) for key in cells.loc[chosen, "key"]]
+    for part, row in row_by_row(shown_rows):
+        keys = found.keys(layout.table, part)
+        rows.append([_entry(ledger, analysis, layout, column, (part, row), keys) for column in layout.columns])
+    headings = [shown.heading for shown in layout.columns.values()]
+    numeric = frozenset(place for place, shown in enumerate(layout.columns.values()) if shown.kind != "name")
+    return [Table(layout.table, layout.caption, headings, rows, numeric)] if rows else []
 
 
 def _entry(
     ledger: Ledger,
-    table: str,
-    row: Mapping[object, object],
+    analysis: str,
+    layout: Layout,
     column: str,
-    shown: Shown,
-    about: list[str],
-    keys: list[str],
+    numbered: tuple[pd.DataFrame, dict[Any, Any]],
+    keys: tuple[str, ...],
 ) -> Entry:
-    raw = row[column]
+    part, row = numbered
+    raw, shown = row[column], layout.columns[column]
     if shown.kind == "name":
         return Entry(MISSING if raw is None or raw != raw else str(raw), sort=_sort(raw))
-    value = float(raw) if isinstance(raw, int | float) else math.nan
     if shown.kind == "rate":
-        return Entry(rate(value), sort=value)
-    text = _written(value, shown)
-    if shown.interval:
-        low, high = (_float(row[f"{column}_{end}" if shown.interval == "own" else end]) for end in ("low", "high"))
-        # An interval without width comes from a single run: it would look like certainty.
-        if low < high:  # false also where there is none
-            text += f" [{fixed(low, shown.digits)}, {fixed(high, shown.digits)}]"
-    how = f"column {column} of the table {table}, computed by `vcpo-bench analyze`"
-    entry = ledger.add(f"{table}.{column}", about, value, how, keys, columns=("final_reward", "event"), text=text)
-    return Entry(entry.text, entry, value)
+        return Entry(rate(_float(raw)), sort=_float(raw))
+    value = ledger.add(
+        f"{layout.table}.{column}",
+        [f"{name} {row[name]}" for name in layout.named],
+        _float(raw),
+        f"column {column} of the table",
+        keys,
+        table=f"{analysis}.{layout.table}",
+        columns=(*layout.named, column, *shown.ends(column)),
+        rows=[int(part.index[0])],
+        text=_written(row, column, shown),
+    )
+    return Entry(value.text, value, value.value)
 
 
-def _written(value: float, shown: Shown) -> str:
+def _written(row: Mapping[Any, Any], column: str, shown: Shown) -> str:
+    value = _float(row[column])
     if shown.kind == "count":
         return number(value, 0)
     if shown.kind == "p":
         return "<0.001" if value < 0.001 else fixed(value, 3)
-    return fixed(value, shown.digits)
+    text = fixed(value, shown.digits)
+    low, high = (_float(row[end]) for end in shown.ends(column)) if shown.interval else (math.nan, math.nan)
+    # An interval without width comes from a single run: it would look like certainty.
+    return f"{text} [{fixed(low, shown.digits)}, {fixed(high, shown.digits)}]" if low < high else text
 
 
 def _sort(raw: object) -> float | None:

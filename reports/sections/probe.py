@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from vcpo_bench.reports.document import Block, Picture
+import pandas as pd
+
+from vcpo_bench.reports.document import Block, Entry, Picture, Table
+from vcpo_bench.reports.formatting import MISSING, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.plots.probe import estimator_probe
-from vcpo_bench.reports.sections.analysis_blocks import Shown, judged_table
 from vcpo_bench.reports.study import Study
 
 _QUANTITIES = {
@@ -18,43 +20,76 @@ _QUANTITIES = {
     "cosine": "cosine",
     "step_scale": "step scale",
 }
-
 _RUN = {
-    "task": Shown("task", "name"),
-    "method": Shown("run of", "name"),
-    "lr": Shown("lr", "rate"),
-    "seed": Shown("seed", "name"),
-    "step": Shown("update", "name"),
-    "lag": Shown("lag", "name"),
-    "update_of": Shown("step by", "name"),
+    "task": "task",
+    "run_of": "run of",
+    "lr": "lr",
+    "seed": "seed",
+    "step": "update",
+    "lag": "lag",
+    "method": "step by",
 }
+_CAPTION = (
+    "Updates after the optimizer's preconditioning, on batches sampled anew from the lagged policy, against the "
+    "gradient of a large on-policy sample; rows of lag 0 use fresh batches. Signal/noise |E u|²/tr Var u; gain "
+    "<E u, g>/|g|²; squared bias |E u - g|²/|g|²; cosine: mean over batches. 95% bootstrap intervals."
+)
+_DIGITS = 3
 
 
-def probe(study: Study, ledger: Ledger) -> list[Block]:
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """The figure and its table; nothing where no cell was probed."""
-    rows = study.results.probes
-    if rows.empty:
+    measured = _measured(study)
+    if measured.empty:
         return []
-    rows = rows[rows["preconditioned"].astype(bool) & rows["quantity"].isin(_QUANTITIES)]
-    keys = ["key", "step", "lag", "update_of"]
-    rows = rows.rename(columns={"method": "update_of"})
-    values = {
-        name: rows.pivot_table(index=keys, columns="quantity", values=name, sort=False, dropna=False).dropna(how="all")
-        for name in ("value", "low", "high")
-    }
-    wide = values["value"].reset_index()
-    shown = [name for name in _QUANTITIES if name in wide]
-    for quantity in shown:
-        for end in ("low", "high"):
-            wide[f"{quantity}_{end}"] = values[end][quantity].reindex(values["value"].index).to_numpy()
-    runs = study.cells[["key", "task", "method", "staleness", "lr", "seed"]]
-    described = runs.merge(wide, on="key").sort_values(["task", "key", "step"], kind="stable")
-    described["step"], described["lag"] = described["step"].astype(int), described["lag"].astype(int)
-    columns = _RUN | {name: Shown(_QUANTITIES[name], digits=3, interval="own") for name in shown}
-    caption = (
-        "Updates after the optimizer's preconditioning on batches drawn again from the lagged policy, against the "
-        "gradient of a large on-policy sample; rows of lag 0 use fresh batches. Signal/noise |E u|²/tr Var u; gain "
-        "<E u, g>/|g|²; squared bias |E u - g|²/|g|²; cosine: mean over batches. 95% bootstrap intervals."
-    )
-    table = judged_table(study, ledger, "probe", described, caption, columns)
-    return [Picture(partial(estimator_probe, study), wide=True), *([table] if table else [])]
+    shown = [name for name in _QUANTITIES if measured["quantity"].eq(name).any()]
+    rows = [_row(ledger, group, shown) for _, group in measured.groupby(["key", *_RUN], sort=False)]
+    headings = [*_RUN.values(), *(f"{_QUANTITIES[name]} [95%]" for name in shown)]
+    numeric = frozenset({list(_RUN).index("lr"), *range(len(_RUN), len(headings))})
+    return [
+        Picture(partial(estimator_probe, study), wide=True),
+        Table("probe", _CAPTION, headings, rows, numeric),
+    ]
+
+
+def _measured(study: Study) -> pd.DataFrame:
+    """Preconditioned measurements with their row numbers in `results.probes` and the run of each."""
+    probes = study.results.probes
+    if probes.empty:
+        return probes
+    rows = probes.assign(row=range(len(probes)))
+    rows = rows[rows["preconditioned"].astype(bool) & rows["quantity"].isin(list(_QUANTITIES))]
+    runs = study.cells[["key", "task", "method", "lr", "seed"]].rename(columns={"method": "run_of"})
+    return runs.merge(rows, on="key").sort_values(["task", "key", "step"], kind="stable")
+
+
+def _row(ledger: Ledger, measured: pd.DataFrame, shown: list[str]) -> list[Entry]:
+    """One method at one checkpoint of one cell: a row of each quantity."""
+    run = measured.iloc[0].to_dict()
+    entries = [Entry(rate(run[name]) if name == "lr" else str(run[name]), sort=_sort(run[name])) for name in _RUN]
+    by_quantity = {row["quantity"]: row for row in measured.to_dict("records")}
+    for name in shown:
+        row = by_quantity.get(name)
+        if row is None:
+            entries.append(Entry(MISSING))
+            continue
+        text = fixed(row["value"], _DIGITS)
+        if row["low"] < row["high"]:
+            text += f" {interval(row['low'], row['high'], _DIGITS)}"
+        value = ledger.add(
+            f"probe.{name}",
+            [row["key"], *(f"{column} {run[column]}" for column in ("step", "lag", "method"))],
+            row["value"],
+            f"measured by `vcpo-bench probe`: {name} of the preconditioned update",
+            [row["key"]],
+            table="probes",
+            columns=("method", "step", "lag", "preconditioned", "quantity", "value", "low", "high", "n", "fresh"),
+            rows=[row["row"]],
+            text=text,
+        )
+        entries.append(Entry(value.text, value, value.value))
+    return entries
+
+
+def _sort(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

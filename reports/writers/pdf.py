@@ -1,4 +1,4 @@
-"""The report as PDF, typeset by Typst: vector figures, embedded fonts, no date, the same bytes every time."""
+"""The report as PDF, typeset by Typst: vector figures, embedded fonts, no date, bit-identical every time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import typst
 
 from vcpo_bench.reports.document import Block, Picture, Prose, Section, Table
+from vcpo_bench.reports.figure import Sheet
 from vcpo_bench.reports.plots.method_style import drawing
-from vcpo_bench.reports.plots.sheet import Sheet
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.sections.cell_table import all_cells
 from vcpo_bench.reports.study import Study, open_study

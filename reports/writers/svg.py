@@ -1,4 +1,4 @@
-"""A drawn figure as an SVG string: the same bytes every time, small, and fit to stand beside others in one page."""
+"""A drawn figure as an SVG string: bit-identical every time, small, and able to share one page with others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 
 from markupsafe import Markup, escape
 
+from vcpo_bench.reports.figure import Plot
 from vcpo_bench.reports.plots.method_style import GRID, INK, Look
-from vcpo_bench.reports.plots.sheet import Plot
 
 _TWO_DIGITS = re.compile(r"(\d\.\d\d)\d+")
 _COORDINATES = re.compile(r'( (?:d|x|y)=")([^"]*)"')

@@ -54,10 +54,11 @@ def export(results_folder: str | Path | Iterable[str | Path], out_dir: str | Pat
 def tables(study: Study) -> dict[str, pd.DataFrame]:
     """The exported tables by name; those without rows are left out."""
     results = study.results
-    cells = study.cells.drop(columns=["provenance", "path"])
-    found = {"cells": cells, "scoreboard": study.board, "steps": results.steps, "evals": results.evals}
-    found |= {"lags": results.lags, "samples": results.samples, "scores": results.scores}
-    found |= {f"compare-{name.replace('_', '-')}": _flat(table) for name, table in study.comparison.tables.items()}
+    found = {"cells": study.cells, "scoreboard": study.board, "steps": results.steps, "evals": results.evals}
+    found |= {"lags": results.lags, "samples": results.samples, "scores": results.lm_eval}
+    found |= {
+        f"compare-{name.replace('_', '-')}": _flat(table) for name, table in study.findings("compare").tables.items()
+    }
     return {name: table for name, table in found.items() if len(table)}
 
 

@@ -60,7 +60,7 @@ def test_a_damaged_table_is_named_and_the_rest_is_read(tmp_path, make_results, n
     table = results.steps if name == records.STEPS_FILE else results.evals
     assert table["key"].nunique() == len(results.cells) - 1
     assert len(results.problems) == 1
-    assert str(victim) in results.problems[0]
+    assert str(results.problems[0]).startswith(str(victim))
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", "{}", '{"config": {"task": "chain"}, "status": "completed"}'])
@@ -71,7 +71,7 @@ def test_a_damaged_cell_file_is_named_and_set_aside(tmp_path, make_results, cont
     results = load(tmp_path)
     assert len(results.cells) == 6
     assert len(results.problems) == 1
-    assert str(victim) in results.problems[0]
+    assert str(results.problems[0]).startswith(str(victim))
 
 
 def test_an_error_cell_without_tables_is_not_a_problem(tmp_path, make_results):
@@ -89,7 +89,7 @@ def test_a_damaged_grid_file_leaves_the_cells_readable(tmp_path, make_results):
     (tmp_path / records.GRID_FILE).write_text("nonsense")
     results = load(tmp_path)
     assert not results.cells["control"].any()
-    assert "controls" in results.problems[0]
+    assert "controls" in results.problems[0].what
 
 
 def test_partial_cells_come_on_request_from_the_newest_checkpoint(tmp_path, make_results):
@@ -104,7 +104,7 @@ def test_partial_cells_come_on_request_from_the_newest_checkpoint(tmp_path, make
     assert rows["partial"].all()
     assert rows["status"].eq("partial").all()
     assert str(newer) in set(rows["path"])
-    assert any("still running" in note for note in results.notes)
+    assert any("still running" in note.text for note in results.notes)
     assert set(rows["key"]) <= set(results.steps["key"])
 
 
@@ -118,43 +118,46 @@ def test_an_ended_cell_wins_over_its_own_remains(tmp_path, make_results):
 def test_a_mix_of_rules_versions_is_said(tmp_path, make_results):
     make_results(tmp_path, methods=("vcpo",), seeds=(0,), steps=20, controls=False)
     make_results(tmp_path, methods=("tis",), seeds=(0,), steps=20, controls=False, rules_version="0.9")
-    assert any("not comparable" in note and "0.9" in note for note in load(tmp_path).notes)
+    assert any("not comparable" in note.text and "0.9" in note.text for note in load(tmp_path).notes)
 
 
 def test_results_of_an_edited_plugin_are_said_not_to_compare(tmp_path, make_results):
     make_results(tmp_path, methods=("mine",), seeds=(0,), steps=20, controls=False)
-    assert not any("mine" in note for note in load(tmp_path).notes)
+    assert not any("mine" in note.text for note in load(tmp_path).notes)
     for file, digest in zip(sorted(tmp_path.rglob("cell.json")), ("aa", "bb"), strict=False):
         facts = json.loads(file.read_text())
         file.write_text(json.dumps(facts | {"config": facts["config"] | {"plugins": digest}}))
-    assert "mine ran in more than one version of its code: not comparable" in load(tmp_path).notes
+    assert [note.text for note in load(tmp_path).notes] == [
+        "mine ran in more than one version of its code: not comparable."
+    ]
 
 
 def test_a_setting_that_older_cells_do_not_name_is_its_usual_value(tmp_path, make_results):
     make_results(tmp_path, methods=("tis",), seeds=(0,), steps=20, controls=False)
     file = min(tmp_path.rglob("cell.json"))
     facts = json.loads(file.read_text())
-    for decay, said in ((0.0, []), (0.1, ["cells differ in weight_decay (0.0, 0.1), which no table keeps apart"])):
+    for decay, said in ((0.0, []), (0.1, ["Cells differ in weight_decay (0.0, 0.1), which no table separates."])):
         file.write_text(json.dumps(facts | {"config": facts["config"] | {"weight_decay": decay}}))
-        assert load(tmp_path).notes == said
+        assert [note.text for note in load(tmp_path).notes] == said
 
 
 def test_an_older_rules_version_is_said(tmp_path, make_results):
     make_results(tmp_path, methods=("tis",), seeds=(0,), steps=20, controls=False, rules_version="0.9")
-    assert any("rules version 0.9" in note for note in load(tmp_path).notes)
+    assert any("rules version 0.9" in note.text for note in load(tmp_path).notes)
 
 
 def test_two_versions_of_one_method_are_said(tmp_path, make_results):
     make_results(tmp_path, seeds=(0,), steps=20)
     path = next(one for one in cell_folders(tmp_path) if "-vcpo-" in one.name) / records.CELL_FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | {"method_version": 2}))
-    assert any("vcpo" in note for note in load(tmp_path).notes)
+    assert any("vcpo" in note.text for note in load(tmp_path).notes)
 
 
 def test_settings_that_no_table_keeps_apart_are_said(tmp_path, make_results):
     for steps in (20, 30):
         make_results(tmp_path, methods=("tis",), seeds=(0,), steps=steps, controls=False)
-    assert load(tmp_path).notes == ["cells differ in steps (20, 30), which no table keeps apart"]
+    (note,) = load(tmp_path).notes
+    assert note.text == "Cells differ in steps (20, 30), which no table separates."
 
 
 def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):
@@ -164,7 +167,7 @@ def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):
     assert results.cells["key"].is_unique
     assert len(results.cells) == 4
     assert not results.problems
-    assert results.notes[0] == "3 cells are in more than one folder: the same run, read from the first"
+    assert results.notes[0].text == "3 cells are in more than one folder; each is read from the first."
 
 
 def test_trajectories_come_cell_by_cell_and_damage_is_named(tmp_path, make_results):
@@ -178,7 +181,7 @@ def test_trajectories_come_cell_by_cell_and_damage_is_named(tmp_path, make_resul
     damaged = load(tmp_path)
     assert len(list(damaged.samples_by_cell())) == len(list(damaged.samples_by_cell())) == 1
     assert len(damaged.problems) == 1
-    assert str(victim) in damaged.problems[0]
+    assert str(damaged.problems[0]).startswith(str(victim))
 
 
 def test_select_keeps_tables_and_cells_together(tmp_path, make_results):

@@ -96,6 +96,7 @@ def test_a_full_gpu_does_not_condemn_a_checkpoint(tmp_path: Path, monkeypatch: p
     assert log.names("ended")[0][1] == "error"
 
 
+@pytest.mark.slow
 @without_gpu
 def test_after_an_error_on_a_gpu_the_next_cell_gets_a_new_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
-from vcpo_bench.bench.tasks.prefix_chain_table import TabularChain, Weighting, limit, train
+sys.path.append(str(Path(__file__).parents[1] / "helpers"))
+from prefix_chain_table import TabularChain, Weighting, limit, train
 
 UPDATES = 7000
 LAGS = (0, 100, 250, 500, 1000)

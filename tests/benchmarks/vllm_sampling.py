@@ -14,11 +14,12 @@ from time import perf_counter
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.cells.model_source import model_identity
 from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.trajectories import Rollout
 
 RESPONSES = 8
@@ -27,10 +28,9 @@ Sampler = Callable[[torch.Tensor, torch.Tensor], Rollout]
 
 
 def config(model: Path, task: str, sampler: str, prompts: int) -> CellConfig:
-    language = LanguageModel(str(model), sampler=sampler)
     return CellConfig(
-        method="reinforce", staleness=0, seed=0, task=language.task(task)[0], prompts=prompts, responses=RESPONSES,
-        **language.fields(),
+        method="reinforce", staleness=0, seed=0, task=text_task(task).canonical, prompts=prompts, responses=RESPONSES,
+        model=model_identity(str(model)), sampler=sampler,
     )  # fmt: skip
 
 

@@ -9,12 +9,13 @@ import torch
 transformers = pytest.importorskip("transformers")
 
 from vcpo_bench.bench.cells.config import CellConfig  # noqa: E402
-from vcpo_bench.bench.cells.grid import GridSpec, plan_grid  # noqa: E402
-from vcpo_bench.bench.cells.model_source import LanguageModel  # noqa: E402
+from vcpo_bench.bench.cells.grid import plan_grid  # noqa: E402
+from vcpo_bench.bench.cells.grid_spec import GridSpec  # noqa: E402
 from vcpo_bench.bench.cells.results_folder import ResultsFolder  # noqa: E402
+from vcpo_bench.bench.cells.settings import CellSettings  # noqa: E402
 from vcpo_bench.bench.policies.hf.create import character_tokenizer  # noqa: E402
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy  # noqa: E402
-from vcpo_bench.bench.replay.replay import RecordedCell, read_cell  # noqa: E402
+from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell  # noqa: E402
 from vcpo_bench.bench.running.run_cell import run_cell  # noqa: E402
 from vcpo_bench.bench.samplers.catalog import SAMPLERS  # noqa: E402
 from vcpo_bench.bench.training.build import build_trainer  # noqa: E402
@@ -64,10 +65,9 @@ def recorded(
     folder: Path, out: Path, method: str, regime: str = "fifo", keep_every: int = 0, **model: Any
 ) -> RecordedCell:
     """A cell at lag 2 on the small task, run to its end of 6 updates and read again."""
-    sizes = {"steps": 6, "prompts": 3, "responses": 4, "controls": False}
-    spec = GridSpec(
-        (method,), (2,), (0,), (TASK,), (1e-2,), (regime,), model=LanguageModel(str(folder), **model), **sizes
-    )
+    settings = CellSettings(steps=6, prompts=3, responses=4, **model)
+    axes = ((method,), (2,), (0,), (TASK,), (1e-2,), (regime,))
+    spec = GridSpec(*axes, settings=settings, controls=False, model=str(folder))
     (cell,) = plan_grid(spec)
     results = ResultsFolder(out)
     assert run_cell(cell, results.cells, keep_every, lambda *_: None) == "completed"

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
+from vcpo_bench.bench.cells.grid import plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running import pool
 
 
@@ -26,8 +28,7 @@ class Log:
 
 
 def jobs(tmp_path: Path, count: int) -> list[pool.CellJob]:
-    spec = GridSpec(
-        ("clip",), (0,), tuple(range(count)), ("walk-eos",), steps=3, prompts=2, responses=4, controls=False
-    )
+    settings = CellSettings(steps=3, prompts=2, responses=4)
+    spec = GridSpec(("clip",), (0,), tuple(range(count)), ("walk-eos",), settings=settings, controls=False)
     folder = ResultsFolder(tmp_path)
     return [pool.CellJob(cell, folder.cells, 0) for cell in plan_grid(spec)]

@@ -10,8 +10,9 @@ import torch
 pytest.importorskip("vllm", reason="needs the environment of .ci/integrations.d/vllm.sh")
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.cells.model_source import model_identity
 from vcpo_bench.bench.policies.hf.create import new_model
+from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Trajectories
 
@@ -30,12 +31,11 @@ def save_model(folder: Path, tied: bool) -> Path:
 
 
 def config(folder: Path, regime: str = "fifo", staleness: int = 0, **changes: Any) -> CellConfig:
-    language = LanguageModel(
-        str(folder), sampler=changes.pop("sampler", "vllm"), max_response=changes.pop("length", 12)
-    )
-    task = language.task(changes.pop("task", "arithmetic"))[0]
-    settings = {"method": "reinforce", "seed": 0, "lr": 1e-2, "prompts": 4, "responses": 4, "steps": 8} | changes
-    return CellConfig(task=task, regime=regime, staleness=staleness, eval_every=100, **settings, **language.fields())
+    settings = {"method": "reinforce", "seed": 0, "lr": 1e-2, "prompts": 4, "responses": 4, "steps": 8}
+    settings |= {"task": "arithmetic", "sampler": "vllm", "max_response": changes.pop("length", 12)} | changes
+    settings["task"] = text_task(settings["task"]).canonical
+    model = model_identity(str(folder))
+    return CellConfig(model=model, regime=regime, staleness=staleness, eval_every=100, **settings)
 
 
 class Watched:

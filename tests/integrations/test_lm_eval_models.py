@@ -64,7 +64,7 @@ def test_texts_and_log_likelihoods_are_those_of_the_policy(trained: Path) -> Non
     begun = open_policy(checkpoint.config, task, trained / "model")
     assert not torch.equal(begun.output_head().weight, model.model.get_output_embeddings().weight)
     policy = CausalPolicy(model.model, task.pad)
-    items = task.text.items("held_out")[:12]
+    items = task.source.items("held_out")[:12]
     prompts = [_as_asked(model, item.prompt) for item in items]
     tokens = task.held_out(12)
     for prompt, row in zip(prompts, tokens, strict=True):
@@ -77,7 +77,7 @@ def test_texts_and_log_likelihoods_are_those_of_the_policy(trained: Path) -> Non
     ]
     greedy = {"until": [], "do_sample": False}
     assert model.generate_until([SimpleNamespace(args=(prompt, greedy)) for prompt in prompts]) == expected
-    demonstrations = [task.text.demonstration(item) for item in items]
+    demonstrations = [task.source.demonstration(item) for item in items]
     found = model.loglikelihood(
         [SimpleNamespace(args=pair) for pair in zip(prompts, demonstrations, strict=True)], disable_tqdm=True
     )
@@ -105,10 +105,10 @@ def test_the_command_scores_it(trained: Path) -> None:
 
 def test_it_must_be_the_model_that_the_cell_began_with(trained: Path, tmp_path: Path) -> None:
     checkpoint = find_checkpoints([trained / "run"], "last")[0]
-    with pytest.raises(UsageError, match="trained the language model model; say where it is with --model"):
+    with pytest.raises(UsageError, match="trained the language model model; name its folder with --model"):
         language_model(checkpoint, Scoring())
     network, tokenizer = new_model("llama(50k)", seed=1)
     network.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(UsageError, match="not the files the cell began with"):
+    with pytest.raises(UsageError, match="its files differ from those the cell started from"):
         language_model(checkpoint, Scoring(model=str(tmp_path)))

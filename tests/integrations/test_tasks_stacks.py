@@ -1,4 +1,4 @@
-"""Tasks in words beside third-party packages: reasoning-gym's data, math-verify's verdicts, transformers' sizes."""
+"""Text tasks beside third-party packages: reasoning-gym's data, math-verify's verdicts, transformers' sizes."""
 
 import re
 import subprocess

@@ -25,13 +25,13 @@ from vcpo_bench.naming import entries
 HALF = '''
 from dataclasses import dataclass
 from typing import ClassVar
-from vcpo_bench.methods import Evidence, RatioMethod, Terms
+from vcpo_bench.methods import EvidenceView, RatioMethod, Terms
 
 @dataclass(frozen=True, kw_only=True)
 class Half(RatioMethod):
     """c = A / 2."""
     name: ClassVar[str] = "half"
-    def terms(self, ev: Evidence) -> Terms:
+    def terms(self, ev: EvidenceView) -> Terms:
         return Terms(weight=ev.ratio() * 0 + 0.5)
 '''
 

@@ -3,7 +3,7 @@
 import pytest
 
 from vcpo_bench.methods.core import interfaces as base
-from vcpo_bench.methods.core.view import Evidence
+from vcpo_bench.methods.core.view import EvidenceView
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from vcpo_bench.methods.core.view import Evidence
 def test_an_unfilled_slot_names_the_part_and_what_it_lacks(slot: type[base.Part], function: str) -> None:
     unfinished = type("Unfinished", (slot,), {})()
     with pytest.raises(NotImplementedError, match=rf"Unfinished must define {function}\(\)"):
-        getattr(unfinished, function)(Evidence.__new__(Evidence))
+        getattr(unfinished, function)(EvidenceView.__new__(EvidenceView))

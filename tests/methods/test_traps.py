@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from vcpo_bench.methods import Batch, NonFiniteEvidence, parse_method
-from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.core.ess import ess_ratio_of_logs
 from vcpo_bench.methods.parts.seq_mean_token_mean import SeqMeanTokenMean
 
@@ -200,7 +199,7 @@ def test_21_clip_cov_draws_the_same_tokens_for_the_same_batch(make_batch: Make) 
 
 def test_22_aggregation_constants_are_exact(make_batch: Make) -> None:
     batch = make_batch()
-    ev = Method._evidence(parse_method("reinforce"), batch)
+    ev = parse_method("reinforce").evidence(batch)
     total = (SeqMeanTokenMean().factor(ev).unsqueeze(-1) * batch.mask).sum()
     assert float(total) == pytest.approx(1.0, abs=1e-15)  # 1 / (L + 1e-8) would miss it by 1e-9
 

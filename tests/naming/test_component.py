@@ -1,9 +1,9 @@
 """Components: one canonical spelling, and no illegal value however they are made."""
 
 import pytest
-from kitchen import Bread, Soup, Water
+from kitchen import Soup, Water
 
-from vcpo_bench.naming.component import parameters, signature
+from vcpo_bench.naming.component import parameters
 from vcpo_bench.naming.errors import ParameterError
 
 
@@ -17,11 +17,6 @@ def test_the_canonical_text_has_only_what_differs_from_the_defaults() -> None:
 def test_parameters_are_in_the_order_of_their_fields() -> None:
     assert list(parameters(Soup)) == ["spoons", "salt", "heat", "kind", "hot", "garnish", "beside"]
     assert parameters(Water) == {}
-
-
-def test_the_signature_names_the_legal_values() -> None:
-    assert signature(Bread) == "low (a number); high (a number)"
-    assert signature(Water) == "no parameters"
 
 
 @pytest.mark.parametrize(

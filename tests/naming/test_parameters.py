@@ -1,20 +1,21 @@
 """Parameters: what each type accepts, refuses, and writes so that it is read again."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcpo_bench.naming.component import Component, parameters
-from vcpo_bench.naming.parameters import Parameter, choice, flag, integer, number, text, write_number
-
-
-def parameter(made: Any) -> Parameter:
-    """The parameter of a field."""
-    kind = dataclass(frozen=True, kw_only=True)(type("One", (Component,), {"__annotations__": {"x": Any}, "x": made}))
-    return parameters(kind)["x"][1]
+from vcpo_bench.naming.parameters import (
+    choice,
+    flag,
+    integer,
+    legal_values,
+    number,
+    parameter_of,
+    text,
+    write_number,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,13 @@ def parameter(made: Any) -> Parameter:
     ],
 )
 def test_legal_values_in_words(made: Any, legal: str) -> None:
-    assert parameter(made).legal == legal
+    assert parameter_of(made).legal == legal
+
+
+def test_legal_values_of_several_parameters_are_one_line() -> None:
+    known = {"a": parameter_of(choice("x", "y")), "b": parameter_of(flag(True))}
+    assert legal_values(known) == "a (x | y); b (on | off)"
+    assert legal_values({}) == "no parameters"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +65,7 @@ def test_legal_values_in_words(made: Any, legal: str) -> None:
 def test_illegal_texts_are_value_errors(made: Any, texts: list[str]) -> None:
     for each in texts:
         with pytest.raises(ValueError, match=r"."):
-            parameter(made).read(each)
+            parameter_of(made).read(each)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +82,12 @@ def test_illegal_texts_are_value_errors(made: Any, texts: list[str]) -> None:
 def test_illegal_values_from_python_are_refused(made: Any, values: list[Any]) -> None:
     for each in values:
         with pytest.raises(ValueError, match=r"must be|cannot be written"):
-            parameter(made).check(each)
+            parameter_of(made).check(each)
 
 
 @pytest.mark.parametrize(("read", "value"), [("1/8", 0.125), ("-1/4", -0.25), ("1e-3", 0.001), ("inf", float("inf"))])
 def test_numbers_may_be_fractions(read: str, value: float) -> None:
-    assert parameter(number(0.0)).read(read) == value
+    assert parameter_of(number(0.0)).read(read) == value
 
 
 @pytest.mark.parametrize(
@@ -101,26 +108,26 @@ def test_numbers_have_one_spelling(value: float, written: str) -> None:
 
 @given(st.floats(allow_nan=False))
 def test_a_written_number_is_read_to_the_last_bit(value: float) -> None:
-    one = parameter(number(0.0))
+    one = parameter_of(number(0.0))
     assert one.read(one.write(value)) == value
 
 
 @given(st.integers(0, 10**18))
 def test_a_written_whole_number_is_read_again(value: int) -> None:
-    one = parameter(integer(0, minimum=0))
+    one = parameter_of(integer(0, minimum=0))
     assert one.read(one.write(value)) == value
 
 
 @pytest.mark.parametrize("value", [True, False])
 def test_a_written_flag_is_read_again(value: bool) -> None:
-    one = parameter(flag(True))
+    one = parameter_of(flag(True))
     assert one.read(one.write(value)) is value
 
 
 def test_words_of_a_number_stand_for_themselves() -> None:
-    one = parameter(number("off", minimum=0, words=("off",)))
+    one = parameter_of(number("off", minimum=0, words=("off",)))
     assert (one.read("off"), one.write("off"), one.read("2"), one.write(2.0)) == ("off", "off", 2.0, "2")
 
 
 def test_a_number_can_have_a_spelling_of_its_own() -> None:
-    assert parameter(number(1.0, write="{:g}".format)).write(1e-7) == "1e-07"
+    assert parameter_of(number(1.0, write="{:g}".format)).write(1e-7) == "1e-07"

@@ -43,13 +43,15 @@ import sys
 from pathlib import Path
 import pyarrow.parquet as pq
 from vcpo_bench.analysis.results import load
-from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
+from vcpo_bench.bench.cells.grid import plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.outside.wandb_mirror.history import metric_names
 from vcpo_bench.bench.running.run_cell import run_cell
 
-sizes = {"steps": 2, "prompts": 2, "responses": 3, "record": "diagnostics", "controls": False}
-(cell,) = plan_grid(GridSpec(("clip",), (0,), (0,), ("chain",), **sizes))
+settings = CellSettings(steps=2, prompts=2, responses=3, record="diagnostics")
+(cell,) = plan_grid(GridSpec(("clip",), (0,), (0,), ("chain",), settings=settings, controls=False))
 folder = ResultsFolder(Path(sys.argv[1]))
 assert run_cell(cell, folder.cells, 0, lambda *_: None) == "completed"
 table = pq.read_table(folder.cells / cell.key / "steps.parquet")

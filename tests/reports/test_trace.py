@@ -19,12 +19,26 @@ def test_every_id_of_the_page_resolves_to_rows(study: Study, page: str) -> None:
     ledger = build(study).ledger
     shown = set(re.findall(r'data-id="([^"]*)"', page))
     assert len(shown) > 100
-    assert shown <= set(ledger.numbers)
+    assert shown == set(ledger.numbers)
     for number in ledger.numbers.values():
         rows = rows_behind(study, number)
-        assert set(rows["key"]) <= set(number.keys)
+        assert number.keys, number
+        assert set(number.columns) <= set(rows), number
+        assert set(rows.get("key", [])) <= set(number.keys), number
         if number.text not in ("-", "\u2013"):
             assert len(rows), number
+
+
+def test_a_number_of_a_table_of_analysis_is_in_the_one_row_it_names(study: Study) -> None:
+    checked = 0
+    for number in build(study).ledger.numbers.values():
+        if number.what != "statement" and "." in number.table:
+            rows = rows_behind(study, number)
+            assert len(rows) == 1, number
+            column = number.what.split(".")[1]
+            assert float(rows[column].item()) == number.value or np.isnan(number.value)
+            checked += 1
+    assert checked > 50
 
 
 def test_every_number_of_the_scoreboard_follows_from_its_rows(study: Study) -> None:
@@ -49,23 +63,35 @@ def test_trace_prints_what_how_and_rows(folder: Path, study: Study) -> None:
     assert found.text.startswith(
         f"{number.id}: {number.text}\n  final_reward of chain, fifo, lr 3e-4, lag 0, reinforce"
     )
+    assert f"{len(found.rows)} rows of the table `evals`" in found.text
     assert found.rows["key"].iloc[0] in found.text
+
+
+def test_trace_of_a_statement_prints_its_rows_and_the_cells_behind_them(folder: Path, study: Study) -> None:
+    numbers = build(study).ledger.numbers.values()
+    statement = next(one for one in numbers if one.text.startswith("Lag 16: the median ESS ratio"))
+    found = trace(folder, statement.id)
+    assert set(found.rows["staleness"]) == {16}
+    assert set(found.cells["staleness"]) == {16}
+    assert found.text.startswith(f"{statement.id}: Lag 16: the median ESS ratio is ")
+    assert "3 rows of the table `ess` of `vcpo-bench analyze weights`" in found.text
+    assert f"computed from {len(found.cells)} cells" in found.text
+    assert all(key in found.text for key in statement.keys)
 
 
 def test_an_unknown_id_gets_close_ones(folder: Path, study: Study) -> None:
     known = next(iter(build(study).ledger.numbers))
-    with pytest.raises(UsageError, match=f"no number .*; close are .*{known[:-1]}"):
+    with pytest.raises(UsageError, match=f"no number or statement .*; close are .*{known[:-1]}"):
         trace(folder, known[:-1] + ("0" if known[-1] != "0" else "1"))
 
 
 def test_ids_do_not_depend_on_values_and_never_collide() -> None:
     first, second = Ledger(), Ledger()
-    assert (
-        first.add("x", ("a",), 1.0, "how", ["k"], columns=()).id
-        == second.add("x", ("a",), 2.0, "", ["k"], columns=()).id
-    )
-    assert first.add("x", ("b",), 1.0, "how", ["k"], columns=()).id != next(iter(second.numbers))
-    first.add("n", ("a",), float("nan"), "how", ["k"], columns=())
-    first.add("n", ("a",), float("nan"), "how", ["k"], columns=())
-    with pytest.raises(ValueError, match="two numbers of one report"):
-        first.add("x", ("a",), 3.0, "how", ["k"], columns=())
+    place = {"table": "steps", "columns": ()}
+    assert first.add("x", ("a",), 1.0, "how", ["k"], **place).id == second.add("x", ("a",), 2.0, "", ["k"], **place).id
+    assert first.add("x", ("b",), 1.0, "how", ["k"], **place).id != next(iter(second.numbers))
+    first.add("n", ("a",), float("nan"), "how", ["k"], **place)
+    first.add("n", ("a",), float("nan"), "how", ["k"], **place)
+    for value, rows in ((3.0, None), (1.0, [0])):
+        with pytest.raises(ValueError, match="two numbers of one report"):
+            first.add("x", ("a",), value, "how", ["k"], rows=rows, **place)

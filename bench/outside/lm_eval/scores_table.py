@@ -20,7 +20,7 @@ Score = dict[str, Any]
 
 
 def write_scores(results: Path, key: str, scores: Sequence[Score]) -> Path:
-    """Add the scores of a cell; those of the same checkpoint and task are replaced. All of it or nothing.
+    """Add the scores of a cell, replacing those of the same checkpoint and task. The file is replaced atomically.
 
     Raises:
         UsageError: The file there cannot be read.

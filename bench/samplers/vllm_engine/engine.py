@@ -1,4 +1,4 @@
-"""A vLLM engine in this process, opened empty; the first push brings its weights."""
+"""A vLLM engine in this process, opened with placeholder weights; the first push loads the real ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import itertools
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -18,15 +19,15 @@ from vcpo_bench.bench.samplers.vllm_engine.releases import counts_versions, engi
 from vcpo_bench.errors import UsageError
 
 _BLOCK = 128
-"""Tokens of the largest block of keys and values that an engine hands out."""
+"""Tokens of the largest KV-cache block that an engine allocates."""
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
-"""Sizes of attention heads that it has kernels for on a CPU."""
+"""Sizes of attention heads for which vLLM has CPU kernels."""
 _open: dict[str, LocalEngine] = {}
-"""The engine of this process: opening one takes half a minute, so that cells in a row share it."""
+"""The engine of this process; opening one takes half a minute, so consecutive cells share it."""
 
 
 class LocalEngine:
-    """An engine for one architecture, whosever weights it holds. Use `open_engine`.
+    """An engine for one architecture, with the weights of whichever cell pushed last. Use `open_engine`.
 
     Args:
         config: Hugging Face configuration of the model.
@@ -42,10 +43,9 @@ class LocalEngine:
 
     def __init__(self, config: Any, dtype: str, prompt: int, length: int, rows: int, memory: float) -> None:
         self._release = require()
-        from vllm import LLM, SamplingParams
-
+        vllm = import_module("vllm")
         self._counter = itertools.count()
-        self._parameters, tokens = SamplingParams, prompt + length
+        self._parameters, tokens = vllm.SamplingParams, prompt + length
         if not torch.cuda.is_available() and head_size(config) not in CPU_HEADS:
             raise UsageError(
                 f"--sampler vllm: on a CPU it has no attention for heads of {head_size(config)}, only for "
@@ -57,12 +57,12 @@ class LocalEngine:
         threads, set_threads = torch.get_num_threads(), torch.set_num_threads
         with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng(devices=[]):
             untied(config).save_pretrained(folder)
-            self._llm = LLM(folder, **settings)
-        torch.set_num_threads = set_threads  # on a CPU it has been made to do nothing
+            self._llm = vllm.LLM(folder, **settings)
+        torch.set_num_threads = set_threads  # on a CPU vLLM replaces it by a function that does nothing
         torch.set_num_threads(threads)
 
     def push(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
-        """Load weights in place; nothing may be in flight that must not see them."""
+        """Load weights in place; responses in flight continue under them."""
         self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": list(weights)})
         if counts_versions(self._release):
             self._llm.llm_engine.set_weight_version(str(version))
@@ -78,18 +78,18 @@ class LocalEngine:
         return [check(request, _answer(output)) for request, output in zip(requests, outputs, strict=True)]
 
     def begin(self, requests: Sequence[Request]) -> list[str]:
-        """Put requests into the queue without a step; their names in what `step` returns."""
+        """Queue requests without a step; returns their names in what `step` returns."""
         names = [f"flight{next(self._counter)}" for _ in requests]
         for name, prompt, parameters in zip(names, *self._translate(requests), strict=True):
             self._llm.llm_engine.add_request(name, prompt, parameters)
         return names
 
     def step(self) -> dict[str, Answer]:
-        """One more token of everything in flight: by name, all that was drawn so far."""
+        """Draw one more token of everything in flight; returns all tokens drawn so far, by name."""
         return {output.request_id: _answer(output) for output in self._llm.llm_engine.step()}
 
     def abandon(self, names: Iterable[str]) -> None:
-        """Give up what is in flight."""
+        """Abort what is in flight."""
         self._llm.llm_engine.abort_request(list(names))
 
     def _translate(self, requests: Sequence[Request]) -> tuple[list[Any], list[Any]]:
@@ -97,17 +97,16 @@ class LocalEngine:
         return prompts, [self._parameters(**sampling_settings(r.length, r.seed, r.eos)) for r in requests]
 
     def close(self) -> None:
-        """Let go of its memory."""
-        from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
-
+        """Release its memory."""
+        state = import_module("vllm.distributed.parallel_state")
         del self._llm
         gc.collect()
-        with suppress(AssertionError, RuntimeError):  # what was never set up
-            cleanup_dist_env_and_memory()
+        with suppress(AssertionError, RuntimeError):  # if it was never set up
+            state.cleanup_dist_env_and_memory()
 
 
 def open_engine(config: Any, dtype: str, prompt: int, length: int, rows: int, memory: float) -> LocalEngine:
-    """The engine of this process with these settings: a new one, or the last one again."""
+    """The engine of this process with these settings: the last one where they are equal, else a new one."""
     key = f"{config.to_json_string()} {dtype} {prompt} {length} {rows} {memory}"
     if key not in _open:
         while _open:
@@ -117,10 +116,10 @@ def open_engine(config: Any, dtype: str, prompt: int, length: int, rows: int, me
 
 
 def untied(config: Any) -> Any:
-    """The same architecture with an output head of its own.
+    """The same architecture with an untied output head.
 
-    On a CPU vLLM keeps a packed copy of a tied head that a push does not reach: its log-probabilities would be off by
-    0.6 after one. An untied head is pushed like any other weight.
+    On a CPU vLLM keeps a packed copy of a tied head that a push does not update, so its log-probabilities would be off
+    by 0.6 nats. An untied head is pushed like any other weight.
     """
     changed = copy.deepcopy(config)
     changed.tie_word_embeddings = False
@@ -128,7 +127,7 @@ def untied(config: Any) -> Any:
 
 
 def bytes_per_token(config: Any, dtype: str) -> int:
-    """Bytes of keys and values of one token."""
+    """KV-cache bytes of one token."""
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     return 2 * int(config.num_hidden_layers) * int(heads) * head_size(config) * (4 if dtype == "float32" else 2)
 
@@ -139,7 +138,7 @@ def head_size(config: Any) -> int:
 
 
 def _answer(output: Any) -> Answer:
-    """What one of its outputs says; a log-probability that is missing becomes NaN."""
+    """One of its outputs as an `Answer`; a log-probability that is missing becomes NaN."""
     done = output.outputs[0]
     tokens = [int(token) for token in done.token_ids]
     given = done.logprobs or [{}] * len(tokens)

@@ -1,4 +1,4 @@
-"""A vLLM server as seen over HTTP: one call per question, and errors that say what to do about them."""
+"""A client of a vLLM server over HTTP, and its errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, BrokenAnswer,
 from vcpo_bench.bench.samplers.vllm_engine.releases import parse, sampling_settings
 
 ANSWER_SECONDS = 600.0
-"""A response that takes longer is asked for again."""
+"""Time limit of one response, after which it is requested again."""
 POLL_SECONDS = 0.2
 
 
@@ -24,11 +24,11 @@ class Unreachable(RuntimeError):  # noqa: N818 - a state of the server, handled 
 
 
 class Refused(RuntimeError):  # noqa: N818 - as above
-    """The server answered that it will not, or cannot.
+    """The server refused the request.
 
     Args:
-        status: Of the HTTP answer.
-        text: What it said.
+        status: HTTP status.
+        text: The beginning of its answer.
     """
 
     def __init__(self, status: int, text: str) -> None:
@@ -40,15 +40,15 @@ class Client:
     """Talks to `vllm serve`.
 
     Args:
-        url: Such as `http://127.0.0.1:8000`.
-        seconds: Most time for one response.
+        url: Address, such as `http://127.0.0.1:8000`.
+        seconds: Time limit for one response.
     """
 
     def __init__(self, url: str, seconds: float = ANSWER_SECONDS) -> None:
         self.url, self.seconds = url.rstrip("/"), seconds
 
     def get(self, path: str, seconds: float = 10.0) -> Any:
-        """What a path says, as JSON; None for an empty answer."""
+        """The JSON at a path; None for an empty answer."""
         return self._talk(urllib.request.Request(self.url + path), seconds)
 
     def post(self, path: str, body: dict[str, Any] | None = None, seconds: float = 0.0, **query: str) -> Any:
@@ -84,7 +84,7 @@ class Client:
         return parse(str((self.get("/version") or {}).get("version", "")))
 
     def wait(self, seconds: float) -> bool:
-        """Whether the server is well, or becomes so in time."""
+        """Whether the server is healthy, or becomes so within that time."""
         limit = time.monotonic() + seconds
         while True:
             try:
@@ -97,15 +97,15 @@ class Client:
                 return True
 
     def draw(self, request: Request, salt: str) -> tuple[Answer, bool]:
-        """One response, and whether the server gave it up half way.
+        """One response, and whether the server aborted it.
 
         Args:
             request: What to draw.
-            salt: Changes with the weights, so that no cached keys and values of other weights are used.
+            salt: Changes with the weights, so that no KV cache of other weights is used.
 
         Raises:
             Unreachable, Refused: The server gave no answer.
-            BrokenAnswer: It gave the answer to another request, or one without its parts.
+            BrokenAnswer: The answer belongs to another request or is incomplete.
         """
         name = uuid.uuid4().hex
         body = {
@@ -124,11 +124,11 @@ class Client:
             logp = [number(entry["logprob"]) for entry in content] if content else [float("nan")] * len(tokens)
             return Answer(tokens, logp, _versions(choice, len(tokens))), choice.get("finish_reason") == "abort"
         except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-            raise BrokenAnswer(f"an answer without its parts: {error!r}") from error
+            raise BrokenAnswer(f"an incomplete answer: {error!r}") from error
 
 
 def number(value: Any) -> float:
-    """A log-probability; NaN where there is none, or one that servers write for minus infinity."""
+    """A log-probability; NaN where there is none, or the number that servers write for minus infinity."""
     return float(value) if value is not None and value > -9999.0 else float("nan")
 
 

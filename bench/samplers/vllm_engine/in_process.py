@@ -11,7 +11,7 @@ from torch import Tensor
 from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine.engine import LocalEngine, open_engine
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, Request, ask, check, fill, whole
-from vcpo_bench.bench.samplers.vllm_engine.weight_names import Names
+from vcpo_bench.bench.samplers.vllm_engine.weight_names import WeightNames
 from vcpo_bench.bench.trajectories import Rollout
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ class _Flight:
     """A batch in the engine, by row.
 
     Attributes:
-        first: Place of the first token the engine draws.
-        requests: What was asked.
-        names: What the engine calls it.
-        answers: What was drawn so far.
+        first: Position of the first token the engine draws.
+        requests: The requests.
+        names: Their names in the engine.
+        answers: The tokens drawn so far.
     """
 
     first: int
@@ -51,12 +51,12 @@ class VllmInProcess:
     """
 
     def __init__(self, policy: CausalPolicy, dtype: str, prompt: int, length: int, rows: int, memory: float) -> None:
-        self._policy, self._names, self.version = policy, Names(policy), 0
+        self._policy, self._names, self.version = policy, WeightNames(policy), 0
         self.engine: LocalEngine = open_engine(policy.network.config, dtype, prompt, length, rows, memory)
         self._flights: dict[int, _Flight] = {}
 
     def set_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
-        """See `samplers.base.Engine`; responses in flight go on with the keys and values of the old weights."""
+        """See `samplers.base.Engine`; responses in flight keep the KV cache of the old weights."""
         self.engine.push(self._names.checkpoint(weights), version)
         self.version = version
 
@@ -73,7 +73,7 @@ class VllmInProcess:
             self._again(segments, eos)
 
     def _again(self, segments: Sequence[Segment], eos: int | None) -> None:
-        """Prompt and tokens so far as new prompts: the present weights read again what older ones wrote."""
+        """Draw with prompt and tokens so far as new prompts: the present weights recompute the KV cache."""
         asked = [(s, row, request) for s in segments for row, request in self._ask(s, s.positions, eos).items()]
         for (segment, row, _), answer in zip(asked, self.engine.draw([request for *_, request in asked]), strict=True):
             fill(segment.rollout, row, segment.positions, answer, eos)
@@ -102,7 +102,7 @@ class VllmInProcess:
             self._flights[segment.batch] = flight
 
     def _harvest(self, segment: Segment, eos: int | None) -> None:
-        """Take over the tokens of one segment.
+        """Copy the tokens of one segment into its rollout.
 
         Raises:
             RuntimeError: A response has not as many tokens as steps were taken: the engine had no room for all.
@@ -129,11 +129,11 @@ class VllmInProcess:
         return ask(segment.prompts, self._policy.real(segment.prompts), segment.uniforms, eos, positions, drawn)
 
     def health(self) -> str:
-        """Always well: an engine in this process dies with it."""
+        """Nothing to report: an engine in this process dies with it."""
         return ""
 
     def close(self) -> None:
-        """Give up what is in flight; the engine stays open for the next cell of this process."""
+        """Abort what is in flight; the engine stays open for the next cell of this process."""
         for flight in self._flights.values():
             self.engine.abandon(flight.names.values())
         self._flights = {}

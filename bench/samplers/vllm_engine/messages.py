@@ -1,4 +1,4 @@
-"""What is asked of an engine and what it answers, in plain numbers, whichever way it is reached."""
+"""Requests to an engine and its answers, in plain numbers, however it is reached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Request(NamedTuple):
     Attributes:
         prompt: Token ids it continues, without padding.
         length: Most tokens to draw.
-        seed: Of the engine's random stream for it.
+        seed: Seed of the engine's random stream for it.
         eos: Token that ends it, or None.
     """
 
@@ -29,12 +29,12 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was drawn.
+    """The tokens drawn for one request.
 
     Attributes:
         tokens: Token ids, the end token included.
         logp: Log-probability of each; NaN where the engine gave none.
-        versions: Updates seen by the weights that drew each, where the engine keeps count.
+        versions: Updates seen by the weights that drew each; None where the engine does not report them.
     """
 
     tokens: list[int]
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 
 
 class BrokenAnswer(RuntimeError):  # noqa: N818 - reads as what happened
-    """An answer that does not fit what was asked; nothing of it is used."""
+    """An answer that does not fit its request; none of it is used."""
 
 
 def seed_of(uniform: float) -> int:
@@ -59,13 +59,13 @@ def ask(
     Args:
         prompts: int64 [P, Lp], padded on the left, P dividing B.
         real: bool [P, Lp], False at padding.
-        uniforms: float64 [B, T]; the number at the first place becomes the seed.
+        uniforms: float64 [B, T]; the number at the first position becomes the seed.
         eos: Token that ends a response, or None.
         positions: Which tokens.
-        rollout: What was drawn before, where the first place is not 0.
+        rollout: The tokens drawn before, where the first position is not 0.
 
     Returns:
-        By row.
+        The requests by row.
     """
     group = len(uniforms) // len(prompts)
     found = {}
@@ -100,7 +100,7 @@ def check(request: Request, answer: Answer) -> Answer:
 def fill(rollout: Rollout, row: int, positions: range, answer: Answer, eos: int | None) -> None:
     """Write the tokens at consecutive positions of a row; one that ended is padding from there on.
 
-    Entropies are NaN: an engine tells the chosen token only.
+    Entropies are NaN: an engine reports the chosen token only.
     """
     part = slice(positions.start, positions.start + len(answer.tokens))
     rollout.responses[row, part] = torch.tensor(answer.tokens)

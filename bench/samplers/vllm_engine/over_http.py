@@ -15,7 +15,7 @@ from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine.http_client import Client, Refused, Unreachable
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, BrokenAnswer, Request, ask, check, fill, whole
 from vcpo_bench.bench.samplers.vllm_engine.releases import OLDEST, counts_versions
-from vcpo_bench.bench.samplers.vllm_engine.weight_names import Names
+from vcpo_bench.bench.samplers.vllm_engine.weight_names import WeightNames
 from vcpo_bench.bench.samplers.vllm_engine.weight_transfer import open_transfer
 from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 
 PATIENCE_SECONDS = 120.0
-"""A server that is away for longer has died."""
+"""A server that does not answer for longer counts as dead."""
 MAX_ROUNDS = 4
-"""Times what failed is asked for, the first included."""
+"""Attempts at a request, the first included."""
 CONNECTIONS = 64
 
 
@@ -62,30 +62,30 @@ class VllmOverHttp:
         seconds: float | None = None,
     ) -> None:
         if not url:
-            raise UsageError("--sampler vllm-server: say where the server is with --url, such as http://127.0.0.1:8000")
+            raise UsageError(
+                "--sampler vllm-server: give the server's address with --url, such as http://127.0.0.1:8000"
+            )
         self.client = Client(url, seconds) if seconds else Client(url)
-        self._policy, self._names, self._pause, self._patience = policy, Names(policy), pause, patience
+        self._policy, self._names, self._pause, self._patience = policy, WeightNames(policy), pause, patience
         self.version, self.events = 0, list[str]()
         self._run = uuid.uuid4().hex[:8]
         self._lock = threading.Lock()
-        self._kept: list[tuple[str, Tensor]] = []  # the weights pushed last, for a server that starts again
+        self._kept: list[tuple[str, Tensor]] = []  # the weights pushed last, for a server that restarts
         try:
             self._release = self.client.release()
             self._check_settings()
             self._transfer = open_transfer(weights, self.client, self._release)
         except (Unreachable, Refused, BrokenAnswer) as error:
-            raise UsageError(
-                f"--url {url}: no vLLM server that can be trained with ({error}); see docs/vllm.md"
-            ) from error
+            raise UsageError(f"--url {url}: no vLLM server that can be used ({error}); see docs/vllm.md") from error
 
     def _check_settings(self) -> None:
-        """Refuse a server whose log-probabilities would be those of another distribution."""
+        """Refuse a server whose log-probabilities would belong to another distribution."""
         url = self.client.url
         if self._release < OLDEST:
             raise UsageError(f"--url {url}: vLLM {self._release} is too old; {OLDEST[0]}.{OLDEST[1]} or later")
         if self._pause == "keep" and not counts_versions(self._release):
             raise UsageError(
-                f"--url {url}: this release does not say which weights drew a token; use pause=wait or pause=abort"
+                f"--url {url}: this release does not report which weights drew a token; use pause=wait or pause=abort"
             )
         told = self.client.get("/server_info?config_format=json", 300.0)["vllm_config"]
         for name, needed in (("logprobs_mode", "processed_logprobs"), ("generation_config", "vllm")):
@@ -117,7 +117,7 @@ class VllmOverHttp:
                     return
                 except (Unreachable, BrokenAnswer) as error:
                     if last:
-                        raise RuntimeError(f"sampler_died: while it took weights: {error}") from error
+                        raise RuntimeError(f"sampler_died: while weights were pushed: {error}") from error
                     self._wait_for(error)
                 except Refused as error:
                     raise RuntimeError(f"sampler_push_failed: {error}") from error
@@ -152,7 +152,7 @@ class VllmOverHttp:
                 fill(segment.rollout, row, segment.positions, answer, eos)
 
     def _draw(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answers in the order of the requests; what fails is asked for again, with the same seed."""
+        """Answers in the order of the requests; a request that fails is repeated with the same seed."""
         found: dict[int, Answer] = {}
         failed: Exception | None = None
         for turn in range(MAX_ROUNDS):
@@ -168,7 +168,7 @@ class VllmOverHttp:
                     else:
                         failed = result
         if len(found) < len(requests):
-            raise RuntimeError(f"sampler_gave_no_answer: {MAX_ROUNDS} times, at last: {failed}")
+            raise RuntimeError(f"sampler_gave_no_answer: {MAX_ROUNDS} times, the last time: {failed}")
         return [found[index] for index in range(len(requests))]
 
     def _try(self, requests: Sequence[Request], index: int) -> Answer | Exception:
@@ -180,7 +180,7 @@ class VllmOverHttp:
             raise RuntimeError(f"sampler_refused: {error}") from error
 
     def _one(self, request: Request) -> Answer:
-        """One response, put together from parts where weights changed under it with `pause=abort`."""
+        """One response, joined from parts where weights changed during it with `pause=abort`."""
         tokens, logp, versions = list[int](), list[float](), list[int]()
         while True:
             rest = request._replace(
@@ -198,7 +198,7 @@ class VllmOverHttp:
                 return check(request, Answer(tokens, logp, versions))
 
     def _mend(self, failed: Exception | None) -> None:
-        """Bring a server that may have started again to the present weights."""
+        """Push the present weights to a server that may have restarted."""
         self.events.append(f"sampler_answer_lost: {failed}")
         if isinstance(failed, Unreachable):
             self._wait_for(failed)
@@ -209,9 +209,9 @@ class VllmOverHttp:
             raise RuntimeError(f"sampler_died: {error}; away for more than {self._patience:g} s") from error
 
     def health(self) -> str:
-        """Empty as soon as the server is well; what is wrong when it stays away."""
+        """Empty as soon as the server answers; the problem if it does not within the patience."""
         return "" if self.client.wait(self._patience) else f"sampler_died: {self.client.url} does not answer"
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Release files and connections."""
         self._transfer.close()

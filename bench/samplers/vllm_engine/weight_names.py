@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _PREFIX = "network."
 
 
-class Names:
+class WeightNames:
     """Renames what a policy publishes: checkpoint names, and one entry for each name of a shared weight.
 
     Args:

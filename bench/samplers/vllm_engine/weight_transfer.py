@@ -1,7 +1,7 @@
 """How weights reach a server: through files, CUDA IPC or NCCL, behind one interface.
 
-Files have been run for real. **CUDA IPC and NCCL have never been run by us**: written from the releases' sources and
-tested against their recorded signatures only.
+Transfers through files have been run. **CUDA IPC and NCCL have never been run by us**: they follow the sources of the
+releases and are tested against their recorded signatures only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Transfer(Protocol):
         """All weights, by checkpoint name."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Release files and connections."""
 
 
 class Disk:
@@ -93,7 +93,7 @@ class Driven:
         self._engine.send_weights()
 
     def close(self) -> None:
-        """Take the connection down."""
+        """Close the connection."""
         self._engine.shutdown()
 
 
@@ -159,7 +159,7 @@ class StaticNccl:
 
 
 def rendezvous(client: Client) -> dict[str, Any]:
-    """Where trainer and workers meet, and how many they are."""
+    """Address where trainer and workers meet, and how many they are."""
     host = urlparse(client.url).hostname
     address = "127.0.0.1" if host in ("127.0.0.1", "localhost") else socket.gethostbyname(socket.gethostname())
     with socket.socket() as probe:

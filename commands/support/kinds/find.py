@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
+from vcpo_bench.commands.support.kinds.analyses import AnalysisKind
 from vcpo_bench.commands.support.kinds.base import Kind
 from vcpo_bench.commands.support.kinds.detectors import DetectorKind
 from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind
@@ -33,6 +34,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
         SamplerKind(),
         DetectorKind(),
+        AnalysisKind(),
         PresetKind(),
         RunKind(results),
     ]

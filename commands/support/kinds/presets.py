@@ -18,7 +18,9 @@ class PresetKind(PageKind):
 
     def names(self) -> list[str]:
         """Names of the presets, in alphabetical order."""
-        return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+        from vcpo_bench.bench.cells.preset_file import preset_names
+
+        return preset_names(PRESETS)
 
     def page(self, name: str) -> list[str]:
         """The file itself."""

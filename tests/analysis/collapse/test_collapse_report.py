@@ -1,7 +1,8 @@
 import pytest
 
-from vcpo_bench.analysis.collapse.findings import analyze_collapse, failure_rates, log_rank_table, survival_tables
 from vcpo_bench.analysis.collapse.rule import KINDS, events
+from vcpo_bench.analysis.collapse.tables import failure_rates, failure_rates_by_lag, log_rank_table, survival_tables
+from vcpo_bench.analysis.commands.collapse import analyze_collapse
 from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.results import load
 
@@ -44,20 +45,28 @@ def test_log_rank_per_lag_and_over_all(verdicts):
 
 def test_findings_in_plain_words(tmp_path, make_results):
     findings = analyze_collapse(load(make_results(tmp_path, steps=200, seeds=range(4))))
-    text = " ".join(findings.text)
-    assert "Of 28 runs: 20 healthy, 8 collapse." in text
-    assert "Lag 16, runs lost" in text
+    text = " ".join(one.text for one in findings.statements)
+    assert "Outcomes of 28 runs: 20 healthy, 8 collapse." in text
+    assert "Lag 16, failed runs" in text
     assert "tis 4 of 4 [51%, 100%]" in text
-    assert "27 versions of the rule" in text
-    assert set(findings.tables) == {"events", "rates", "survival", "lifetimes", "log_rank", "sensitivity"}
+    assert "27 variants of the collapse rule" in text
+    assert set(findings.tables) == {
+        "events",
+        "rates",
+        "rates_by_lag",
+        "survival",
+        "lifetimes",
+        "log_rank",
+        "sensitivity",
+    }
 
 
 def test_when_nothing_fails_nothing_is_tested(tmp_path, make_results):
     findings = analyze_collapse(load(make_results(tmp_path, methods=("vcpo",), lags=(1,), steps=100, controls=False)))
-    assert any("cannot be compared" in sentence for sentence in findings.text)
+    assert any("cannot be compared" in one.text for one in findings.statements)
 
 
-def test_stopped_runs_are_neither_lost_nor_dropped(verdicts):
+def test_stopped_runs_are_neither_failed_nor_dropped(verdicts):
     stopped = verdicts["method"].eq("vcpo") & verdicts["staleness"].eq(16) & verdicts["seed"].lt(2)
     cut = verdicts.assign(
         event=verdicts["event"].mask(stopped, "stopped"), last_step=verdicts["last_step"].mask(stopped, 60.0)
@@ -65,6 +74,9 @@ def test_stopped_runs_are_neither_lost_nor_dropped(verdicts):
     row = failure_rates(cut).set_index(["method", "staleness"]).loc[("vcpo", 16)]
     assert row[["stopped", "failed", "judged", "rate"]].tolist() == [2, 0, 2, 0]
     assert (row["low"], row["high"]) == pytest.approx((0, wilson(2, 4)[1]))
+    by_lag = failure_rates_by_lag(cut).set_index(["method", "staleness"]).loc[("vcpo", 16)]
+    assert by_lag[["failed", "runs", "stopped", "low"]].tolist() == [0, 4, 2, 0]
+    assert by_lag["high"] == pytest.approx(wilson(2, 4)[1])
     curves, lifetimes = survival_tables(cut)
     curve = curves[(curves["method"] == "vcpo") & (curves["staleness"] == 16)].set_index("time")
     assert curve.loc[60, "censored"] == 2

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.collapse.stable_rates import frontier, stable_rates
+from vcpo_bench.analysis.collapse.stable_learning_rates import frontier, stable_rates
 
 RATES = (3e-5, 1e-4, 3e-4, 1e-3)
 
@@ -86,7 +86,7 @@ def test_one_exponent_for_all_with_an_intercept_each():
 
 def test_no_exponent_where_the_data_cannot_say():
     assert "two lags" in frontier(cells(lambda *_: 2e-4, lags=(16,)))["reason"].item()
-    assert "two lags or two rates" in frontier(cells(lambda *_: 2e-4, rates=(3e-4,)))["reason"].item()
+    assert "two lags or two learning rates" in frontier(cells(lambda *_: 2e-4, rates=(3e-4,)))["reason"].item()
     assert "fewer than 5" in frontier(cells(lambda *_: 1.0))["reason"].item()
     backwards = cells(lambda *_: 2e-4).assign(failed=lambda table: ~table["failed"])
     assert "more likely" in frontier(backwards)["reason"].item()

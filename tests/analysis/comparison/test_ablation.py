@@ -3,10 +3,10 @@ import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.comparison.ablation import (
-    _step_control,
     ablation_table,
     cost_table,
     split_parts,
+    step_control,
     step_controls,
     variants,
 )
@@ -121,7 +121,7 @@ def test_cost_is_the_median_update_over_the_bare_base(tmp_path, make_results):
 
 
 def test_the_default_donor_is_left_out_of_canonical_names():
-    assert _step_control(parse_method("vcpo(ess=off)+lr-matched(to=vcpo)").canonical) == ("matched", "vcpo")
-    assert _step_control("clip+lr-shuffled") == ("shuffled", "vcpo")
-    assert _step_control("clip+lr-matched(to=clip+ess)") == ("matched", "clip+ess")
-    assert _step_control("vcpo+ess") is None
+    assert step_control(parse_method("vcpo(ess=off)+lr-matched(to=vcpo)").canonical) == ("matched", "vcpo")
+    assert step_control("clip+lr-shuffled") == ("shuffled", "vcpo")
+    assert step_control("clip+lr-matched(to=clip+ess)") == ("matched", "clip+ess")
+    assert step_control("vcpo+ess") is None

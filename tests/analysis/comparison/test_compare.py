@@ -1,12 +1,16 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from vcpo_bench.analysis.caveats import DAMAGE
 from vcpo_bench.analysis.commands import ANALYSES, run
-from vcpo_bench.analysis.comparison.best_rate import tune
-from vcpo_bench.analysis.comparison.findings import analyze_compare
-from vcpo_bench.analysis.comparison.normalized_scores import score
-from vcpo_bench.analysis.comparison.sentences import _tuning
+from vcpo_bench.analysis.commands.compare import analyze_compare
+from vcpo_bench.analysis.comparison.best_learning_rate import tune
+from vcpo_bench.analysis.comparison.normalized_rewards import normalize
+from vcpo_bench.analysis.comparison.sentences import tuning
+from vcpo_bench.analysis.findings import Findings, agreeing
 from vcpo_bench.analysis.results import load
 from vcpo_bench.errors import UsageError
 
@@ -58,12 +62,12 @@ def test_pairs_improvement_and_profiles_agree(compared):
 
 
 def test_sentences_answer_the_questions(compared):
-    text = " ".join(compared.text)
-    assert "Lag 16: at its best rate vcpo has the highest interquartile mean" in text
-    winner = next(sentence for sentence in compared.text if "vcpo has the highest" in sentence and "Lag 16" in sentence)
-    better, _, _ = winner.partition("(paired")
+    said = [one.text for one in compared.statements]
+    text = " ".join(said)
+    assert "Lag 16: at its best learning rate, vcpo has the highest interquartile mean" in text
+    better = next(sentence for sentence in said if "Lag 16: vcpo is better than" in sentence)
     assert all(name in better for name in ("clip", "tis"))
-    assert "Lag 1: at its best rate" in text
+    assert "Lag 1: at its best learning rate" in text
     assert "cannot be told apart" in text
     assert "is first at 75% of the synchronous gain" in text
 
@@ -73,10 +77,10 @@ def test_same_folder_same_tables(tmp_path, make_results):
     first, second = (analyze_compare(load(folder), replications=50) for _ in range(2))
     for name, table in first.tables.items():
         assert table.equals(second.tables[name]), name
-    assert first.text == second.text
+    assert first.statements == second.statements
 
 
-@pytest.mark.parametrize("kind", ANALYSES)
+@pytest.mark.parametrize("kind", ANALYSES.names())
 @pytest.mark.parametrize(
     "grid",
     [
@@ -96,21 +100,23 @@ def test_same_folder_same_tables(tmp_path, make_results):
 )
 def test_poor_folders_give_words_not_tracebacks(tmp_path, make_results, kind, grid):
     findings = run(kind, make_results(tmp_path, steps=40, **grid))
-    assert findings.text
-    assert all(
-        isinstance(sentence, str) and "nan" not in sentence.replace("nan.", "").replace("as nan ", "").split()
-        for sentence in findings.text
-    )
+    assert findings.statements
+    for one in findings.statements:
+        assert not {"nan", "nan%", "inf", "None"} & set(re.sub(r"as nan\b|\d+ nan\b", "", one.text).split()), one.text
+        assert one.rows
 
 
 def test_damage_and_versions_come_first(tmp_path, make_results):
     folder = make_results(tmp_path, steps=60, rules_version="0.9")
     victim = sorted((folder / "cells").iterdir())[0] / "steps.parquet"
     victim.write_bytes(b"nonsense")
-    text = run("weights", folder).text
-    assert text[0].startswith("Damaged: ")
-    assert str(victim) in text[0]
-    assert "rules version 0.9" in text[1]
+    found = run("weights", folder)
+    damage, version = found.statements[:2]
+    assert damage.text.startswith(f"Damaged file: {victim} cannot be read")
+    assert (damage.topic, damage.keys) == (DAMAGE, (victim.parent.name,))
+    assert found.tables["problems"].loc[list(damage.rows), "file"].tolist() == [str(victim)]
+    assert "rules version 0.9" in version.text
+    assert set(found.tables["cells"].loc[list(version.rows), "rules_version"]) == {"0.9"}
 
 
 def test_unknown_analysis_names_the_closest(tmp_path, make_results):
@@ -120,8 +126,8 @@ def test_unknown_analysis_names_the_closest(tmp_path, make_results):
 
 def test_few_seeds_are_said(tmp_path, make_results):
     findings = analyze_compare(load(make_results(tmp_path, steps=60, seeds=(0, 1, 2))), replications=50)
-    assert any("Only 3 seeds" in sentence for sentence in findings.text)
-    assert any("nothing was tuned" in sentence for sentence in findings.text)
+    assert any("only 3 seeds" in one.text for one in findings.statements)
+    assert any("nothing was tuned" in one.text for one in findings.statements)
     assert np.isfinite(findings.tables["ranking"]["iqm"]).all()
 
 
@@ -133,14 +139,16 @@ def test_columns_of_nonsense_are_missing_values_not_tracebacks(tmp_path, make_re
         floats = list(table.select_dtypes("float"))
         table.loc[number % 3 :, floats[number % len(floats)]] = value
         table.head(0 if number % 7 == 0 else None).to_parquet(path, index=False)
-    assert all(run(kind, folder).text for kind in ANALYSES)
+    assert all(run(kind, folder).statements for kind in ANALYSES.names())
 
 
 def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
     folder = make_results(tmp_path, methods=("vcpo",), lags=(4,), seeds=range(6), lrs=(1e-4, 3e-4))
-    tuned = tune(score(load(folder)).table)
+    rewards = normalize(load(folder))
+    tuned = tune(rewards.table)
+    found = Findings({"choices": tuned.choices, "budget": tuned.budget}, {"choices": agreeing(rewards.table, "method")})
     tuned.choices["chosen_lr"] = 3e-4
-    (edge,) = [s for s in _tuning(tuned.choices, tuned.budget) if "beyond" in s]
-    assert edge.startswith("For reinforce and vcpo the largest rate tried, 3e-4")
+    (edge,) = [one for one in tuning(found) if "beyond" in one.text]
+    assert edge.text.startswith("For reinforce and vcpo the largest learning rate tried, 3e-4")
     tuned.choices["chosen_lr"] = 1e-4
-    assert not [s for s in _tuning(tuned.choices, tuned.budget) if "beyond" in s]
+    assert not [one for one in tuning(found) if "beyond" in one.text]

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.comparison.normalized_scores import score
+from vcpo_bench.analysis.comparison.normalized_rewards import normalize
 from vcpo_bench.analysis.comparison.time_to_target import target_table, target_times
 from vcpo_bench.analysis.results import load
 
@@ -13,10 +13,10 @@ def results(tmp_path, make_results):
 
 
 def test_the_second_of_two_good_evaluations_counts(results):
-    scores = score(results)
-    times = target_times(results, scores)
+    rewards = normalize(results)
+    times = target_times(results, rewards)
     row = times[times["reached"] & (times["target"] == 0.75)].iloc[0]
-    anchor = scores.anchors.iloc[0]
+    anchor = rewards.anchors.iloc[0]
     evals = results.evals[results.evals["key"] == row["key"]]
     reward = (evals["sampled_reward"].to_numpy() - anchor["start"]) / (anchor["sync"] - anchor["start"])
     means = (reward[1:] + reward[:-1]) / 2
@@ -28,16 +28,16 @@ def test_the_second_of_two_good_evaluations_counts(results):
 
 
 def test_unreached_is_the_whole_budget_even_after_a_collapse(results):
-    times = target_times(results, score(results))
+    times = target_times(results, normalize(results))
     missed = times[~times["reached"]]
     assert len(missed)
     assert missed["updates"].eq(400).all()
 
 
 def test_table_censors_what_was_not_reached(results):
-    scores = score(results)
-    runs = scores.table[scores.table["staleness"] == 16]
-    table = target_table(target_times(results, scores), runs).set_index(["method", "target"])
+    rewards = normalize(results)
+    runs = rewards.table[rewards.table["staleness"] == 16]
+    table = target_table(target_times(results, rewards), runs).set_index(["method", "target"])
     assert table.loc[("vcpo", 0.5), "reached"] == 3
     assert table.loc[("vcpo", 0.5), "median_updates"] < 150
     assert table.loc[("tis", 0.9), "reached"] == 0
@@ -49,8 +49,8 @@ def test_table_censors_what_was_not_reached(results):
 
 def test_without_anchors_there_are_no_targets(tmp_path, make_results):
     results = load(make_results(tmp_path, steps=60, controls=False))
-    scores = score(results)
-    times = target_times(results, scores)
+    rewards = normalize(results)
+    times = target_times(results, rewards)
     assert times.empty
-    assert target_table(times, scores.table).empty
+    assert target_table(times, rewards.table).empty
     assert isinstance(times, pd.DataFrame)

@@ -2,13 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.diagnostics.gradients import (
-    analyze_gradients,
-    contribution_table,
-    gini,
-    noise_to_signal,
-    norm_table,
-)
+from vcpo_bench.analysis.commands.gradients import analyze_gradients
+from vcpo_bench.analysis.diagnostics.gradients import contribution_table, gini, noise_to_signal, norm_table
 from vcpo_bench.analysis.results import load
 
 
@@ -75,9 +70,9 @@ def test_thinned_trajectories_are_scaled_up(tmp_path, make_results):
 
 def test_findings_say_what_is_missing(tmp_path, make_results):
     basic = analyze_gradients(load(make_results(tmp_path / "a", seeds=(0,), steps=30)))
-    assert set(basic.tables) == {"norms"}
-    assert any("--record full" in sentence for sentence in basic.text)
+    assert set(basic.tables) == {"norms", "cells"}
+    assert any("--record full" in one.text for one in basic.statements)
     folder = make_results(tmp_path / "b", lags=(4,), seeds=(0,), steps=40, record="full", controls=False)
     full = analyze_gradients(load(folder))
     assert set(full.tables) == {"norms", "contributions", "contribution_medians"}
-    assert any("largest trajectory" in sentence for sentence in full.text)
+    assert any("largest trajectory" in one.text for one in full.statements)

@@ -2,9 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vcpo_bench.analysis.commands.weights import analyze_weights
 from vcpo_bench.analysis.diagnostics.ess import expected_ess
-from vcpo_bench.analysis.diagnostics.trajectory_weights import lag_bucket, prepared, sample_tables, tail_findings, tails
-from vcpo_bench.analysis.diagnostics.weights import analyze_weights, ess_table, kl_explains, kl_table
+from vcpo_bench.analysis.diagnostics.trajectory_weights import lag_bucket, prepared, sample_tables, tails
+from vcpo_bench.analysis.diagnostics.weight_sentences import tail_indices
+from vcpo_bench.analysis.diagnostics.weights import ess_table, kl_explained_table, kl_table
+from vcpo_bench.analysis.findings import Findings, own_key
 from vcpo_bench.analysis.results import load
 
 
@@ -36,7 +39,8 @@ def test_second_moment_is_variance_plus_squared_mean(tmp_path, make_results):
 
 def test_kl_times_length_explains_ess_that_is_made_of_it(tmp_path, make_results):
     results = load(make_results(tmp_path, lags=(1, 16, 64), steps=200))
-    value, low, high = kl_explains(results)
+    cells, value, low, high = kl_explained_table(results).iloc[0]
+    assert cells == len(results.cells)
     assert value > 0.9
     assert low <= value <= high
     table = kl_table(results).set_index(["method", "staleness"])
@@ -52,7 +56,7 @@ def test_kl_does_not_explain_an_ess_of_its_own(tmp_path, make_results):
     results = load(make_results(tmp_path, lags=(1, 16), steps=200))
     noise = np.random.default_rng(0).uniform(0.05, 1, len(results.steps))
     results.__dict__["steps"] = results.steps.assign(ess_ratio=noise)
-    assert kl_explains(results)[0] < 0.05
+    assert kl_explained_table(results)["explained"].item() < 0.05
     assert kl_table(results)["rank_correlation"].abs().max() < 0.2
 
 
@@ -117,16 +121,19 @@ def test_tail_windows_pool_the_trailing_updates(full):
 def test_tail_sentences_count_the_sure_cases():
     row = {"quantity": "weight", "n": 640, "limit": 0.64, "reason": ""}
     table = pd.DataFrame([row | {"k": k, "low": k - 0.1, "high": k + 0.1} for k in (0.2, 0.6, 0.9)])
-    assert "surely above what that n allows in 1, surely below in 1" in tail_findings(table)[0]
+    table = table.assign(key="a", step=range(3))
+    (said,) = tail_indices(Findings({"tails": table}, {"tails": own_key}))
+    assert "above what so many weights allow in 1, below it in 1, and includes it in 1" in said.text
     nothing = table.assign(k=np.nan, reason="constant tail")
-    assert "not applicable" in tail_findings(nothing)[0]
+    (said,) = tail_indices(Findings({"tails": nothing}, {"tails": own_key}))
+    assert "not defined in any window (constant tail)" in said.text
 
 
 def test_findings_in_plain_words(full, tmp_path, make_results):
     findings = analyze_weights(full)
-    assert set(findings.tables) == {"ess", "kl", "per_update", "by_lag", "tails"}
-    assert any("Lag 16" in sentence for sentence in findings.text)
-    assert any("KL times length explains" in sentence for sentence in findings.text)
+    assert set(findings.tables) == {"ess", "kl", "kl_explained", "per_update", "by_lag", "tails"}
+    assert any("Lag 16" in one.text for one in findings.statements)
+    assert any("KL times length explains" in one.text for one in findings.statements)
     basic = analyze_weights(load(make_results(tmp_path / "basic", seeds=(0,), steps=30)))
-    assert set(basic.tables) == {"ess", "kl"}
-    assert any("--record diagnostics" in sentence for sentence in basic.text)
+    assert set(basic.tables) == {"ess", "kl", "kl_explained", "cells"}
+    assert any("--record diagnostics" in one.text for one in basic.statements)

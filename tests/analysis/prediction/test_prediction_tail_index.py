@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vcpo_bench.analysis.commands.prediction import analyze_prediction
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k
 from vcpo_bench.analysis.monitoring.signals import SIGNALS
-from vcpo_bench.analysis.prediction.findings import analyze_prediction
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL
 from vcpo_bench.analysis.prediction.panel import build_panel
 from vcpo_bench.analysis.results import load

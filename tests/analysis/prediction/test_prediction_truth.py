@@ -4,13 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vcpo_bench.analysis.commands.prediction import analyze_prediction
+from vcpo_bench.analysis.findings import Findings, agreeing
 from vcpo_bench.analysis.monitoring.signals import SIGNALS
 from vcpo_bench.analysis.prediction.added_value_of_ess import increment_table
 from vcpo_bench.analysis.prediction.auroc import auroc_table, matching_table
-from vcpo_bench.analysis.prediction.findings import analyze_prediction, runs_table
 from vcpo_bench.analysis.prediction.null_models import nulls_table
+from vcpo_bench.analysis.prediction.overview import runs_table
 from vcpo_bench.analysis.prediction.panel import Panel, build_panel
-from vcpo_bench.analysis.prediction.sentences import method_sentences
+from vcpo_bench.analysis.prediction.sentences import failing_methods
 from vcpo_bench.analysis.prediction.signal_verdicts import verdict_table
 from vcpo_bench.analysis.results import load
 
@@ -70,7 +72,8 @@ def test_a_mark_of_the_method_does_not_beat_permutation_within_the_method(make_s
     beside = table_row(increment, lead=20, comparison="configuration + ESS against configuration")
     assert beside["verdict"] == "cannot be told apart"
     assert table_row(increment, lead=20, comparison="circumstances + ESS against circumstances")["verdict"] == "more"
-    assert any("of the losses are of wild" in sentence for sentence in method_sentences(runs_table(results)))
+    started = Findings({"runs": runs_table(results)}, {"runs": agreeing(results.cells, "method")})
+    assert any("of the failures occur under wild" in one.text for one in failing_methods(started))
 
 
 @pytest.fixture(scope="module")
@@ -127,15 +130,16 @@ def test_models_that_know_the_signal_rank_better_than_the_circumstances(everythi
     assert ((shares["low"] <= shares["predicted"]) & (shares["predicted"] <= shares["high"])).mean() > 0.7
 
 
+@pytest.mark.slow
 def test_everything_is_said_and_said_again_in_the_same_words(everything) -> None:
     results, findings = everything
     again = analyze_prediction(results)
-    assert again.text == findings.text
+    assert again.statements == findings.statements
     assert again.documents == findings.documents
     for name, table in findings.tables.items():
         pd.testing.assert_frame_equal(table, again.tables[name])
-    said = "\n".join(findings.text)
-    for part in ("Primary endpoint", "Null, ", "ESS alarms", "Hazard of", "Uno's C", "other definitions"):
+    said = "\n".join(one.text for one in findings.statements)
+    for part in ("Primary endpoint", "Null model, ", "ESS alarms", "Hazard ratios", "Uno's C", "other definitions"):
         assert part in said
 
 
@@ -146,7 +150,7 @@ def test_too_few_runs_give_no_number(make_study, truths) -> None:
         table = findings.tables[name]
         assert (table["verdict"] == "too few").all()
         assert column not in table or table[column].isna().all()
-    assert any(said.startswith("Primary endpoint") and "too few runs" in said for said in findings.text)
+    assert any("Primary endpoint" in one.text and "too few runs" in one.text for one in findings.statements)
 
 
 @pytest.mark.parametrize("shape", ["healthy", "collapsed", "error"])
@@ -154,9 +158,10 @@ def test_a_study_of_one_kind_of_end_says_so_and_gives_no_number(make_results, tm
     make_results(tmp_path, methods=("vcpo",), lags=(16,), seeds=(0, 1), shapes=lambda *_: shape, controls=False)
     findings = analyze_prediction(load(tmp_path))
     if shape == "error":
-        assert findings.text == ["No run recorded a signal: nothing can be predicted from these results."]
+        (only,) = findings.statements
+        assert only.text == "No run recorded a signal: nothing can be predicted from these results."
         assert findings.tables["runs"]["not_judged"].sum() == 2
         return
     assert findings.tables["auroc"]["value"].isna().all()
     assert findings.tables["runs"][shape].sum() == 2
-    assert "too few" in "\n".join(findings.text)
+    assert "too few" in "\n".join(one.text for one in findings.statements)

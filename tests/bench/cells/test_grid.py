@@ -9,10 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from vcpo_bench.analysis.results import KEPT_TOGETHER
+from vcpo_bench.analysis.comparability import NOT_SEPARATED
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.grid import GridSpec, lag_warnings, plan_grid, skipped_methods
+from vcpo_bench.bench.cells.grid import plan_grid, skipped_methods
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.cells.settings import CellSettings, read_settings
 from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import waves, worker_count
@@ -22,7 +24,7 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 
-TINY = {"tasks": ("walk-eos",), "steps": 4, "prompts": 2, "responses": 4}
+TINY = {"tasks": ("walk-eos",), "settings": CellSettings(steps=4, prompts=2, responses=4)}
 
 
 def counted(spec: GridSpec) -> Counter[tuple[str, int, bool]]:
@@ -85,7 +87,7 @@ def test_empty_axes_are_refused(field: str) -> None:
 
 def test_lags_longer_than_the_run_are_warned_of() -> None:
     spec = GridSpec(methods=("clip",), staleness=(5, 299, 300), seeds=(0,))
-    assert len(lag_warnings(spec)) == 1
+    assert len(spec.warnings()) == 1
 
 
 def test_a_borrower_brings_its_donor_and_runs_after_it(tmp_path: Path) -> None:
@@ -178,16 +180,16 @@ def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_analysis_knows_what_cells_had_before_there_was_a_choice() -> None:
-    assert {name: CellConfig.model_fields[name].default for name in KEPT_TOGETHER} == KEPT_TOGETHER
+    assert {name: CellConfig.model_fields[name].default for name in NOT_SEPARATED} == NOT_SEPARATED
 
 
 def test_weight_decay_is_part_of_a_cell_and_no_old_key_moves() -> None:
     plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False)
-    (usual,), (decayed,) = plan_grid(plain), plan_grid(replace(plain, weight_decay=0.1))
+    (usual,), (decayed,) = plan_grid(plain), plan_grid(replace(plain, settings=CellSettings(weight_decay=0.1)))
     assert decayed.config.weight_decay == 0.1
-    assert decayed.key != usual.key == plan_grid(replace(plain, weight_decay=0.0))[0].key
-    with pytest.raises(UsageError, match="--weight-decay -1: give a number, 0 or more"):
-        plan_grid(replace(plain, weight_decay=-1.0))
+    assert decayed.key != usual.key == plan_grid(replace(plain, settings=CellSettings(weight_decay=0.0)))[0].key
+    with pytest.raises(UsageError, match=r"--weight-decay -1\.0: must be greater than or equal to 0"):
+        read_settings({"weight_decay": -1.0})
 
 
 def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_path: Path) -> None:

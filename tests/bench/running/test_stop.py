@@ -9,14 +9,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.grid import GridSpec, PlannedCell, plan_grid
+from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running import run_cell as running
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 
-SPEC = GridSpec(("clip",), (1,), (0,), ("walk-eos",), steps=12, prompts=2, responses=4, controls=False, stop="2.5")
+SETTINGS = CellSettings(steps=12, prompts=2, responses=4, stop="2.5")
+SPEC = GridSpec(("clip",), (1,), (0,), ("walk-eos",), settings=SETTINGS, controls=False)
 
 
 class SumOfEss:
@@ -44,7 +47,7 @@ def run(folder: Path, planned: PlannedCell) -> tuple[str, dict[str, Any], list[f
 def test_the_cell_ends_at_the_update_that_crossed_the_limit(tmp_path: Path) -> None:
     status, facts, ess = run(tmp_path, cell())
     assert status == facts["status"] == "stopped_by"
-    assert facts["steps_done"] == len(ess) < SPEC.steps
+    assert facts["steps_done"] == len(ess) < SETTINGS.steps
     assert sum(ess[:-1]) <= 2.5 < sum(ess)
     assert facts["reason"] == f"sum {sum(ess)} at step {len(ess) - 1}"
     assert pq.read_table(tmp_path / "cells" / cell().key / "evals.parquet")["step"].to_pylist()[-1] == len(ess)
@@ -88,7 +91,8 @@ def test_a_cell_that_may_be_stopped_is_another_cell() -> None:
 
 
 def test_step_scales_are_borrowed_from_a_cell_that_trains_to_its_end() -> None:
-    cells = plan_grid(GridSpec(("clip+lr-matched(to=vcpo)",), (4,), (0,), steps=5, controls=False, stop="2.5"))
+    settings = CellSettings(steps=5, stop="2.5")
+    cells = plan_grid(GridSpec(("clip+lr-matched(to=vcpo)",), (4,), (0,), settings=settings, controls=False))
     assert {cell.config.method: cell.config.stop for cell in cells} == {"clip+lr-matched": "2.5", "vcpo": ""}
 
 

@@ -20,7 +20,7 @@ from vcpo_bench.bench.samplers.vllm_engine.messages import (
     stamps,
     whole,
 )
-from vcpo_bench.bench.samplers.vllm_engine.weight_names import Names
+from vcpo_bench.bench.samplers.vllm_engine.weight_names import WeightNames
 from vcpo_bench.bench.trajectories import Rollout
 
 EOS, T = 1, 6
@@ -125,7 +125,7 @@ def test_a_tied_head_is_pushed_under_both_names(engine: StepEngine) -> None:
     found.set_weights(policy.named_parameters(), 2)
     assert sorted(engine.names) == ["embed.weight", "head.weight"]
     assert (found.version, engine.version) == (2, 2)
-    assert Names(policy).tied
+    assert WeightNames(policy).tied
 
 
 def test_whole_responses(engine: StepEngine) -> None:

@@ -130,7 +130,7 @@ def test_a_server_that_never_answers_well_ends_in_a_named_event(server: FakeServ
     found = sampler(server)
     push(found, 0)
     server.faults.extend(["short"] * 100)
-    with pytest.raises(RuntimeError, match=r"^sampler_gave_no_answer: 4 times, at last: 2 of 6 tokens"):
+    with pytest.raises(RuntimeError, match=r"^sampler_gave_no_answer: 4 times, the last time: 2 of 6 tokens"):
         found.generate(PROMPTS, UNIFORMS, EOS)
 
 

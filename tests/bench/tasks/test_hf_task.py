@@ -1,4 +1,4 @@
-"""Tasks in words bound to a tokenizer, and models from scratch with a supervised start."""
+"""Text tasks bound to a tokenizer, and models from scratch with a supervised start."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from vcpo_bench.bench.cells.model_source import LanguageModel
+from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.settings import read_settings
 from vcpo_bench.bench.policies.hf.create import CHARACTERS, character_tokenizer, new_model
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
@@ -140,11 +141,16 @@ def test_warm_up_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert not (tmp_path / "m").exists()
 
 
+def shared(flags: dict[str, Any]) -> dict[str, Any]:
+    """What the flags of a grid say about all its cells."""
+    return GridSpec(("clip",), (0,), (0,), model=flags["model"], settings=read_settings(flags)).shared()
+
+
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"source": "no/such/folder/at/all"}, "no such folder"),
-        ({"dtype": "float16"}, "float16"),
+        ({"model": "no/such/folder/at/all"}, "no such folder"),
+        ({"dtype": "float16"}, "--dtype float16: must be 'float32' or 'bfloat16'"),
         ({"lora": -1}, "--lora -1"),
         ({"sampler": "torch(top_p=0.9)"}, "truncate=allow"),
     ],
@@ -152,9 +158,9 @@ def test_warm_up_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_settings_that_cannot_be_used_are_named(tmp_path: Path, settings: dict[str, Any], named: str) -> None:
     folder = hf_models.save(tmp_path)
     with pytest.raises(UsageError, match=named):
-        LanguageModel(**{"source": str(folder)} | settings).fields()
+        shared({"model": str(folder)} | settings)
 
 
 def test_a_folder_that_holds_no_model_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"config\.json"):
-        LanguageModel(str(tmp_path)).fields()
+        shared({"model": str(tmp_path)})

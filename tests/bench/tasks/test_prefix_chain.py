@@ -6,17 +6,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from prefix_chain_table import START, Estimator, TabularChain, Weighting, limit, sample_zeros, train
 
 from vcpo_bench.bench.tasks import token_task
-from vcpo_bench.bench.tasks.prefix_chain_table import (
-    START,
-    Estimator,
-    TabularChain,
-    Weighting,
-    limit,
-    sample_zeros,
-    train,
-)
+from vcpo_bench.bench.tasks.prefix_chain import PrefixChain
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Batch, parse_method
 
@@ -104,6 +97,12 @@ def test_training_is_a_function_of_the_seed() -> None:
 )
 def test_a_part_of_the_published_table(estimator: Estimator, horizon: int, lag: int, published: float) -> None:
     assert limit(TabularChain(horizon), Weighting(estimator), lag, 7000) == pytest.approx(published, abs=0.035)
+
+
+@pytest.mark.parametrize("percent", [51, 80, 90, 99, 100])
+def test_the_task_and_the_table_allow_as_many_zeros(percent: int) -> None:
+    for H in (4, 10, 32, 100, 1024):
+        assert PrefixChain(H=H, percent=percent).spare == TabularChain(H, percent / 100).spare
 
 
 def test_the_task_counts_ones_and_refuses_marks() -> None:

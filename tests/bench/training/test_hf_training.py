@@ -9,7 +9,7 @@ import hf_models
 import pytest
 import torch
 
-from vcpo_bench.bench.cells.model_source import LanguageModel, fingerprint
+from vcpo_bench.bench.cells.model_source import fingerprint, model_identity
 from vcpo_bench.bench.feeding.source import StepInput
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.training.trainer import Trainer
@@ -144,7 +144,7 @@ def test_weights_decide_the_identity_of_a_model_and_notes_beside_them_do_not(fol
     other = hf_models.save(tmp_path / "c", seed=2)
     (second / "README.md").write_text("notes")
     assert fingerprint(first) == fingerprint(second) != fingerprint(other)
-    assert LanguageModel(str(first)).fields()["model"] == f"a@{fingerprint(first)}"
+    assert model_identity(str(first)) == f"a@{fingerprint(first)}"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ def unclipped(learner: Learner, done: LearnerStep) -> Tensor:
     return flat * max(done.grad_norm / GRAD_CLIP, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["vcpo", "clip+gac"])
 def test_two_ranks_are_one(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with parallel_trainer(cell(method), 2) as trainer:
@@ -48,6 +49,7 @@ def test_two_ranks_are_one(method: str, monkeypatch: pytest.MonkeyPatch) -> None
         assert trainer.status == ""
 
 
+@pytest.mark.slow
 def test_ranks_sample_the_batch_that_one_process_samples() -> None:
     config = cell("reinforce", steps=1)
     with parallel_trainer(config, 2) as trainer:

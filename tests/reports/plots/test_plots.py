@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.plots.curves import QUANTITIES, trajectories
 from vcpo_bench.reports.plots.lag_axis import realized_lag, reward_against_lag
 from vcpo_bench.reports.plots.maps import ess_map, stability_map
 from vcpo_bench.reports.plots.method_style import SURVIVORS, drawing, look
 from vcpo_bench.reports.plots.pareto_tail import pareto_k
 from vcpo_bench.reports.plots.performance_profiles import profiles
-from vcpo_bench.reports.plots.sheet import Plot, Sheet, add_legend, figure_name, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, figure_name, panel_grid
 from vcpo_bench.reports.plots.survival_and_onset import at_onset, survival
 from vcpo_bench.reports.plots.update_time import phases
 from vcpo_bench.reports.study import Study
@@ -77,9 +78,9 @@ def test_reward_against_lag_has_t_intervals(study: Study) -> None:
     assert line.low[at] == pytest.approx(max(row["final_reward_low"], 0))
 
 
-def test_realized_lag_is_a_distribution_per_asked_lag(study: Study) -> None:
+def test_realized_lag_is_a_distribution_per_requested_lag(study: Study) -> None:
     plot = drawn(realized_lag, study, SHEET)
-    assert plot.panels == ["fifo, asked 0", "fifo, asked 1", "fifo, asked 16"]
+    assert plot.panels == ["fifo, requested 0", "fifo, requested 1", "fifo, requested 16"]
     for line in plot.lines:
         assert line.y.sum() == pytest.approx(1.0)
     assert plot.lines[0].x.tolist() == [0.0]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from vcpo_bench.analysis.results import load
-from vcpo_bench.reports.sections.example_episodes import RUNS_PER_OUTCOME, episodes
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.sections.episodes import RUNS_PER_OUTCOME, blocks
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.writers.html import render
 
@@ -19,8 +20,8 @@ def told(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFac
     return Study(load(folder))
 
 
-def test_lost_runs_come_first_and_end_wrong(told: Study) -> None:
-    (table,) = episodes(told)
+def test_failed_runs_come_first_and_end_wrong(told: Study) -> None:
+    (table,) = blocks(told, Ledger())
     outcomes = [row[4].text for row in table.rows]
     runs = list(dict.fromkeys(row[1].link for row in table.rows))
     assert len(runs) == 2 * RUNS_PER_OUTCOME
@@ -32,14 +33,14 @@ def test_lost_runs_come_first_and_end_wrong(told: Study) -> None:
     assert "wrong [0]" in first[-1][7].text
 
 
-def test_where_no_run_was_lost_the_survivors_are_shown(
+def test_where_no_run_failed_the_survivors_are_shown(
     make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = make_results(tmp_path_factory.mktemp("kept"), methods=("vcpo",), lags=(1,), record="diagnostics")
     study = Study(load(folder))
     kept = study.cells[~study.cells["failed"].astype(bool)]
     study.cells = kept
-    (table,) = episodes(study)
+    (table,) = blocks(study, Ledger())
     assert {row[4].text for row in table.rows} == {"healthy"}
 
 
@@ -50,4 +51,4 @@ def test_what_a_model_writes_is_escaped(told: Study) -> None:
 
 
 def test_nothing_is_shown_where_nothing_was_recorded(study: Study) -> None:
-    assert episodes(study) == []
+    assert blocks(study, Ledger()) == []

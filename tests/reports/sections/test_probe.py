@@ -11,12 +11,14 @@ import pytest
 
 from vcpo_bench import records
 from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.document import Table
+from vcpo_bench.reports.figure import Sheet
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.plots.probe import estimator_probe
-from vcpo_bench.reports.plots.sheet import Sheet
-from vcpo_bench.reports.sections.probe import probe
+from vcpo_bench.reports.sections import probe
 from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.trace import rows_behind
 
 QUANTITIES = ("snr", "snr_along_ratio", "gain", "bias_sq", "cosine", "step_scale")
 
@@ -54,7 +56,8 @@ def test_the_figure_shows_the_stale_updates(probed: Study) -> None:
 
 
 def test_the_table_has_every_row_and_gaps_stay_gaps(probed: Study) -> None:
-    _, table = probe(probed, Ledger())
+    _, table = probe.blocks(probed, Ledger())
+    assert isinstance(table, Table)
     rows = [[entry.text for entry in row] for row in table.rows]
     assert len(rows) == 2 * 4
     assert rows[3][:7] == ["chain", "vcpo", "3e-4", "0", "50", "16", "clip"]
@@ -62,14 +65,26 @@ def test_the_table_has_every_row_and_gaps_stay_gaps(probed: Study) -> None:
     assert not rows[3][-1].startswith("0")
 
 
+def test_every_number_traces_to_its_row(probed: Study) -> None:
+    ledger = Ledger()
+    _, table = probe.blocks(probed, ledger)
+    assert isinstance(table, Table)
+    assert len(ledger.numbers) == 2 * 4 * len(QUANTITIES)
+    for number in ledger.numbers.values():
+        (row,) = rows_behind(probed, number).to_dict("records")
+        np.testing.assert_equal(row["value"], number.value)
+        assert f"step {row['step']}, lag {row['lag']}, method {row['method']}" in number.about
+        assert number.what == f"probe.{row['quantity']}"
+
+
 def test_a_damaged_file_is_a_problem_not_a_crash(probed: Study) -> None:
     folder = probed.results.folders[0]
     (folder / records.PROBES_FOLDER / "broken.parquet").write_bytes(b"no parquet")
     results = load(folder)
     assert len(results.probes) == 2 * 4 * len(QUANTITIES)
-    assert any("broken.parquet" in problem for problem in results.problems)
+    assert any("broken.parquet" in problem.file for problem in results.problems)
 
 
 def test_nothing_probed_nothing_said(study: Study) -> None:
-    assert probe(study, Ledger()) == []
+    assert probe.blocks(study, Ledger()) == []
     assert estimator_probe(study, Sheet()) is None

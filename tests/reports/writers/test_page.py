@@ -103,16 +103,17 @@ def test_data_of_the_figures_is_json_and_names_the_methods(page: str) -> None:
 
 def test_verdict_is_what_analysis_says(page: str, study: Study) -> None:
     verdict = html.unescape(page.split('<section id="verdict"')[1].split("</section>")[0])
-    assert f"{len(study.cells)} training runs: 3 methods on chain, lag 0, 1 and 16" in verdict
+    assert f"{len(study.cells)} training runs: 3 methods on chain, lags 0, 1 and 16" in verdict
     everywhere = html.unescape(page)
-    for statement in (*study.comparison.text, *study.losses.text):
-        assert everywhere.count(f">{statement}</data>") == 1
+    for analysis in ("compare", "collapse", "weights", "gradients", "coverage"):
+        for statement in study.findings(analysis).statements:
+            assert everywhere.count(f">{statement.text}</span>") == 1, statement.text
     assert "has the highest interquartile mean" in verdict
     assert "is first at 75%" not in verdict, "said where times are compared"
 
 
 def test_failures_and_threats_are_named(page: str) -> None:
-    assert "1 cell ended in an error and is missing." in page
+    assert "1 cell ended in an error and is missing from every comparison." in page
     assert "ValueError: broken on purpose" in page
     assert "One task (chain)" in page
 

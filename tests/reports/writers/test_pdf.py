@@ -59,10 +59,11 @@ def test_figures_are_vectors(pdf: bytes) -> None:
     assert images <= 5, "only the maps are images: ESS with its scale, and stability per method"
 
 
+@pytest.mark.slow
 def test_same_results_same_bytes_in_another_process(tiny: Path, pdf: bytes, tmp_path: Path) -> None:
     code = (
-        "import sys; from vcpo_bench.reports.writers import html as page, pdf;"
-        "pdf.write_pdf(sys.argv[1], sys.argv[2] + '.pdf'); page.write_page(sys.argv[1], sys.argv[2] + '.html')"
+        "import sys; from vcpo_bench.reports.writers import html, pdf;"
+        "pdf.write_pdf(sys.argv[1], sys.argv[2] + '.pdf'); html.write_page(sys.argv[1], sys.argv[2] + '.html')"
     )
     subprocess.run([sys.executable, "-c", code, str(tiny), str(tmp_path / "r")], check=True)
     assert (tmp_path / "r.pdf").read_bytes() == pdf

@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import INK, MARKERS, Look, drawing
-from vcpo_bench.reports.plots.sheet import Line, Plot, Sheet, draw_line, panel_grid
+from vcpo_bench.reports.plots.sheet import draw_line, panel_grid
 from vcpo_bench.reports.writers.svg import _shorter, inline, swatch, to_svg
 
 

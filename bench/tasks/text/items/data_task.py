@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 
 from vcpo_bench.bench.tasks.text.base import TRAINING, Item, Split, TextTask
 from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
-from vcpo_bench.bench.tasks.text.items.rows import HubSet, Row, Source, read_hub, read_rows, resolve
+from vcpo_bench.bench.tasks.text.items.rows import HubSet, Row, RowSource, read_hub, read_rows, resolve
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import text
 
@@ -84,7 +84,7 @@ class DataTask(TextTask):
         return train[ItemStream(seed, purpose, batch, index).below(len(train))]
 
     @cached_property
-    def _source(self) -> Source:
+    def _source(self) -> RowSource:
         sample = Path(inspect.getfile(type(self))).with_name("samples") / f"{self.name}.jsonl"
         return resolve(self.name, self.data, self.test, sample, bool(self.hub))
 
@@ -94,7 +94,7 @@ class DataTask(TextTask):
 
 
 @cache
-def load_splits(kind: type[DataTask], source: Source, stamps: tuple[tuple[int, int], ...]) -> Splits:
+def load_splits(kind: type[DataTask], source: RowSource, stamps: tuple[tuple[int, int], ...]) -> Splits:
     """Items of a source, read once per process as long as its files do not change.
 
     Args:

@@ -20,7 +20,7 @@ class HubSet(NamedTuple):
     split: str
 
 
-class Source(NamedTuple):
+class RowSource(NamedTuple):
     """Local files; without a training file, the hub."""
 
     train: Path | None
@@ -32,7 +32,7 @@ class Source(NamedTuple):
         return tuple((stat.st_mtime_ns, stat.st_size) for stat in stats)
 
 
-def resolve(task: str, data: str, test: str, sample: Path, on_hub: bool) -> Source:
+def resolve(task: str, data: str, test: str, sample: Path, on_hub: bool) -> RowSource:
     """Which files `data=` and `test=` name.
 
     Args:
@@ -50,12 +50,12 @@ def resolve(task: str, data: str, test: str, sample: Path, on_hub: bool) -> Sour
             raise UsageError(f"{task}: has no data set on the hub; give {task}(data=FILE.jsonl)")
         if test:
             raise UsageError(f"{task}(test={test}): the hub has a test split of its own; use test= with data=FILE")
-        return Source(None, None)
+        return RowSource(None, None)
     path = sample if data == "sample" else Path(data)
     held_out = _existing(task, "test", Path(test)) if test else None
     if path.is_dir():
-        return Source(_inside(task, path, "train"), held_out or _inside(task, path, "test"))
-    return Source(_existing(task, "data", path), held_out)
+        return RowSource(_inside(task, path, "train"), held_out or _inside(task, path, "test"))
+    return RowSource(_existing(task, "data", path), held_out)
 
 
 def _inside(task: str, folder: Path, stem: str) -> Path:

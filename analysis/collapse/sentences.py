@@ -1,0 +1,77 @@
+"""What the tables of `analyze collapse` say in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vcpo_bench.analysis.collapse.rule import KINDS
+from vcpo_bench.analysis.findings import Finding, Findings
+from vcpo_bench.analysis.wording import p_value, row_by_row
+
+OUTCOMES = "outcomes"
+"""Topic: what became of the runs."""
+SURVIVAL = "survival"
+"""Topic: survival curves, and how much depends on the collapse rule."""
+
+_RULE = ("depth", "patience", "min_drop")
+
+
+def outcomes(found: Findings) -> Iterator[Finding]:
+    """How many runs came to which end."""
+    events = found.tables["events"]
+    counts = events["event"].value_counts()
+    named = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if kind in counts.index)
+    yield found.finding(OUTCOMES, f"Outcomes of {len(events)} runs: {named}.", "events", events, ("key", "event"))
+    unresolved = events[events["unresolved"].astype(bool)]
+    if len(unresolved):
+        text = (
+            f"{len(unresolved)} of {len(events)} runs were below the threshold of the collapse rule at their last "
+            "evaluation, but for too short a time to count as failed."
+        )
+        yield found.finding(OUTCOMES, text, "events", events, ("key", "event", "unresolved"))
+
+
+def failures_by_lag(found: Findings) -> Iterator[Finding]:
+    """Which methods failed how often at each lag."""
+    for lag, rows in found.tables["rates_by_lag"].groupby("staleness"):
+        parts = []
+        for row in rows.to_dict("records"):
+            stopped = f" and {row['stopped']} stopped by an alarm" if row["stopped"] else ""
+            interval = f"[{row['low']:.0%}, {row['high']:.0%}]"
+            parts.append((row["rate"], f"{row['method']} {row['failed']} of {row['runs']}{stopped} {interval}"))
+        named = "; ".join(text for _, text in sorted(parts))
+        text = f"Lag {lag}, failed runs (95% Wilson interval of the failure rate): {named}."
+        yield found.finding(OUTCOMES, text, "rates_by_lag", rows, tuple(found.tables["rates_by_lag"].columns))
+
+
+def survival(found: Findings) -> Iterator[Finding]:
+    """Whether the methods survive differently, over all lags and at each."""
+    columns = ("staleness", "methods", "runs", "failed", "p")
+    for part, row in row_by_row(found.tables["log_rank"]):
+        where = "over all lags" if row["staleness"] == "all" else f"at lag {row['staleness']}"
+        differs = "differs between the methods" if row["p"] < 0.05 else "cannot be told apart between the methods"
+        text = (
+            f"Survival {differs} {where} (log-rank test stratified by task, regime, lag and learning rate: "
+            f"{p_value(row['p'])}, {row['failed']} of {row['runs']} runs failed)."
+        )
+        if not np.isfinite(row["p"]):
+            text = f"Survival {where} cannot be compared: no run failed, or only one method ran."
+        yield found.finding(SURVIVAL, text, "log_rank", part, columns)
+
+
+def rule_sensitivity(found: Findings) -> Finding:
+    """How the verdicts change with the parameters of the rule."""
+    table = found.tables["sensitivity"]
+    worst = table.sort_values("agreement").iloc[0]
+    low, high = table["failed"].min(), table["failed"].max()
+    failed = f"between {low} and {high} runs count as failed" if low < high else f"{low} runs count as failed in each"
+    kept = "every run keeps its verdict"
+    if worst["agreement"] < 1:
+        kept = (
+            f"at least {worst['agreement']:.0%} of runs keep their verdict (fewest with depth {worst['depth']}, "
+            f"patience {worst['patience']:.0f}, smallest drop {worst['min_drop']})"
+        )
+    text = f"Under {len(table)} variants of the collapse rule, {failed}; {kept}."
+    return found.finding(SURVIVAL, text, "sensitivity", table, (*_RULE, "failed", "agreement"))

@@ -1,0 +1,127 @@
+"""The largest stable learning rate of each method, and how it falls with lag: is it about 1/lag?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.analysis.intervals import wilson
+from vcpo_bench.analysis.wording import learning_rate
+
+Array = NDArray[np.float64]
+
+TOLERATED = 1 / 3
+"""A learning rate is stable when less than this share of its seeds failed."""
+
+_EXPONENTS = np.linspace(-1.0, 3.0, 81)
+_HALF_DEVIANCE = 1.92
+_RIDGE, _INTERCEPT_RIDGE = 0.02, 1e-5
+_NEWTON_STEPS, _LONGEST_STEP = 60, 3.0
+
+
+def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
+    """The largest stable learning rate per task, method and lag.
+
+    Args:
+        table: Cells with `task`, `method`, `staleness`, `lr`, `failed`, `event`; cells that are
+            undecided (the collapse rule does not apply, or an alarm stopped them first) are left out.
+
+    Returns:
+        Columns `task`, `method`, `staleness`, `stable_rate` (the largest learning rate up to which all are
+        stable; NaN: none is), `next_rate` (the smallest unstable one; NaN: none is), `reading` (both in words),
+        `failed` and `total` at `stable_rate`, and `failed_high`, the upper end of the Wilson interval of the failure
+        rate there.
+    """
+    judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
+    rows = []
+    for name, cells in judged.groupby(["task", "method", "staleness"], sort=False):
+        per_rate = cells.groupby("lr")["failed"].agg(["sum", "size"]).sort_index()
+        unstable = (per_rate["sum"] / per_rate["size"] >= TOLERATED).to_numpy()
+        first = int(np.argmax(unstable)) if unstable.any() else len(unstable)
+        rates = per_rate.index.to_numpy()
+        stable, following = (rates[first - 1] if first else np.nan), (rates[first] if first < len(rates) else np.nan)
+        failed, total = per_rate.iloc[first - 1].astype(int) if first else (0, 0)
+        row = dict(zip(("task", "method", "staleness"), name, strict=True))
+        row |= {"stable_rate": stable, "next_rate": following, "reading": _reading(stable, following)}
+        rows.append(row | {"failed": failed, "total": total, "failed_high": wilson(failed, total)[1]})
+    columns = ["task", "method", "staleness", "stable_rate", "next_rate", "reading", "failed", "total", "failed_high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def frontier(table: pd.DataFrame) -> pd.DataFrame:
+    """How the stability limit falls with lag: exponent a of `lr_max ~ lag^-a`, one row per method and one for all.
+
+    Failure is modeled as `P = logistic(c_task,method + b (log lr + a log lag))`, so that the learning rate at which
+    half of the runs fail falls as `lag^-a`. The 95% interval holds every a whose profile log-likelihood is within 1.92
+    of the best: where a coarse grid of learning rates separates failures perfectly for a whole range of exponents, the
+    interval includes all of that range. A weak ridge penalty keeps b finite. In the row `method == "(all)"` every
+    method has its own intercept and all share one exponent.
+
+    Returns:
+        Columns `method`, `cells`, `failed`, `exponent`, `low`, `high` (infinite where the interval
+        reaches the end of the range searched, -1 to 3) and `reason`: why the exponent is NaN. It is NaN where
+        fewer than two lags or learning rates were run, fewer than 5 runs failed or 5 survived, or failures do not
+        become more likely at larger learning rates.
+    """
+    judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
+    rows = [{"method": name} | _fit(cells) for name, cells in judged.groupby("method", sort=False)]
+    if len(rows) > 1:
+        rows.append({"method": "(all)"} | _fit(judged))
+    return pd.DataFrame(rows, columns=["method", "cells", "failed", "exponent", "low", "high", "reason"])
+
+
+def _fit(cells: pd.DataFrame) -> dict[str, object]:
+    failed = cells["failed"].to_numpy(dtype=np.float64)
+    facts = {"cells": len(cells), "failed": int(failed.sum())}
+    nothing = {"exponent": np.nan, "low": np.nan, "high": np.nan}
+    if cells["staleness"].nunique() < 2 or cells["lr"].nunique() < 2:
+        return facts | nothing | {"reason": "fewer than two lags or two learning rates"}
+    if min(failed.sum(), (1 - failed).sum()) < 5:
+        return facts | nothing | {"reason": "fewer than 5 failed or 5 surviving runs"}
+    slope, likelihood = _profile(_design(cells), failed)
+    best = int(likelihood.argmax())
+    if slope[best] <= 0.1:
+        return facts | nothing | {"reason": "failures do not become more likely at larger learning rates"}
+    inside = np.flatnonzero((likelihood >= likelihood[best] - _HALF_DEVIANCE) & (slope > 0))
+    low = -np.inf if inside[0] == 0 else _EXPONENTS[inside[0]]
+    high = np.inf if inside[-1] == len(_EXPONENTS) - 1 else _EXPONENTS[inside[-1]]
+    return facts | {"exponent": float(_EXPONENTS[best]), "low": low, "high": high, "reason": ""}
+
+
+def _design(cells: pd.DataFrame) -> Array:
+    """For every exponent searched: intercepts per task and method, then `log lr + a log lag` centered: [A, N, D]."""
+    groups = pd.get_dummies(cells["task"] + "\n" + cells["method"]).to_numpy(dtype=np.float64)
+    log_lr, log_lag = np.log(cells[["lr", "staleness"]].to_numpy(dtype=np.float64)).T
+    drive = log_lr + _EXPONENTS[:, None] * log_lag
+    drive -= drive.mean(axis=1, keepdims=True)
+    stacked = np.broadcast_to(groups, (len(_EXPONENTS), *groups.shape))
+    return np.concatenate([stacked, drive[:, :, None]], axis=2)
+
+
+def _profile(design: Array, outcome: Array) -> tuple[Array, Array]:
+    """Slope and penalized log-likelihood of a ridge logistic regression (Newton's method) for each design [A, N, D]."""
+    beta = np.zeros((design.shape[0], design.shape[2], 1))
+    ridge = np.full((design.shape[2], 1), _INTERCEPT_RIDGE)
+    ridge[-1] = _RIDGE
+    transposed = design.transpose(0, 2, 1)
+    for _ in range(_NEWTON_STEPS):
+        p = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
+        gradient = transposed @ (outcome[:, None] - p) - ridge * beta
+        hessian = transposed @ (p * (1 - p) * design) + np.diag(ridge[:, 0])
+        step = np.linalg.solve(hessian, gradient)
+        beta += step * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-9))
+    score = (design @ beta)[:, :, 0]
+    likelihood = (outcome * score - np.logaddexp(0.0, score)).sum(axis=1)
+    return beta[:, -1, 0], likelihood - (ridge * beta**2).sum(axis=(1, 2)) / 2
+
+
+def _reading(stable: float, following: float) -> str:
+    if np.isnan(stable):
+        return f"below {learning_rate(following)}, the smallest tried"
+    return (
+        f"at least {learning_rate(stable)}"
+        if np.isnan(following)
+        else f"between {learning_rate(stable)} and {learning_rate(following)}"
+    )

@@ -1,0 +1,108 @@
+"""Which runs failed, when, and how certain is that? The tables of `analyze collapse`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from vcpo_bench.analysis.collapse.rule import FAILURES, KINDS, UNDECIDED
+from vcpo_bench.analysis.collapse.survival import kaplan_meier, log_rank, median_survival, restricted_mean
+from vcpo_bench.analysis.intervals import wilson
+from vcpo_bench.analysis.results import GROUP
+
+PLACE = ["task", "regime", "staleness", "lr"]
+"""Survival is compared within the same task, regime, lag and learning rate."""
+
+
+def failure_rates(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Failures per group of seeds with Wilson intervals.
+
+    Args:
+        verdicts: Of `analysis.collapse.rule.events`.
+
+    Returns:
+        Columns: the group; one count per kind of event; `failed` of `judged` (undecided ones left out); `rate`,
+        `low`, `high`, where `low` counts every run that an alarm stopped as one that would have survived and
+        `high` as one that would have failed; `onset` (median, among the failed).
+    """
+    rows = []
+    for group, cells in verdicts.groupby(GROUP, sort=False):
+        counts = {kind: int((cells["event"] == kind).sum()) for kind in KINDS}
+        failed = sum(counts[kind] for kind in FAILURES)
+        judged, stopped = len(cells) - sum(counts[kind] for kind in UNDECIDED), counts["stopped"]
+        low, high = wilson(failed, judged + stopped)[0], wilson(failed + stopped, judged + stopped)[1]
+        share = failed / judged if judged else np.nan
+        onset = cells.loc[cells["failed"], "onset"].median()
+        summary = {"failed": failed, "judged": judged, "rate": share, "low": low, "high": high, "onset": onset}
+        rows.append(dict(zip(GROUP, group, strict=True)) | counts | summary)
+    return pd.DataFrame(rows)
+
+
+def failure_rates_by_lag(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Failures per method and lag over all tasks and learning rates, of the runs that the rule applies to.
+
+    Columns: `staleness`, `method`, `failed` of `runs`, `stopped` (by an alarm: counted as survived in `low` and as
+    failed in `high`), `rate`, `low`, `high` (Wilson).
+    """
+    rows = []
+    for (lag, method), cells in applicable(verdicts).groupby(["staleness", "method"]):
+        failed, runs, stopped = int(cells["failed"].sum()), len(cells), int((cells["event"] == "stopped").sum())
+        row = {"staleness": lag, "method": method, "failed": failed, "runs": runs, "stopped": stopped}
+        row |= {"rate": failed / runs, "low": wilson(failed, runs)[0], "high": wilson(failed + stopped, runs)[1]}
+        rows.append(row)
+    columns = ["staleness", "method", "failed", "runs", "stopped", "rate", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def survival_tables(verdicts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Kaplan-Meier curves per method and lag over all tasks and learning rates, and lifetimes from them.
+
+    Returns:
+        The curves (`method`, `staleness` and the columns of `analysis.collapse.survival.kaplan_meier`) and one row
+        per curve: `runs`, `failed`, `median` (updates; infinite: most survived), `mean`, `mean_low`,
+        `mean_high` (restricted to `horizon`, the longest time that runs of every curve were, or would have been,
+        watched).
+    """
+    judged = _timed(verdicts)
+    curves, rows = [], []
+    watched = judged.groupby(["method", "staleness"])["watched"].max()
+    horizon = float(watched.min()) if len(watched) else np.nan
+    for name, cells in judged.groupby(["method", "staleness"]):
+        curve = kaplan_meier(cells["time"], cells["failed"])
+        place = dict(zip(("method", "staleness"), name, strict=True))
+        curves.append(pd.DataFrame(place, index=curve.index).join(curve))
+        mean, low, high = restricted_mean(curve, horizon)
+        facts = {"runs": len(cells), "failed": int(cells["failed"].sum()), "median": median_survival(curve)}
+        rows.append(place | facts | {"mean": mean, "mean_low": low, "mean_high": high, "horizon": horizon})
+    names = ["method", "staleness", "time", "at_risk", "events", "censored", "survival", "low", "high"]
+    joined = pd.concat(curves, ignore_index=True)[names] if curves else pd.DataFrame(columns=names)
+    return joined, pd.DataFrame(rows)
+
+
+def log_rank_table(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Do methods fail at different rates over time? Log-rank tests stratified by task, regime, lag and learning rate.
+
+    Columns: `staleness` (`all` or one lag), `methods`, `runs`, `failed`, `chi2`, `degrees`, `p`.
+    """
+    judged = _timed(verdicts)
+    judged = judged[judged["staleness"] > 0]
+    scopes = {"all": judged} | {str(lag): here for lag, here in judged.groupby("staleness")}
+    rows = []
+    for name, cells in scopes.items():
+        stratum = cells.groupby(PLACE, sort=False).ngroup()
+        facts = {"staleness": name, "methods": cells["method"].nunique(), "runs": len(cells)}
+        test = log_rank(cells["time"], cells["failed"], cells["method"], stratum)
+        rows.append(facts | {"failed": int(cells["failed"].sum())} | test._asdict())
+    return pd.DataFrame(rows)
+
+
+def applicable(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The runs that the rule applies to."""
+    return verdicts[verdicts["event"] != "not applicable"]
+
+
+def _timed(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Runs the rule applies to: time of failure or last evaluation, and how long each was or would be watched."""
+    judged = applicable(verdicts)
+    time = judged["onset"].where(judged["failed"], judged["last_step"])
+    return judged.assign(time=time, watched=judged["steps"].where(judged["failed"], judged["last_step"]))

@@ -1,0 +1,40 @@
+"""The analyses that `vcpo-bench analyze` offers: one file each, found by listing this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from vcpo_bench.analysis.caveats import caveats
+from vcpo_bench.analysis.commands.base import ANALYSES, Analysis
+from vcpo_bench.analysis.findings import Findings
+from vcpo_bench.analysis.results import load
+
+__all__ = ["ANALYSES", "Analysis", "run"]
+
+
+def run(name: str, folder: str | Path | Iterable[str | Path], include_partial: bool = False) -> Findings:
+    """Run one analysis on a results folder (or several, pooled).
+
+    Args:
+        name: Of the analysis, with parameters if it has any: `compare(replications=500)`.
+        folder: As `analysis.results.load`.
+        include_partial: Also use running or interrupted cells.
+
+    Returns:
+        Statements, those about damaged files and mixed versions first, with their tables and documents.
+
+    Raises:
+        UsageError: There is no such analysis, or no results.
+    """
+    analysis = ANALYSES.parse(name)
+    results = load(folder, include_partial)
+    found = analysis.run(results)
+    before = caveats(results)
+    needed = {one.table for one in before.statements}
+    return Findings(
+        found.tables | {table: rows for table, rows in before.tables.items() if table in needed},
+        before.cells_behind | found.cells_behind,
+        before.statements + found.statements,
+        found.documents,
+    )

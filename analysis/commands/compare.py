@@ -1,0 +1,67 @@
+"""`analyze compare`: which method wins at which lag, at its best learning rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vcpo_bench.analysis.collapse.stable_learning_rates import frontier, stable_rates
+from vcpo_bench.analysis.commands.base import Analysis
+from vcpo_bench.analysis.comparison import effect_sentences as effects
+from vcpo_bench.analysis.comparison import sentences as say
+from vcpo_bench.analysis.comparison.ablation import ablation_table, cost_table, step_controls
+from vcpo_bench.analysis.comparison.aggregates import REPLICATIONS
+from vcpo_bench.analysis.comparison.best_learning_rate import tune
+from vcpo_bench.analysis.comparison.cells_behind import cells_behind
+from vcpo_bench.analysis.comparison.normalized_rewards import normalize, score_column
+from vcpo_bench.analysis.comparison.pairs import all_pairs
+from vcpo_bench.analysis.comparison.rankings import improvement_table, profile_table, ranking, task_means
+from vcpo_bench.analysis.comparison.time_to_target import target_table, target_times
+from vcpo_bench.analysis.findings import Findings
+from vcpo_bench.analysis.results import Results
+from vcpo_bench.naming.parameters import integer
+
+
+def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findings:
+    """Compare the methods at lags above 0; synchronous runs are the anchor, not competitors.
+
+    Tables: `anchors`; `scores` (every cell); `tuned` (per seed, at the learning rate chosen without it), `choices`,
+    `budget`; `ranking` (aggregates per lag and method at best learning rates), `by_task`, `pairs`, `improvement`,
+    `profiles`, `targets`; `by_rate` (aggregates at every single learning rate); `stable_rates`, `frontier`;
+    `ablation`, `step_controls`, `cost`.
+    """
+    rewards = normalize(results)
+    column = score_column(rewards)
+    cells = rewards.table[rewards.table["staleness"] > 0]
+    tuned = tune(cells, column)
+    runs = tuned.runs
+    tables = {"anchors": rewards.anchors, "scores": rewards.table, "tuned": runs}
+    tables |= {"choices": tuned.choices, "budget": tuned.budget}
+    tables["ranking"] = ranking(runs, column, ["staleness"], replications)
+    tables["by_task"] = task_means(runs, column)
+    tables["pairs"] = all_pairs(runs, column)
+    tables["improvement"] = improvement_table(runs, column, replications)
+    tables["profiles"] = profile_table(runs, column, replications)
+    tables["targets"] = target_table(target_times(results, rewards), runs)
+    tables["by_rate"] = ranking(cells, column, ["staleness", "lr"], replications)
+    tables |= {"stable_rates": stable_rates(cells), "frontier": frontier(cells)}
+    tables |= {"ablation": ablation_table(runs, cells, column), "step_controls": step_controls(cells, column)}
+    tables["cost"] = cost_table(results)
+    found = Findings(tables, cells_behind(rewards.table, runs))
+    found.statements += [*say.limits(found), *say.winners(found, column), *say.tuning(found)]
+    found.statements += [*effects.stability(found), *effects.ablation(found), *effects.step_controls(found)]
+    found.statements += [*effects.targets(found), *effects.cost(found)]
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Analysis):
+    """`vcpo-bench analyze compare`."""
+
+    name = "compare"
+    summary = "Which method wins at which lag, at its best learning rate"
+
+    replications: int = integer(REPLICATIONS, minimum=10)
+
+    def run(self, results: Results) -> Findings:
+        """See `analyze_compare`."""
+        return analyze_compare(results, self.replications)

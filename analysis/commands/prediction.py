@@ -1,0 +1,111 @@
+"""`analyze prediction`: can failure be predicted, how early, at what cost, and does ESS add anything?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.commands.base import Analysis
+from vcpo_bench.analysis.findings import NOTE, CellsBehind, Findings, agreeing, own_key
+from vcpo_bench.analysis.prediction import added_value_sentences as added
+from vcpo_bench.analysis.prediction import model_sentences as models
+from vcpo_bench.analysis.prediction import sentences as say
+from vcpo_bench.analysis.prediction.added_value_of_ess import increment_table
+from vcpo_bench.analysis.prediction.alarm_sentences import alarms
+from vcpo_bench.analysis.prediction.auroc import auroc_table, matching_table
+from vcpo_bench.analysis.prediction.export_detectors import detectors_json
+from vcpo_bench.analysis.prediction.generalization import generalization_table
+from vcpo_bench.analysis.prediction.hazard import hazard_table
+from vcpo_bench.analysis.prediction.null_models import nulls_table
+from vcpo_bench.analysis.prediction.operating_points import alarm_tables
+from vcpo_bench.analysis.prediction.overview import PLACE, failures_table, runs_table, signals_table
+from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, Panel, build_panel
+from vcpo_bench.analysis.prediction.risk_models import horizon_tables
+from vcpo_bench.analysis.prediction.sensitivity import definitions_table, placements_table, regimes_table
+from vcpo_bench.analysis.prediction.signal_verdicts import verdict_table
+from vcpo_bench.analysis.results import Results
+
+_RUN_BY_RUN = ("failures", "misses", "false_alarms", "placements")
+
+
+def analyze_prediction(results: Results) -> Findings:
+    """Can failure be predicted, how early, at what cost, and does ESS add anything over what is known anyway?
+
+    Tables: `runs` (all that were started), `failures`, `signals` (what each is), `verdicts` (what each turned out to
+    be), `auroc`, `matching`, `nulls`, `increment`, `operating`, `episodes`, `misses`, `false_alarms`,
+    `thresholds`, `generalization`, `hazard`, `models`, `td_auc`, `calibration`, `definitions`,
+    `regimes`, `placements`. Each is documented by the function of its name in `analysis.prediction`. Document:
+    `detectors.json`, for `analysis.monitoring.alarm_panel.AlarmPanel`.
+    """
+    panel = build_panel(results, samples=True)
+    found = Findings({"runs": runs_table(results), "signals": signals_table(panel.recorded())}, {})
+    if panel.recorded():
+        found.tables |= {"failures": failures_table(panel)} | panel_tables(panel)
+        found.tables["definitions"] = definitions_table(panel, results)
+    found.cells_behind |= cells_behind(found.tables, panel) | {"runs": agreeing(results.cells, *PLACE)}
+    if not panel.recorded():
+        text = "No run recorded a signal: nothing can be predicted from these results."
+        found.statements.append(found.finding(NOTE, text, "signals", found.tables["signals"], ("signal", "recorded")))
+        return found
+    found.statements += [*say.runs(found), *say.failing_methods(found), *say.primary_endpoint(found)]
+    found.statements += [*say.signal_verdicts(found), *added.matching(found), *added.null_models(found)]
+    found.statements += [*added.increments(found), *say.unseen_failures(found), *alarms(found)]
+    found.statements += [*models.hazards(found), *models.risk_models(found), *added.other_definitions(found)]
+    found.statements += say.unrecorded_signals(found)
+    study = ", ".join(folder.name for folder in results.folders)
+    found.documents["detectors.json"] = detectors_json(panel, found.tables["episodes"], study)
+    return found
+
+
+def analyze_auroc(results: Results) -> Findings:
+    """The primary endpoint alone, for reports: table `auroc`, empty where too few runs failed or survived."""
+    failed = events(results)["failed"]
+    if min(int(failed.sum()), int((~failed).sum())) < LEAST_RUNS:
+        return Findings({"auroc": pd.DataFrame()}, {"auroc": own_key})
+    panel = build_panel(results)
+    tables = {"auroc": auroc_table(panel, leads=LEADS)}
+    found = Findings(tables, cells_behind(tables, panel))
+    found.statements += say.primary_endpoint(found)
+    return found
+
+
+def panel_tables(panel: Panel) -> dict[str, pd.DataFrame]:
+    """All tables that need nothing but the runs side by side."""
+    tables = {"auroc": auroc_table(panel), "matching": matching_table(panel), "nulls": nulls_table(panel)}
+    tables["verdicts"] = verdict_table(tables["auroc"], tables["matching"], tables["nulls"])
+    tables["increment"] = increment_table(panel)
+    alarm = alarm_tables(panel)
+    tables |= alarm._asdict()
+    tables["generalization"] = generalization_table(panel, alarm.generalization)
+    tables["hazard"] = hazard_table(panel)
+    tables |= horizon_tables(panel)._asdict()
+    return tables | {"regimes": regimes_table(panel), "placements": placements_table(panel)}
+
+
+def cells_behind(tables: Iterable[str], panel: Panel) -> dict[str, CellsBehind]:
+    """For each table, the runs that recorded the signals its rows name, or all judged runs."""
+    judged = panel.runs["key"]
+    recorded = {name: judged[np.asarray(np.isfinite(values).any(axis=1))] for name, values in panel.values.items()}
+
+    def behind(rows: pd.DataFrame) -> Iterable[str]:
+        if "signal" not in rows or "recorded" in rows:
+            return judged
+        return [key for name in rows["signal"].unique() for key in recorded.get(name, judged)]
+
+    return {name: own_key if name in _RUN_BY_RUN else behind for name in tables}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction(Analysis):
+    """`vcpo-bench analyze prediction`."""
+
+    name = "prediction"
+    summary = "Whether failure can be predicted, how early, at what cost, and what ESS adds"
+
+    def run(self, results: Results) -> Findings:
+        """See `analyze_prediction`."""
+        return analyze_prediction(results)

@@ -1,0 +1,103 @@
+"""What must be known before cells are compared: repeats, versions, and settings that no table separates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from vcpo_bench import records
+
+NOT_SEPARATED = {
+    "steps": 300,
+    "prompts": 16,
+    "responses": 8,
+    "eval_every": 10,
+    "start": "",
+    "stop": "",
+    "fork_step": 0,
+    "weight_decay": 0.0,
+    "model": "",
+    "dtype": "float32",
+    "lora": 0,
+    "chat": True,
+    "sampler": "torch",
+    "max_response": 0,
+    "device": "cpu",
+}
+"""Settings that no table separates, and the value of cells that were recorded before the setting existed."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something to know before comparing cells.
+
+    Attributes:
+        text: A sentence.
+        columns: Columns of the table of cells that it rests on.
+        keys: Cells that it is about.
+    """
+
+    text: str
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return self.text
+
+
+def drop_repeats(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Note]]:
+    """One row per key: an ended cell over its own partial remains, the first folder over later ones."""
+    ordered = cells.sort_values("partial", kind="stable")
+    again = ordered["key"].duplicated() & ~ordered["partial"]
+    kept = ordered.drop_duplicates("key").sort_index().reset_index(drop=True)
+    if not again.any():
+        return kept, []
+    text = f"{int(again.sum())} cells are in more than one folder; each is read from the first."
+    return kept, [Note(text, ("key",), _keys(ordered[again]))]
+
+
+def comparability_notes(cells: pd.DataFrame) -> list[Note]:
+    """Notes on a table of cells (`analysis.results.Results.cells`)."""
+    return [*_rules(cells), *_method_versions(cells), *_settings(cells), *_unfinished(cells)]
+
+
+def _rules(cells: pd.DataFrame) -> Iterator[Note]:
+    known = cells[cells["rules_version"].notna()]
+    versions = sorted({str(version) for version in known["rules_version"]})
+    text = ""
+    if len(versions) > 1:
+        text = f"Cells ran under different versions of the rules ({', '.join(versions)}) and are not comparable."
+    elif versions and versions[0] != records.RULES_VERSION:
+        text = f"Cells ran under rules version {versions[0]}; this program has version {records.RULES_VERSION}."
+    if text:
+        yield Note(text, ("rules_version",), _keys(known))
+
+
+def _method_versions(cells: pd.DataFrame) -> Iterator[Note]:
+    code = cells["method_version"].astype(str) + " " + cells.get("plugins", pd.Series("", cells.index)).fillna("")
+    columns = ("method", "method_version", *(("plugins",) if "plugins" in cells else ()))
+    for name, own in cells.groupby("method"):
+        if code[own.index].nunique() > 1:
+            yield Note(f"{name} ran in more than one version of its code: not comparable.", columns, _keys(own))
+
+
+def _settings(cells: pd.DataFrame) -> Iterator[Note]:
+    for name, usual in NOT_SEPARATED.items():
+        values = {usual if pd.isna(one) else one for one in cells.get(name, [])}
+        if len(values) > 1:
+            shown = ", ".join(sorted(str(one) or "none" for one in values))
+            yield Note(f"Cells differ in {name} ({shown}), which no table separates.", (name,), _keys(cells))
+
+
+def _unfinished(cells: pd.DataFrame) -> Iterator[Note]:
+    partial = int(cells["partial"].sum())
+    if partial:
+        text = f"{partial} of {len(cells)} cells are still running or were interrupted."
+        yield Note(text, ("status", "partial"), _keys(cells))
+
+
+def _keys(cells: pd.DataFrame) -> tuple[str, ...]:
+    return tuple(str(key) for key in cells["key"])

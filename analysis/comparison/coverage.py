@@ -1,0 +1,114 @@
+"""What a set of cells covers, and the threats to validity that can be read off it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from vcpo_bench.analysis.comparison.scoreboard import cell_summary
+from vcpo_bench.analysis.findings import Finding, Findings, own_key
+from vcpo_bench.analysis.intervals import FEW_SEEDS
+from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.wording import counted, learning_rate, listed
+
+EXTENT = "extent"
+"""Topic: what was run."""
+UNFINISHED = "unfinished"
+"""Topic: runs that are still going on."""
+COMPLETE = "complete"
+"""Topic: all cells completed."""
+THREAT = "threat"
+"""Topic: what threatens the validity of conclusions."""
+
+_SETTING = ["task", "regime", "lr", "staleness", "method"]
+
+
+def coverage(results: Results) -> Findings:
+    """Table `cells` (`analysis.comparison.scoreboard.cell_summary`) and what it says about the study as a whole."""
+    found = Findings({"cells": cell_summary(results).drop(columns=["provenance", "path"])}, {"cells": own_key})
+    found.statements += [_extent(found), *_progress(found)]
+    found.statements += [*_seeds(found), *_one_of_a_kind(found), *_unequal_runs(found), _optimism(found)]
+    return found
+
+
+def _about(found: Findings, topic: str, text: str, cells: pd.DataFrame, *columns: str) -> Finding:
+    return found.finding(topic, text, "cells", cells, ("key", *columns))
+
+
+def _extent(found: Findings) -> Finding:
+    cells = found.tables["cells"]
+    lags = sorted(cells["staleness"].unique())
+    rates = [learning_rate(lr) for lr in sorted(cells["lr"].unique())]
+    text = (
+        f"{counted(len(cells), 'training run')}: {counted(cells['method'].nunique(), 'method')} on "
+        f"{listed(sorted(map(str, cells['task'].unique())))}, {_several('lag', list(map(str, lags)))}, "
+        f"{_several('learning rate', rates)}, {counted(cells['seed'].nunique(), 'seed')}."
+    )
+    return _about(found, EXTENT, text, cells, *_SETTING, "seed")
+
+
+def _several(noun: str, values: list[str]) -> str:
+    return f"{noun}{'s' if len(values) > 1 else ''} {listed(values)}"
+
+
+def _progress(found: Findings) -> Iterator[Finding]:
+    cells = found.tables["cells"]
+    partial = int(cells["partial"].sum())
+    if partial:
+        text = f"Preliminary: {partial} of {counted(len(cells), 'run')} not finished; each is shown as far as it got."
+        yield _about(found, UNFINISHED, text, cells, "status", "partial")
+    if cells["status"].eq("completed").all():
+        yield _about(found, COMPLETE, f"All {counted(len(cells), 'cell')} completed.", cells, "status")
+
+
+def _seeds(found: Findings) -> Iterator[Finding]:
+    cells = found.tables["cells"]
+    seeds = cells.groupby(_SETTING)["seed"].transform("nunique")
+    fewest, most = int(seeds.min()), int(seeds.max())
+    if fewest < FEW_SEEDS:
+        text = (
+            f"Few seeds: some comparisons rest on {counted(fewest, 'seed')}; intervals are wide and may miss real "
+            "effects."
+        )
+        yield _about(found, THREAT, text, cells[seeds == fewest], *_SETTING, "seed")
+    if fewest < most:
+        text = f"Unequal budgets: between {fewest} and {most} seeds per method and setting."
+        yield _about(found, THREAT, text, cells, *_SETTING, "seed")
+
+
+def _one_of_a_kind(found: Findings) -> Iterator[Finding]:
+    cells = found.tables["cells"]
+    if cells["lr"].nunique() == 1:
+        text = (
+            "One learning rate: it ranks methods partly by which of them happens to be near its limit; a method that "
+            "takes smaller steps may only look more stable."
+        )
+        yield _about(found, THREAT, text, cells, "lr")
+    if cells["task"].nunique() == 1:
+        text = f"One task ({cells['task'].iloc[0]}): nothing here shows that the ranking holds on other tasks."
+        yield _about(found, THREAT, text, cells, "task")
+    if not cells["control"].any():
+        text = "No controls: whether the lag harms training without any correction was not measured."
+        yield _about(found, THREAT, text, cells, "control")
+
+
+def _unequal_runs(found: Findings) -> Iterator[Finding]:
+    cells = found.tables["cells"]
+    lengths = sorted(cells["steps"].unique())
+    if len(lengths) > 1:
+        text = (
+            f"Runs of different planned length ({listed(list(map(str, lengths)))} updates) are each compared at their "
+            "own end."
+        )
+        yield _about(found, THREAT, text, cells, "steps")
+    broken = cells[cells["status"] == "error"]
+    if len(broken):
+        verb = "is" if len(broken) == 1 else "are"
+        text = f"{counted(len(broken), 'cell')} ended in an error and {verb} missing from every comparison."
+        yield _about(found, THREAT, text, broken, "status", "error")
+
+
+def _optimism(found: Findings) -> Finding:
+    text = "The best evaluation is the maximum of noisy values and therefore optimistic; compare final rewards."
+    return _about(found, THREAT, text, found.tables["cells"], "best_reward", "final_reward")

@@ -1,0 +1,76 @@
+"""One number per run, made comparable between tasks: the start policy is 0, the best synchronous training is 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.results import Results
+
+LAST = 3
+"""Evaluations whose mean is the score of a run: its end, with less noise than the very last one has."""
+
+SMALLEST_RANGE = 0.05
+"""A task whose best synchronous training gains less than this cannot be normalized."""
+
+CELL = ["task", "method", "regime", "staleness", "lr", "seed"]
+"""What identifies a run among comparable ones; within one of everything but the method, runs are paired."""
+
+
+@dataclass(frozen=True)
+class NormalizedRewards:
+    """One score per cell.
+
+    Attributes:
+        table: One row per cell: `CELL`, `key`, `control`, `event`, `onset`, `failed`, `last_step`,
+            `start`, `score` (mean sampled reward of the last `LAST` evaluations; NaN for a cell that ended
+            in an error) and `normalized`: `(score - start) / (sync - start)` of its task.
+        anchors: One row per task: `start`, `sync`, `sync_method`, `sync_lr`, `sync_seeds`, and `usable`.
+    """
+
+    table: pd.DataFrame
+    anchors: pd.DataFrame
+
+
+def normalize(results: Results) -> NormalizedRewards:
+    """Score every cell by its last evaluations, those that ended as nan or were stopped too."""
+    verdicts = events(results)
+    evals = results.evals.sort_values(["key", "step"], kind="stable")
+    last = evals.groupby("key", sort=False).tail(LAST).groupby("key")["sampled_reward"].mean()
+    first = evals.groupby("key", sort=False)["sampled_reward"].first()
+    final = verdicts["key"].map(last).astype("float64").mask(verdicts["status"] == "error")
+    start = verdicts["key"].map(first).astype("float64")
+    kept = ["key", *CELL, "control", "status", "event", "onset", "failed", "last_step"]
+    table = verdicts[kept].assign(start=start, score=final)
+    anchors = _anchors(table)
+    by_task = anchors.set_index("task")
+    low, high = table["task"].map(by_task["start"]), table["task"].map(by_task["sync"])
+    usable = table["task"].map(by_task["usable"]).astype(bool)
+    table["normalized"] = ((table["score"] - low) / (high - low).where(usable)).astype("float64")
+    return NormalizedRewards(table, anchors)
+
+
+def score_column(rewards: NormalizedRewards) -> str:
+    """`normalized` where every task has its anchors, else the raw `score`."""
+    return "normalized" if bool(rewards.anchors["usable"].all()) else "score"
+
+
+def _anchors(table: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for task, cells in table.groupby("task", sort=False):
+        start = float(cells["start"].mean())
+        finished = cells["score"].notna() & (cells["status"] != "stopped_by")
+        synchronous = cells[(cells["staleness"] == 0) & finished]
+        means = synchronous.groupby(["method", "lr"])["score"].agg(["mean", "size"]).reset_index()
+        row: dict[str, Any] = {"task": task, "start": start, "sync": np.nan, "sync_method": "", "sync_lr": np.nan}
+        row["sync_seeds"] = 0
+        if len(means):
+            best = means.sort_values("mean", kind="stable").iloc[-1]
+            row |= {"sync": best["mean"], "sync_method": best["method"], "sync_lr": best["lr"]}
+            row |= {"sync_seeds": int(best["size"])}
+        rows.append(row | {"usable": bool(row["sync"] - start >= SMALLEST_RANGE)})
+    return pd.DataFrame(rows)

@@ -1,0 +1,54 @@
+"""What a prediction study consists of: all runs that were started, those that failed, and the signals."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
+from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.prediction.k_hat_signal import POOLED, TAIL
+from vcpo_bench.analysis.prediction.panel import Panel
+from vcpo_bench.analysis.results import Results
+
+PLACE = ["task", "method", "staleness", "lr"]
+"""Runs are counted by these."""
+
+_RUN = ["key", *PLACE, "seed", "event"]
+
+
+def runs_table(results: Results) -> pd.DataFrame:
+    """All runs that were started, by task, method, lag and learning rate.
+
+    Columns: these; `started`, `healthy` (never failed), `collapsed` (with or without rebound), `nan`, `stopped`
+    (by an alarm: censored), `not_judged`, `seeds`.
+    """
+    verdicts = events(results)
+    rows = []
+    for group, cells in verdicts.groupby(PLACE, sort=True, dropna=False):
+        kinds = cells["event"]
+        rows.append(
+            dict(zip(PLACE, group, strict=True))
+            | {
+                "started": len(cells),
+                "healthy": int((~cells["failed"] & ~kinds.isin(UNDECIDED)).sum()),
+                "collapsed": int(kinds.isin(["collapse", "collapse with rebound"]).sum()),
+                "nan": int((kinds == "nan").sum()),
+                "stopped": int((kinds == "stopped").sum()),
+                "not_judged": int((kinds == "not applicable").sum()),
+                "seeds": int(cells["seed"].nunique()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def failures_table(panel: Panel) -> pd.DataFrame:
+    """Every run that failed: `key`, task, method, lag, learning rate, seed, `event`, and `onset` in updates."""
+    return panel.runs.loc[panel.failed, _RUN].assign(onset=panel.onset[panel.failed]).reset_index(drop=True)
+
+
+def signals_table(recorded: list[str]) -> pd.DataFrame:
+    """What each signal is: `signal`, `meaning`, `role`, `recorded` (by at least one run)."""
+    rows = [(one.name, one.meaning, str(one.role)) for one in SIGNALS.values()]
+    rows.append((TAIL, f"Pareto k-hat of the sequence weights recorded in the last {POOLED} updates", "weights"))
+    table = pd.DataFrame(rows, columns=["signal", "meaning", "role"])
+    return table.assign(recorded=table["signal"].isin(recorded))

@@ -1,0 +1,101 @@
+"""Recorded tables of cells: read from Parquet, checked for the columns they need, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vcpo_bench import records
+from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.records.steps import STEPS
+
+COLUMNS: dict[str, tuple[records.Column, ...]] = {
+    records.STEPS_FILE: STEPS,
+    records.EVALS_FILE: records.EVALS,
+    records.LAGS_FILE: records.LAGS,
+    records.SAMPLES_FILE: records.SAMPLES,
+    records.EPISODES_FILE: records.EPISODES,
+    records.PROBES_FOLDER: records.PROBES,
+    records.SCORES_FOLDER: records.SCORES,
+}
+"""Columns of each kind of table."""
+
+_REQUIRED = {
+    records.STEPS_FILE: ("step", "sampled_reward"),
+    records.EVALS_FILE: ("step", "greedy_reward", "sampled_reward"),
+    records.LAGS_FILE: ("step", "lag", "trajectories"),
+    records.SAMPLES_FILE: ("step", "reward"),
+    records.EPISODES_FILE: ("step", "text"),
+    records.SCORES_FOLDER: ("step", "task", "metric", "filter", "value"),
+    records.PROBES_FOLDER: tuple(column.name for column in records.PROBES),
+}
+"""Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
+_NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A damaged or missing file.
+
+    Attributes:
+        folder: Results folder it is in.
+        file: Its path inside that folder.
+        key: Cell it belongs to; empty: none in particular.
+        what: What is wrong and what follows from it; reads on after the path.
+    """
+
+    folder: Path
+    file: str
+    key: str
+    what: str
+
+    def __str__(self) -> str:
+        """One line with the whole path."""
+        return f"{self.folder / self.file} {self.what}"
+
+
+def read_table(path: Path, kind: str, optional: bool) -> pa.Table | None:
+    """Read one table of one cell; None if it is optional and absent.
+
+    Args:
+        path: The file.
+        kind: Key of `COLUMNS`.
+        optional: A missing file is no damage.
+
+    Raises:
+        DamagedResultError: It cannot be read or lacks a column; the message reads on after the path.
+    """
+    if optional and not path.exists():
+        return None
+    try:
+        table = pq.ParquetFile(path).read(use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
+        raise DamagedResultError(f"{what}; its cell is left out of every figure that needs it") from error
+    missing = [name for name in _REQUIRED[kind] if name not in table.column_names]
+    if missing:
+        raise DamagedResultError(f"lacks the column {missing[0]!r}; its cell is left out of every figure that needs it")
+    return table
+
+
+def concatenate(keys: list[str], tables: list[pa.Table], kind: str) -> pd.DataFrame:
+    """Tables of several cells below one another, the cell's `key` in front.
+
+    A column of this kind that no cell recorded is present and empty; infinite values are missing.
+    """
+    columns = COLUMNS[kind]
+    if not tables:
+        empty = {column.name: pd.Series(dtype=_NUMPY_KIND[column.kind]) for column in columns}
+        return pd.DataFrame({"key": pd.Series(dtype="object"), **empty})
+    frame: pd.DataFrame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
+    lengths = [table.num_rows for table in tables]
+    frame.insert(0, "key", np.repeat(np.array(keys, dtype=object), lengths))
+    absent = {column.name: "" if column.kind == "str" else np.nan for column in columns if column.name not in frame}
+    floats = frame.select_dtypes("float").columns
+    frame[floats] = frame[floats].where(np.isfinite(frame[floats]))
+    return frame.assign(**absent)

@@ -1,0 +1,88 @@
+"""From the terms of a surrogate to the coefficients of an update, c = N (A w u kept keep + k)."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.core.batch import BATCH_AXES, ROW_AXES
+from vcpo_bench.methods.core.ess import ess_ratio
+from vcpo_bench.methods.core.masking import as_number
+from vcpo_bench.methods.core.terms import Terms
+from vcpo_bench.methods.core.view import EvidenceView
+
+
+class Assembled(NamedTuple):
+    """What `assemble` returns.
+
+    Attributes:
+        coefficients: `[..., P, G, T]`, exactly 0 at masked tokens.
+        share_clipped: Leading shape: share of the tokens whose gradient the surrogate removed.
+        ess_used: Leading shape: effective sample size of the weights that multiply the advantage; NaN: there are none.
+    """
+
+    coefficients: Tensor
+    share_clipped: Tensor
+    ess_used: Tensor
+
+
+def assemble(
+    ev: EvidenceView,
+    terms: Terms,
+    keep: Tensor | None,
+    factor: Tensor,
+    addends: Iterable[Tensor | None],
+    tokens: Tensor,
+) -> Assembled:
+    """The coefficients.
+
+    Args:
+        ev: The evidence; advantage and added weights are known.
+        terms: The surrogate's terms.
+        keep: `[..., P, G, 1|T]` bool of the masks that leave tokens in the denominators; None: there are none.
+        factor: `[..., P, G, 1]` N.
+        addends: `[..., P, G, T]` k of each regularizer, or None.
+        tokens: Leading shape: number of tokens that shares refer to.
+    """
+    extra, advantage = (None, ev.advantage) if terms.absorbs else (ev.extra_weight, ev.weighted_advantage)
+    weight, inside, clipped = _applied(ev, terms, keep)
+    if weight is not None:
+        ess_used = _ess_used(ev, weight if extra is None else weight * extra)
+    elif extra is not None:
+        ess_used = _ess_used(ev, ev.gated(extra, inside))
+    else:
+        ess_used = torch.full_like(tokens, torch.nan)
+    if terms.score is not None:
+        total = ev.gate(terms.score, keep) * factor
+    elif weight is not None:
+        total = weight * (advantage * factor)
+    else:
+        total = ev.gated(advantage * factor, inside) + 0.0  # never -0.0
+    own = terms.addend if terms.addend is None or extra is None else terms.addend * extra
+    for addend in (own, *addends):
+        if addend is not None:
+            total = total + ev.gate(addend) * factor
+    share_clipped = torch.zeros_like(tokens) if clipped is None else clipped / tokens.clamp(min=1)
+    return Assembled(total, share_clipped, ess_used)
+
+
+def _applied(ev: EvidenceView, terms: Terms, keep: Tensor | None) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    """The weight, 0 where it does not act; where it acts, as zeros and ones; and how many tokens were clipped."""
+    weight, inside, clipped = terms.weight, ev.mask_float, None
+    if terms.kept is not None:
+        kept = as_number(terms.kept, inside.dtype)
+        if weight is not None and weight.shape[-1] == kept.shape[-1] == 1:  # by row: no pass over the tokens
+            weight = torch.where(terms.kept.bool(), weight, 0.0)
+            clipped = ev.tokens - (kept.squeeze(-1) * ev.lengths).sum(ROW_AXES)
+        else:
+            inside = torch.mul(inside, kept, out=kept if kept.shape == inside.shape else ev.buffer())
+            clipped = ev.tokens - inside.sum(BATCH_AXES)
+    if keep is not None:
+        inside = torch.mul(inside, as_number(keep, inside.dtype), out=ev.buffer())
+    return None if weight is None else ev.gated(weight, inside), inside, clipped
+
+
+def _ess_used(ev: EvidenceView, weight: Tensor) -> Tensor:
+    """Leading shape: effective sample size of the row means of weights `[..., P, G, T]`."""
+    return ess_ratio(weight.sum(-1) / ev.lengths.clamp(min=1), ev.row_mask)

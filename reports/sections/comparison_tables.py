@@ -1,0 +1,140 @@
+"""The tables of the comparison: ranking, paired differences, targets, stable learning rates, ablation, cost."""
+
+from __future__ import annotations
+
+from vcpo_bench.reports.document import Table
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table
+from vcpo_bench.reports.study import Study
+
+_LAG = Shown("lag", "name")
+_METHOD = Shown("method", "name")
+_TASK = Shown("task", "name")
+
+_RANKING = {
+    "staleness": _LAG,
+    "method": _METHOD,
+    "runs": Shown("runs", "count"),
+    "failed": Shown("failed", "count"),
+    "iqm": Shown("interquartile mean [95%]", interval="own"),
+    "mean": Shown("mean [95%]", interval="own"),
+    "optimality_gap": Shown("optimality gap [95%]", interval="own"),
+}
+_PAIRS = {
+    "staleness": _LAG,
+    "first": Shown("first", "name"),
+    "second": Shown("second", "name"),
+    "estimate": Shown("first minus second [95%]", interval="plain"),
+    "p": Shown("p", "p"),
+    "p_exact": Shown("p, sign flips", "p"),
+    "p_holm": Shown("p, Holm", "p"),
+    "pairs": Shown("pairs", "count"),
+}
+_CHOICES = {
+    "task": _TASK,
+    "staleness": _LAG,
+    "method": _METHOD,
+    "tested_half": Shown("tested half", "name"),
+    "chosen_lr": Shown("chosen lr", "rate"),
+    "tuning_seeds": Shown("tuning seeds", "count"),
+    "tuning_score": Shown("tuning score"),
+}
+_TARGETS = {
+    "staleness": _LAG,
+    "method": _METHOD,
+    "target": Shown("target", "name"),
+    "reached": Shown("reached", "count"),
+    "total": Shown("of", "count"),
+    "median_updates": Shown("median updates", "count"),
+    "median_seconds": Shown("median seconds", digits=0),
+    "mean_updates": Shown("mean updates [95%]", digits=0, interval="own"),
+}
+_STABLE = {
+    "task": _TASK,
+    "method": _METHOD,
+    "staleness": _LAG,
+    "stable_rate": Shown("largest stable lr", "rate"),
+    "next_rate": Shown("smallest unstable lr", "rate"),
+    "failed": Shown("failed there", "count"),
+    "total": Shown("of", "count"),
+    "reading": Shown("reading", "name"),
+}
+_FRONTIER = {
+    "method": _METHOD,
+    "cells": Shown("runs", "count"),
+    "failed": Shown("failed", "count"),
+    "exponent": Shown("exponent a in lr ~ lag^-a [95%]", interval="plain"),
+    "reason": Shown("why not", "name"),
+}
+_ABLATION = {
+    "family": Shown("family", "name"),
+    "staleness": _LAG,
+    "at": Shown("at", "name"),
+    "effect": Shown("effect", "name"),
+    "estimate": Shown("estimate [95%]", interval="plain"),
+    "p": Shown("p", "p"),
+    "pairs": Shown("pairs", "count"),
+}
+_CONTROLS = {
+    "method": _METHOD,
+    "control": Shown("control", "name"),
+    "staleness": _LAG,
+    "estimate": Shown("method minus control [95%]", interval="plain"),
+    "p": Shown("p", "p"),
+    "pairs": Shown("pairs", "count"),
+}
+_COST = {
+    "task": _TASK,
+    "method": _METHOD,
+    "cells": Shown("cells", "count"),
+    "milliseconds": Shown("ms per update", digits=1),
+    "base": Shown("compared with", "name"),
+    "added": Shown("added, ms [95%]", digits=1, interval="plain"),
+}
+
+_SCORE = "Rewards are normalized: 0 is the start policy, 1 the best synchronous training, where there is one."
+_LAYOUTS = {
+    "ranking": (
+        f"Methods at their best learning rate, which was chosen on other seeds than those tested. {_SCORE}",
+        _RANKING,
+    ),
+    "pairs": (
+        "Paired differences of scores at best learning rates: same task, lag and seed. Holm's correction is per lag.",
+        _PAIRS,
+    ),
+    "choices": ("The learning rate each half of the seeds was tested at, chosen on the other half.", _CHOICES),
+    "targets": ("Updates and training seconds until a share (target) of the synchronous gain is reached.", _TARGETS),
+    "stable_rates": ("The largest learning rate up to which fewer than a third of the seeds fail.", _STABLE),
+    "frontier": (
+        "How the largest stable learning rate falls with lag: an exponent of 1 means inversely proportional.",
+        _FRONTIER,
+    ),
+    "ablation": ("What each half of a method adds, with the other half off and on.", _ABLATION),
+    "step_controls": (
+        "Step scaling by ESS against steps of the same sizes at other times, or of their mean.",
+        _CONTROLS,
+    ),
+    "cost": ("Time of an update (scoring and learning), and its difference to the cheaper method named.", _COST),
+}
+"""Caption and columns of each table."""
+
+_ABOUT_RATES = ("choices", "frontier")
+"""Tables that say nothing when a single learning rate was run."""
+
+_IN_ORDER = ("stable_rates", "choices", "targets")
+"""Tables sorted by their first columns; the others keep the order of `analysis`, best first."""
+
+
+def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
+    """The named tables of the comparison that are not empty."""
+    tables: list[Table] = []
+    tuned = study.cells["lr"].nunique() > 1
+    for name in names:
+        if name in _ABOUT_RATES and not tuned:
+            continue
+        layout = Layout(name, *_LAYOUTS[name])
+        frame = study.findings("compare").tables[name]
+        if name in _IN_ORDER:
+            frame = frame.sort_values(list(layout.named[:3]))
+        tables += analysis_table(study, ledger, "compare", layout, frame)
+    return tables

@@ -1,0 +1,13 @@
+"""How far the policy moves from its data, its entropy, and how far each method holds back its steps."""
+
+from __future__ import annotations
+
+from vcpo_bench.reports.document import Block
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.sections.pictures import curves
+from vcpo_bench.reports.study import Study
+
+
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
+    """Curves of KL, entropy and step scale."""
+    return [*curves(study, "kl-steps", "entropy-steps", "step-scale-steps")]

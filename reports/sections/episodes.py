@@ -1,0 +1,68 @@
+"""What the policies wrote: the same held-out prompts at the start, at the best evaluation and at the end."""
+
+from __future__ import annotations
+
+from textwrap import shorten
+
+import pandas as pd
+
+from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.formatting import number, rate, whole
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.sections.cell_pages import anchor
+from vcpo_bench.reports.study import Study
+
+RUNS_PER_OUTCOME = 2
+EPISODES_SHOWN = 2
+_LONGEST = 200
+
+
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
+    """A table of the failed runs that fell furthest and the best surviving ones per task; none without records."""
+    written = {str(key): rows for key, rows in study.results.episodes.groupby("key", sort=False)}
+    told = study.cells[study.cells["key"].isin(written)]
+    chosen = pd.concat([_chosen(runs) for _, runs in told.groupby("task", sort=True)]) if len(told) else told
+    rows = [row for _, cell in chosen.iterrows() for row in _rows(study, cell, written[str(cell["key"])])]
+    if not rows:
+        return []
+    caption = (
+        f"The first {EPISODES_SHOWN} held-out prompts with a sampled response each, and in brackets its reward: at the "
+        "start, at the best evaluation and at the last one. Per task: the failed runs that fell furthest, and the "
+        "survivors with the highest final reward."
+    )
+    headings = ["task", "method", "lag", "lr", "outcome", "update", "mean reward", "episodes"]
+    return [Table("episodes", caption, headings, rows, numeric=frozenset({2, 3, 5, 6}))]
+
+
+def _chosen(runs: pd.DataFrame) -> pd.DataFrame:
+    runs = runs.assign(fall=runs["best_reward"] - runs["final_reward"])  # before selecting: an empty frame would grow
+    failed = runs[runs["failed"].astype(bool)].sort_values(["fall", "key"], ascending=[False, True])
+    kept = runs[~runs["failed"].astype(bool) & ~runs["control"].astype(bool)]
+    kept = kept.sort_values(["final_reward", "key"], ascending=[False, True])
+    return pd.concat([failed.head(RUNS_PER_OUTCOME), kept.head(RUNS_PER_OUTCOME)])
+
+
+def _rows(study: Study, cell: pd.Series, written: pd.DataFrame) -> list[list[Entry]]:
+    evals = study.evals[str(cell["key"])]
+    places = (0, int(evals["sampled_reward"].fillna(0.0).to_numpy().argmax()), len(evals) - 1)
+    rows = []
+    for place in dict.fromkeys(places):
+        step, reward = int(evals["step"].iloc[place]), float(evals["sampled_reward"].iloc[place])
+        said = written[written["step"] == step].sort_values("prompt").head(EPISODES_SHOWN)
+        rows.append(
+            [
+                Entry(str(cell["task"])),
+                Entry(str(cell["method"]), link=anchor(str(cell["key"]))),
+                Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
+                Entry(rate(cell["lr"]), sort=float(cell["lr"])),
+                Entry(str(cell["event"]), tone="bad" if cell["failed"] else ""),
+                Entry(whole(step), sort=float(step)),
+                Entry(number(reward), sort=reward),
+                Entry("   ".join(_text(text, value) for text, value in zip(said["text"], said["reward"], strict=True))),
+            ]
+        )
+    return rows
+
+
+def _text(text: str, reward: float) -> str:
+    return f"{shorten(text, _LONGEST, placeholder=' ...')} [{reward:g}]"

@@ -1,0 +1,42 @@
+"""Cells that did not complete, and damaged files."""
+
+from __future__ import annotations
+
+from vcpo_bench.analysis.caveats import DAMAGE
+from vcpo_bench.analysis.comparison.coverage import COMPLETE
+from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.formatting import rate, whole
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.sections.analysis_blocks import statements
+from vcpo_bench.reports.sections.cell_pages import anchor, why
+from vcpo_bench.reports.study import Study
+
+_HEADINGS = ["method", "task", "lag", "lr", "seed", "ended as", "updates", "reason"]
+_CAPTION = "Cells that did not complete. A cell that ended as nan is a result; one that ended in an error is not."
+
+
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
+    """The cells with the reason, then the files; or that there are none."""
+    return [
+        *statements(study, ledger, "coverage", COMPLETE),
+        *_incomplete(study),
+        *statements(study, ledger, "caveats", DAMAGE),
+    ]
+
+
+def _incomplete(study: Study) -> list[Table]:
+    cells = study.cells[study.cells["status"] != "completed"]
+    rows = [
+        [
+            Entry(str(cell["method"]), link=anchor(str(cell["key"]))),
+            Entry(str(cell["task"])),
+            Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
+            Entry(rate(cell["lr"]), sort=float(cell["lr"])),
+            Entry(str(cell["seed"]), sort=float(cell["seed"])),
+            Entry(str(cell["status"]), tone="bad" if cell["status"] == "error" else ""),
+            Entry(whole(cell["steps_done"])),
+            Entry(why(cell)),
+        ]
+        for _, cell in cells.iterrows()
+    ]
+    return [Table("failures", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}))] if rows else []

@@ -1,0 +1,14 @@
+"""Final reward against lag."""
+
+from __future__ import annotations
+
+from vcpo_bench.reports.document import Block
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.plots.lag_axis import reward_against_lag
+from vcpo_bench.reports.sections.pictures import scenes
+from vcpo_bench.reports.study import Study
+
+
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
+    """A figure of each task and regime."""
+    return [*scenes(study, reward_against_lag)]

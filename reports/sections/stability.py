@@ -1,0 +1,21 @@
+"""Which learning rates each method survives at which lag."""
+
+from __future__ import annotations
+
+from vcpo_bench.analysis.comparison.effect_sentences import STABILITY
+from vcpo_bench.reports.document import Block
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.plots.maps import stability_map
+from vcpo_bench.reports.sections.analysis_blocks import statements
+from vcpo_bench.reports.sections.comparison_tables import comparison_tables
+from vcpo_bench.reports.sections.pictures import scenes
+from vcpo_bench.reports.study import Study
+
+
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
+    """Statements, maps, and the tables behind them."""
+    return [
+        *statements(study, ledger, "compare", STABILITY),
+        *scenes(study, stability_map, wide=True),
+        *comparison_tables(study, ledger, "stable_rates", "frontier"),
+    ]

@@ -1,0 +1,17 @@
+"""How long runs train before they fail."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from vcpo_bench.analysis.collapse.sentences import SURVIVAL
+from vcpo_bench.reports.document import Block, Picture
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.plots.survival_and_onset import survival
+from vcpo_bench.reports.sections.analysis_blocks import statements
+from vcpo_bench.reports.study import Study
+
+
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
+    """Statements and survival curves."""
+    return [*statements(study, ledger, "collapse", SURVIVAL), Picture(partial(survival, study), wide=True)]

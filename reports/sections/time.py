@@ -1,0 +1,23 @@
+"""Time to target, and what an update costs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from vcpo_bench.analysis.comparison.effect_sentences import TIME
+from vcpo_bench.reports.document import Block, Picture
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.plots.update_time import phases
+from vcpo_bench.reports.sections.analysis_blocks import statements
+from vcpo_bench.reports.sections.comparison_tables import comparison_tables
+from vcpo_bench.reports.study import Study
+
+
+def blocks(study: Study, ledger: Ledger) -> list[Block]:
+    """Statements, time to target, phases of an update, and cost."""
+    return [
+        *statements(study, ledger, "compare", TIME),
+        *comparison_tables(study, ledger, "targets"),
+        Picture(partial(phases, study)),
+        *comparison_tables(study, ledger, "cost"),
+    ]

@@ -1,0 +1,141 @@
+"""Findings know their rows and cells, and what every analysis says follows from the rows that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from statement_checks import foreign_names, lags_said, numbers_of, texts_in, unexplained
+
+from vcpo_bench.analysis.commands import ANALYSES
+from vcpo_bench.analysis.findings import Finding, Findings, agreeing, of_methods, own_key
+from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.results import Results, load
+
+CELLS = pd.DataFrame({"key": ["a", "b", "c"], "method": ["vcpo", "tis", "tis"], "staleness": [1, 1, 16]})
+Judged = tuple[Results, dict[str, Findings]]
+
+
+def test_a_finding_names_its_rows_columns_and_cells() -> None:
+    table = pd.DataFrame({"method": ["vcpo", "tis"], "mean": [0.5, 0.4]})
+    found = Findings({"ranking": table}, {"ranking": agreeing(CELLS, "method")})
+    one = found.finding("ranking", "tis: 0.4", "ranking", table[table["mean"] < 0.5], ("method", "mean"))
+    assert one == Finding("ranking", "tis: 0.4", ("b", "c"), ("method", "mean"), "ranking", (1,))
+    found.statements.append(one)
+    assert found.about("ranking", "pairs") == [one]
+    assert found.about("pairs") == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"), [([], ("mean",)), ([0], ("mean", "median")), ([7], ("mean",))], ids=["none", "column", "row"]
+)
+def test_a_finding_cannot_rest_on_what_is_not_there(rows: list[int], columns: tuple[str, ...]) -> None:
+    table = pd.DataFrame({"key": ["a"], "mean": [0.5]})
+    found = Findings({"t": table}, {"t": own_key})
+    part = pd.DataFrame({"key": ["a"] * len(rows), "mean": 0.5}, index=rows)
+    with pytest.raises(ValueError, match="cannot rest on"):
+        found.finding("x", "text", "t", part, columns)
+
+
+def test_cells_agree_with_a_row_in_its_columns_or_in_a_method_it_names() -> None:
+    rows = pd.DataFrame({"staleness": [1], "first": ["vcpo"], "second": ["tis"]})
+    assert list(of_methods(CELLS, ("first", "second"), "staleness")(rows)) == ["a", "b"]
+    assert list(agreeing(CELLS, "staleness")(rows)) == ["a", "b"]
+    assert list(agreeing(CELLS)(rows)) == ["a", "b", "c"]
+    assert list(own_key(CELLS)) == ["a", "b", "c"]
+
+
+def shape(method: str, lag: int, seed: int) -> str:
+    """Something of everything: collapses, rebounds, dips, nan and errors."""
+    if method == "clip" and lag > 4:
+        return ("nan", "collapsed", "rebound", "healthy")[seed % 4]
+    if method == "clip+ess":
+        return "error" if seed == 1 else "dip"
+    return "collapsed" if method in ("tis", "reinforce") and lag > 4 else "healthy"
+
+
+@pytest.fixture(scope="module")
+def rich(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    """Two tasks, two learning rates, both halves of VCPO, a step control, and runs that end in every way."""
+    methods = ("vcpo", "vcpo(ess=off)", "vcpo(baseline=group)", "tis", "clip", "clip+ess", "tis+lr-matched")
+    grid = {"methods": methods, "tasks": ("chain", "walk"), "lrs": (1e-4, 3e-4), "seeds": range(4)}
+    folder = make_results(
+        tmp_path_factory.mktemp("rich"), shapes=shape, steps=120, record="full", sample_every=40, **grid
+    )
+    results = load(folder)
+    return results, {name: ANALYSES.parse(name).run(results) for name in ANALYSES.names() if name != "prediction"}
+
+
+@pytest.fixture(scope="module")
+def predicted(make_study: Callable[..., Results], truths: dict[str, object]) -> Judged:
+    """A study large enough for every number of a prediction."""
+    columns = {"ess_ratio": truths["leads"], "kl_mu_theta_k3": truths["leads"], "entropy": truths["nothing"]}
+    results = make_study(columns)
+    return results, {"prediction": ANALYSES.parse("prediction").run(results)}
+
+
+def statements(judged: Judged) -> list[tuple[Findings, Finding, pd.DataFrame]]:
+    """Every statement with its analysis and the rows and columns that it names."""
+    return [
+        (found, one, found.tables[one.table].iloc[list(one.rows)][list(one.columns)])
+        for found in judged[1].values()
+        for one in found.statements
+    ]
+
+
+@pytest.fixture(scope="module", params=["rich", "predicted"])
+def judged(request: pytest.FixtureRequest) -> Judged:
+    answer: Judged = request.getfixturevalue(request.param)
+    return answer
+
+
+def test_every_number_that_is_said_is_in_the_rows_or_computed_from_them(judged: Judged) -> None:
+    said = statements(judged)
+    assert len(said) > 40
+    assert {one.text: bad for _, one, rows in said if (bad := unexplained(one.text, rows, one.table))} == {}
+
+
+def test_every_name_that_is_said_is_in_the_rows(judged: Judged) -> None:
+    cells = judged[0].cells
+    known = {*cells["method"], *cells["task"], *(name for name in SIGNALS if "_" in name)}
+    wrong = {one.text: bad for _, one, rows in statements(judged) if (bad := foreign_names(one.text, rows, known))}
+    assert wrong == {}
+
+
+def test_a_statement_about_a_lag_rests_on_that_lag_alone(judged: Judged) -> None:
+    lag_of = judged[0].cells.set_index("key")["staleness"].astype(str)
+    for _, one, rows in statements(judged):
+        if said := lags_said(one.text):
+            assert set(rows["staleness"].astype(str)) == said, one.text
+            assert set(lag_of[list(one.keys)]) == said, one.text
+
+
+def test_the_cells_behind_a_statement_are_those_of_its_methods_and_tasks(judged: Judged) -> None:
+    cells = judged[0].cells.set_index("key")
+    for _, one, rows in statements(judged):
+        behind = cells.loc[list(one.keys)]
+        assert len(behind), one.text
+        methods = {name for column in ("method", "first", "second", "base") if column in rows for name in rows[column]}
+        if methods and "(all)" not in methods and "control" not in rows:
+            assert set(behind["method"]) <= methods, one.text
+        if "task" in rows:
+            assert set(behind["task"]) == set(rows["task"]), one.text
+
+
+def test_the_check_of_numbers_would_notice_other_rows(rich: Judged) -> None:
+    noticed = []
+    for found, one, rows in statements(rich):
+        others = found.tables[one.table].drop(index=list(one.rows))[list(one.columns)]
+        if len(others) and numbers_of(one.text, texts_in(rows)):
+            noticed.append(bool(unexplained(one.text, others.head(len(rows)), one.table)))
+    assert len(noticed) > 30
+    assert sum(noticed) > 0.8 * len(noticed)
+
+
+def test_topics_and_texts_do_not_repeat(judged: Judged) -> None:
+    for found in judged[1].values():
+        texts = [one.text for one in found.statements]
+        assert len(texts) == len(set(texts))
+        assert all(one.topic and one.text.endswith(".") for one in found.statements)

@@ -1,0 +1,52 @@
+import pytest
+
+from vcpo_bench.bench.cells import flag_values as options
+from vcpo_bench.errors import UsageError
+
+
+def test_commas_inside_brackets_do_not_separate() -> None:
+    assert options.expressions("clip, clip(low=0.1,high=0.2),vcpo+ess(base=0.5),") == [
+        "clip",
+        "clip(low=0.1,high=0.2)",
+        "vcpo+ess(base=0.5)",
+    ]
+    assert options.expressions(" , ") == options.expressions("") == []
+    with pytest.raises(UsageError, match="clip,,tis"):
+        options.expressions("clip,,tis")
+
+
+def test_lists_are_read() -> None:
+    assert options.lags("0, 16,128") == [0, 16, 128]
+    assert options.seeds("3") == [0, 1, 2]
+    assert options.seeds("7,") == [7]
+    assert options.seeds("4,2") == [4, 2]
+    assert options.rates("1e-4,3e-4") == [1e-4, 3e-4]
+    assert options.every("every=50") == 50
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (options.lags, "-1"),
+        (options.lags, "1.5"),
+        (options.lags, "sixteen"),
+        (options.lags, ","),
+        (options.seeds, "0"),
+        (options.seeds, "two"),
+        (options.rates, "0"),
+        (options.rates, "-1e-4"),
+        (options.rates, "nan"),
+        (options.rates, "inf"),
+        (options.device, "tpu"),
+        (options.device, "cuda:x"),
+        (options.every, "50"),
+        (options.every, "every=0"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_a_remedy(read, text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(text)
+    message = str(caught.value)
+    assert message.startswith("--")
+    assert text.strip(",") in message
+    assert "\n" not in message
