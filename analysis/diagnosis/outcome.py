@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.collapse.rule import Event, Rule, judge
+from vcpo_bench.analysis.collapse.rule import CollapseRule, Event, judge
 from vcpo_bench.analysis.diagnosis.diagnosis import Outcome, Verdict
 from vcpo_bench.analysis.logs.run import LoggedRun, Series
 
@@ -39,7 +39,7 @@ def read_outcome(run: LoggedRun) -> Outcome:
     Evaluations are used where there are enough of them (one more than the rule's patience); otherwise means of 10
     updates of the training reward. Signals play no part.
     """
-    rule = Rule()
+    rule = CollapseRule()
     reasons = []
     for column in ("eval_reward", "reward"):
         series = run.series.get(column)
