@@ -1,4 +1,4 @@
-"""Fixtures that more than one room needs: a synthetic results folder in the exact schema of `records.py`."""
+"""Fixtures that more than one room needs: a synthetic results folder in the exact schema of `records`."""
 
 import hashlib
 import json
