@@ -1,4 +1,4 @@
-"""What a report draws from: recorded results and the judgments of `analysis`, derived once for all figures."""
+"""What a report is made from: recorded results and the findings of `analysis`, computed once for all sections."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Setting(NamedTuple):
 
 @dataclass
 class Study:
-    """Recorded results with everything that is derived from them, computed when first asked for."""
+    """Recorded results with everything that is derived from them, computed when first used."""
 
     results: Results
 

@@ -19,11 +19,12 @@ import pyarrow.parquet as pq
 import torch
 from safetensors import SafetensorError
 
+from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.provenance import gpu, provenance
-from vcpo_bench.bench.cells.results_folder import CellStore, write_json
+from vcpo_bench.bench.cells.results_folder import write_json
 from vcpo_bench.bench.training.build import build_recorder, build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.step_recorder import StepRecorder

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import torch
 
+from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.cells.results_folder import CellStore, ResultsFolder
+from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool import CellJob, run_jobs

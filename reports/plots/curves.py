@@ -49,16 +49,16 @@ class Quantity:
 
 QUANTITIES = (
     Quantity("reward-steps", "sampled_reward", "evals", "held-out reward", "How does each method learn at each lag?"),
-    Quantity("ess-steps", "ess_ratio", "steps", "ESS ratio", "How much of the batch still counts?", True, 40),
+    Quantity("ess-steps", "ess_ratio", "steps", "ESS ratio", "How much of each batch still counts?", True, 40),
     Quantity(
         "grad-norm-steps", "grad_norm", "steps", "gradient norm", "Do gradients grow before a run fails?", True, 40
     ),
     Quantity(
         "kl-steps", "kl_mu_theta_k3", "steps", "KL(mu || theta)", "How far is the policy from its data?", log=True
     ),
-    Quantity("log-weight-steps", "log_weight_max", "steps", "max log-weight", "How heavy is the heaviest weight?"),
+    Quantity("log-weight-steps", "log_weight_max", "steps", "max log-weight", "How large is the largest weight?"),
     Quantity("entropy-steps", "entropy", "steps", "entropy (nats)", "Does the policy lose its diversity?"),
-    Quantity("step-scale-steps", "step_scale", "steps", "step scale", "How far does each method hold back its step?"),
+    Quantity("step-scale-steps", "step_scale", "steps", "step scale", "How far does each method scale down its step?"),
 )
 
 

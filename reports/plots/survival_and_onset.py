@@ -1,4 +1,4 @@
-"""Failing runs: how long runs live, and what their measurements do around the onset."""
+"""Failing runs: how long runs train before they fail, and what their measurements do around the onset."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def survival(study: Study, sheet: Sheet) -> Plot | None:
             axes[index].set_ylabel("share not yet failed")
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
-    title = "How long do runs live?"
+    title = "How long until runs fail?"
     caption = (
         f"{title} Kaplan-Meier estimate of the share of runs that have not failed (collapse, collapse with rebound, "
         "nan), tasks and learning rates pooled; runs that reached their end, or that an alarm stopped, are censored "
@@ -113,10 +113,10 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
             panel.set_xlabel("updates since onset")
     if sheet.legend:
         add_legend(figure, names, legend_columns(sheet, names))
-    title = "What announces a failure?"
+    title = "What changes before a failure?"
     caption = (
         f"{title} Failed runs ({len(failed)}) aligned at the onset of the failure: the first evaluation of the fall, "
-        "so that the fall itself may begin up to one evaluation earlier. Line: median over runs; band: quartiles. "
+        "so the fall itself may begin up to one evaluation earlier. Line: median over runs; band: quartiles. "
         "Gray: runs at the same task, lag and learning rate that survived, at the same updates."
     )
     labels = [label for _, label, _ in _ALIGNED]

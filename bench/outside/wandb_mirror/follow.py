@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from vcpo_bench.bench.cells.results_folder import LOCK_FILE, CellStore, read_json
+from vcpo_bench.bench.cells.cell_store import CellStore
+from vcpo_bench.bench.cells.results_folder import LOCK_FILE, read_json
 from vcpo_bench.bench.outside.wandb_mirror.history import history
 from vcpo_bench.records import CELL_FILE, CELLS
 

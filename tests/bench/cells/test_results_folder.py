@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vcpo_bench.bench.cells.results_folder import CellStore, ResultsFolder, damage, ended_keys, read_json, write_json
+from vcpo_bench.bench.cells.cell_store import CellStore
+from vcpo_bench.bench.cells.results_folder import ResultsFolder, damage, ended_keys, read_json, write_json
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.errors import DamagedResultError, UsageError
 
@@ -155,7 +156,7 @@ def test_damage_is_named_and_set_aside(tmp_path: Path, break_it, said: str) -> N
 def test_foreign_and_unwritable_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.tex").touch()
-    with pytest.raises(UsageError, match="holds something else"):
+    with pytest.raises(UsageError, match="holds other files"):
         ResultsFolder(tmp_path / "foreign")
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot write there"):
