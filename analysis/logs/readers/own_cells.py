@@ -30,7 +30,7 @@ def read_cell(path: Path, rows: Rows) -> str:
     key = path.name.removesuffix(records.PARTIAL_SUFFIX)
     chosen = results.select([key])
     if chosen.cells.empty:
-        raise UsageError(f"{path} cannot be read: {'; '.join(results.problems) or 'it is no cell'}")
+        raise UsageError(f"{path} cannot be read: {'; '.join(map(str, results.problems)) or 'it is no cell'}")
     steps = chosen.steps.drop(columns="key")
     numeric = steps.select_dtypes("number")
     order = numeric["step"].to_numpy(dtype=np.float64)
