@@ -102,6 +102,13 @@ def _ends_nan(series: Series) -> bool:
     return tail.size == FINAL_NAN and not np.isfinite(tail).any()
 
 
+def _first_of_last_nans(series: Series, otherwise: float) -> float:
+    """The step after the last finite value; another one where the series ends with a finite value."""
+    finite = np.flatnonzero(np.isfinite(series.values))
+    after = int(finite[-1]) + 1 if finite.size else 0
+    return float(series.steps[after]) if after < series.steps.size else otherwise
+
+
 def _outcome(event: Event, series: Series, width: float, scaling: str, steps: Array) -> Outcome:
     label = series.column.label
     verdict = _VERDICTS.get(event.kind, "cannot tell")
@@ -109,7 +116,7 @@ def _outcome(event: Event, series: Series, width: float, scaling: str, steps: Ar
         verdict = "cannot tell"
         said = f"{label} is below half of its best at the end of the log, too briefly to call"
     elif event.kind == "nan":
-        said = f"{label} is not finite from step {event.onset:g} to the end"
+        said = f"{label} is not finite from step {_first_of_last_nans(series, event.onset):g} to the end"
     elif verdict == "collapsed":
         back = " and came back" if event.kind == "collapse with rebound" else ""
         said = f"{label} fell to {event.lowest:.0%} of its best{back}; the last points are at {event.final:.0%} of it"
@@ -121,7 +128,9 @@ def _outcome(event: Event, series: Series, width: float, scaling: str, steps: Ar
         said = f"{label} never fell below half of its best"
     else:
         said = f"{label} never reached 0.05, so there was nothing to lose"
-    onset = float("nan") if verdict != "collapsed" else event.onset
+    onset = float("nan")
+    if verdict == "collapsed":
+        onset = _first_of_last_nans(series, event.onset) if event.kind == "nan" else event.onset
     points = f"{steps.size} points, {width:g} steps apart"
     reason = " ".join(filter(None, [f"{said[:1].upper()}{said[1:]} ({points}).", scaling]))
     return Outcome(verdict, onset, width, series.column.name, reason, CHECKED)
