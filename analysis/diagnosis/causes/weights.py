@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from vcpo_bench.analysis.diagnosis.causes.story import Case, Story
 from vcpo_bench.analysis.diagnosis.diagnosis import Cause
 
@@ -60,12 +62,12 @@ def engine_gap(story: Story) -> Cause | None:
     for one in gap:
         case.take(one)
     spread = [one for one in map(story.rose, ("kl_mu_theta_k3", "kl_mu_theta_k1")) if one is not None]
-    if known and not grown:
-        for one in spread:
-            case.take(one)
-        if gap or spread:
-            first = min(one.step for one in [*gap, *spread])
-            case.supports(first, f"{story.label(known[0])} did not grow with it")
+    on_policy = bool(known) and all(not np.nan_to_num(story.run.series[one].values).any() for one in known)
+    for one in spread if on_policy else ():  # at a constant lag above 0 they also grow with the size of the updates
+        case.take(one)
+    if known and not grown and (gap or (spread and on_policy)):
+        first = min(one.step for one in [*gap, *(spread if on_policy else ())])
+        case.supports(first, f"{story.label(known[0])} did not grow with it")
     for late in grown:
         near = [one for one in gap if abs(one.step - late.step) <= _LAG_NEAR]
         if near:

@@ -32,7 +32,9 @@ def read_cell(path: Path, rows: Rows) -> str:
     if chosen.cells.empty:
         raise UsageError(f"{path} cannot be read: {'; '.join(map(str, results.problems)) or 'it is no cell'}")
     steps = chosen.steps.drop(columns="key")
-    numeric = steps.select_dtypes("number")
+    numeric = steps.select_dtypes("number").dropna(axis=1, how="all")  # NaN everywhere: the method has no such number
+    if "share_clipped" in numeric and not numeric["share_clipped"].any():
+        numeric = numeric.drop(columns="share_clipped")  # a method that never clips; our anchor is never silent
     order = numeric["step"].to_numpy(dtype=np.float64)
     for position, values in enumerate(numeric.drop(columns="step").to_dict("records")):
         rows.add({str(name): value for name, value in values.items()}, "steps", float(order[position]), "step")
