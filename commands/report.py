@@ -35,7 +35,7 @@ def report(
         typer.Option("--watch", metavar="", help="Rewrite the page as cells advance, until no cell is running."),
     ] = False,
 ) -> None:
-    """Write the report as one offline HTML page, a PDF and paper figures."""
+    """Write the report as one offline HTML page, PDF and paper figures."""
     from vcpo_bench.reports.writers import html as page
     from vcpo_bench.reports.writers import paper
     from vcpo_bench.reports.writers import pdf as typeset
