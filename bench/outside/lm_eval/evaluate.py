@@ -167,7 +167,7 @@ def _quiet() -> Iterator[None]:
 
 
 def scores_of(results: Any, step: int) -> list[Score]:
-    """Results of `simple_evaluate` as rows of `records.SCORES`."""
+    """Results of `simple_evaluate` as rows of `records.LM_EVAL_SCORES`."""
     from importlib.metadata import version
 
     scores = []

@@ -10,20 +10,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from vcpo_bench.records import EVALS, EVALS_FILE, EVENTS_FILE, STEPS_FILE, Column
-from vcpo_bench.records.steps import STEPS
+from vcpo_bench.records import EVALS_FILE, EVENTS_FILE, STEPS_FILE
 
 Metrics = dict[str, Any]
 
 
-def metric_names() -> dict[str, Column]:
-    """Every metric that is a column of a table; there are also counts of events, `events/<event>`."""
-    steps = {f"steps/{column.name}": column for column in STEPS if column.name != "step"}
-    return steps | {f"evals/{column.name}": column for column in EVALS if column.name != "step"}
-
-
 def history(tables: Path, first: int, ended: bool) -> Iterator[tuple[int, Metrics]]:
     """The metrics of a cell by update: update t and the evaluation after t updates share a row.
+
+    Columns become `steps/NAME` and `evals/NAME`; `events/EVENT` counts events.
 
     Args:
         tables: Folder with the tables: an ended cell or a checkpoint.

@@ -3,7 +3,6 @@
 The real wandb is run by `.ci/integrations.d/evals.sh`; here a stand-in notes what it is told, or fails.
 """
 
-import importlib.util
 import json
 import shutil
 import sys
@@ -22,8 +21,6 @@ from vcpo_bench.bench.outside.wandb_mirror.history import history
 from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror, mirror_folder
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
-
-DOCS = Path(__file__).parents[3] / "docs"
 
 
 class FakeWandb:
@@ -203,10 +200,3 @@ def test_errors_of_the_command_are_one_line(make_results, tmp_path, monkeypatch)
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(UsageError, match=r"not installed \(pip install 'vcpo-bench\[wandb\]'\)"):
         mirror_folder(small(make_results, tmp_path), "offline", "project", None)
-
-
-def test_the_documented_metrics_are_those_there_are():
-    spec = importlib.util.spec_from_file_location("make_wandb", DOCS.parent / "tools" / "make_wandb.py")
-    generator = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generator)
-    assert (DOCS / "wandb.md").read_text() == generator.render(), "run: python tools/make_wandb.py"
