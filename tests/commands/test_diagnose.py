@@ -1,6 +1,7 @@
 """`vcpo-bench diagnose` as a user types it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,11 +66,21 @@ def test_a_page_escapes_what_a_log_is_called(tmp_path: Path) -> None:
     assert "<b>run" not in page.read_text()
 
 
-def test_a_cell_of_ours(finished: Path) -> None:
-    result = call("diagnose", str(finished))
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_cell_of_ours(partial: bool, make_results: Callable[..., Path], tmp_path: Path) -> None:
+    still_running = ["tis"] if partial else []
+    folder = make_results(tmp_path, methods=["tis"], lags=[16], seeds=[0], controls=False, partial=still_running)
+    (cell,) = (folder / "cells").iterdir()
+    assert cell.name.endswith(".partial") == partial
+    found = json.loads(call("diagnose", str(cell), "--json").output)
+    assert found["framework"] == "vcpo-bench"
+    assert found["outcome"]["column"] == "eval_reward"
+    assert found["outcome"]["verdict"] == "collapsed"
+    assert found["columns"]["ess_ratio"]["tag"] == "exact"
+
+
+def test_a_folder_of_several_cells_is_asked_about(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    folder = make_results(tmp_path, methods=["tis"], lags=[1, 16], seeds=[0], controls=False)
+    result = call("diagnose", str(folder))
     assert result.exit_code == 2
-    assert "diagnose one of them" in result.output
-    cell = next((finished / "cells").iterdir())
-    answer = call("diagnose", str(cell), "--json")
-    assert answer.exit_code == 0, answer.output
-    assert json.loads(answer.output)["framework"] == "vcpo-bench"
+    assert "holds 2 cells; diagnose one of them" in result.output

@@ -41,6 +41,13 @@ def test_a_planted_cause_comes_first(cause: str, framework: str, tmp_path: Path)
     assert found.departures[0].step >= PLANTED - 3
 
 
+def test_a_run_whose_reward_is_lost_to_nan_fell_at_the_first_lost_value(tmp_path: Path) -> None:
+    found = diagnosed(tmp_path, "gradient or non-finite", "slime")
+    assert found.verdict == "collapsed"
+    assert found.onset == ONSET
+    assert "not finite from step 140" in found.outcome.reason
+
+
 def test_a_healthy_run_has_no_probable_cause(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, "healthy", "vcpo-fork")
     assert found.verdict == "healthy"
