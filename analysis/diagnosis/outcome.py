@@ -49,9 +49,8 @@ def read_outcome(run: LoggedRun) -> Outcome:
         steps, values, width = _points(series, column)
         if values.size < rule.patience + 1:
             averaged = f" of {width:g} updates" if column == "reward" and width else ""
-            reasons.append(
-                f"{series.column.label}: {values.size} points{averaged}, fewer than the {rule.patience + 1} the rule needs"
-            )
+            counted = f"{values.size} points{averaged}"
+            reasons.append(f"{series.column.label}: {counted}, fewer than the {rule.patience + 1} the rule needs")
             continue
         scaled, why = _to_unit(values)
         if scaled is None:
