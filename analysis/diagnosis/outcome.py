@@ -48,9 +48,9 @@ def read_outcome(run: LoggedRun) -> Outcome:
             continue
         steps, values, width = _points(series, column)
         if values.size < rule.patience + 1:
-            reasons.append(
-                f"{series.column.label}: {values.size} points, fewer than the {rule.patience + 1} the rule needs"
-            )
+            averaged = f" of {width:g} updates" if column == "reward" and width else ""
+            counted = f"{values.size} points{averaged}"
+            reasons.append(f"{series.column.label}: {counted}, fewer than the {rule.patience + 1} the rule needs")
             continue
         scaled, why = _to_unit(values)
         if scaled is None:
