@@ -41,6 +41,8 @@ def report(
     from vcpo_bench.reports.writers import pdf as typeset
     from vcpo_bench.reports.writers import watch as watching
 
+    if figures:
+        paper.sheets(figures)  # refuses an unknown venue before anything is written
     sources = folders or [DEFAULT_OUT]
     target = html or sources[0] / "report.html"
     if watch:
