@@ -130,7 +130,7 @@ def _any_step(scores: Array, panel: Panel, rest: Landmarks, columns: Sequence[st
     case, own = case[np.isfinite(own)], own[np.isfinite(own)]
     known = np.isfinite(table)
     stratum = panel.strata(columns)
-    usable = known.any(axis=1)[None, :] & (stratum[case][:, None] == stratum[None, :])
+    usable = np.asarray(known.any(axis=1))[None, :] & (stratum[case][:, None] == stratum[None, :])
     usable[np.arange(case.size), case] = False
     wins = np.zeros(usable.shape)
     for i, value in enumerate(own):

@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -66,7 +66,9 @@ def language_model() -> str:
     with tempfile.TemporaryDirectory() as folder:
         _save_model(Path(folder))
         found = []
-        for dtype, limit in (("float32", TOLERANCE), ("bfloat16", 0.1)):
+        accuracies: tuple[tuple[Literal["float32", "bfloat16"], float], ...]
+        accuracies = (("float32", TOLERANCE), ("bfloat16", 0.1))
+        for dtype, limit in accuracies:
             config = _config(Path(folder), "torch", dtype)
             task = open_task(config, Path(folder))
             policy = open_policy(config, task, Path(folder), "cuda")
@@ -183,7 +185,7 @@ def _save_model(folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def _config(folder: Path, sampler: str, dtype: str = "float32") -> CellConfig:
+def _config(folder: Path, sampler: str, dtype: Literal["float32", "bfloat16"] = "float32") -> CellConfig:
     return CellConfig(
         method="vcpo",
         staleness=0,
