@@ -6,6 +6,7 @@ expects trouble. A signal that points the other way is reported as pointing the 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -33,9 +34,11 @@ _LEVELS = {"05": 0.05, "25": 0.25, "50": 0.5, "75": 0.75, "95": 0.95}
 class Updates(Protocol):
     """The updates of one run in order, columns of `records.steps.STEPS`: a data frame, or what streams."""
 
+    @abstractmethod
     def __len__(self) -> int:
         """Number of updates."""
 
+    @abstractmethod
     def __contains__(self, name: object, /) -> bool:
         """Whether there is such a column."""
 
