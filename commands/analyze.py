@@ -22,7 +22,7 @@ def analyze(
 ) -> None:
     """Analyze recorded runs: print the findings, write their tables.
 
-    Every finding is one sentence with its 95% confidence interval where there is one.
+    Every finding is one sentence, with a 95% confidence interval where one can be computed.
     """
     from vcpo_bench.analysis.commands import run as run_analysis
 

@@ -11,8 +11,8 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def diff(
-    first: Annotated[Path, typer.Argument(metavar="DIR", help="First results folder, A.")],
-    second: Annotated[Path, typer.Argument(metavar="DIR", help="Second results folder, B.")],
+    first: Annotated[Path, typer.Argument(metavar="A", help="First results folder.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Second results folder.")],
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comparison to an HTML page instead of printing it.")
     ] = None,

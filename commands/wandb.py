@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import DEFAULT_OUT, WandbProject
+from vcpo_bench.commands.support.options import DEFAULT_OUT
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -16,7 +16,7 @@ def wandb(
     mode: Annotated[
         str, typer.Option(metavar="MODE", help="Where the mirror goes: offline (local wandb files) or online (upload).")
     ] = "online",
-    project: WandbProject = "vcpo-bench",
+    project: Annotated[str, typer.Option(metavar="NAME", help="Weights & Biases project.")] = "vcpo-bench",
 ) -> None:
     """Mirror a results folder to Weights & Biases.
 

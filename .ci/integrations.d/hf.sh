@@ -7,4 +7,4 @@ python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet 'torch>=2.11,<2.14' transformers==5.23.0 tokenizers==0.23.3 peft==0.21.2 '.[hf]' pytest
 # nothing may be skipped here, hence the whole line
 OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 PYTHONPATH=$PWD/.types "$venv/bin/python" -m pytest --confcutdir=tests/bench -ra \
-    tests/bench/test_hf_*.py | tee /dev/stderr | grep -Eq '^[0-9]+ passed in'
+    tests/bench/*/test_hf_*.py | tee /dev/stderr | grep -Eq '^[0-9]+ passed in'

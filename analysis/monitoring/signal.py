@@ -25,11 +25,13 @@ PRIMARY = "ess"
 
 
 class Updates(Protocol):
-    """The updates of one run in order, columns of `records.STEPS`: a data frame, or what streams."""
+    """The updates of one run in order, columns of `records.steps.STEPS`: a data frame, or what streams."""
 
+    @abstractmethod
     def __len__(self) -> int:
         """Number of updates."""
 
+    @abstractmethod
     def __contains__(self, name: object, /) -> bool:
         """Whether there is such a column."""
 
@@ -44,7 +46,7 @@ class Signal(Component, ABC):
     Class attributes:
         summary: What it measures, with its formula.
         role: What it looks at; `circumstance` is known without looking at the run at all.
-        columns: Columns of the table of updates it needs (`records.STEPS`).
+        columns: Columns of the table of updates it needs (`records.steps.STEPS`).
         memory: Updates that a value reaches back, itself included; None: to the beginning of the run.
         rank: Its place in tables; signals of equal rank are in alphabetical order.
     """
@@ -59,14 +61,14 @@ class Signal(Component, ABC):
         """Values [S] at each update of one run that has all `columns`; not finite where it cannot be said.
 
         Args:
-            steps: The updates of one run in order, columns of `records.STEPS`.
+            steps: The updates of one run in order, columns of `records.steps.STEPS`.
         """
 
     def of(self, steps: Updates) -> Array:
         """Values [S] at each update of one run; NaN where it cannot be said, everywhere if a column is missing.
 
         Args:
-            steps: The updates of one run in order, columns of `records.STEPS`.
+            steps: The updates of one run in order, columns of `records.steps.STEPS`.
         """
         if any(name not in steps for name in self.columns):
             return np.full(len(steps), np.nan)

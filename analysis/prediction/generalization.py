@@ -14,7 +14,7 @@ from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, Panel
 from vcpo_bench.analysis.prediction.thresholds import SPLITS, fold_numbers, folds
 
 MODEL = "model of everything"
-"""How the rows about the hazard model of all signals are called."""
+"""Value of `signal` in the rows about the hazard model of all signals."""
 
 _REPLICATIONS = 500
 

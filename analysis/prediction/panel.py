@@ -1,4 +1,4 @@
-"""All judged runs side by side: when each was lost, until when it was watched, and every signal at every update."""
+"""All judged runs side by side: when each failed, until when it was watched, and every signal at every update."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.collapse.rule import UNDECIDED, Rule, events
+from vcpo_bench.analysis.collapse.rule import UNDECIDED, CollapseRule, events
 from vcpo_bench.analysis.monitoring.signal import Signal, all_signals
 from vcpo_bench.analysis.monitoring.trailing import streamed_mean
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
@@ -20,11 +20,11 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 LEADS = (5, 10, 20, 50, 100)
-"""Updates between the landmark and the evaluation that finds the run down."""
+"""Updates between the landmark and the onset of failure: the evaluation that first finds the run down."""
 PRIMARY_LEAD = 20
 """The lead of the primary endpoint."""
 LEAST_RUNS = 15
-"""With fewer collapsed or fewer healthy held-out runs than this a number is not given."""
+"""A number that rests on fewer failed or fewer healthy held-out runs than this is not given."""
 WINDOW = 5
 """Updates in the trailing mean of a score whose window is not tuned."""
 MATCH = ("task", "regime", "staleness")
@@ -42,7 +42,7 @@ class Panel:
         runs: One row per judged run: `key`, `task`, `method`, `regime`, `staleness`, `lr`, `seed`,
             `event`, `failed`, `steps_done`.
         values: Per signal, its values [N, S] at each update; NaN where it says nothing or the run has ended.
-        onset: Updates applied before the evaluation that first found the run down [N]; infinite: it never was.
+        onset: Updates applied before the evaluation that first found the run down [N]; infinite: it never failed.
         found: The same on the grid of evaluations [N]: for a run that ended as nan, the last evaluation before.
         end: Updates applied before the last evaluation that still says what became of the run [N].
         stride: Updates between evaluations.
@@ -59,12 +59,12 @@ class Panel:
 
     @cached_property
     def failed(self) -> Flags:
-        """Which runs were lost [N]."""
+        """Which runs failed [N]."""
         return np.isfinite(self.onset)
 
     @cached_property
     def healthy(self) -> Flags:
-        """Which runs are known never to have been lost [N]; one that an alarm stopped is neither."""
+        """Which runs are known never to have failed [N]; one that an alarm stopped is neither."""
         return ~self.failed & ~self.runs["event"].isin(UNDECIDED).to_numpy(dtype=bool)
 
     @property
@@ -106,7 +106,10 @@ class Panel:
 
 
 def build_panel(
-    results: Results, signals: Mapping[str, Signal] | None = None, rule: Rule | None = None, samples: bool = False
+    results: Results,
+    signals: Mapping[str, Signal] | None = None,
+    rule: CollapseRule | None = None,
+    samples: bool = False,
 ) -> Panel:
     """Judge every run by the rule of `analysis.collapse.rule` and lay out its signals.
 

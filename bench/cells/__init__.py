@@ -1,1 +1,1 @@
-"""What a cell is: its configuration, key, grid, results folder, and the objects it opens."""
+"""Cells: configuration and key, grids of them, their results folder, and the task, policy and sampler they open."""

@@ -12,6 +12,7 @@ from vcpo_bench.bench.cells import flag_values
 from vcpo_bench.bench.cells.model_source import model_folder, model_identity
 from vcpo_bench.bench.cells.settings import CellSettings, flag_of
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.samplers.policy_sampler import PolicySampler
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.errors import UsageError
@@ -100,8 +101,14 @@ class GridSpec:
                 f"--start {self.start}: applies only to the built-in tiny policy; with --model, training starts from "
                 "that model's weights. Drop --start."
             )
-        if not self.model and (changed := self.settings.changed_for_language_models()):
-            raise UsageError(f"{flag_of(changed[0])}: applies only to language models; add --model, or drop it")
+        for name in () if self.model else self.settings.changed_for_language_models():
+            if name != "sampler" or not self._samples_any_policy():
+                raise UsageError(f"{flag_of(name)}: applies only to language models; add --model, or drop it")
+
+    def _samples_any_policy(self) -> bool:
+        """Whether the sampler can draw from the built-in tiny policy, which ignores the options of `PolicySampler`."""
+        sampler = SAMPLERS.parse(self.settings.sampler)
+        return not (sampler.needs_language_model or isinstance(sampler, PolicySampler))
 
     def warnings(self) -> list[str]:
         """One line for each lag that is legal but probably not meant."""

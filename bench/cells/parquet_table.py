@@ -1,4 +1,4 @@
-"""Rows in memory, Parquet on disk: the tables of `records` as typed Arrow tables."""
+"""The tables of `records`: rows in memory, typed Parquet files on disk."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Row = Mapping[str, Any]
 
 
 def includes(level: Level, wanted: Level) -> bool:
-    """Whether recording at `level` writes what belongs to `wanted`."""
+    """Whether record level `level` includes columns of level `wanted`."""
     return _LEVELS.index(level) >= _LEVELS.index(wanted)
 
 
 def arrow_schema(columns: Sequence[Column], level: Level) -> pa.Schema:
-    """The Arrow schema of a table at a record level; unit and meaning travel as field metadata."""
+    """The Arrow schema of a table at a record level; unit and meaning are field metadata."""
     return pa.schema(
         pa.field(c.name, _KINDS[c.kind], metadata={"unit": c.unit, "meaning": c.meaning})
         for c in columns
@@ -36,7 +36,7 @@ class RecordTable:
 
     Args:
         columns: Schema from `records`.
-        level: Record level; columns above it are not kept.
+        level: Record level; columns of higher levels are left out.
 
     Attributes:
         columns: The values so far, by column.
@@ -50,7 +50,11 @@ class RecordTable:
         return len(next(iter(self.columns.values())))
 
     def append(self, row: Row) -> None:
-        """Add one row; a missing value is null, and a key outside the schema is an error of the caller."""
+        """Add one row; a missing value is null.
+
+        Raises:
+            KeyError: The row has a key that is no column of this table.
+        """
         unknown = row.keys() - self.columns.keys()
         if unknown:
             raise KeyError(f"not columns of this table: {sorted(unknown)}")
@@ -62,7 +66,7 @@ class RecordTable:
         return pa.table(self.columns, schema=self._schema)
 
     def row(self, index: int) -> Row:
-        """One row; a missing value is None."""
+        """The row at `index`; a missing value is None."""
         return {name: values[index] for name, values in self.columns.items()}
 
     def write(self, path: Path) -> None:
@@ -70,6 +74,6 @@ class RecordTable:
         pq.write_table(self.arrow(), path, compression="zstd")
 
     def read(self, path: Path) -> None:
-        """Replace the rows by those stored at `path`."""
+        """Replace the rows by those of the file at `path`."""
         stored = pq.read_table(path, schema=self._schema).to_pydict()
         self.columns = {name: list(stored[name]) for name in self.columns}

@@ -1,8 +1,7 @@
-"""Settings from a file: the keys of the YAML are the long flags of `vcpo-bench run`, and a flag typed wins."""
+"""Settings from a YAML file, whose keys are the long flags of `vcpo-bench run`."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,20 +9,21 @@ from typing import Any
 import yaml
 
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.grammar import closest
 
 Scalar = str | int | float | bool
 
 
 def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> dict[str, Any]:
-    """Values for the flags, from a preset's name or a file.
+    """Values for flags, from a preset or a file.
 
     Args:
-        name: A preset (`quick`) or a path to a YAML file.
+        name: Name of a preset, such as `quick`, or path of a YAML file.
         presets: Folder of the presets.
-        flags: Legal keys and the type each flag takes.
+        flags: Legal keys, and the type of each.
 
     Raises:
-        UsageError: No such preset or file, broken YAML, an unknown key, or a value of the wrong kind.
+        UsageError: No such preset or file, invalid YAML, an unknown key, or a value of the wrong kind.
     """
     path = _find(name, presets)
     try:
@@ -31,9 +31,9 @@ def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> d
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--config {name}: cannot be read ({error})") from error
     except yaml.YAMLError as error:
-        raise UsageError(f"--config {name}: broken YAML ({_place(error)})") from error
+        raise UsageError(f"--config {name}: invalid YAML ({_location(error)})") from error
     if not isinstance(values, dict):
-        raise UsageError(f"--config {name}: must hold lines such as 'methods: vcpo,clip', not {values!r}")
+        raise UsageError(f"--config {name}: must contain lines such as 'methods: vcpo,clip', not {values!r}")
     return {_key(key, flags, name): _value(key, value, flags, name) for key, value in values.items()}
 
 
@@ -61,21 +61,18 @@ def _find(name: str, presets: Path) -> Path:
     if path.is_file():
         return path
     known = preset_names(presets)
-    hint = difflib.get_close_matches(name, known, n=1)
-    suggestion = f"; did you mean {hint[0]}?" if hint else ""
-    raise UsageError(f"--config {name}: no such file or preset{suggestion} (presets: {', '.join(known)})")
+    raise UsageError(f"--config {name}: no such file or preset{closest(name, known)} (presets: {', '.join(known)})")
 
 
 def _key(key: object, flags: Mapping[str, type], name: str) -> str:
     if isinstance(key, str) and key in flags:
         return key
-    hint = difflib.get_close_matches(str(key), flags, n=1)
-    suggestion = f"did you mean {hint[0]}?" if hint else f"legal keys: {', '.join(flags)}"
-    raise UsageError(f"--config {name}: unknown key {key!r}; {suggestion}")
+    hint = closest(str(key), flags) or f"; legal keys: {', '.join(flags)}"
+    raise UsageError(f"--config {name}: unknown key {key!r}{hint}")
 
 
 def _value(key: str, value: Any, flags: Mapping[str, type], name: str) -> Scalar:
-    """The value as the flag takes it; a YAML list becomes a comma list."""
+    """The value as the flag takes it; a YAML list becomes a comma-separated one."""
     wanted = flags[key]
     truth = isinstance(value, bool)
     if wanted is bool and truth:
@@ -86,10 +83,10 @@ def _value(key: str, value: Any, flags: Mapping[str, type], name: str) -> Scalar
         return ",".join(map(str, value)) + ("," if len(value) == 1 else "")
     if wanted is str and isinstance(value, (str, int, float)) and not truth:
         return str(value)
-    raise UsageError(f"--config {name}: {key}: {value!r} is not what --{key} takes")
+    raise UsageError(f"--config {name}: {key}: --{key} does not take {value!r}")
 
 
-def _place(error: yaml.YAMLError) -> str:
+def _location(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "not YAML"
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

@@ -1,4 +1,4 @@
-"""Where a result came from: code, libraries, machine. Facts only, no names of people or folders."""
+"""Where a result comes from: code, libraries and machine, without names of people or folders."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def provenance() -> dict[str, Any]:
 
 
 def gpu(device: str) -> dict[str, str]:
-    """The model of the GPU of that name; nothing for a CPU, or where the GPU does not answer."""
+    """`gpu`: model of the GPU with that name; empty for a CPU, or where the GPU does not answer."""
     if not device.startswith("cuda"):
         return {}
     try:
         return {"gpu": torch.cuda.get_device_name(device)}
-    except (RuntimeError, AssertionError):  # a driver that has failed, or a torch without CUDA
+    except (RuntimeError, AssertionError):  # the driver failed, or torch has no CUDA
         return {}
 
 
@@ -50,7 +50,7 @@ def _version(package: str) -> str:
 
 
 def _code_state(folder: Path) -> dict[str, Any]:
-    """Commit of the checkout the package runs from, if it is one, and whether it has uncommitted changes."""
+    """Commit of the checkout that the package runs from, if any, and whether it has uncommitted changes."""
     if not (folder / ".git").exists():
         return {"commit": None, "uncommitted": None}
     commit = _git(folder, "rev-parse", "HEAD")

@@ -19,7 +19,7 @@ class PolicySampler(Sampler):
         truncate: `refuse` or `allow` top_p and top_k.
     """
 
-    common = ("top_p", "top_k", "truncate")
+    bare_value = False
     top_p: float = number(1.0, above=0.0, maximum=1.0, write=lambda value: f"{value:g}")
     top_k: int = integer(0, minimum=0)
     truncate: str = choice("refuse", "allow")

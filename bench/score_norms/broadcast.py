@@ -82,8 +82,8 @@ class BroadcastEmbeddingRule(EmbeddingRule):
 
     def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
         """See `LayerRule.arrange`."""
-        ids, place = inputs
-        rows = place.per_row(gradient)
+        ids, site = inputs
+        rows = site.per_row(gradient)
         return ids.flatten().expand(len(rows), -1), rows.reshape(len(rows), ids.numel(), -1)
 
 
@@ -112,12 +112,12 @@ def with_broadcasts(uses: Sequence[Use], loose: Sequence[Layer], logp: Tensor, l
 def _embedding_use(use: Use, users: Users, layout: Layout) -> Use:
     rule = use.layer.rule
     assert isinstance(rule, EmbeddingRule)
-    place = _climb(use.edge.node, users, (*use.shape, rule.parameters[0].shape[1]), RESHAPING, layout.count)
-    if place is None:
+    site = _climb(use.edge.node, users, (*use.shape, rule.parameters[0].shape[1]), RESHAPING, layout.count)
+    if site is None:
         return use
     layer = replace(use.layer, rule=BroadcastEmbeddingRule(rule.parameters[0], rule.padding_idx))
-    edge = GradientEdge(place.path[-1], 0)
-    return replace(use, layer=layer, inputs=(use.inputs, place), edge=edge, path=place.path)
+    edge = GradientEdge(site.path[-1], 0)
+    return replace(use, layer=layer, inputs=(use.inputs, site), edge=edge, path=site.path)
 
 
 def _loose_uses(layer: Layer, users: Users, layout: Layout) -> list[Use]:
@@ -125,14 +125,14 @@ def _loose_uses(layer: Layer, users: Users, layout: Layout) -> list[Use]:
     node = get_gradient_edge(parameter).node
     if not users[node]:
         return []
-    place = _climb(node, users, parameter.shape, (*RESHAPING, *SELECTING), layout.count)
-    if place is None:
+    site = _climb(node, users, parameter.shape, (*RESHAPING, *SELECTING), layout.count)
+    if site is None:
         raise InexactError(
             f"parameter {layer.name!r} belongs to no layer of its own and is not simply added to one row per "
             "trajectory: wrap the code that uses it in an nn.Module that takes and returns rows"
         )
     shape = torch.Size([layout.count])
-    return [Use(layer, place, shape, GradientEdge(place.path[-1], 0), (), path=place.path)]
+    return [Use(layer, site, shape, GradientEdge(site.path[-1], 0), (), path=site.path)]
 
 
 def _climb(node: Node, users: Users, shape: Sequence[int], passing: Sequence[str], count: int) -> BroadcastSite | None:

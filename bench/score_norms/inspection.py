@@ -126,7 +126,7 @@ def trainable(parameter: Tensor | nn.Module | None) -> nn.Parameter | None:
     return parameter if isinstance(parameter, nn.Parameter) and parameter.requires_grad else None
 
 
-def sites_of(layers: Sequence[Layer]) -> dict[str, str]:
+def groups_of(layers: Sequence[Layer]) -> dict[str, str]:
     """Group name of every layer name: layers that share a parameter form a group, their names joined with `+`."""
     groups: list[list[Layer]] = []
     for layer in layers:

@@ -11,7 +11,7 @@ from vcpo_bench.bench.score_norms.audit import check_every_use_is_seen, check_ro
 from vcpo_bench.bench.score_norms.broadcast import with_broadcasts
 from vcpo_bench.bench.score_norms.capture import LayerTape, Use, backward
 from vcpo_bench.bench.score_norms.errors import InexactError
-from vcpo_bench.bench.score_norms.inspection import layers_of, loose_parameters_of, sites_of
+from vcpo_bench.bench.score_norms.inspection import groups_of, layers_of, loose_parameters_of
 from vcpo_bench.bench.score_norms.row_layout import Layout, Packed
 from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
 
@@ -38,7 +38,7 @@ class ScoreNorms:
         self._model = model
         layers = layers_of(model)
         self._loose = loose_parameters_of(model)
-        self._sites = sites_of([*layers, *self._loose])
+        self._groups = groups_of([*layers, *self._loose])
         self._tape = LayerTape(layers)
         self._trainable = self._trainable_parameters()
         self._checked: dict[tuple[tuple[str, str], ...], bool] = {}
@@ -179,15 +179,15 @@ class ScoreNorms:
         """Backpropagate; settle each group of layers as soon as all its uses have input and gradient."""
         members: dict[str, list[Use]] = defaultdict(list)
         for use in uses:
-            members[self._sites[use.layer.name]].append(use)
-        missing = Counter({site: len(group) for site, group in members.items()})
+            members[self._groups[use.layer.name]].append(use)
+        missing = Counter({group: len(group_uses) for group, group_uses in members.items()})
 
         # a replay calls this inside the modes of the forward pass, where autocast would round the norms
         @torch.no_grad()
         @torch.autocast(logp.device.type, enabled=False)  # type: ignore[untyped-decorator]
-        def settle(site: str) -> None:
+        def settle(group: str) -> None:
             sides = []
-            for use in members.pop(site):
+            for use in members.pop(group):
                 if use.inputs is None:
                     raise InexactError(f"layer {use.layer.name!r} is no longer checkpointed: create a new ScoreNorms")
                 if use.gradient is not None:
@@ -195,18 +195,18 @@ class ScoreNorms:
                     use.inputs = use.gradient = None
             if sides:
                 contribution = contribution_of(sides, keep=not retain_graph)
-                self._layers[site] = contribution.squared()
+                self._layers[group] = contribution.squared()
                 if not retain_graph:
-                    self._kept[site] = contribution
+                    self._kept[group] = contribution
 
         def complete(use: Use) -> None:
-            site = self._sites[use.layer.name]
+            group = self._groups[use.layer.name]
             if use.inputs is not None and use.gradient is not None:
-                missing[site] -= 1
-                if not missing[site]:
-                    settle(site)
+                missing[group] -= 1
+                if not missing[group]:
+                    settle(group)
 
         with self._tape.replaying(complete) as arrived:
             backward(uses, logp, weights, arrived, retain_graph, first_suffice)
-        for site in list(members):
-            settle(site)
+        for group in list(members):
+            settle(group)

@@ -174,6 +174,7 @@ WandbMode = Annotated[
         metavar="MODE", help="Mirror to Weights & Biases: disabled, offline or online.", rich_help_panel=EXECUTION
     ),
 ]
+WandbProject = Annotated[str, typer.Option(metavar="NAME", help="Weights & Biases project.", rich_help_panel=EXECUTION)]
 Config = Annotated[
     str,
     typer.Option(

@@ -66,4 +66,3 @@ ReplayDevice = Annotated[
         rich_help_panel=EXECUTION,
     ),
 ]
-WandbProject = Annotated[str, typer.Option(metavar="NAME", help="Weights & Biases project.", rich_help_panel=EXECUTION)]

@@ -56,10 +56,10 @@ def out_of_memory(*_: object) -> None:
         ({}, "fewer --jobs", "--micro-tokens"),
         (
             {"model": "tiny@0"},
-            "--micro-tokens which cuts the batch, such as 16384, --checkpointing, --lora 16",
+            "--micro-tokens 16384 (cuts the batch into passes), --checkpointing, --lora 16",
             "--jobs",
         ),
-        ({"model": "tiny@0", "lora": 4, "micro_tokens": 900}, "--micro-tokens smaller than 900, --checkp", "--lora"),
+        ({"model": "tiny@0", "lora": 4, "micro_tokens": 900}, "--micro-tokens below 900, --checkp", "--lora"),
         ({"model": "tiny@0", "checkpointing": True}, "--lora 16", "--checkpointing"),
     ],
 )
@@ -96,6 +96,7 @@ def test_a_full_gpu_does_not_condemn_a_checkpoint(tmp_path: Path, monkeypatch: p
     assert log.names("ended")[0][1] == "error"
 
 
+@pytest.mark.slow
 @without_gpu
 def test_after_an_error_on_a_gpu_the_next_cell_gets_a_new_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,7 @@ def test_the_help_fits_80_columns_and_says_something_of_every_option(name: str) 
     shown = call(name, "--help")
     assert shown.exit_code == 0, shown.output
     assert max(map(len, shown.output.splitlines())) <= WIDTH
+    assert "…" not in shown.output, "something is cut off"
     for parameter in COMMANDS[name].params:
         words = parameter.help or ""
         assert re.match(r"[A-Z]", words), f"{name} {parameter.name}: a phrase begins with a capital: {words!r}"

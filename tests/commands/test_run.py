@@ -42,7 +42,7 @@ def test_a_damaged_cell_is_named_set_aside_and_run_again(finished: Path, tmp_pat
 def test_dry_run_writes_nothing(tmp_path: Path) -> None:
     result = call(*RUN, "--out", str(tmp_path / "none"), "--dry-run")
     assert result.exit_code == 0
-    assert "3 cells, 3 to run on 1 workers: about" in result.output
+    assert "3 cells, 3 to run on 1 worker: about" in result.output
     assert not (tmp_path / "none").exists()
 
 

@@ -47,7 +47,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(tmp_path: Path, flags: list
 def test_unwritable_and_foreign_folders(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").touch()
-    assert "holds something else" in call(*RUN, "--out", str(tmp_path / "thesis")).stderr
+    assert "holds other files" in call(*RUN, "--out", str(tmp_path / "thesis")).stderr
     (tmp_path / "file").touch()
     result = call(*RUN, "--out", str(tmp_path / "file" / "deep"))
     assert result.exit_code == 2

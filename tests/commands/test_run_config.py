@@ -18,7 +18,7 @@ def test_the_saved_configuration_plans_the_same_cells_and_a_typed_flag_wins(fini
     ("text", "said"),
     [
         ("methods: [clip\n", "line 2, column 1"),
-        ("metods: clip\n", "did you mean methods?"),
+        ("metods: clip\n", "did you mean methods"),
         ("steps: soon\n", "--steps"),
         ("- clip\n", "methods: vcpo,clip"),
     ],

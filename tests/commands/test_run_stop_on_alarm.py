@@ -27,12 +27,13 @@ def test_a_cell_stops_and_says_why(tmp_path: Path) -> None:
     out = tmp_path / "run"
     stopped = call(*RUN, "--out", str(out), "--stop-on-alarm")
     assert stopped.exit_code == 0, stopped.output
-    assert "cells stop on step(window=1,threshold=1.0,persistence=1); rate not measured" in stopped.output
+    said = "cells stop at the first alarm of step(window=1,threshold=1.0,persistence=1); rate not measured"
+    assert said in stopped.output
     (cell,) = (out / "cells").iterdir()
     facts = json.loads((cell / "cell.json").read_text())
     assert (facts["status"], facts["steps_done"]) == ("stopped_by", 3)
     assert facts["reason"] == "alarm: step 2 > 1 at step 2"
     assert facts["config"]["stop"] == "step(window=1,threshold=1.0,persistence=1)"
-    assert "1 cells, 0 to run" in call(*RUN, "--out", str(out), "--stop-on-alarm", "--dry-run").output
+    assert "1 cell, 0 to run" in call(*RUN, "--out", str(out), "--stop-on-alarm", "--dry-run").output
     board = json.loads(call("show", str(out), "--json").stdout)
     assert [row["stopped_by"] for row in board] == [1]

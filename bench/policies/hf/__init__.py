@@ -1,1 +1,1 @@
-"""Hugging Face causal language models as policies, and tasks in words bound to their tokenizers (extra `[hf]`)."""
+"""Hugging Face causal language models as policies; their packages come with the extra `[hf]`."""

@@ -196,7 +196,7 @@ class Transformer(nn.Module):
         return hidden
 
     def embed(self, tokens: Tensor, first: int) -> Tensor:
-        """Token plus position embedding of [B, L] tokens at positions first, first + 1, ... -> [B, L, width]."""
+        """Token plus position embeddings [B, L, width] of tokens [B, L] at positions first, first + 1, ..."""
         # indices of full shape: a hook on `positions` then sees one row per trajectory
         positions = torch.arange(first, first + tokens.shape[1], device=tokens.device).expand(tokens.shape)
         embedded: Tensor = self.tokens(tokens) + self.positions(positions)

@@ -61,7 +61,7 @@ def _decode(
     """Draw tokens [n, B] from draws [n, B]; with them the log-probabilities [n, V, B] they were drawn from.
 
     `token` is the last one drawn, None for a new decoder. Values after the end of a response mean nothing.
-    Rows that have ended are dropped once they are a quarter, unless the decoder goes on in a later call.
+    Ended rows are dropped once they are a quarter of all, unless a later call continues with the decoder.
     """
     n, B = draws.shape
     tokens = torch.zeros(n, B, dtype=torch.int64, device=draws.device)

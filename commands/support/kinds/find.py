@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
+from vcpo_bench.commands.support.kinds.analyses import AnalysisKind
 from vcpo_bench.commands.support.kinds.base import Kind
 from vcpo_bench.commands.support.kinds.detectors import DetectorKind
 from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind
@@ -35,6 +36,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         SamplerKind(),
         SignalKind(),
         DetectorKind(),
+        AnalysisKind(),
         PresetKind(),
         RunKind(results),
     ]
@@ -47,8 +49,13 @@ def load_catalogs() -> None:
             importlib.import_module(kind.module)
 
 
-def find_kind(word: str, results: Path = RESULTS) -> Kind:
+def find_kind(word: str, results: Path = RESULTS, *, plural: bool = False) -> Kind:
     """The kind that a word names, in the singular or the plural.
+
+    Args:
+        word: What the user typed.
+        results: Folder that holds the results folders.
+        plural: Whether the error for an unknown word names the kinds in the plural.
 
     Raises:
         UsageError: There is no such kind.
@@ -57,4 +64,4 @@ def find_kind(word: str, results: Path = RESULTS) -> Kind:
     for kind in known:
         if word in (kind.singular, kind.plural):
             return kind
-    raise UsageError(unknown_name("kind", word, [kind.plural for kind in known]))
+    raise UsageError(unknown_name("kind", word, [kind.plural if plural else kind.singular for kind in known]))

@@ -81,6 +81,7 @@ def test_a_lucky_seed_does_not_choose_its_own_rate():
     assert runs.loc[[1, 3, 5], "lr"].eq(1e-4).all()  # seed 0 tuned for them
 
 
+@pytest.mark.slow
 def test_tuning_on_noise_has_no_optimism_and_honest_intervals():
     rng = np.random.default_rng(1)
     means, covered = [], 0

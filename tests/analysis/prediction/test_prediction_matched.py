@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.collapse.rule import Rule, events
+from vcpo_bench.analysis.collapse.rule import CollapseRule, events
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.monitoring.trailing import streamed_mean
@@ -205,7 +205,7 @@ def test_stopped_runs_are_neither_lost_nor_healthy_and_undecided_ends_are_cut(ma
 def test_other_definitions_use_the_same_runs(make_study, truths) -> None:
     results = make_study({"ess_ratio": truths["leads"]}, seeds=6)
     panel = build_panel(results, FEW)
-    same = panel.judged_by(events(results, Rule()))
+    same = panel.judged_by(events(results, CollapseRule()))
     np.testing.assert_array_equal(same.found, panel.found)
     none = panel.judged_by(events(results).assign(failed=False, onset=np.nan))
     assert not none.failed.any()

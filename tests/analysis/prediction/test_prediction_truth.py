@@ -132,6 +132,7 @@ def test_models_that_know_the_signal_rank_better_than_the_circumstances(everythi
     assert ((shares["low"] <= shares["predicted"]) & (shares["predicted"] <= shares["high"])).mean() > 0.7
 
 
+@pytest.mark.slow
 def test_everything_is_said_and_said_again_in_the_same_words(everything) -> None:
     results, findings = everything
     again = analyze_prediction(results)

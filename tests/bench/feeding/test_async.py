@@ -95,6 +95,7 @@ def test_lag_grows_to_k_and_a_full_queue_is_taken_up_without_losing_anything(mak
     assert all(value > 0 for value in second.recorder.tables["samples.parquet"].columns["seconds_in_flight"])
 
 
+@pytest.mark.slow
 def test_stragglers_are_dropped_and_nothing_is_trained_twice(make) -> None:
     trainer = make("async(overflow=drop,sampler=0.2,straggler=0.2,slowdown=50,slots=9)", steps=30)
     began = time.monotonic()
@@ -110,6 +111,7 @@ def test_stragglers_are_dropped_and_nothing_is_trained_twice(make) -> None:
     assert max(lags) <= 3
 
 
+@pytest.mark.slow
 def test_a_straggler_is_waited_for_and_not_taken_for_a_hung_sampler(make) -> None:
     trainer = make("async(overflow=wait,sampler=0.02,straggler=0.2,slowdown=50)", steps=9)
     consumed = run(trainer, 1)
@@ -122,6 +124,7 @@ def test_a_straggler_is_waited_for_and_not_taken_for_a_hung_sampler(make) -> Non
     assert source(trainer).schedule.conserved()
 
 
+@pytest.mark.slow
 def test_a_sampler_that_is_killed_or_hangs_is_noticed_and_replaced(make) -> None:
     trainer = make(f"async({FASTER})")
     consumed = run(trainer, 3)
@@ -186,6 +189,7 @@ def test_numbers_that_are_not_finite_are_sampled_again_then_end_the_cell(make) -
         subject.receive(0, fake_result(trainer, 1, broken=True))
 
 
+@pytest.mark.slow
 def test_the_sampler_ends_with_its_learner() -> None:
     """Also when the learner is killed and cannot say so."""
     code = (

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from regime_expressions import regimes
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
+from vcpo_bench.bench.cells.grid import plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.feeding.process_source import ProcessSource
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.checks import check_regime
 from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks
-from vcpo_bench.bench.replay.replay import read_cell
-from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.replay.recorded_cell import read_cell
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming import entries
 from vcpo_bench.naming.errors import PluginError
@@ -124,7 +125,7 @@ def test_it_is_planned_trained_and_forked(written: Path, tmp_path: Path) -> None
 
 def test_the_sampler_process_knows_an_asynchronous_one(hurried: Path) -> None:
     sizes = {"task": "walk-eos", "prompts": 2, "responses": 2, "steps": 4, "eval_every": 100}
-    trainer = Trainer(CellConfig(method="clip", regime="hurried", staleness=3, seed=0, **sizes))
+    trainer = build_trainer(CellConfig(method="clip", regime="hurried", staleness=3, seed=0, **sizes))
     try:
         assert isinstance(trainer.source, ProcessSource)
         assert trainer.source.setup.plugins == (hurried.resolve(),)

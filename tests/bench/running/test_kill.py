@@ -58,6 +58,7 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
     return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds the workers through /proc")
 def test_a_killed_grid_ends_with_the_same_bits(tmp_path: Path, undisturbed: dict[str, str]) -> None:
     expected = undisturbed

@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from pool_jobs import Log, jobs
 
 from vcpo_bench.bench.running import pool
@@ -14,6 +15,7 @@ def children() -> list[int]:
     return [int(pid) for pid in listed if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
+@pytest.mark.slow
 def test_a_worker_killed_between_two_jobs_costs_nothing(tmp_path: Path) -> None:
     def kill_once(name: str, arguments: tuple) -> None:
         if name == "ended" and len(log.names("ended")) == 1:
@@ -28,6 +30,7 @@ def test_a_worker_killed_between_two_jobs_costs_nothing(tmp_path: Path) -> None:
     assert "SIGKILL" in log.names("message")[0][0]
 
 
+@pytest.mark.slow
 def test_a_cell_whose_worker_always_dies_is_given_up(tmp_path: Path) -> None:
     def kill_always(name: str, arguments: tuple) -> None:
         if name == "started":

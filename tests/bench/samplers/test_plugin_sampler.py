@@ -3,13 +3,13 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from vcpo_bench.bench.cells.grid import GridSpec, plan_grid
-from vcpo_bench.bench.cells.plugin_files import plugins_of
+from vcpo_bench.bench.cells.grid import plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.naming.plugins import load_plugin
@@ -61,13 +61,11 @@ def plugin(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_plugin_sampler_draws_the_responses_of_its_cell(tmp_path: Path, plugin: Path) -> None:
-    (cell,) = plan_grid(GridSpec(("clip",), (2,), (0,), steps=4, prompts=2, responses=4, controls=False))
-    config = cell.config.model_copy(update={"sampler": SAMPLERS.parse("counting(5)").text()})
-    config = config.model_copy(update={"plugins": plugins_of(config)})
-    assert config.plugins == SAMPLERS.get("counting").source != ""
-    counted = replace(cell, config=config, key=config.key(1))
-    assert run_cell(counted, tmp_path, 0, lambda *_: None) == "completed"
-    facts = json.loads((tmp_path / counted.key / "cell.json").read_text())
+    settings = CellSettings(steps=4, prompts=2, responses=4, sampler="counting(5)")
+    (cell,) = plan_grid(GridSpec(("clip",), (2,), (0,), settings=settings, controls=False))
+    assert cell.config.plugins == SAMPLERS.get("counting").source != ""
+    assert run_cell(cell, tmp_path, 0, lambda *_: None) == "completed"
+    facts = json.loads((tmp_path / cell.key / "cell.json").read_text())
     assert facts["config"]["sampler"] == "counting(most=5)"
     ((job, engine),) = sys.modules[SAMPLERS.get("counting").__module__].OPENED
     assert (job.responses, job.prompt_length, job.max_response) == (8, 12, 12)

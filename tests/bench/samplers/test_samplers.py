@@ -22,7 +22,6 @@ JOB = SamplingJob(
     [
         ("torch", "torch"),
         (" torch( slots = 0 ) ", "torch"),
-        ("torch(64)", "torch(slots=64)"),
         ("torch(slots=64)", "torch(slots=64)"),
         ("vllm", "vllm"),
         ("vllm( dtype = bfloat16 )", "vllm(dtype=bfloat16)"),
@@ -57,6 +56,7 @@ def test_equal_meaning_is_equal_text(expression: str, canonical: str) -> None:
         ("torch(top_p=0.95)", "truncate=allow"),
         ("generate(top_k=20)", "truncate=allow"),
         ("generate(slots=4)", "generate has no parameter 'slots'"),
+        ("torch(64)", "expected key=value; torch has:"),
     ],
 )
 def test_what_cannot_be_used_is_named(expression: str, named: str) -> None:

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pool_jobs import Log
 
-from vcpo_bench.bench.cells.grid import GridSpec, PlannedCell, plan_grid
+from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import RunOptions, run_grid
@@ -34,14 +35,14 @@ def plugin(tmp_path: Path) -> Iterator[Path]:
     TASKS.forget()
 
 
-def planned(folder: Path, **changed: Any) -> PlannedCell:
+def planned(folder: Path) -> PlannedCell:
     """One small cell of the plug-in task, from an untrained policy."""
     start = folder / "start.safetensors"
     task = token_task(TASK)
     if not start.exists():
         save_warm_start(WarmStart(task.canonical, new_policy(task), seed=0, steps=0, reward=0.0), start)
-    settings = {"start": start, "steps": 3, "prompts": 2, "responses": 4, "controls": False} | changed
-    (cell,) = plan_grid(GridSpec(("vcpo",), (2,), (0,), (TASK,), **settings))
+    settings = CellSettings(steps=3, prompts=2, responses=4)
+    (cell,) = plan_grid(GridSpec(("vcpo",), (2,), (0,), (TASK,), settings=settings, controls=False, start=start))
     return cell
 
 
@@ -76,7 +77,7 @@ def test_an_edited_task_is_another_cell_and_a_running_grid_notices(tmp_path: Pat
 
 
 def test_without_a_start_policy_the_command_that_makes_one_is_named(plugin: Path) -> None:
-    (cell,) = plan_grid(GridSpec(("vcpo",), (0,), (0,), (TASK,), steps=2, controls=False))
+    (cell,) = plan_grid(GridSpec(("vcpo",), (0,), (0,), (TASK,), settings=CellSettings(steps=2), controls=False))
     events: list[tuple] = []
     assert run_cell(cell, plugin.parent, 0, lambda *event: events.append(event)) == "error"
     assert f"vcpo-bench warmup --task '{TASK}'" in events[-1][-1]

@@ -11,6 +11,7 @@ from vcpo_bench.bench.training.imitation import warm_up, warmup_command
 from vcpo_bench.errors import UsageError
 
 
+@pytest.mark.slow
 def test_walk_is_regenerated_to_the_shipped_accuracy() -> None:
     """About 6 s on one thread. Other processors round differently, so the weights need not agree, the reward must."""
     task = token_task("walk")

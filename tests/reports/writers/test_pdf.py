@@ -59,6 +59,7 @@ def test_figures_are_vectors(pdf: bytes) -> None:
     assert images <= 5, "only the maps are images: ESS with its scale, and stability per method"
 
 
+@pytest.mark.slow
 def test_same_results_same_bytes_in_another_process(tiny: Path, pdf: bytes, tmp_path: Path) -> None:
     code = (
         "import sys; from vcpo_bench.reports.writers import html, pdf;"
