@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -72,9 +74,9 @@ def frontier(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "cells", "failed", "exponent", "low", "high", "reason"])
 
 
-def _fit(cells: pd.DataFrame) -> dict[str, object]:
+def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     failed = cells["failed"].to_numpy(dtype=np.float64)
-    facts = {"cells": len(cells), "failed": int(failed.sum())}
+    facts: dict[str, Any] = {"cells": len(cells), "failed": int(failed.sum())}
     nothing = {"exponent": np.nan, "low": np.nan, "high": np.nan}
     if cells["staleness"].nunique() < 2 or cells["lr"].nunique() < 2:
         return facts | nothing | {"reason": "fewer than two lags or two learning rates"}

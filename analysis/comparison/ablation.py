@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -34,7 +35,7 @@ EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
 """Contrast of each effect: weight by (with ESS, with OPOB)."""
 
 
-_NONE = Contrast(*(float("nan"),) * 5, 0)
+_NONE = Contrast(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
 
 
 class Variant(NamedTuple):

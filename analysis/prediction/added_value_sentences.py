@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from vcpo_bench.analysis.findings import Finding, Findings
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.added_value_of_ess import BEST
 from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW
 from vcpo_bench.analysis.prediction.sentences import value_or_too_few

@@ -89,7 +89,7 @@ def held(scores: Array, persistence: int) -> Array:
 
 
 def beginnings(alarms: Flags) -> Flags:
-    """First update of every episode [N, S], as `analysis.monitoring.detectors.episodes` merges them."""
+    """First update of every episode [N, S]: an alarm within `REFRACTORY` updates of the one before belongs to it."""
     position = np.arange(alarms.shape[1])
     last = np.maximum.accumulate(np.where(alarms, position, -REFRACTORY - 1), axis=1)
     before = np.concatenate([np.full((len(alarms), 1), -REFRACTORY - 1), last[:, :-1]], axis=1)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST
 from vcpo_bench.analysis.prediction.generalization import MODEL
 from vcpo_bench.analysis.prediction.operating_points import OPERATING

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from vcpo_bench.analysis.intervals import holm, wilson
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks, average_precision, landmarks, ranks_within
@@ -130,7 +130,7 @@ def _any_step(scores: Array, panel: Panel, rest: Landmarks, columns: Sequence[st
     case, own = case[np.isfinite(own)], own[np.isfinite(own)]
     known = np.isfinite(table)
     stratum = panel.strata(columns)
-    usable = known.any(axis=1)[None, :] & (stratum[case][:, None] == stratum[None, :])
+    usable = np.asarray(known.any(axis=1))[None, :] & (stratum[case][:, None] == stratum[None, :])
     usable[np.arange(case.size), case] = False
     wins = np.zeros(usable.shape)
     for i, value in enumerate(own):

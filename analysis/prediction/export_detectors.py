@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.signal import SIGNALS
 from vcpo_bench.analysis.prediction.alarm_outcomes import clock
 from vcpo_bench.analysis.prediction.operating_points import OPERATING
 from vcpo_bench.analysis.prediction.panel import TOO_FEW, Panel
@@ -17,7 +17,7 @@ from vcpo_bench.analysis.prediction.thresholds import TunedDetector, levels, pea
 
 
 def detectors_json(panel: Panel, episodes: pd.DataFrame, study: str) -> str:
-    """One entry per signal that could be tuned, as `analysis.monitoring.alarm_panel.load_calibrations` reads it.
+    """One entry per signal that could be tuned, as `analysis.monitoring.calibration.load_calibrations` reads it.
 
     The setting is tuned on all runs at the stated operating point; the rates beside it are those of the same procedure
     on held-out seeds. They are sorted by recall minus the share of healthy runs they alarm; those with too few
@@ -27,7 +27,7 @@ def detectors_json(panel: Panel, episodes: pd.DataFrame, study: str) -> str:
     everyone = np.ones(len(panel.runs), dtype=bool)
     measured = {row["signal"]: row for row in episodes.to_dict("records")}
     entries = []
-    for name in (one for one in panel.recorded() if one in SIGNALS):  # a monitor computes no other
+    for name in (one for one in panel.recorded() if one in SIGNALS.kinds):  # a monitor computes no other
         choices = levels(panel, name)
         tuned = tune(choices, peaks(choices, time), time, panel, everyone, OPERATING)
         if tuned and math.isfinite(tuned.threshold) and name in measured:

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.intervals import holm
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE, circumstances, normal_scores
 from vcpo_bench.analysis.prediction.logistic import clustered_errors, fit, wald_p
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel

@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, CollapseRule, events
-from vcpo_bench.analysis.monitoring.signals import SIGNALS, Signal
+from vcpo_bench.analysis.monitoring.signal import Signal, all_signals
+from vcpo_bench.analysis.monitoring.trailing import streamed_mean
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
 from vcpo_bench.analysis.results import Results
 
@@ -74,7 +75,7 @@ class Panel:
     def scores(self, name: str, window: int = WINDOW) -> Array:
         """Trailing mean [N, S] of a signal, as `analysis.monitoring.detectors.Detector.scores` gives it."""
         if (name, window) not in self._scores:
-            self._scores[name, window] = trailing(self.values[name], window)
+            self._scores[name, window] = streamed_mean(self.values[name], window)
         return self._scores[name, window]
 
     def recorded(self) -> list[str]:
@@ -104,23 +105,11 @@ class Panel:
         return replace(self, runs=runs, onset=onset, found=found, end=end)
 
 
-def trailing(values: Array, window: int) -> Array:
-    """Mean of the last `window` values along the last axis, missing ones left out: nothing from the future.
-
-    The sum runs from the oldest to the newest, as a stream adds them, so that an online detector gets the same bits.
-    """
-    present = ~np.isnan(values)
-    filled = np.where(present, values, 0.0)
-    total, number = np.zeros_like(filled), np.zeros_like(filled)
-    length = values.shape[-1]
-    for back in range(min(window, length) - 1, -1, -1):
-        total[..., back:] += filled[..., : length - back]
-        number[..., back:] += present[..., : length - back]
-    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
-
-
 def build_panel(
-    results: Results, signals: Mapping[str, Signal] = SIGNALS, rule: CollapseRule | None = None, samples: bool = False
+    results: Results,
+    signals: Mapping[str, Signal] | None = None,
+    rule: CollapseRule | None = None,
+    samples: bool = False,
 ) -> Panel:
     """Judge every run by the rule of `analysis.collapse.rule` and lay out its signals.
 
@@ -129,7 +118,7 @@ def build_panel(
 
     Args:
         results: The runs.
-        signals: What to compute from their tables of updates.
+        signals: What to compute from their tables of updates; None: every signal.
         rule: None: the default parameters.
         samples: Also read the recorded trajectories, for `TAIL`.
     """
@@ -139,7 +128,9 @@ def build_panel(
     judged = judged.sort_values("key", kind="stable").reset_index(drop=True)
     stride = _stride(results.evals)
     onset, found, end = _times(judged, stride)
-    values = _values([tables[key] for key in judged["key"]], {name: one.of for name, one in signals.items()})
+    values = _values(
+        [tables[key] for key in judged["key"]], {name: one.of for name, one in (signals or all_signals()).items()}
+    )
     if samples:
         values[TAIL] = tail_indices(results, list(judged["key"]), next(iter(values.values())).shape[1])
     columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "failed", "steps_done"]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import CollapseRule, events
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import auroc_row
 from vcpo_bench.analysis.prediction.landmarks import RiskSets, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, Flags, Panel

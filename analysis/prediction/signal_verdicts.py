@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import AFTER
 from vcpo_bench.analysis.prediction.panel import LEADS, PRIMARY_LEAD, TOO_FEW
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
+from vcpo_bench.analysis.wording import counted
 from vcpo_bench.reports.document import Block, Entry, Table
-from vcpo_bench.reports.formatting import by_size, count, duration
+from vcpo_bench.reports.formatting import by_size, duration
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.study import Study
 
@@ -46,7 +47,7 @@ def _provenance(study: Study) -> Table:
     for name in sorted(values):
         found = sorted(values[name].items())
         one = len(found) == 1
-        rows.append([Entry(name), Entry("; ".join(v if one else f"{v} ({count(n, 'cell')})" for v, n in found[:12]))])
+        rows.append([Entry(name), Entry("; ".join(v if one else f"{v} ({counted(n, 'cell')})" for v, n in found[:12]))])
     total = float(study.results.cells["seconds"].fillna(0).sum())
     rows.append([Entry("time in training"), Entry(duration(total) if total else "not recorded")])
     return Table("provenance", "Code, environment and hardware of the cells.", ["fact", "value"], rows)

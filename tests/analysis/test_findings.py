@@ -11,8 +11,10 @@ from statement_checks import foreign_names, lags_said, numbers_of, texts_in, une
 
 from vcpo_bench.analysis.commands import ANALYSES
 from vcpo_bench.analysis.findings import Finding, Findings, agreeing, of_methods, own_key
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.results import Results, load
+
+SIGNALS = all_signals()
 
 CELLS = pd.DataFrame({"key": ["a", "b", "c"], "method": ["vcpo", "tis", "tis"], "staleness": [1, 1, 16]})
 Judged = tuple[Results, dict[str, Findings]]

@@ -62,7 +62,7 @@ def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Itera
         raise UsageError(f"--limit {scoring.limit}: at least one document is needed")
     _prepare_environment()
     try:
-        from lm_eval import simple_evaluate
+        from lm_eval import simple_evaluate  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError as error:
         raise UsageError(f"lm-eval cannot be loaded ({error}): pip install 'vcpo-bench[eval]'") from error
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
@@ -155,7 +155,7 @@ def find_tasks(names: Sequence[str], folder: Path | None, metadata: dict[str, st
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Progress bars on a terminal only, and no description of the machine, which takes `simple_evaluate` seconds."""
-    from lm_eval import evaluator
+    from lm_eval import evaluator  # pyright: ignore[reportAttributeAccessIssue]
 
     kept = evaluator.add_env_info, evaluator.get_git_commit_hash
     evaluator.add_env_info, evaluator.get_git_commit_hash = (lambda results: None), (lambda: None)
@@ -167,7 +167,7 @@ def _quiet() -> Iterator[None]:
 
 
 def scores_of(results: Any, step: int) -> list[Score]:
-    """Results of `simple_evaluate` as rows of `records.SCORES`."""
+    """Results of `simple_evaluate` as rows of `records.LM_EVAL_SCORES`."""
     from importlib.metadata import version
 
     scores = []

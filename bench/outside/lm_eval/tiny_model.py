@@ -142,7 +142,10 @@ class TinyPolicyLM(LM):  # type: ignore[misc]  # lm-eval ships no types
         rows = torch.full((len(prompts),), greedy)
         rollout = sample(self.policy, torch.tensor(prompts), draws, self.eos, rows)
         kept = rollout.mask if self.eos is None else rollout.mask & (rollout.responses != self.eos)
-        return [self.vocabulary.decode(response[mask]) for response, mask in zip(rollout.responses, kept, strict=True)]
+        return [
+            self.vocabulary.decode(response[mask].tolist())
+            for response, mask in zip(rollout.responses, kept, strict=True)
+        ]
 
 
 def _cut(text: str, stops: Sequence[str]) -> str:

@@ -33,7 +33,9 @@ def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
         )
     known = token_task(expression)
     words = TokenText(known.vocabulary)
-    rows = [{"prompt": words.decode(prompt), "answer": "", "expression": expression} for prompt in known.held_out()]
+    rows = [
+        {"prompt": words.decode(prompt.tolist()), "answer": "", "expression": expression} for prompt in known.held_out()
+    ]
     return {"test": datasets.Dataset.from_list(rows)}
 
 

@@ -136,7 +136,7 @@ def test_without_lm_eval_the_command_says_what_to_install(results, monkeypatch):
 
 def test_scoring_again_replaces_the_rows_of_that_task_only(tmp_path):
     def row(step: int, task: str, value: float) -> dict:
-        empty = dict.fromkeys(column.name for column in records.SCORES)
+        empty = dict.fromkeys(column.name for column in records.LM_EVAL_SCORES)
         return {**empty, "step": step, "task": task, "metric": "reward", "filter": "none", "value": value}
 
     write_scores(tmp_path, "key", [row(10, "a", 0.1), row(10, "b", 0.2), row(20, "a", 0.3)])

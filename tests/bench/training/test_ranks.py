@@ -63,6 +63,6 @@ def test_ranks_sample_the_batch_that_one_process_samples() -> None:
 
 
 def test_cells_that_ranks_cannot_train_are_refused() -> None:
-    for wrong, said in (({"staleness": 1}, "synchronously"), ({"prompts": 3}, "shared out evenly")):
+    for wrong, said in (({"staleness": 1}, "synchronously"), ({"prompts": 3}, "divided evenly")):
         with pytest.raises(UsageError, match=said), parallel_trainer(cell("reinforce", **wrong), 2):
             pass
