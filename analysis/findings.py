@@ -87,13 +87,19 @@ def agreeing(cells: pd.DataFrame, *columns: str) -> CellsBehind:
         cells: One row per cell, with its `key`.
         columns: Columns of both; none: every row rests on all cells.
     """
+    keys: dict[tuple[object, ...], list[str]] = {}
+    for place, key in zip(_places(cells, columns), cells["key"], strict=True):
+        keys.setdefault(place, []).append(key)
 
     def behind(rows: pd.DataFrame) -> Iterable[str]:
-        if not columns:
-            return cells["key"]
-        return cells.merge(rows[list(columns)].drop_duplicates(), on=list(columns))["key"]
+        return [key for place in dict.fromkeys(_places(rows, columns)) for key in keys.get(place, ())]
 
     return behind
+
+
+def _places(rows: pd.DataFrame, columns: tuple[str, ...]) -> list[tuple[object, ...]]:
+    """The values of each row in these columns."""
+    return list(zip(*(rows[name] for name in columns), strict=True)) if columns else [()] * len(rows)
 
 
 def of_methods(cells: pd.DataFrame, names: tuple[str, ...], *columns: str) -> CellsBehind:
