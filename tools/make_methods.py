@@ -55,9 +55,9 @@ token, `kept` where the surrogate lets the gradient through (everywhere by defau
 `EvidenceView` for ratios to the policies it names; masked tokens need no care. A part subclasses `Admission`,
 `Baseline`, `Mask`, `Regularizer`, `Aggregation` or `Step` of `vcpo_bench.methods`.
 
-An update runs through phases: admission, baseline, penalty, step, weight, mask, aggregation, surrogate. The advantage is
-known from the penalty phase on, the product of the weights added with `+` from the mask phase on. Reading one earlier
-raises an error that names the part and the phase.
+An update runs through phases: admission, baseline, penalty, step, weight, mask, aggregation, surrogate. The advantage
+is known from the penalty phase on, the product of the weights added with `+` from the mask phase on. Reading one
+earlier raises an error that names the part and the phase.
 """
 
 
