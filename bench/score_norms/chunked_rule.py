@@ -35,7 +35,8 @@ class ChunkedHeadRule(HeadRule):
         self.vocabulary = vocabulary
         self.has_weight = bool(head.weight.requires_grad)
         self.has_bias = head.bias is not None and bool(head.bias.requires_grad)
-        self.parameters = [p for p, trained in ((head.weight, self.has_weight), (head.bias, self.has_bias)) if trained]
+        pairs = ((head.weight, self.has_weight), (head.bias, self.has_bias))
+        self.parameters = [p for p, trained in pairs if trained]  # pyright: ignore[reportAttributeAccessIssue]
 
     @property
     def is_plain(self) -> bool:
