@@ -24,7 +24,7 @@ from vcpo_bench.methods.core.errors import (
     MissingEvidence,
     NonFiniteEvidence,
 )
-from vcpo_bench.methods.core.interfaces import Admission, Aggregation, Baseline, Mask, Regularizer, Step
+from vcpo_bench.methods.core.interfaces import Admission, Aggregation, Baseline, Mask, Part, Regularizer, Step
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.update import Update
 from vcpo_bench.methods.core.view import EvidenceView
@@ -50,6 +50,7 @@ __all__ = [
     "MissingEvidence",
     "NonFiniteEvidence",
     "ParameterError",
+    "Part",
     "PluginError",
     "RatioMethod",
     "Regularizer",

@@ -1,4 +1,4 @@
-"""AIPO: one-sided clipping of the live ratio."""
+"""AIPO: one-sided clipping of the current ratio."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,10 +9,10 @@ from vcpo_bench.naming.parameters import choice, number
 
 @dataclass(frozen=True, kw_only=True)
 class Aipo(Tis):
-    """c = A min(r, cap) with the ratio to the behavior policy taken live at every minibatch (LlamaRL 2505.24034)."""
+    """c = A min(r, cap) with the ratio to the behavior policy recomputed at every minibatch (LlamaRL 2505.24034)."""
 
     name: ClassVar[str] = "aipo"
-    summary: ClassVar[str] = "detached live token ratio, capped at 10"
+    summary: ClassVar[str] = "detached token ratio, recomputed at every minibatch, capped at 10"
     reference: ClassVar[str] = "LlamaRL 2505.24034"
     formula: ClassVar[str] = "c = A min(r, cap), r = theta/mu"
     differences: ClassVar[tuple[str, ...]] = (

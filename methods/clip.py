@@ -24,7 +24,7 @@ class Clip(RatioMethod):
     formula: ClassVar[str] = "c = A r, 0 where A>0 and r>1+high or A<0 and r<1-low"
     differences: ClassVar[tuple[str, ...]] = (
         "log-ratio clamp: +-20 in verl and SkyRL (gradient 0 beyond), none in TRL, slime, AReaL, NeMo-RL",
-        "anchor: PPO and most frameworks clip against the proximal policy; here against behavior unless told",
+        "anchor: PPO and most frameworks clip against the proximal policy; here against the behavior policy by default",
     )
     paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)"
     low: float = number(0.2, minimum=0)

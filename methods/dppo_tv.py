@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
+from vcpo_bench.methods.core.batch import POLICY_FIELDS, fields_of
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -21,8 +22,8 @@ class Dppo(RatioMethod):
     `divergence=tv`: off where A > 0 and p - q > high, or A <= 0 and p - q < -low, p and q the probabilities under
     current and anchor. `divergence=kl`: off where the Bernoulli KL(q || p) exceeds the bound on the same side.
     `divergence=ratio` is PPO's own rule, off where r > 1 + high or r < 1 - low. `live=on` differentiates the
-    ratio, which has no gradient where the clamp holds it (SkyRL). A = 0 takes the negative side, as in the authors'
-    code. `mask` names the anchor of the divergence when it differs from that of the ratio.
+    ratio, whose gradient is 0 where the clamp holds it constant (SkyRL). A = 0 takes the negative side, as in the
+    authors' code. `mask` names the anchor of the divergence when it differs from that of the ratio.
     """
 
     name: ClassVar[str] = "dppo-tv"
@@ -43,7 +44,7 @@ class Dppo(RatioMethod):
 
     def own_needs(self) -> frozenset[str]:
         """The proximal policy, where a ratio refers to it."""
-        return frozenset({"proximal_logp"}) if "proximal" in (self.anchor, self.mask) else frozenset()
+        return fields_of(self.anchor, self.mask)
 
     def own_anchors(self) -> dict[str, str]:
         """Ratio and divergence."""
@@ -70,8 +71,7 @@ class Dppo(RatioMethod):
         anchor = self.anchor if self.mask == "same" else self.mask
         if self.divergence == "ratio":
             return ev.ratio("current", anchor, self.clamp)
-        logs = {"behavior": "behavior_logp", "proximal": "proximal_logp"}
-        p, q = ev.token_field("logp").exp(), ev.token_field(logs[anchor]).exp()
+        p, q = ev.token_field("logp").exp(), ev.token_field(POLICY_FIELDS[anchor]).exp()
         if self.divergence == "tv":
             return p.sub_(q)
         kl = bernoulli_kl(q, p)

@@ -12,7 +12,7 @@ from vcpo_bench.naming.parameters import number
 
 @dataclass(frozen=True, kw_only=True)
 class DualClip(Clip):
-    """PPO's clip that also silences A < 0 with r > cap (dual-clip PPO 1912.09729, equation 5)."""
+    """PPO's clip that also zeroes the gradient where A < 0 and r > cap (dual-clip PPO 1912.09729, equation 5)."""
 
     name: ClassVar[str] = "dual-clip"
     summary: ClassVar[str] = "token clip, and off for A < 0 with a ratio above 3"

@@ -29,7 +29,7 @@ class Gspo(RatioMethod):
     formula: ClassVar[str] = "c = A s, 0 where A>0 and s>1+high or A<0 and s<1-low; s = (prod_t r_t)^(1/L)"
     differences: ClassVar[tuple[str, ...]] = (
         "verl forces seq-mean-token-mean and clamps log s at +10 inside the graph",
-        "TRL combines the sequence ratio with whatever aggregation is set (TRL#3823)",
+        "TRL combines the sequence ratio with any aggregation that is set (TRL#3823)",
     )
     paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)"
     low: float = number(3e-4, minimum=0)

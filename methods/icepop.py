@@ -17,7 +17,7 @@ class IcePop(Mis):
     formula: ClassVar[str] = "c = A r 1[low <= r <= cap]"
     differences: ClassVar[tuple[str, ...]] = (
         "anchor: prox/mu officially, theta/mu in prime-rl; band 0.2..5 in prime-rl",
-        "verl's version dies in its ESS metric when every weight is zeroed (verl#7559)",
+        "verl's version crashes in its ESS metric when every weight is zeroed (verl#7559)",
     )
     level: str = choice("token", "sequence", "geometric", "segment")
     low: float = number(0.5, minimum=0)

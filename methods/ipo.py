@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
+from vcpo_bench.methods.core.batch import POLICY_FIELDS
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -12,7 +13,7 @@ from vcpo_bench.naming.parameters import number
 
 @dataclass(frozen=True, kw_only=True)
 class Ipo(RatioMethod):
-    """c = A r where |p - q| <= eps, else 0, whatever the sign of A (prime-rl, default since 2026-08)."""
+    """c = A r where |p - q| <= eps, else 0, for either sign of A (prime-rl, default since 2026-08)."""
 
     name: ClassVar[str] = "ipo"
     summary: ClassVar[str] = "token ratio, off where the probability moved more than 0.1 either way"
@@ -25,7 +26,7 @@ class Ipo(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The ratio with moved tokens at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        q = ev.token_field("behavior_logp" if self.anchor == "behavior" else "proximal_logp").exp()
+        q = ev.token_field(POLICY_FIELDS[self.anchor]).exp()
         moved = ev.token_field("logp").exp().sub_(q)
         kept = ev.within(moved, moved.new_tensor(-self.eps), moved.new_tensor(self.eps))
         return differentiated(ratio, kept, None)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
-from vcpo_bench.methods.core.batch import BATCH_AXES
+from vcpo_bench.methods.core.batch import BATCH_AXES, fields_of
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
@@ -34,8 +34,7 @@ class P3o(RatioMethod):
 
     def own_needs(self) -> frozenset[str]:
         """The proximal policy, for the mixture."""
-        extra = frozenset({"proximal_logp"}) if self.trust == "mixture" else frozenset()
-        return super().own_needs() | extra
+        return super().own_needs() | fields_of("proximal" if self.trust == "mixture" else self.anchor)
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The capped ratio and the pull."""

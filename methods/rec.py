@@ -16,7 +16,7 @@ from vcpo_bench.naming.parameters import choice, number
 class Rec(RatioMethod):
     """c = A u keep with the gradient through log pi only (REC, 2509.24203).
 
-    keep: `one-side` is PPO's clip, `two-side` keeps the band whatever the sign, `ring` keeps the band and
+    keep: `one-side` is PPO's clip, `two-side` keeps the band for either sign, `ring` keeps the band and
     the tokens far outside it on the side where the gradient pulls back, `none` keeps all. u: `one`,
     `ratio`, `truncated` (the ratio clipped to the outer band) or `advantage` (exp(A / temperature)).
     `level=sequence` takes mask and ratio from the geometric mean of the row.

@@ -1,4 +1,4 @@
-"""GLM-5's double-sided token mask on the live ratio."""
+"""GLM-5's double-sided token mask on the current ratio."""
 
 from dataclasses import dataclass
 from typing import ClassVar

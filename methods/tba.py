@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 
 from vcpo_bench.methods.assembly.method import Method
+from vcpo_bench.methods.core.batch import fields_of
 from vcpo_bench.methods.core.group_statistics import group_mean
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -35,7 +36,7 @@ class Tba(Method):
 
     def own_needs(self) -> frozenset[str]:
         """The anchor's log-probabilities."""
-        return frozenset() if self.anchor == "behavior" else frozenset({f"{self.anchor}_logp"})
+        return fields_of(self.anchor)
 
     def own_anchors(self) -> dict[str, str]:
         """The anchor of the regression."""

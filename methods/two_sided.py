@@ -12,7 +12,7 @@ from vcpo_bench.naming.parameters import number
 
 @dataclass(frozen=True, kw_only=True)
 class TwoSided(Clip):
-    """PPO's clip that silences every token with r > delta, whatever the sign of A (INTELLECT-2 2505.07291)."""
+    """PPO's clip that also zeroes the gradient where r > delta, for either sign of A (INTELLECT-2 2505.07291)."""
 
     name: ClassVar[str] = "two-sided"
     summary: ClassVar[str] = "token clip, and off above a ratio of 4 for either sign"

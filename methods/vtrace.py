@@ -18,7 +18,7 @@ from vcpo_bench.naming.parameters import choice, number
 class Vtrace(RatioMethod):
     """c_t = min(pg, r_t)(R_t + v_{t+1} - V), v the V-trace target under V = group mean (IMPALA 1802.01561).
 
-    The reward arrives with the last token in play, and gamma = 1 inside the response. It brings its own advantage,
+    The reward arrives with the last token in play, and gamma = 1 inside the response. It computes its own advantage,
     so a baseline added with `+` has no effect. `scale=std` divides it by the population std of the group, the
     scale of the comparison default; `scale=none` is the paper's.
     """

@@ -44,12 +44,20 @@ adds the paper's own advantage and aggregation to the comparison default (group 
 mean over the tokens of a row, then over rows). The order of parts does not matter, and an expression has one canonical
 spelling.
 
-## A method of your own
+## A method or part of your own
 
 `vcpo-bench new method my-method` writes a working file and its test; run it with `--plugin my_method.py`, or publish
-a package with an entry point in the group `vcpo_bench.methods`. A method is a frozen dataclass: fields are parameters,
-and `terms(ev)` returns the weight of every token. An edited plug-in file (not one that it
-imports) makes new cells; results of the old one stay, and a note says that they do not compare.
+a package with an entry point in the group `vcpo_bench.methods`. An edited plug-in file (not one that it imports) makes
+new cells; results of the old one stay, and a note says that they do not compare.
+
+A method is a frozen dataclass: its fields are its parameters, and `terms(ev)` returns a `Terms`: the weight u of every
+token, `kept` where the surrogate lets the gradient through (everywhere by default), and an `addend` k. It asks the
+`EvidenceView` for ratios to the policies it names; masked tokens need no care. A part subclasses `Admission`,
+`Baseline`, `Mask`, `Regularizer`, `Aggregation` or `Step` of `vcpo_bench.methods`.
+
+An update runs through phases: admission, baseline, penalty, step, weight, mask, aggregation, surrogate. The advantage
+is known from the penalty phase on, the product of the weights added with `+` from the mask phase on. Reading one
+earlier raises an error that names the part and the phase.
 """
 
 

@@ -1,4 +1,4 @@
-"""What people read about a method: its facts, and its coefficient drawn against the ratio."""
+"""Facts about a method for people, and its coefficient drawn against the ratio."""
 
 from dataclasses import dataclass
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from vcpo_bench.methods.assembly.method import Method
+from vcpo_bench.methods.core.batch import fields_of
 from vcpo_bench.methods.core.interfaces import Weight
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -18,7 +19,7 @@ class RatioMethod(Method):
 
     def own_needs(self) -> frozenset[str]:
         """The proximal policy, when it is the anchor."""
-        return frozenset({"proximal_logp"}) if self.anchor == "proximal" else frozenset()
+        return fields_of(self.anchor)
 
     def own_anchors(self) -> dict[str, str]:
         """The ratio's denominator."""
@@ -40,7 +41,7 @@ class WeightMethod(RatioMethod, Weight):
 
     def own_needs(self) -> frozenset[str]:
         """The proximal policy, when it is in the ratio."""
-        return frozenset({"proximal_logp"}) if "proximal" in (self.anchor, self.of) else frozenset()
+        return fields_of(self.anchor, self.of)
 
     def own_anchors(self) -> dict[str, str]:
         """The ratio, numerator first when it is not the current policy."""

@@ -23,6 +23,11 @@ _TOKEN_FLOATS = ("behavior_logp", "advantage", "proximal_logp", "reference_logp"
 _ROW_FLOATS = ("reward", "score_norm_sq")
 
 
+def fields_of(*policies: str) -> frozenset[str]:
+    """The optional fields of a batch that hold log-probabilities of these policies; other words count for nothing."""
+    return frozenset(POLICY_FIELDS[name] for name in policies if name in ("proximal", "reference"))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
     """What a method may know about one optimizer step. Leading axes `...` are independent runs.
@@ -33,8 +38,8 @@ class Batch:
         mask: `[..., P, G, T]` bool, True where the policy generated a token that carries loss.
         valid: `[..., P, G]` bool, False for a padding slot. A valid row with an empty mask counts in baselines.
         reward: `[..., P, G]` one scalar per trajectory.
-        version: `[..., P, G, T]` int64, optimizer updates seen by the weights that sampled each token.
-        now: Optimizer updates seen by the current weights: an int, or int64 of the leading shape.
+        version: `[..., P, G, T]` int64, number of optimizer updates of the weights that sampled each token.
+        now: Number of optimizer updates of the current weights: an int, or int64 of the leading shape.
         advantage: `[..., P, G, T]` optional; replaces the method's own baseline.
         proximal_logp: `[..., P, G, T]` under the policy at the first update on this batch.
         reference_logp: `[..., P, G, T]` under a frozen reference policy.
@@ -45,7 +50,7 @@ class Batch:
         rows: `[B]` int64 flat slot of each original row when made by `from_rows`.
 
     Raises:
-        BatchError: When shapes or dtypes do not fit; the message names the field.
+        BatchError: Shapes or dtypes do not fit; the message names the field.
     """
 
     logp: Tensor
@@ -136,8 +141,8 @@ class Batch:
             behavior_logp: See the class.
             mask: See the class; converted to bool.
             reward: `[B]`; so is `score_norm_sq` where given.
-            group: `[B]` integer name of the prompt each row answers. Groups keep the order of their names,
-                rows of a group their order of appearance.
+            group: `[B]` integer id of the prompt each row answers. Groups are in the order of their ids, rows of a
+                group in their order of appearance.
             version: `[B, T]`; all `now` when absent.
             now: See the class.
             state: See the class.
@@ -172,7 +177,7 @@ class Batch:
         """Undo `from_rows`: `[P, G, ...]` to `[B, ...]` in the original order of the rows.
 
         Raises:
-            BatchError: When the batch was not made by `from_rows`.
+            BatchError: The batch was not made by `from_rows`.
         """
         if self.rows is None:
             raise BatchError("to_rows needs a batch made by Batch.from_rows")

@@ -14,7 +14,7 @@ from vcpo_bench.naming.parameters import expression
 
 @dataclass(frozen=True, kw_only=True)
 class BorrowedStep(Step):
-    """A step rule that needs the step scales of another cell, handed over as data by `with_series`.
+    """A step rule that needs the step scales of another cell, which `with_series` gives it.
 
     `needs_series` is the canonical expression of that cell: same task, lag, learning rate and seed.
     """
@@ -43,7 +43,7 @@ class BorrowedStep(Step):
             MissingEvidence: For an empty series.
         """
         if not len(values):
-            raise MissingEvidence(f"{self.name} was handed an empty series of step scales")
+            raise MissingEvidence(f"{self.name} was given an empty series of step scales")
         return replace(self, series=self.arrange([float(value) for value in values], rng_seed))
 
     def arrange(self, values: list[float], rng_seed: int) -> tuple[float, ...]:
@@ -54,10 +54,12 @@ class BorrowedStep(Step):
         """Leading shape: the next scale; the series starts again when it is used up.
 
         Raises:
-            MissingEvidence: When no series was handed over.
+            MissingEvidence: No series was given.
         """
         if not self.series:
-            raise MissingEvidence(f"{self.name} needs the step scales of {self.to}: run that cell and hand them over")
+            raise MissingEvidence(
+                f"{self.name} needs the step scales of {self.to}: run that cell first and pass them to with_series"
+            )
         logp = ev.batch.logp
         before = ev.batch.state.get(f"{self.name}.used")
         used = torch.zeros((), dtype=torch.int64, device=logp.device) if before is None else before

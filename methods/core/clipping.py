@@ -1,4 +1,4 @@
-"""PPO's clip: its bounds, and a differentiated ratio that falls silent where a clamp holds it."""
+"""PPO's clip: its bounds, and a differentiated ratio whose gradient is 0 where a clamp holds it constant."""
 
 import torch
 from torch import Tensor

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 MOVED_MODULES = {
     "vcpo_bench.methods.params": "vcpo_bench.naming.parameters",
-    "vcpo_bench.methods.parts.base": "vcpo_bench.methods.core.interfaces",
+    "vcpo_bench.methods.parts.base": "vcpo_bench.methods",
 }
 """Modules that plug-ins were told to import from, and where their contents are now."""
 MOVED_CLASSES = {"Evidence": "EvidenceView", "Regulariser": "Regularizer"}

@@ -11,11 +11,11 @@ class BatchError(MethodError):
     """The tensors of a batch do not fit together."""
 
 
-class MissingEvidence(MethodError):  # noqa: N818 - reads as what it is
+class MissingEvidence(MethodError):  # noqa: N818 - a name of the public API
     """A method needs evidence the batch does not carry (see `Method.needs`)."""
 
 
-class NonFiniteEvidence(MethodError):  # noqa: N818 - reads as what it is
+class NonFiniteEvidence(MethodError):  # noqa: N818 - a name of the public API
     """A token that carries loss, or a valid row, has a value that is not a number.
 
     Attributes:

@@ -7,7 +7,7 @@ from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.view import EvidenceView
 
 TINY = 1e-8
-"""A standard deviation at or below this is zero: the advantage is then 0, not dust divided by dust."""
+"""A standard deviation at or below this is zero: the advantage is then 0, not rounding error over rounding error."""
 
 
 def group_count(ev: EvidenceView) -> Tensor:

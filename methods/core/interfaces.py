@@ -1,7 +1,7 @@
 """What each slot of a method may do. A part is a `MethodComponent` with one of these interfaces.
 
-What an interface leaves to its parts raises NotImplementedError with the name of the part and of what it lacks: the
-author of a plug-in who forgot it reads that as the reason of the failed cell.
+A method that a part must define raises NotImplementedError with the names of both: an author who forgot it reads that
+as the error of the cell.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ class Mask(Part):
     rejected: str = choice("counted", "dropped", "apart")
 
     def keep(self, ev: EvidenceView) -> Tensor:
-        """`[..., P, G, T]` or `[..., P, G, 1]` bool, True where the token stays."""
+        """`[..., P, G, T]` or `[..., P, G, 1]` bool, True where the token is kept."""
         raise NotImplementedError(f"{type(self).__name__} must define keep()")
 
 
@@ -85,7 +85,7 @@ class Regularizer(Part):
         return None
 
     def penalty(self, ev: EvidenceView) -> Tensor | None:
-        """`[..., P, G, T]` what to take from the advantage before anything multiplies it, or None."""
+        """`[..., P, G, T]` what to subtract from the advantage before anything multiplies it, or None."""
         return None
 
     def entropy(self, ev: EvidenceView) -> Tensor | None:

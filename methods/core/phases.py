@@ -12,7 +12,7 @@ step, weights added with `+`, tokens rejected, how much a token counts, and the 
 
 
 class PhasedValues:
-    """What only becomes known during an update. Reading a value earlier raises, it is never a silent 0."""
+    """Values that become known during an update. Reading one earlier raises; it is never silently 0."""
 
     def __init__(self) -> None:
         self._phase: Phase | None = None

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from vcpo_bench.methods.core.batch import fields_of
 from vcpo_bench.methods.core.interfaces import Mask
 from vcpo_bench.naming.parameters import choice, number
 
@@ -20,7 +21,7 @@ class RatioMask(Mask):
     @property
     def needs(self) -> frozenset[str]:
         """The proximal policy, when it is in the ratio."""
-        return frozenset({"proximal_logp"}) if "proximal" in (self.anchor, self.of) else frozenset()
+        return fields_of(self.anchor, self.of)
 
     @property
     def anchors(self) -> dict[str, str]:

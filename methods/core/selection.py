@@ -1,4 +1,4 @@
-"""Crossing points of sorted data without sorting all of it."""
+"""Where a condition on sorted data starts to hold, found without sorting all of it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a method answers: the gradient coefficient of every token and the size of the step."""
+"""What a method returns: the gradient coefficient of every token and the size of the step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

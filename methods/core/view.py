@@ -127,7 +127,7 @@ class EvidenceView(PhasedValues, RenamedAttributes):
         """A field of the batch.
 
         Raises:
-            MissingEvidence: When the batch does not carry it.
+            MissingEvidence: The batch does not carry it.
         """
         value: Tensor | None = getattr(self.batch, name)
         if value is None:
@@ -144,8 +144,8 @@ class EvidenceView(PhasedValues, RenamedAttributes):
         """`[..., P, G, T]` a field with zeros at masked tokens.
 
         Raises:
-            MissingEvidence: When the batch does not carry it.
-            NonFiniteEvidence: When it is not finite on a token in play.
+            MissingEvidence: The batch does not carry it.
+            NonFiniteEvidence: It is not finite on a token in play.
         """
 
         def make() -> Tensor:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.core.batch import fields_of
 from vcpo_bench.methods.core.interfaces import Regularizer
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -19,8 +20,8 @@ class Kl(Regularizer):
     With l = log pi - log pi_anchor: k1 = l, k2 = l^2/2, k3 = e^-l - 1 + l, abs = |l|; gradients 1, l, 1 - e^-l,
     sign l. `k1+` and `k3+` keep the value and take the gradient of k2, as verl's suffix does: spelled
     `kind=k2` here, since only the gradient acts. `clamp` bounds l inside the estimate and `limit` the
-    estimate itself; beyond either the gradient is 0. `weight=proximal` or `behavior` multiplies the estimate
-    by that ratio inside the graph (unbiased KL, DeepSeek-V3.2), `current` by a one that has a gradient (NeMo-RL),
+    estimate itself; beyond either the gradient is 0. `weight=proximal` or `behavior` multiplies the estimate by that
+    ratio inside the graph (unbiased KL, DeepSeek-V3.2), `current` by 1 with the gradient of a ratio (NeMo-RL), and
     `held-...` by the detached ratio. `kind=forward` is -l, the KL from the anchor's samples. `into=advantage`
     takes the value, detached, from each token's advantage instead of adding to the loss (KL in the reward).
     """
@@ -44,8 +45,7 @@ class Kl(Regularizer):
     @property
     def needs(self) -> frozenset[str]:
         """The anchor's and the weight's log-probabilities."""
-        policies = {self.anchor, self.weight.removeprefix("held-")} - {"behavior", "current", "none"}
-        return frozenset(f"{policy}_logp" for policy in policies)
+        return fields_of(self.anchor, self.weight.removeprefix("held-"))
 
     @property
     def anchors(self) -> dict[str, str]:
@@ -68,7 +68,7 @@ class Kl(Regularizer):
         return slope * -self.beta
 
     def penalty(self, ev: EvidenceView) -> Tensor | None:
-        """`[..., P, G, T]` what is taken from the advantage, for `into=advantage`."""
+        """`[..., P, G, T]` what is subtracted from the advantage, for `into=advantage`."""
         if self.into == "loss":
             return None
         return self.beta * self._estimate(ev.log_ratio("current", self.anchor, self.clamp))[0]

@@ -8,7 +8,7 @@ from vcpo_bench.methods.core.borrowed_step import BorrowedStep
 
 @dataclass(frozen=True, kw_only=True)
 class LrMatched(BorrowedStep):
-    """The mean step scale of another method at every update: smaller steps, but not timed by it."""
+    """The mean step scale of another method at every update: smaller steps, but not at its times."""
 
     name: ClassVar[str] = "lr-matched"
     summary: ClassVar[str] = "control: every step scaled by the mean scale of another method's run"

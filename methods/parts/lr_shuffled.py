@@ -10,7 +10,7 @@ from vcpo_bench.methods.core.borrowed_step import BorrowedStep
 
 @dataclass(frozen=True, kw_only=True)
 class LrShuffled(BorrowedStep):
-    """The step scales of another method in random order: the same sizes, timed by chance."""
+    """The step scales of another method in random order: the same sizes at random times."""
 
     name: ClassVar[str] = "lr-shuffled"
     summary: ClassVar[str] = "control: the step scales of another method's run in random order"

@@ -17,7 +17,7 @@ class SecondMoment(RatioMask):
     """Reject the tokens with the largest (log r)^2 until the mean of the rest is within `budget` (M2PO 2510.01161).
 
     `tokens=outward` looks only at tokens with A log r > 0 and rejects only among them (paper, Trinity-RFT);
-    `tokens=all` looks at every token whatever the advantage and keeps at least one (AReaL).
+    `tokens=all` looks at every token, for any advantage, and keeps at least one (AReaL).
     """
 
     name: ClassVar[str] = "m2-mask"
@@ -43,13 +43,13 @@ class SecondMoment(RatioMask):
 
 
 def budget_bound(value: Tensor, inside: Tensor, budget: float, at_least: int) -> Tensor:
-    """`[..., 1, 1, 1]` the largest value that may stay so that the mean of those inside and staying is <= budget.
+    """`[..., 1, 1, 1]` the largest value to keep so that the mean of the kept ones is <= budget.
 
     Args:
         value: `[..., P, G, T]` non-negative.
         inside: `[..., P, G, T]` bool, the values that count.
         budget: Largest mean.
-        at_least: Keep this many of the smallest whatever their mean.
+        at_least: Keep at least this many of the smallest.
     """
 
     def exceeded(_: Tensor, number: Tensor, total: Tensor) -> Tensor:

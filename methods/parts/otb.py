@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.core.batch import POLICY_FIELDS, fields_of
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, flag, number
@@ -33,12 +34,12 @@ class Otb(Baseline):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Squared probabilities, and the proximal policy where it is the one asked about."""
-        return frozenset({"sum_pi_sq", *(["proximal_logp"] if self.policy == "proximal" else [])})
+        """Squared probabilities, and the proximal policy if `policy` names it."""
+        return fields_of(self.policy) | {"sum_pi_sq"}
 
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]`."""
-        logp = ev.token_field("logp" if self.policy == "current" else "proximal_logp")
+        logp = ev.token_field(POLICY_FIELDS[self.policy])
         norm = 1 - 2 * logp.exp() + ev.token_field("sum_pi_sq")
         if self.weights:
             norm = norm * ev.ratio(self.policy, "behavior", 20.0).clamp(max=self.cap) ** 2

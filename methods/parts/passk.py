@@ -25,7 +25,7 @@ class PassK(Baseline):
     eps: float = number(1e-6, minimum=0)
 
     def advantage(self, ev: EvidenceView) -> Tensor:
-        """`[..., P, G]`; among equal best rows the first one is meant, with a lead of 0."""
+        """`[..., P, G]`; of equal best rows the first one counts, with a lead of 0."""
         if ev.reward.shape[-1] < 2:
             return torch.zeros_like(ev.reward)
         inside = torch.where(ev.row_mask, ev.reward, -torch.inf)

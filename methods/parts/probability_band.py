@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.core.batch import POLICY_FIELDS
 from vcpo_bench.methods.core.ratios import segment_mean
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.methods.parts.band import Band
@@ -26,8 +27,8 @@ class ProbabilityBand(Band):
 
     def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]`."""
-        fields = {"current": "logp", "behavior": "behavior_logp", "proximal": "proximal_logp"}
-        change = ev.token_field(fields[self.of]).exp() - ev.token_field(fields[self.anchor]).exp()
+        p, q = (ev.token_field(POLICY_FIELDS[policy]).exp() for policy in (self.of, self.anchor))
+        change = p - q
         change = torch.where(ev.mask, change, 0.0)
         if self.level == "segment":
             change = segment_mean(change, ev.mask)

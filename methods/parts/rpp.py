@@ -25,7 +25,7 @@ class ReinforcePlusPlus(Baseline):
     reference: ClassVar[str] = "REINFORCE++ 2501.03262"
     year: ClassVar[int] = 2025
     formula: ClassVar[str] = "A = (R - mean) / sqrt(var + 1e-8), over all tokens of the batch"
-    differences: ClassVar[tuple[str, ...]] = ("whitening of equal rewards leaves dust of 2e-6 in verl, 0 here",)
+    differences: ClassVar[tuple[str, ...]] = ("whitening of equal rewards leaves a residue of 2e-6 in verl, 0 here",)
     group: bool = flag(False)
     singleton: str = choice("zero", "raw")
 

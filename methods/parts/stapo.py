@@ -12,14 +12,14 @@ from vcpo_bench.naming.parameters import choice, number
 
 @dataclass(frozen=True, kw_only=True)
 class Stapo(Mask):
-    """Silence spurious tokens: rewarded, improbable and yet in a confident state (STAPO 2602.15620).
+    """Reject spurious tokens: rewarded, improbable and yet in a confident state (STAPO 2602.15620).
 
     A token is spurious where A > 0, its probability is below `probability` and its entropy below `entropy`
     nats; it is left out of the denominators too (`rejected=dropped`), as in the paper. Written from the paper.
     """
 
     name: ClassVar[str] = "stapo"
-    summary: ClassVar[str] = "improbable tokens at low entropy with A > 0 silenced"
+    summary: ClassVar[str] = "improbable tokens at low entropy with A > 0 rejected"
     reference: ClassVar[str] = "STAPO 2602.15620"
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "reject where A>0 and pi<probability and H<entropy"

@@ -17,7 +17,7 @@ class Veto(RatioMask):
     """Reject the whole row when any token in play has a ratio below `low` or above `high`."""
 
     name: ClassVar[str] = "veto"
-    summary: ClassVar[str] = "a row goes when any of its tokens has a ratio below 1e-4"
+    summary: ClassVar[str] = "rows with a token whose ratio is below 1e-4 rejected"
     reference: ClassVar[str] = "verl rollout_token_veto_threshold; SkyRL outlier masking"
     year: ClassVar[int] = 2025
     formula: ClassVar[str] = "keep the row when low <= min_t r_t and max_t r_t <= high"

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 import torch
 
-from vcpo_bench.methods import Batch, BatchError, MissingEvidence, parse_method
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import (
+    Batch,
+    BatchError,
+    EvidenceOrderError,
+    MethodError,
+    MissingEvidence,
+    NonFiniteEvidence,
+    parse_method,
+)
 
 Make = Callable[..., Batch]
 
@@ -100,3 +109,9 @@ def test_evidence_without_gradient_history_is_returned(make_batch: Make) -> None
     batch = make_batch()
     batch = replace(batch, logp=batch.logp.requires_grad_())
     assert not parse_method("clip")(batch).coefficients.requires_grad
+
+
+@pytest.mark.parametrize("kind", [BatchError, EvidenceOrderError, MissingEvidence, NonFiniteEvidence])
+def test_the_command_line_answers_every_error_with_one_line(kind: type[MethodError]) -> None:
+    assert issubclass(kind, MethodError)
+    assert issubclass(kind, UsageError)

@@ -68,7 +68,7 @@ def test_an_old_plugin_works_and_every_old_name_warns(tmp_path: Path, make_batch
     for renamed in (
         "Evidence is now vcpo_bench.methods.EvidenceView",
         "vcpo_bench.methods.params.number is now vcpo_bench.naming.parameters.number",
-        "vcpo_bench.methods.parts.base.Regulariser is now vcpo_bench.methods.core.interfaces.Regularizer",
+        "vcpo_bench.methods.parts.base.Regulariser is now vcpo_bench.methods.Regularizer",
         "slot 'regulariser' is now 'regularizer'",
         "Old.own_regularisers is now own_regularizers",
         "Terms(clipped=...) is now Terms(kept=...)",
