@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 
@@ -58,7 +59,7 @@ def stratified_t(
     """
     kept = [values for values in map(_finite, strata) if values.size]
     if not kept:
-        return (float("nan"),) * 4
+        return math.nan, math.nan, math.nan, math.nan
     mean = float(np.mean([values.mean() for values in kept]))
     degrees = sum(values.size - 1 for values in kept)
     if min(values.size for values in kept) < 2:

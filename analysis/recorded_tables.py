@@ -21,7 +21,7 @@ COLUMNS: dict[str, tuple[records.Column, ...]] = {
     records.SAMPLES_FILE: records.SAMPLES,
     records.EPISODES_FILE: records.EPISODES,
     records.PROBES_FOLDER: records.PROBES,
-    records.SCORES_FOLDER: records.SCORES,
+    records.SCORES_FOLDER: records.LM_EVAL_SCORES,
 }
 """Columns of each kind of table."""
 

@@ -81,7 +81,7 @@ class Results:
 
     @cached_property
     def lm_eval(self) -> pd.DataFrame:
-        """Scores of kept checkpoints by lm-eval (`records.SCORES`); `task` is lm-eval's, not the cell's."""
+        """Scores of kept checkpoints by lm-eval (`records.LM_EVAL_SCORES`); `task` is lm-eval's, not the cell's."""
         read: dict[str, pa.Table] = {}
         for folder in self._inside(records.SCORES_FOLDER):
             for key in self.cells["key"]:

@@ -68,6 +68,11 @@ def percent(share: float) -> str:
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
+def p_value(p: float) -> str:
+    """`p = 0.012`, or `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 run`, `3 runs`, `no runs`."""
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

@@ -63,12 +63,12 @@ def fork(
 
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.replay import fork as forking
-    from vcpo_bench.bench.replay import replay as recorded
+    from vcpo_bench.bench.replay.recorded_cell import read_cell
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.reports.terminal.live import make_view
 
     plugins = load_plugins(plugin)
-    parents = [recorded.read_cell(folder, start, model, device) for folder in cells]
+    parents = [read_cell(folder, start, model, device) for folder in cells]
     spec = forking.ForkSpec(parents, at, options.expressions(methods), out, steps)
     planned, workers = forking.plan_forks(spec), run_grid.worker_count(jobs, spec.device)
     forking.write_origins(spec, planned, wait, typer.echo)

@@ -35,7 +35,7 @@ def ls(
     from vcpo_bench.commands.support.kinds.find import find_kind
 
     load_plugins(plugin)
-    _print(find_kind(kind, results).listing())
+    _print(find_kind(kind, results, plural=True).listing())
 
 
 def _print(found: Listing) -> None:

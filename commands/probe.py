@@ -53,12 +53,12 @@ def probe(
 
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.replay import probe as probing
-    from vcpo_bench.bench.replay import replay as recorded
+    from vcpo_bench.bench.replay.recorded_cell import read_cell
     from vcpo_bench.methods import parse_method
     from vcpo_bench.reports.terminal.probe_table import probe_tables
 
     load_plugins(plugin)
-    found = recorded.read_cell(cell, start, model, device)
+    found = read_cell(cell, start, model, device)
     chosen = {method.canonical: method for method in map(parse_method, options.expressions(methods))}
     spec = probing.ProbeSpec(found, options.updates(at), list(chosen.values()), batches, fresh)
     target = out or probing.default_path(found)

@@ -35,12 +35,14 @@ def report(
         typer.Option("--watch", metavar="", help="Rewrite the page as cells advance, until no cell is running."),
     ] = False,
 ) -> None:
-    """Write the report as one offline HTML page, a PDF and paper figures."""
+    """Write the report as one offline HTML page, PDF and paper figures."""
     from vcpo_bench.reports.writers import html as page
     from vcpo_bench.reports.writers import paper
     from vcpo_bench.reports.writers import pdf as typeset
     from vcpo_bench.reports.writers import watch as watching
 
+    if figures:
+        paper.sheets(figures)  # refuses an unknown venue before anything is written
     sources = folders or [DEFAULT_OUT]
     target = html or sources[0] / "report.html"
     if watch:

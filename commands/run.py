@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid import PlannedCell
+    from vcpo_bench.bench.cells.grid_spec import GridSpec
+    from vcpo_bench.bench.running.run_grid import RunOptions
 
 
 def run(
@@ -63,16 +66,13 @@ def run(
     A cell is one method, lag, regime, task, learning rate and seed. Stop a run at any time: the same command resumes
     it, with bit-identical results.
     """
-    from rich.console import Console
-
-    from vcpo_bench.analysis.monitoring import alarm_panel as alarms
+    from vcpo_bench.analysis.monitoring import stop_on_alarm as alarms
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.cells import grid
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import read_settings
     from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
     from vcpo_bench.bench.running import run_grid
-    from vcpo_bench.reports.terminal.live import make_view
 
     plugins = load_plugins(plugin)
     if url:
@@ -101,27 +101,42 @@ def run(
         typer.echo("\n".join(gpu_plan(spec)))
         return
     cells = grid.plan_grid(spec)
-    for warning in spec.warnings():
-        _warn(warning)
-    if skipped := grid.skipped_methods(spec):
-        _warn(f"skipped methods that the regime does not support: {', '.join(skipped)}")
+    _warn([*spec.warnings(), *_skipped(spec)])
     if watched:
         typer.echo(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}", err=True)
     workers = run_grid.worker_count(jobs, device, sampler)
     if dry_run:
         _show_plan(cells, workers, out)
         return
-    with WandbMirror(wandb, wandb_project, out, cells, _warn) as mirror:
-        view = make_view(quiet or as_json, Console(stderr=as_json))
-        try:
-            options_of_run = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
-            failed = run_grid.run_grid(cells, options_of_run, view)
-        finally:
-            view.close()
-        show_scoreboard(out, as_json)
+    how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
+    with WandbMirror(wandb, wandb_project, out, cells, lambda text: _warn([text])) as mirror:
+        failed = _train(cells, how, quiet, as_json)
         mirror.report(lambda: _write_page(out))
     if failed:
         raise typer.Exit(1)
+
+
+def _skipped(spec: GridSpec) -> list[str]:
+    from vcpo_bench.bench.cells.grid import skipped_methods
+
+    skipped = skipped_methods(spec)
+    return [f"skipped methods that the regime does not support: {', '.join(skipped)}"] if skipped else []
+
+
+def _train(cells: list[PlannedCell], how: RunOptions, quiet: bool, as_json: bool) -> int:
+    """Run the cells, print the scoreboard, and return how many cells failed."""
+    from rich.console import Console
+
+    from vcpo_bench.bench.running.run_grid import run_grid
+    from vcpo_bench.reports.terminal.live import make_view
+
+    view = make_view(quiet or as_json, Console(stderr=as_json))
+    try:
+        failed = run_grid(cells, how, view)
+    finally:
+        view.close()
+    show_scoreboard(how.out, as_json)
+    return failed
 
 
 def _write_page(out: Path) -> Path:
@@ -130,24 +145,27 @@ def _write_page(out: Path) -> Path:
     return write_page([out], out / "report.html")
 
 
-def _warn(text: str) -> None:
-    typer.echo(f"warning: {text}", err=True)
+def _warn(texts: Iterable[str]) -> None:
+    for text in texts:
+        typer.echo(f"warning: {text}", err=True)
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
+    from vcpo_bench.analysis.wording import counted
     from vcpo_bench.bench.cells.results_folder import ended_keys
     from vcpo_bench.bench.running.time_estimate import estimate
-    from vcpo_bench.reports.formatting import count
 
     done = ended_keys(out)
     missing = [cell for cell in cells if cell.key not in done]
     for cell in cells:
         note = "ended" if cell.key in done else "control" if cell.control else ""
         typer.echo(f"{cell.config.label:60} {note}".rstrip())
-    counts = f"{count(len(cells), 'cell')}, {len(missing)} to run"
+    counts = f"{counted(len(cells), 'cell')}, {len(missing)} to run"
     if missing:
         minutes = estimate(missing, workers) / 60
-        counts += f" on {count(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
+        counts += (
+            f" on {counted(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
+        )
     typer.echo(counts)
 
 

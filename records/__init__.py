@@ -21,7 +21,7 @@ from vcpo_bench.records.layout import (
     STEPS_FILE,
     Status,
 )
-from vcpo_bench.records.tables import EPISODES, EVALS, EVENTS, LAGS, PROBES, SAMPLES, SCORES
+from vcpo_bench.records.tables import EPISODES, EVALS, EVENTS, LAGS, LM_EVAL_SCORES, PROBES, SAMPLES
 
 __all__ = [
     "CELLS",
@@ -35,13 +35,13 @@ __all__ = [
     "GRID_FILE",
     "LAGS",
     "LAGS_FILE",
+    "LM_EVAL_SCORES",
     "PARTIAL_SUFFIX",
     "PROBES",
     "PROBES_FOLDER",
     "RULES_VERSION",
     "SAMPLES",
     "SAMPLES_FILE",
-    "SCORES",
     "SCORES_FOLDER",
     "STEPS_FILE",
     "Column",

@@ -107,6 +107,7 @@ class GradientView(Protocol):
         """`[D_head]` that of the output head alone; None where the head is frozen."""
 
     @property
+    @abstractmethod
     def dots(self) -> tuple[float, float, float]:
         """<g, g>, <g, p> and <p, p> of the gradient g and the previous one p; NaN where there is none."""
 

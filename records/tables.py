@@ -93,7 +93,7 @@ PROBES: tuple[Column, ...] = (
 )
 """Definitions and equations: docs/probe_and_fork.md."""
 
-SCORES: tuple[Column, ...] = (
+LM_EVAL_SCORES: tuple[Column, ...] = (
     Column("step", "int", "updates", "basic", "updates applied before the checkpoint that was scored"),
     Column("task", "str", "name", "basic", "task or group of lm-eval"),
     Column("task_version", "str", "version", "basic", "version the task gives itself"),

@@ -1,4 +1,4 @@
-"""Two results folders side by side: what changed in settings, code and environment, and which conclusions flip."""
+"""Two results folders side by side: what changed in settings, code and environment, and which conclusions differ."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.analysis.wording import verdict
+from vcpo_bench.analysis.wording import counted, verdict
 from vcpo_bench.reports.document import Document, Entry, Prose, Section, Table, sentence
-from vcpo_bench.reports.formatting import MISSING, by_size, count, fixed, interval, rate
+from vcpo_bench.reports.formatting import MISSING, by_size, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.html import render_document
@@ -68,7 +68,7 @@ def write_diff(first: str | Path, second: str | Path, out_html: str | Path) -> P
 def _cells(a: Study, b: Study) -> Prose:
     keys_a, keys_b = set(a.cells["key"]), set(b.cells["key"])
     both = keys_a & keys_b
-    text = f"A has {count(len(keys_a), 'cell')}, B has {count(len(keys_b), 'cell')}; {len(both)} have the same key."
+    text = f"A has {counted(len(keys_a), 'cell')}, B has {counted(len(keys_b), 'cell')}; {len(both)} have the same key."
     merged = a.cells.merge(b.cells, on="key", suffixes=("_a", "_b"))
     moved = merged[merged["final_reward_a"].ne(merged["final_reward_b"]) & merged["final_reward_a"].notna()]
     lines = [sentence(text)]
@@ -110,10 +110,10 @@ def _conclusions(a: Study, b: Study) -> Table | Prose:
             lag, first, second = place
             texts = [str(lag), f"{first} against {second}", f"{word_a}: {shown_a}", f"{word_b}: {shown_b}"]
             rows.append([Entry(text) for text in texts])
-    common = count(len(set(pairs_a) & set(pairs_b)), "comparison")
+    common = counted(len(set(pairs_a) & set(pairs_b)), "comparison")
     if not rows:
-        return Prose([sentence(f"No conclusion flips; {common} could be made in both.")])
-    caption = f"Conclusions that flip, of {common} made in both: first minus second with its 95% interval."
+        return Prose([sentence(f"No conclusion differs; {common} could be made in both.")])
+    caption = f"Conclusions that differ, of {common} made in both: first minus second with its 95% interval."
     return Table("flips", caption, ["lag", "methods", "A", "B"], rows, numeric=frozenset({0}))
 
 
@@ -151,7 +151,7 @@ def _scores(a: Study, b: Study) -> Table:
             ]
         )
     caption = (
-        "Final reward (mean over seeds, 95% interval) in both; the change is marked where the intervals do not meet."
+        "Final reward (mean over seeds, 95% interval) in both; the change is marked where the intervals do not overlap."
     )
     headings = ["task", "lr", "lag", "method", "A", "B", "B - A", "collapsed A", "collapsed B"]
     return Table("scores", caption, headings, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8}))

@@ -1,4 +1,4 @@
-"""A report before it has a form: sections of sentences, tables and figures, the same for HTML, PDF and export."""
+"""A report independent of its format: sections of sentences, tables and figures, for HTML, PDF and export alike."""
 
 from __future__ import annotations
 

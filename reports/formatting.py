@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from numbers import Real
 
+from vcpo_bench.analysis.wording import learning_rate
+
 MISSING = "\u2013"
 """What stands where there is no number."""
 
@@ -20,9 +22,7 @@ def rate(value: object) -> str:
     """A learning rate as people type it: `3e-4`."""
     if not isinstance(value, int | float) or not math.isfinite(value):
         return MISSING
-    mantissa, exponent = f"{value:.3g}".split("e") if "e" in f"{value:.3g}" else f"{value:.2e}".split("e")
-    digits = f"{float(mantissa):g}"
-    return f"{digits}e{int(exponent)}" if value < 0.01 else f"{value:g}"
+    return learning_rate(value)
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -52,16 +52,6 @@ def fixed(value: float | None, digits: int = 2) -> str:
 def interval(low: float, high: float, digits: int = 2) -> str:
     """`[0.51, 0.66]`, or nothing where there is no interval."""
     return "" if math.isnan(low) or math.isnan(high) else f"[{fixed(low, digits)}, {fixed(high, digits)}]"
-
-
-def count(number_of: int, noun: str) -> str:
-    """`1 cell`, `3 cells`, `no cells`."""
-    return f"{number_of or 'no'} {noun}{'' if number_of == 1 else 's'}"
-
-
-def listing(words: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
 def duration(seconds: float) -> str:

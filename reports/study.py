@@ -1,9 +1,9 @@
-"""What a report draws from: recorded results and the judgments of `analysis`, derived once for all figures."""
+"""What a report is made from: recorded results and the findings of `analysis`, computed once for all sections."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -57,9 +57,10 @@ class Setting(NamedTuple):
 
 @dataclass
 class Study:
-    """Recorded results with everything that is derived from them, computed when first asked for."""
+    """Recorded results with everything that is derived from them, computed when first used."""
 
     results: Results
+    _findings: dict[str, Findings] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -70,10 +71,6 @@ class Study:
     def board(self) -> pd.DataFrame:
         """`analysis.comparison.scoreboard.scoreboard`: one row per task, method, regime, lag and learning rate."""
         return scoreboard(self.results)
-
-    @cached_property
-    def _findings(self) -> dict[str, Findings]:
-        return {}
 
     def findings(self, analysis: str) -> Findings:
         """What an analysis found: `compare`, `collapse`, `weights`, `gradients`, `auroc`, `coverage` or `caveats`."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from vcpo_bench.analysis.wording import counted
 from vcpo_bench.errors import UsageError
-from vcpo_bench.reports.formatting import count
 from vcpo_bench.reports.numbers import Number
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
@@ -39,9 +39,9 @@ class Trace:
         one = self.number
         about = [] if one.what == "statement" else [f"  {one.what} of {one.about}"]
         lines = [f"{one.id}: {one.text}", *about, f"  {one.how}"]
-        lines += [f"  {count(len(self.rows), 'row')} of {_origin(one.table)}:", *_printed(self.rows)]
+        lines += [f"  {counted(len(self.rows), 'row')} of {_origin(one.table)}:", *_printed(self.rows)]
         if "key" not in self.rows:
-            lines += [f"  computed from {count(len(self.cells), 'cell')}:", *_printed(self.cells)]
+            lines += [f"  computed from {counted(len(self.cells), 'cell')}:", *_printed(self.cells, numbered=False)]
         return "\n".join(lines)
 
 
@@ -86,7 +86,7 @@ def _origin(table: str) -> str:
     return f"the table `{name}` of `vcpo-bench analyze {command}`"
 
 
-def _printed(rows: pd.DataFrame) -> list[str]:
+def _printed(rows: pd.DataFrame, numbered: bool = True) -> list[str]:
     more = len(rows) - _MOST_LINES
-    shown = rows.head(_MOST_LINES).to_string(float_format=lambda value: f"{value:.6g}")
+    shown = rows.head(_MOST_LINES).to_string(index=numbered, float_format=lambda value: f"{value:.6g}")
     return [shown, *([f"... and {more} more"] if more > 0 else [])]

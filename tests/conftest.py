@@ -1,8 +1,8 @@
-"""Fixtures that more than one room needs: a synthetic results folder in the exact schema of `records.py`."""
+"""Fixtures that more than one room needs: a synthetic results folder in the exact schema of `records`."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vcpo_bench import records
+from vcpo_bench.naming.plugins import forget_plugins
 from vcpo_bench.records.steps import STEPS
 
 SHAPES = ("healthy", "collapsed", "rebound", "dip", "stall", "nan", "error")
@@ -249,6 +250,12 @@ def build_results(
                     grid[key] = {"control": control}
     (folder / records.GRID_FILE).write_text(json.dumps({"cells": grid}, indent=1))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_plugin_outlives_its_test() -> Iterator[None]:
+    yield
+    forget_plugins()
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from vcpo_bench.analysis.monitoring.alarm_panel import DEFAULTS, Calibration, Rate, load_calibrations
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, Calibration, Rate, load_calibrations
+from vcpo_bench.analysis.monitoring.signal import SIGNALS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "monitor.md"
 HEAD = "| detector | false alarms per 1,000 healthy updates | collapses announced | median lead |\n|---|---|---|---|\n"
@@ -29,7 +29,7 @@ def chosen(study: Path) -> list[dict[str, object]]:
     good = (episodes["verdict"] == BETTER) & (episodes["recall"] >= LEAST_RECALL)
     better = set(episodes.loc[good, "signal"]) - set(LEFT_OUT)
     entries = json.loads((study / "detectors.json").read_text(encoding="utf-8"))
-    return [one for one in entries if one["signal"] in better and SIGNALS[one["signal"]].role != "circumstance"]
+    return [one for one in entries if one["signal"] in better and SIGNALS.get(one["signal"]).role != "circumstance"]
 
 
 def page(text: str, calibrations: tuple[Calibration, ...]) -> str:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tasks in words beside reasoning-gym, math-verify (a cross-check of the math scorer) and transformers (sizes of models).
+# Text tasks beside reasoning-gym, math-verify (a cross-check of the math scorer) and transformers (sizes of models).
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,4 +1,4 @@
-"""What became of a run? A written, mechanical rule on evaluation reward, which no method ever trains on.
+"""How did a run end? A fixed rule on evaluation reward, which no method ever trains on.
 
 Let r_0 (start policy), r_1, ... be the sampled rewards of the evaluations, and b_i = max(r_0..r_i), the best so far
 including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i - r_i >= min_drop. A *fall* is
@@ -7,10 +7,10 @@ including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i -
 - `not applicable`: the cell ended in an error; or it did not end as nan, was not stopped, and has fewer than patience
   + 1 evaluations or never reached `min_reward`;
 - `collapse`: a fall, and the run is down at its end (the mean of its last `patience` evaluations is);
-- `collapse with rebound`: a fall, but not down at the end, however far it went down in between;
+- `collapse with rebound`: a fall, but not down at the end, however deep it was in between;
 - `nan`: no fall, and the run ended because its evidence was not finite; onset is its last step;
-- `stopped`: no fall, and an alarm ended the run: what would have become of it is not known, so that it is censored at
-  its last evaluation. An alarm is not chance: where it is right, survival without the stopped runs looks too good;
+- `stopped`: no fall, and an alarm ended the run: how it would have ended is not known, so it is censored at its last
+  evaluation. This censoring is not random: where alarms are right, survival without the stopped runs looks too good;
 - `transient dip`: down at least once, never for `patience` evaluations, and up again;
 - `stall`: never down, and its last `patience` evaluations are on average less than `min_gain` above the start;
 - `healthy`: everything else.
@@ -46,13 +46,13 @@ KINDS: tuple[Kind, ...] = (
     "not applicable",
 )
 FAILURES: tuple[Kind, ...] = ("collapse", "collapse with rebound", "nan")
-"""The events that count as losing a run in survival curves and collapse rates."""
+"""The events that count as failure, in survival curves and failure rates."""
 UNDECIDED: tuple[Kind, ...] = ("stopped", "not applicable")
-"""The events that say neither that a run was lost nor that it was not."""
+"""The events that leave open whether a run failed."""
 
 
 @dataclass(frozen=True)
-class Rule:
+class CollapseRule:
     """Parameters of the rule in this module's docstring; the defaults were fixed before any run was judged."""
 
     depth: float = 0.5
@@ -85,7 +85,7 @@ class Event:
     ended_nan: bool = False
 
 
-def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: Rule | None = None) -> Event:
+def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: CollapseRule | None = None) -> Event:
     """Apply the rule to one run.
 
     Args:
@@ -94,7 +94,7 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
         status: How the cell ended (`records.Status`), or `"partial"`.
         rule: None: the default parameters.
     """
-    rule = rule or Rule()
+    rule = rule or CollapseRule()
     values, at = np.asarray(reward, dtype=np.float64), np.asarray(steps, dtype=np.float64)
     values, at = values[np.isfinite(values)], at[np.isfinite(values)]
     nan, stopped = status == "nan", status == "stopped_by"
@@ -131,10 +131,10 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
     return Event(kind, final=share, unresolved=unresolved)
 
 
-def events(results: Results, rule: Rule | None = None) -> pd.DataFrame:
+def events(results: Results, rule: CollapseRule | None = None) -> pd.DataFrame:
     """One row per cell: its columns plus those of `Event`, `last_step` and `failed`."""
     curves = _curves(results)
-    verdicts = [verdict.__dict__ for verdict in _verdicts(results.cells, curves, rule or Rule())]
+    verdicts = [verdict.__dict__ for verdict in _verdicts(results.cells, curves, rule or CollapseRule())]
     table = results.cells.join(pd.DataFrame(verdicts, index=results.cells.index).rename(columns={"kind": "event"}))
     at_end = (table["event"] == "nan") & table["steps_done"].notna()
     table["onset"] = table["onset"].mask(at_end, table["steps_done"]).astype("float64")
@@ -143,14 +143,14 @@ def events(results: Results, rule: Rule | None = None) -> pd.DataFrame:
     return table.assign(failed=table["event"].isin(FAILURES))
 
 
-def sensitivity(results: Results, rule: Rule | None = None) -> pd.DataFrame:
+def sensitivity(results: Results, rule: CollapseRule | None = None) -> pd.DataFrame:
     """How the verdicts move when depth, patience and minimum drop are varied around the rule.
 
     Columns: the three parameters; `failed`, `collapsed`, `rebound` counts; `agreement` (share of cells with
     the same failed-or-not verdict as the rule itself) and `onset_shift` (median shift of the onset in updates,
     cells failed in both).
     """
-    chosen, curves = rule or Rule(), _curves(results)
+    chosen, curves = rule or CollapseRule(), _curves(results)
     base = _verdicts(results.cells, curves, chosen)
     rows = []
     for depth, patience, min_drop in product((0.3, 0.5, 0.7), (2, 3, 5), (0.05, 0.1, 0.2)):
@@ -187,7 +187,7 @@ def _curves(results: Results) -> Curves:
     return {str(keys[start]): (steps[i], reward[i]) for i, start in enumerate(starts)}
 
 
-def _verdicts(cells: pd.DataFrame, curves: Curves, rule: Rule) -> list[Event]:
+def _verdicts(cells: pd.DataFrame, curves: Curves, rule: CollapseRule) -> list[Event]:
     verdicts = []
     for key, status in zip(cells["key"], cells["status"], strict=True):
         steps, reward = curves.get(key, (np.array([]), np.array([])))
@@ -195,7 +195,7 @@ def _verdicts(cells: pd.DataFrame, curves: Curves, rule: Rule) -> list[Event]:
     return verdicts
 
 
-def _down(values: NDArray[np.float64], best: NDArray[np.float64], rule: Rule) -> NDArray[np.bool_]:
+def _down(values: NDArray[np.float64], best: NDArray[np.float64], rule: CollapseRule) -> NDArray[np.bool_]:
     return (values < (1 - rule.depth) * best) & (best - values >= rule.min_drop)
 
 

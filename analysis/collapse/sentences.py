@@ -8,7 +8,7 @@ import numpy as np
 
 from vcpo_bench.analysis.collapse.rule import KINDS
 from vcpo_bench.analysis.findings import Finding, Findings
-from vcpo_bench.analysis.wording import row_by_row
+from vcpo_bench.analysis.wording import p_value, row_by_row
 
 OUTCOMES = "outcomes"
 """Topic: what became of the runs."""
@@ -54,7 +54,7 @@ def survival(found: Findings) -> Iterator[Finding]:
         differs = "differs between the methods" if row["p"] < 0.05 else "cannot be told apart between the methods"
         text = (
             f"Survival {differs} {where} (log-rank test stratified by task, regime, lag and learning rate: "
-            f"p = {row['p']:.2g}, {row['failed']} of {row['runs']} runs failed)."
+            f"{p_value(row['p'])}, {row['failed']} of {row['runs']} runs failed)."
         )
         if not np.isfinite(row["p"]):
             text = f"Survival {where} cannot be compared: no run failed, or only one method ran."

@@ -1,6 +1,8 @@
-"""The largest learning rate a method survives, and how it falls with lag: is it about 1/lag?"""
+"""The largest stable learning rate of each method, and how it falls with lag: is it about 1/lag?"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ from vcpo_bench.analysis.wording import learning_rate
 Array = NDArray[np.float64]
 
 TOLERATED = 1 / 3
-"""A rate is stable when fewer than this share of its seeds failed."""
+"""A learning rate is stable when less than this share of its seeds failed."""
 
 _EXPONENTS = np.linspace(-1.0, 3.0, 81)
 _HALF_DEVIANCE = 1.92
@@ -22,17 +24,17 @@ _NEWTON_STEPS, _LONGEST_STEP = 60, 3.0
 
 
 def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
-    """The largest stable rate per task, method and lag.
+    """The largest stable learning rate per task, method and lag.
 
     Args:
         table: Cells with `task`, `method`, `staleness`, `lr`, `failed`, `event`; cells that are
             undecided (the collapse rule does not apply, or an alarm stopped them first) are left out.
 
     Returns:
-        Columns `task`, `method`, `staleness`, `stable_rate` (the largest rate up to which every rate is
-        stable; NaN: none is), `next_rate` (the smallest unstable one; NaN: none is), `reading` in words,
-        `failed` and `total` at the stable rate and `failed_high`, the upper end of the Wilson interval of its
-        failure rate.
+        Columns `task`, `method`, `staleness`, `stable_rate` (the largest learning rate up to which all are
+        stable; NaN: none is), `next_rate` (the smallest unstable one; NaN: none is), `reading` (both in words),
+        `failed` and `total` at `stable_rate`, and `failed_high`, the upper end of the Wilson interval of the failure
+        rate there.
     """
     judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
     rows = []
@@ -53,17 +55,17 @@ def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
 def frontier(table: pd.DataFrame) -> pd.DataFrame:
     """How the stability limit falls with lag: exponent a of `lr_max ~ lag^-a`, one row per method and one for all.
 
-    Failure is modeled as `P = logistic(c_task,method + b (log lr + a log lag))`, so that the rate at which half
-    of the runs fail falls as `lag^-a`. The 95% interval holds every a whose profile likelihood is within 1.92 of
-    the best: where a coarse grid of rates separates failures perfectly for a whole range of exponents, all of that
-    range is in it. A weak ridge keeps b finite. The row `method == "(all)"` gives every method its own intercept
-    and all one exponent.
+    Failure is modeled as `P = logistic(c_task,method + b (log lr + a log lag))`, so that the learning rate at which
+    half of the runs fail falls as `lag^-a`. The 95% interval holds every a whose profile log-likelihood is within 1.92
+    of the best: where a coarse grid of learning rates separates failures perfectly for a whole range of exponents, the
+    interval includes all of that range. A weak ridge penalty keeps b finite. In the row `method == "(all)"` every
+    method has its own intercept and all share one exponent.
 
     Returns:
         Columns `method`, `cells`, `failed`, `exponent`, `low`, `high` (infinite where the interval
-        reaches the end of the range searched, -1 to 3) and `reason`: why the exponent is NaN, which it is where
-        fewer than two lags or rates were run, fewer than 5 runs failed or 5 survived, or failures do not become more
-        likely with the rate.
+        reaches the end of the range searched, -1 to 3) and `reason`: why the exponent is NaN. It is NaN where
+        fewer than two lags or learning rates were run, fewer than 5 runs failed or 5 survived, or failures do not
+        become more likely at larger learning rates.
     """
     judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
     rows = [{"method": name} | _fit(cells) for name, cells in judged.groupby("method", sort=False)]
@@ -72,9 +74,9 @@ def frontier(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "cells", "failed", "exponent", "low", "high", "reason"])
 
 
-def _fit(cells: pd.DataFrame) -> dict[str, object]:
+def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     failed = cells["failed"].to_numpy(dtype=np.float64)
-    facts = {"cells": len(cells), "failed": int(failed.sum())}
+    facts: dict[str, Any] = {"cells": len(cells), "failed": int(failed.sum())}
     nothing = {"exponent": np.nan, "low": np.nan, "high": np.nan}
     if cells["staleness"].nunique() < 2 or cells["lr"].nunique() < 2:
         return facts | nothing | {"reason": "fewer than two lags or two learning rates"}

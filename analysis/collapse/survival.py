@@ -1,4 +1,4 @@
-"""How long do runs live? Kaplan-Meier curves, restricted means and the stratified log-rank test, with censoring."""
+"""How long until runs fail? Kaplan-Meier curves, restricted means and the stratified log-rank test, with censoring."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def restricted_mean(curve: pd.DataFrame, horizon: float) -> tuple[float, float, 
 
     Args:
         curve: Of `kaplan_meier`.
-        horizon: Same unit as the times; at most the last time seen, else the curve is carried on flat.
+        horizon: Same unit as the times; at most the last time seen; beyond it the curve is extended flat.
     """
     time, survival = curve["time"].to_numpy(), curve["survival"].to_numpy()
     widths = np.diff(np.append(np.minimum(time, horizon), horizon))
@@ -88,7 +88,7 @@ def log_rank(time: ArrayLike, event: ArrayLike, group: ArrayLike, stratum: Array
         time: Shape [n].
         event: True where the run failed, shape [n].
         group: Which group a run belongs to, shape [n]; at least two.
-        stratum: Which stratum (task, lag, rate); None: one.
+        stratum: Which stratum (task, lag, learning rate); None: one.
     """
     seen, failed = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=bool)
     names, member = np.unique(np.asarray(group), return_inverse=True)

@@ -80,7 +80,7 @@ def survival_tables(verdicts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
 
 
 def log_rank_table(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Do the methods fail at different rates? Log-rank tests stratified by task, regime, lag and learning rate.
+    """Do methods fail at different rates over time? Log-rank tests stratified by task, regime, lag and learning rate.
 
     Columns: `staleness` (`all` or one lag), `methods`, `runs`, `failed`, `chi2`, `degrees`, `p`.
     """

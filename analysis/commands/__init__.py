@@ -1,34 +1,23 @@
-"""The analyses by name. Each is a module of this folder that declares an `ANALYSIS`: adding one takes one file."""
+"""The analyses that `vcpo-bench analyze` offers: one file each, found by listing this folder."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 
 from vcpo_bench.analysis.caveats import caveats
-from vcpo_bench.analysis.commands.base import Analysis
+from vcpo_bench.analysis.commands.base import ANALYSES, Analysis
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import load
-from vcpo_bench.errors import UsageError
-from vcpo_bench.naming.grammar import unknown_name
 
-
-@cache
-def analyses() -> dict[str, Analysis]:
-    """Every analysis by name."""
-    modules = [importlib.import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__)]
-    found: list[Analysis] = [module.ANALYSIS for module in modules if hasattr(module, "ANALYSIS")]
-    return {one.name: one for one in found}
+__all__ = ["ANALYSES", "Analysis", "run"]
 
 
 def run(name: str, folder: str | Path | Iterable[str | Path], include_partial: bool = False) -> Findings:
     """Run one analysis on a results folder (or several, pooled).
 
     Args:
-        name: Of the analysis.
+        name: Of the analysis, with parameters if it has any: `compare(replications=500)`.
         folder: As `analysis.results.load`.
         include_partial: Also use running or interrupted cells.
 
@@ -38,11 +27,9 @@ def run(name: str, folder: str | Path | Iterable[str | Path], include_partial: b
     Raises:
         UsageError: There is no such analysis, or no results.
     """
-    known = analyses()
-    if name not in known:
-        raise UsageError(unknown_name("analysis", name, known))
+    analysis = ANALYSES.parse(name)
     results = load(folder, include_partial)
-    found = known[name].function(results)
+    found = analysis.run(results)
     before = caveats(results)
     needed = {one.table for one in before.statements}
     return Findings(

@@ -1,24 +1,29 @@
-"""What an analysis is: a name, one line about it, and a function from results to findings."""
+"""What an analysis is, and the catalog of all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.naming.catalog import Catalog
+from vcpo_bench.naming.component import Component
 
 
-@dataclass(frozen=True)
-class Analysis:
-    """Something `vcpo-bench analyze NAME` can do.
+@dataclass(frozen=True, kw_only=True)
+class Analysis(Component, ABC):
+    """Something `vcpo-bench analyze NAME` does. A named subclass in a file of this folder is one."""
 
-    Attributes:
-        name: What the user types.
-        summary: One line: the question it answers.
-        function: Computes the tables and the statements.
-    """
+    @abstractmethod
+    def run(self, results: Results) -> Findings:
+        """Compute the tables and the statements."""
 
-    name: str
-    summary: str
-    function: Callable[[Results], Findings]
+
+ANALYSES = Catalog(
+    "analysis",
+    Analysis,  # type: ignore[type-abstract]  # the catalog makes objects of subclasses only
+    ["vcpo_bench.analysis.commands"],
+    plural="analyses",
+)
+"""Every analysis; adding one takes one file in this folder, or a plug-in file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -56,4 +57,13 @@ def _cells_behind(verdicts: pd.DataFrame) -> dict[str, CellsBehind]:
     }
 
 
-ANALYSIS = Analysis("collapse", "Which runs failed, when, and how certain that is.", analyze_collapse)
+@dataclass(frozen=True, kw_only=True)
+class Collapse(Analysis):
+    """`vcpo-bench analyze collapse`."""
+
+    name = "collapse"
+    summary = "Which runs failed, when, and how certain that is"
+
+    def run(self, results: Results) -> Findings:
+        """See `analyze_collapse`."""
+        return analyze_collapse(results)

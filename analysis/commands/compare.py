@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from vcpo_bench.analysis.collapse.stable_learning_rates import frontier, stable_rates
 from vcpo_bench.analysis.commands.base import Analysis
 from vcpo_bench.analysis.comparison import effect_sentences as effects
@@ -16,6 +18,7 @@ from vcpo_bench.analysis.comparison.rankings import improvement_table, profile_t
 from vcpo_bench.analysis.comparison.time_to_target import target_table, target_times
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.naming.parameters import integer
 
 
 def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findings:
@@ -50,4 +53,15 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     return found
 
 
-ANALYSIS = Analysis("compare", "Which method wins at which lag, at its best learning rate.", analyze_compare)
+@dataclass(frozen=True, kw_only=True)
+class Compare(Analysis):
+    """`vcpo-bench analyze compare`."""
+
+    name = "compare"
+    summary = "Which method wins at which lag, at its best learning rate"
+
+    replications: int = integer(REPLICATIONS, minimum=10)
+
+    def run(self, results: Results) -> Findings:
+        """See `analyze_compare`."""
+        return analyze_compare(results, self.replications)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from vcpo_bench.analysis.caveats import note_on_recording
 from vcpo_bench.analysis.commands.base import Analysis
 from vcpo_bench.analysis.diagnostics import gradient_sentences as say
@@ -30,4 +32,13 @@ def analyze_gradients(results: Results) -> Findings:
     return found
 
 
-ANALYSIS = Analysis("gradients", "How large gradients are, and how many trajectories carry them.", analyze_gradients)
+@dataclass(frozen=True, kw_only=True)
+class Gradients(Analysis):
+    """`vcpo-bench analyze gradients`."""
+
+    name = "gradients"
+    summary = "How large gradients are, how often they are clipped, which trajectories carry them"
+
+    def run(self, results: Results) -> Findings:
+        """See `analyze_gradients`."""
+        return analyze_gradients(results)

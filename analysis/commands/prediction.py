@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -98,4 +99,13 @@ def cells_behind(tables: Iterable[str], panel: Panel) -> dict[str, CellsBehind]:
     return {name: own_key if name in _RUN_BY_RUN else behind for name in tables}
 
 
-ANALYSIS = Analysis("prediction", "Whether failure can be predicted, how early, at what cost.", analyze_prediction)
+@dataclass(frozen=True, kw_only=True)
+class Prediction(Analysis):
+    """`vcpo-bench analyze prediction`."""
+
+    name = "prediction"
+    summary = "Whether failure can be predicted, how early, at what cost, and what ESS adds"
+
+    def run(self, results: Results) -> Findings:
+        """See `analyze_prediction`."""
+        return analyze_prediction(results)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from vcpo_bench.analysis.caveats import note_on_recording
 from vcpo_bench.analysis.commands.base import Analysis
 from vcpo_bench.analysis.diagnostics import weight_sentences as say
@@ -34,4 +36,13 @@ def analyze_weights(results: Results) -> Findings:
     return found
 
 
-ANALYSIS = Analysis("weights", "How much of each batch still counts: ESS, tails, and what KL says.", analyze_weights)
+@dataclass(frozen=True, kw_only=True)
+class Weights(Analysis):
+    """`vcpo-bench analyze weights`."""
+
+    name = "weights"
+    summary = "How much of each batch still counts: ESS, tail indices, and what KL says already"
+
+    def run(self, results: Results) -> Findings:
+        """See `analyze_weights`."""
+        return analyze_weights(results)

@@ -1,1 +1,1 @@
-"""Which method is better at which lag: best rates, aggregates, pairs, ablations, time to target."""
+"""Which method is better at which lag: best learning rates, aggregates, pairs, ablations, time to target."""

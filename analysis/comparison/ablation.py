@@ -1,7 +1,8 @@
-"""What do the halves of VCPO do? Step scaling (ESS), baseline (OPOB), and controls that tell size from timing."""
+"""What do the halves of VCPO do? Step scaling (ESS), baseline (OPOB), and controls that separate size from timing."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -34,7 +35,7 @@ EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
 """Contrast of each effect: weight by (with ESS, with OPOB)."""
 
 
-_NONE = Contrast(*(float("nan"),) * 5, 0)
+_NONE = Contrast(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
 
 
 class Variant(NamedTuple):
@@ -57,7 +58,7 @@ def split_parts(expression: str) -> list[str]:
 
 
 def variants(expression: str) -> list[Variant]:
-    """The ablations an expression takes part in: its own base's, and VCPO's."""
+    """The ablations an expression is part of: that of its own base, and that of VCPO."""
     base, *extra = split_parts(expression)
     names = [part.split("(")[0] for part in extra]
     rest = [part for part, name in zip(extra, names, strict=True) if name not in ("ess", "opob")]
@@ -93,15 +94,15 @@ def ablation_table(tuned: pd.DataFrame, cells: pd.DataFrame, column: str) -> pd.
     """Effects of both halves in every family of which at least two members were run.
 
     Args:
-        tuned: Runs at best rates (`analysis.comparison.best_learning_rate.TunedRuns.runs`).
-        cells: All cells, for the effects at every single rate.
+        tuned: Runs at best learning rates (`analysis.comparison.best_learning_rate.TunedRuns.runs`).
+        cells: All cells, for the effects at every single learning rate.
         column: Which score.
 
     Returns:
-        Columns `family`, `staleness`, `at` (`best rate` or a rate), `effect` and those of
+        Columns `family`, `staleness`, `at` (`best rate` or a learning rate), `effect` and those of
         `analysis.comparison.pairs.Contrast`. Effects: `ess`, `opob`, `both` against the bare base; each
-        half given the other; their `interaction`; and `ess, vcpo minus clip`: positive where clipping takes from
-        ESS scaling.
+        half given the other; their `interaction`; and `ess, vcpo minus clip`: positive where clipping takes away
+        from the effect of ESS scaling.
     """
     families = find_families([*tuned["method"], *cells["method"]])
     rows = []
@@ -118,11 +119,10 @@ def ablation_table(tuned: pd.DataFrame, cells: pd.DataFrame, column: str) -> pd.
 
 
 def step_controls(cells: pd.DataFrame, column: str) -> pd.DataFrame:
-    """A method against its own step sizes at the wrong times: `lr-matched` (their mean) and `lr-shuffled` (their
-    order).
+    """A method against its own step sizes at the wrong times: `lr-matched` (their mean), `lr-shuffled` (another order).
 
     A positive difference says that steps timed by ESS beat equally small steps that are not. Paired at the same
-    task, lag, rate and seed. Columns: `method`, `control` (matched or shuffled), `staleness`, those of
+    task, lag, learning rate and seed. Columns: `method`, `control` (matched or shuffled), `staleness`, those of
     `analysis.comparison.pairs.Contrast` (method minus control), `failed` and `failed_control` counts.
     """
     rows = []
@@ -146,8 +146,8 @@ def cost_table(results: Results) -> pd.DataFrame:
 
     Columns: `task`, `method`, `cells`, `milliseconds` (median over cells of a cell's median time per update in
     scoring and updating, sampling and recording left out), `base` (the bare method) and `added` with `low` and
-    `high`: the mean paired difference to it (same lag, rate and seed) with 95% interval; NaN without pairs. Cells
-    that ran side by side on a busy machine disturb one another: the interval shows by how much.
+    `high`: the mean paired difference to it (same lag, learning rate and seed) with 95% interval; NaN without pairs.
+    Cells that ran side by side on a busy machine slow each other down: the interval shows by how much.
     """
     work = 1e3 * (results.steps["seconds_score"] + results.steps["seconds_update"])
     median = work.groupby(results.steps["key"].to_numpy()).median()

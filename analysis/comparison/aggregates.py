@@ -35,7 +35,7 @@ def iqm(scores: Array) -> Array:
 
 
 def optimality_gap(scores: Array, goal: float = 1.0) -> Array:
-    """By how much the scores miss the goal on average; being above it does not compensate. Over the last axis."""
+    """How far scores fall short of the goal on average, over the last axis; exceeding it does not compensate."""
     return np.asarray(goal - np.minimum(scores, goal).mean(axis=-1))
 
 

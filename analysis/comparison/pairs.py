@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -49,7 +50,7 @@ def contrast(runs: pd.DataFrame, weights: Mapping[str, float], column: str, plac
     wanted = runs[runs["method"].isin(weights.keys())]
     wide = wanted.pivot_table(index=list(place), columns="method", values=column, aggfunc="mean", observed=True)
     if wide.empty or not set(weights) <= set(wide.columns):
-        return Contrast(*(float("nan"),) * 5, 0)
+        return Contrast(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
     values = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False).dropna()
     strata = [name for name in place if name != "seed"]
     groups = [one.to_numpy() for _, one in values.groupby(level=strata)]

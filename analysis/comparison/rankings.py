@@ -66,7 +66,7 @@ def task_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:
 def improvement_table(runs: pd.DataFrame, column: str, replications: int = REPLICATIONS) -> pd.DataFrame:
     """Probability that a run of the first method beats a run of the second, per lag, averaged over tasks.
 
-    The bootstrap takes runs for independent; those of tuned methods are so only in the two halves.
+    The bootstrap treats runs as independent; those of tuned methods are so only within each half.
     Columns `staleness`, `first`, `second`, `probability`, `low`, `high`.
     """
     rows = []

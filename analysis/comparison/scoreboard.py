@@ -53,7 +53,7 @@ def scoreboard(results: Results) -> pd.DataFrame:
     evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`; `collapsed`,
     `nan`, `stopped_by`, `error`, `partial` counts of `total` cells; `lag_mean` and `lag_max` as realized.
     A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
-    has no say in the rewards.
+    has no part in the rewards.
     """
     summary = cell_summary(results)
     rows = []

@@ -86,6 +86,7 @@ def winners(found: Findings, column: str) -> Iterator[Finding]:
             f"Lag {lag}: at its best learning rate, {best['method']} has the highest interquartile mean of {unit}, "
             f"{interval_of(best, 'iqm')}."
         )
+        unit = unit.partition(" (")[0]  # the scale is explained once
         yield found.finding(RANKING, text, "ranking", rows, ("staleness", "method", "iqm", "iqm_low", "iqm_high"))
         yield from _beaten(found, lag, str(best["method"]))
 

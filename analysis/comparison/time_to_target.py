@@ -1,4 +1,4 @@
-"""How long until a run is good enough? Updates and seconds to a share of the synchronous reward, with censoring."""
+"""How long until a run reaches a share of the synchronous gain? Updates and seconds, with censoring."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def target_table(times: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         times: Of `target_times`.
-        runs: The runs to summarize (those at best rates), with `key`, `method`, `staleness`.
+        runs: The runs to summarize (those at best learning rates), with `key`, `method`, `staleness`.
 
     Returns:
         Columns `staleness`, `method`, `target`, `reached`, `total`, `median_updates` and

@@ -1,4 +1,4 @@
-"""Importance weights from the table of updates: how much ESS is left, what a cap restores, what KL says already."""
+"""Importance weights from the table of updates: how much ESS is left, what a cap restores, what KL already says."""
 
 from __future__ import annotations
 

@@ -1,34 +1,44 @@
-"""Alarms from one signal of a run: a trailing mean against a threshold, over a whole series or one update at a time.
+"""Detectors: alarms from one signal of a run, over a whole recorded series or one update at a time.
 
 Nothing here looks ahead: the alarm at update t depends on the values up to t alone. A detector tuned on recorded runs
-is the one that would have spoken while they ran.
+gives the alarms it would have given while they ran.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import deque
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vcpo_bench.errors import UsageError
+from vcpo_bench.analysis.monitoring.trailing import streamed_mean
+from vcpo_bench.naming.arguments import read_arguments
+from vcpo_bench.naming.errors import ExpressionError
+from vcpo_bench.naming.grammar import read_item
+from vcpo_bench.naming.parameters import integer, number, parameter_of
 
 Array = NDArray[np.float64]
+
+_PARAMETERS = {
+    "window": parameter_of(integer(1, minimum=1)),
+    "threshold": parameter_of(number(0.0, write=repr)),
+    "persistence": parameter_of(integer(1, minimum=1)),
+}
 
 
 @dataclass(frozen=True)
 class Detector:
-    """Speaks when the trailing mean of a signal has stayed above a threshold.
+    """Raises an alarm while the trailing mean of a signal stays above a threshold.
+
+    It is the only kind of detector there is, so there is no catalog of them: what differs is the signal.
 
     Attributes:
-        signal: Name of the signal, oriented: greater is more dangerous.
+        signal: Name of the signal; greater values are more dangerous.
         window: Updates that the mean reaches back, the newest included; fewer at the beginning of a run.
         threshold: In the signal's unit; the mean must be strictly greater.
-        persistence: Consecutive updates above the threshold, the newest included, before it speaks.
+        persistence: Consecutive updates above the threshold, the newest included, before it raises an alarm.
 
     Raises:
         ValueError: `window` or `persistence` is less than 1, or `threshold` is NaN.
@@ -46,61 +56,48 @@ class Detector:
     @property
     def text(self) -> str:
         """`ess(window=10,threshold=2.3,persistence=2)`: what `read_detector` reads."""
-        return f"{self.signal}(window={self.window},threshold={self.threshold!r},persistence={self.persistence})"
+        values = (f"{name}={parameter.write(getattr(self, name))}" for name, parameter in _PARAMETERS.items())
+        return f"{self.signal}({','.join(values)})"
 
     def scores(self, values: ArrayLike) -> Array:
-        """Trailing mean of a series [S] at each update.
-
-        NaN is a missing value and is left out; an infinite value makes the mean infinite while it is in the window.
-
-        Returns:
-            Shape [S]; NaN where the window holds no value, or infinities of both signs.
-        """
-        series = np.asarray(values, dtype=np.float64)
-        present = ~np.isnan(series)
-        filled = np.where(present, series, 0.0)
-        total, number = np.zeros(series.size), np.zeros(series.size)
-        for back in range(min(self.window, series.size) - 1, -1, -1):  # oldest first, as a stream adds them
-            with np.errstate(invalid="ignore", over="ignore"):
-                total[back:] += filled[: series.size - back]
-            number[back:] += present[: series.size - back]
-        return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+        """Trailing mean of a series [S] at each update; NaN where the window holds no value."""
+        return streamed_mean(np.asarray(values, dtype=np.float64), self.window)
 
     def alarms(self, values: ArrayLike) -> NDArray[np.bool_]:
-        """Whether it speaks at each update of a series [S]. A score that is NaN ends a streak."""
+        """Whether there is an alarm at each update of a series [S]. A score that is NaN ends a streak."""
         beyond = self.scores(values) > self.threshold
         position = np.arange(beyond.size)
         last_below = np.maximum.accumulate(np.where(beyond, -1, position))
         return np.asarray(position - last_below >= self.persistence)
 
 
-_TEXT = re.compile(r"([\w-]+)\(window=(\d+),threshold=([^,()]+),persistence=(\d+)\)")
-
-
 def read_detector(text: str) -> Detector:
-    """The detector that `Detector.text` wrote, to the last bit.
+    """The detector that a text describes: `ess(window=10,threshold=2.3,persistence=2)`, persistence 1 if absent.
+
+    What `Detector.text` writes is read to the last bit. Whether the signal exists is not checked.
 
     Raises:
-        UsageError: The text is not of that form.
+        ExpressionError: Points at the character that is wrong.
     """
-    match = _TEXT.fullmatch(text)
-    try:
-        if match:
-            return Detector(match[1], int(match[2]), float(match[3]), int(match[4]))
-    except ValueError:
-        pass
-    raise UsageError(f"detector {text!r}: write SIGNAL(window=10,threshold=2.3,persistence=2)")
+    item = read_item(text)
+    found = read_arguments(text, item, _PARAMETERS)
+    absent = [name for name in ("window", "threshold") if name not in found]
+    if absent or item.suffix is not None:
+        problem = f"{absent[0]} is missing" if absent else "':' after the name of a signal"
+        example = f"{item.name.text}(window=10,threshold=2.3,persistence=2)"
+        raise ExpressionError(text, item.name.start + len(item.name.text), f"{problem}; write {example}")
+    return Detector(item.name.text, **found)  # type: ignore[arg-type]
 
 
 class DetectorStream:
-    """The same detector fed one value per update; scores and alarms equal those of the whole series, bit for bit.
+    """A detector that takes one value per update; scores and alarms are bit-identical to those of the whole series.
 
     Args:
         detector: What to compute.
 
     Attributes:
         score: Trailing mean after the latest value; NaN before the first.
-        alarm: Whether the detector speaks after the latest value.
+        alarm: Whether there is an alarm after the latest value.
     """
 
     def __init__(self, detector: Detector) -> None:
@@ -111,7 +108,7 @@ class DetectorStream:
         self._streak = 0
 
     def feed(self, value: float) -> bool:
-        """Take the value of the next update and say whether the detector speaks."""
+        """Take the value of the next update; returns whether there is an alarm."""
         self._values.append(float(value))
         total, number = 0.0, 0
         for one in self._values:
@@ -122,20 +119,3 @@ class DetectorStream:
         self._streak = self._streak + 1 if self.score > self.detector.threshold else 0
         self.alarm = self._streak >= self.detector.persistence
         return self.alarm
-
-
-class Episode(NamedTuple):
-    """Alarms close together, counted as one: the positions of the first and the last of them."""
-
-    first: int
-    last: int
-
-
-def episodes(alarms: ArrayLike, refractory: int) -> list[Episode]:
-    """Merge alarms [S] into episodes: an alarm at most `refractory` updates after the one before belongs to it."""
-    at = np.flatnonzero(np.asarray(alarms, dtype=bool))
-    if at.size == 0:
-        return []
-    starts = np.flatnonzero(np.diff(at, prepend=at[0] - refractory - 1) > refractory)
-    ends = np.append(starts[1:], at.size) - 1
-    return [Episode(int(at[first]), int(at[last])) for first, last in zip(starts, ends, strict=True)]

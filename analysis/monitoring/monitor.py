@@ -1,4 +1,4 @@
-"""A monitor for any training loop: feed it what one update saw, read gauges and alarms with their measured error rates.
+"""A monitor for any training loop: give it what one update saw, read gauges and alarms with measured error rates.
 
 Needs numpy only, and less than a millisecond per update of 128 trajectories:
 
@@ -22,8 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from vcpo_bench.analysis.diagnostics.ess import entropy_ess, kish_ess, max_weight_ess
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k, reliability_limit
-from vcpo_bench.analysis.monitoring.alarm_panel import Alarm, AlarmPanel, Calibration, load_calibrations
-from vcpo_bench.analysis.monitoring.signals import CAP
+from vcpo_bench.analysis.monitoring.alarm_panel import Alarm, AlarmPanel
+from vcpo_bench.analysis.monitoring.calibration import Calibration, load_calibrations
+from vcpo_bench.analysis.monitoring.signals.tis import CAP
 from vcpo_bench.records.steps import DIAGNOSTICS
 
 Array = NDArray[np.float64]
@@ -43,7 +44,7 @@ class Reading:
         step: Updates seen before this one.
         n: Trajectories in the batch.
         ess: Kish ESS ratio of the raw sequence weights, 1/n to 1.
-        entropy_ess: Perplexity of the normalized weights over n, 1/n to 1: less ruled by the single largest weight.
+        entropy_ess: Perplexity of the normalized weights over n, 1/n to 1: less dominated by the largest weight.
         max_share: Share of all weight on the heaviest trajectory, 1/n to 1.
         max_log_weight: Largest log-weight, nats.
         log_weight_var: Population variance of the log-weights, nats^2; ESS of infinitely many is about exp(-this).
@@ -58,8 +59,8 @@ class Reading:
         reward: Mean reward.
         reward_trend: Slope of the mean reward over the last updates, reward per update.
         nonfinite: Log-weights that are NaN or +infinite; the weight gauges are then NaN.
-        alarms: Detectors that speak now.
-        silent: Signals of detectors that could not be computed from what was given: these cannot speak.
+        alarms: Alarms after this update.
+        silent: Signals that could not be computed from what was given: their detectors cannot raise an alarm.
     """
 
     step: int
@@ -93,14 +94,14 @@ class Reading:
 
 
 class Monitor:
-    """Gauges and alarms of one run, fed one update at a time.
+    """Gauges and alarms of one run, one update at a time.
 
     Args:
         calibrations: Detectors; None: those of the package, with the error rates their study measured. Read your own
-            with `analysis.monitoring.alarm_panel.load_calibrations`.
+            with `analysis.monitoring.calibration.load_calibrations`.
 
     Raises:
-        UsageError: A detector listens to a signal that does not exist.
+        UsageError: A detector watches a signal that does not exist.
     """
 
     def __init__(self, calibrations: Sequence[Calibration] | None = None) -> None:
@@ -120,7 +121,7 @@ class Monitor:
         entropy: float | None = None,
         columns: Mapping[str, float] | None = None,
     ) -> Reading:
-        """Take what one update saw.
+        """Take what one update saw and read the gauges.
 
         Args:
             log_weights: Shape [n]: log pi_theta(y|x) - log mu(y|x) of each trajectory, summed over its tokens, in
@@ -130,7 +131,7 @@ class Monitor:
             token_kl: Mean over tokens of `e^l - 1 - l` with l the token log-ratio, nats per token.
             grad_norm: Norm of the whole gradient before clipping.
             entropy: Mean entropy of the policy, nats per token.
-            columns: Further columns of `records.steps.STEPS` for a detector that listens to them, such as
+            columns: Further columns of `records.steps.STEPS` for a detector that watches them, such as
                 `grad_cosine`.
 
         Raises:

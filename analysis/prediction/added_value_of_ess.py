@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.intervals import holm
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
 from vcpo_bench.analysis.prediction.covariates import ESS_FAMILY, FATE, configuration_risk, features
 from vcpo_bench.analysis.prediction.landmarks import Comparison, RiskSets, bootstrap_draws, compare, risk_sets
@@ -29,7 +29,7 @@ _COUNTS = ("n_collapsed", "n_healthy")
 
 
 def baselines(panel: Panel) -> list[str]:
-    """Recorded signals that are not ESS themselves, the clock, the lag and the rate included."""
+    """Recorded signals that are not ESS themselves; step, lag and learning rate are among them."""
     return [name for name in panel.recorded() if name not in ESS_FAMILY]
 
 
@@ -42,11 +42,11 @@ def increment_table(panel: Panel) -> pd.DataFrame:
 
     - `ESS alone against NAME`: scores as they are, nothing fitted;
     - `ESS alone against the best baseline`: the best on the training seeds, judged on the held-out ones;
-    - `ESS alone against the configuration`: the share lost among the training seeds of the same task, method, lag
-      and rate, which needs no look at the run at all;
+    - `ESS alone against the configuration`: the share of failures among the training seeds of the same task, method,
+      lag and learning rate, which needs no look at the run at all;
     - `circumstances + ESS`, `configuration + ESS`, `best baseline + ESS` and `everything + ESS`, each against
-      the same without ESS: hazard models of the training seeds judged on the held-out ones. All know step, lag, rate
-      and task.
+      the same without ESS: hazard models of the training seeds judged on the held-out ones. All know step, lag,
+      learning rate and task.
     """
     draws = bootstrap_draws(len(panel.runs), REPLICATIONS)
     rows = []
@@ -75,7 +75,7 @@ def difference(better: Comparison, worse: Comparison, panel: Panel, draws: Array
 
 
 def held_out_odds(panel: Panel, names: list[list[str]], lead: int, parts: list[Fold]) -> Array:
-    """Log odds [N, S] of being found down `lead` updates later, from models of the other folds.
+    """Log odds [N, S] of failing `lead` updates later, from models fitted to the other folds.
 
     Args:
         panel: The runs.
@@ -141,7 +141,7 @@ def _held_out(panel: Panel, lead: int, draws: Array) -> list[Row]:
 
 
 def _fates(panel: Panel, parts: list[Fold]) -> Array:
-    """What became of the training seeds of each run's configuration, as a score [N, S]."""
+    """How the training seeds of each run's configuration ended, as a score [N, S]."""
     scores = np.full((len(panel.runs), panel.length), np.nan)
     for fold in parts:
         scores[fold.test] = configuration_risk(panel, fold.train)[fold.test][:, None]

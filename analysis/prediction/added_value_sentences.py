@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from vcpo_bench.analysis.findings import Finding, Findings
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.added_value_of_ess import BEST
 from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW
 from vcpo_bench.analysis.prediction.sentences import value_or_too_few
-from vcpo_bench.analysis.wording import interval_of, row_by_row, with_interval
+from vcpo_bench.analysis.wording import interval_of, p_value, row_by_row, with_interval
 
 ADDED = "added value"
 """Topic: what ESS adds to what is known otherwise."""
@@ -45,7 +45,7 @@ def null_models(found: Findings) -> Iterator[Finding]:
         null = with_interval(row["null_mean"], row["null_low"], row["null_high"])
         text = (
             f"Null model, {_NULLS[row['null']]}: the AUROC of ESS, {row['value']:.2f}, {word} {null} (one-sided "
-            f"p = {row['p']:.2g})."
+            f"{p_value(row['p'])})."
         )
         yield found.finding(ADDED, text, "nulls", part, columns)
 

@@ -1,8 +1,9 @@
-"""What alarms would have done: which losses they announced in time, and how often they cried wolf.
+"""What alarms would have done: which failures they announced in time, and how often they were false.
 
-Alarms closer together than REFRACTORY updates are one episode, and an episode counts where it begins. A loss is caught
-if an episode begins between FURTHEST and NEAREST updates before it is found; one that begins later is too late to act
-on, one that begins earlier is a false alarm, and so is every episode of a run that is never lost. No point adjustment.
+Alarms at most REFRACTORY updates apart are one episode, and an episode counts where it begins. A failure is caught if
+an episode begins between FURTHEST and NEAREST updates before its onset. An episode that begins later is too late to act
+on; one that begins earlier is a false alarm, and so is every episode of a run that never fails. There is no point
+adjustment.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.prediction.panel import Array, Flags, Panel
 
 NEAREST, FURTHEST = 10, 100
-"""A loss is caught by an episode that begins this many updates before it is found: at least, and at most."""
+"""A failure is caught by an episode that begins this many updates before its onset: at least, and at most."""
 REFRACTORY = 20
 """Updates of silence that end an episode."""
 
@@ -26,14 +27,14 @@ class Outcomes:
 
     Attributes:
         known: The signal was recorded in this run.
-        caught: The loss was announced in time.
-        lead: Updates from the first episode that caught it to its finding; NaN otherwise.
+        caught: The failure was announced in time.
+        lead: Updates from the first episode that caught it to the onset; NaN otherwise.
         late: Not caught, and an episode began too late to act on, or within FURTHEST updates after.
         early: Not caught, not late, and an episode began too early to be credited.
-        hits: Episodes that announce the loss in time.
+        hits: Episodes that announce the failure in time.
         false: Episodes that announce nothing.
         exposure: Updates at which an alarm would have been false.
-        first: Updates applied when the first episode began before any loss; infinite: none.
+        first: Updates applied when the first episode began, before any failure; infinite: none.
     """
 
     known: Flags
@@ -49,13 +50,13 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class Clock:
-    """Where each update of each run stands toward its loss; computed once per study.
+    """Where each update of each run stands relative to its failure; computed once per study.
 
     Attributes:
-        lead: Updates left between the moment the record of an update is known and the finding of the loss [N, S];
-            infinite in runs never lost.
-        at_risk: The run is up and watched [N, S].
-        timely: An episode that begins here catches the loss [N, S].
+        lead: Updates from the moment the record of an update is known to the onset of failure [N, S]; infinite in
+            runs that never fail.
+        at_risk: The run has not failed and is watched [N, S].
+        timely: An episode that begins here catches the failure [N, S].
         peaceful: An episode that begins here is a false alarm [N, S].
     """
 
@@ -66,7 +67,7 @@ class Clock:
 
 
 def clock(panel: Panel) -> Clock:
-    """Lay out the study's time."""
+    """Where every update of a study stands."""
     known_at = np.arange(1, panel.length + 1, dtype=np.float64)
     lead = panel.onset[:, None] - known_at
     at_risk = (lead > 0) & (known_at <= panel.end[:, None])
@@ -75,7 +76,7 @@ def clock(panel: Panel) -> Clock:
 
 
 def held(scores: Array, persistence: int) -> Array:
-    """Smallest of the last `persistence` scores [N, S]: a detector speaks exactly where this exceeds its threshold.
+    """Smallest of the last `persistence` scores [N, S]: a detector alarms exactly where this exceeds its threshold.
 
     Minus infinity where a score is missing or there are not yet enough of them.
     """
@@ -88,7 +89,7 @@ def held(scores: Array, persistence: int) -> Array:
 
 
 def beginnings(alarms: Flags) -> Flags:
-    """First update of every episode [N, S], as `analysis.monitoring.detectors.episodes` merges them."""
+    """First update of every episode [N, S]: an alarm within `REFRACTORY` updates of the one before belongs to it."""
     position = np.arange(alarms.shape[1])
     last = np.maximum.accumulate(np.where(alarms, position, -REFRACTORY - 1), axis=1)
     before = np.concatenate([np.full((len(alarms), 1), -REFRACTORY - 1), last[:, :-1]], axis=1)
@@ -96,7 +97,7 @@ def beginnings(alarms: Flags) -> Flags:
 
 
 def outcomes(level: Array, threshold: NDArray[np.float64] | float, time: Clock) -> Outcomes:
-    """Let a detector speak where its `held` level [N, S] exceeds the threshold (one, or one per run [N])."""
+    """What a detector does that alarms where its `held` level [N, S] exceeds the threshold: one, or one per run [N]."""
     limit = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (len(level),))[:, None]
     begin = beginnings(level > limit)
     hits = (begin & time.timely).sum(axis=1)
@@ -105,15 +106,15 @@ def outcomes(level: Array, threshold: NDArray[np.float64] | float, time: Clock) 
     lead = np.where(caught, time.lead[np.arange(len(level)), first_hit], np.nan)
     tardy = (begin & (time.lead < NEAREST) & (time.lead > -FURTHEST)).any(axis=1)
     false = (begin & time.peaceful).sum(axis=1)
-    lost = np.isfinite(time.lead[:, 0])
+    failed = np.isfinite(time.lead[:, 0])
     heard = begin & time.at_risk
     first = np.where(heard.any(axis=1), np.argmax(heard, axis=1) + 1.0, np.inf)
     return Outcomes(
         known=np.asarray(np.isfinite(level).any(axis=1)),
         caught=caught,
         lead=lead,
-        late=lost & ~caught & tardy,
-        early=lost & ~caught & ~tardy & (false > 0),
+        late=failed & ~caught & tardy,
+        early=failed & ~caught & ~tardy & (false > 0),
         hits=hits.astype(np.float64),
         false=false.astype(np.float64),
         exposure=time.peaceful.sum(axis=1).astype(np.float64),
@@ -121,22 +122,22 @@ def outcomes(level: Array, threshold: NDArray[np.float64] | float, time: Clock) 
     )
 
 
-def placebo(result: Outcomes, time: Clock, lost: Flags, draws: int = 2000, seed: int = 0) -> tuple[float, Array]:
+def placebo(result: Outcomes, time: Clock, failed: Flags, draws: int = 2000, seed: int = 0) -> tuple[float, Array]:
     """Random alarms at the same rate of episodes per update at risk.
 
     Args:
         result: Of the detector that sets the rate.
         time: Of the study.
-        lost: Which lost runs count [N].
+        failed: Which failed runs count [N].
         draws: How many times the random alarms are drawn.
         seed: Of the draws.
 
     Returns:
-        Expected share of these losses that random alarms announce in time, and the number they announce in each draw.
+        Expected share of these failures that random alarms announce in time, and the number they announce in each draw.
     """
     risk = time.at_risk.sum(axis=1)[result.known]
     began = (result.hits + result.false)[result.known].sum()
     rate = began / max(float(risk.sum()), 1.0)
-    chance = 1 - (1 - rate) ** time.timely.sum(axis=1)[lost]
+    chance = 1 - (1 - rate) ** time.timely.sum(axis=1)[failed]
     random = np.random.default_rng(seed).random((draws, chance.size)) < chance
     return (float(chance.mean()) if chance.size else float("nan")), random.sum(axis=1).astype(np.float64)

@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST
 from vcpo_bench.analysis.prediction.generalization import MODEL
 from vcpo_bench.analysis.prediction.operating_points import OPERATING
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, TOO_FEW
 from vcpo_bench.analysis.prediction.thresholds import SPLITS
-from vcpo_bench.analysis.wording import counted, interval_of, percent, with_interval
+from vcpo_bench.analysis.wording import counted, interval_of, p_value, percent, with_interval
 
 ALARMS = "alarms"
 """Topic: what alarms would have announced, at what cost."""
@@ -67,7 +67,7 @@ def _cost(found: Findings, part: pd.DataFrame, row: dict[Any, Any]) -> Iterator[
         f"{interval_of(row, 'healthy_alarmed')} of the healthy runs; precision {interval_of(row, 'precision')}. Random "
         "alarms at the same rate announce "
         f"{with_interval(row['placebo_recall'], row['placebo_low'], row['placebo_high'])} of the failures "
-        f"(p = {row['placebo_p']:.2g})."
+        f"({p_value(row['placebo_p'])})."
     )
     rates = tuple(
         f"{name}{end}" for name in ("false_per_1000", "healthy_alarmed", "precision") for end in ("", "_low", "_high")

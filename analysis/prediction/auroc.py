@@ -1,4 +1,4 @@
-"""How well, and how long before, does each signal tell the runs that will be lost from those that will not?"""
+"""How well, and how early, does each signal separate the runs that will fail from those that will not?"""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pandas as pd
 from scipy import stats
 
 from vcpo_bench.analysis.intervals import holm, wilson
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks, average_precision, landmarks, ranks_within
 
 REPLICATIONS = 1000
 AFTER = -10
-"""A lead after the fact: does the signal at least react?"""
+"""A lead after the onset: does the signal at least react?"""
 
 _PRECISION_REPLICATIONS = 200
 _HALF = 0.5
@@ -31,9 +31,9 @@ def auroc_table(
 ) -> pd.DataFrame:
     """One row per signal and lead.
 
-    Columns: `signal`, `lead` (negative: after the fact), `n_collapsed`, `n_healthy`; `value`, `low`,
+    Columns: `signal`, `lead` (negative: after the onset), `n_collapsed`, `n_healthy`; `value`, `low`,
     `high` (AUROC with 95% interval, runs resampled), `p` (two-sided, against 1/2), `p_holm` (over all signals
-    and leads before the fact but the primary endpoint), `verdict`; `auprc`, `auprc_low`, `auprc_high`,
+    and leads before the onset but the primary endpoint), `verdict`; `auprc`, `auprc_low`, `auprc_high`,
     `prevalence`. With too few runs the numbers are NaN and the verdict says so.
     """
     names = list(panel.recorded() if signals is None else signals)
@@ -93,9 +93,9 @@ def matching_table(panel: Panel) -> pd.DataFrame:
     """AUROC at the primary lead when controls are matched on less, and on more, than step, task, regime and lag.
 
     Columns: `signal`, `match` (`nothing`: any task, lag and step; `step`; `lag`: and task, at any step;
-    `step+lag`: the endpoint; `+rate`; `+rate+method`) and those of `auroc_row`. A clock loses what it has
-    when matched on step, a reflection of the lag when matched on lag; what is left with rate and method matched too
-    tells seeds of one configuration apart.
+    `step+lag`: the endpoint; `+rate`: and learning rate; `+rate+method`) and those of `auroc_row`. Matching
+    on step leaves nothing of a mere clock, matching on lag nothing of a mere reflection of the lag; what is left with
+    learning rate and method matched too separates seeds of one configuration.
     """
     draws = bootstrap_draws(len(panel.runs), REPLICATIONS // 2)
     schemes: dict[str, tuple[tuple[str, ...], bool]] = {
@@ -130,7 +130,7 @@ def _any_step(scores: Array, panel: Panel, rest: Landmarks, columns: Sequence[st
     case, own = case[np.isfinite(own)], own[np.isfinite(own)]
     known = np.isfinite(table)
     stratum = panel.strata(columns)
-    usable = known.any(axis=1)[None, :] & (stratum[case][:, None] == stratum[None, :])
+    usable = np.asarray(known.any(axis=1))[None, :] & (stratum[case][:, None] == stratum[None, :])
     usable[np.arange(case.size), case] = False
     wins = np.zeros(usable.shape)
     for i, value in enumerate(own):

@@ -1,8 +1,7 @@
 """Rows for hazard models: one per run and evaluation at risk, with what was known some updates before.
 
-Signals enter as normal scores: ranks among the training rows, mapped to a standard normal. So no signal profits or
-suffers from its unit or tail, and every coefficient is per standard deviation. A signal that is missing enters as its
-median.
+Signals enter as normal scores: their ranks among the training rows, mapped to a standard normal. So neither unit nor
+tail of a signal matters, and every coefficient is per standard deviation. A missing value enters as the median.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from vcpo_bench.analysis.prediction.precision_recall import Landmarks
 CIRCUMSTANCES = "circumstances"
 """Step, lag, learning rate and task: what is known without looking at the run."""
 ESS_FAMILY = ("ess", "ess_used", "token_ess")
-"""Not baselines of ESS: they are ESS."""
+"""ESS itself in several forms, hence not among its baselines."""
 CONFIGURATION = ("task", "method", "regime", "staleness", "lr")
 """What a run shares with the other seeds of its configuration."""
 FATE = "configuration"
-"""Among the names of signals: what became of the training seeds of the same configuration."""
+"""Among the names of signals: how the training seeds of the same configuration ended."""
 KNOWN_BEFORE = ("step", "lag", "lr")
 """Signals that the circumstances contain."""
 
@@ -67,17 +66,17 @@ def circumstances(panel: Panel, rows: Landmarks, train: Flags) -> Array:
 
 
 def configuration_risk(panel: Panel, train: Flags) -> Array:
-    """Log odds [N] that a run is lost, from the training runs of its task, method, regime, lag and rate alone.
+    """Log odds [N] that a run fails, from the training runs of its task, method, regime, lag and learning rate alone.
 
-    The share lost among them, drawn to the overall share with the weight of one run. A run never counts for itself, so
-    that training and held-out runs are alike.
+    The share of them that failed, shrunk toward the overall share with the weight of one run. A run never counts for
+    itself, so that training and held-out runs are treated alike.
     """
     group = panel.strata(CONFIGURATION)
-    lost = np.bincount(group[train], weights=panel.failed[train], minlength=int(group.max(initial=0)) + 1)
-    seen = np.bincount(group[train], minlength=lost.size)
+    failed = np.bincount(group[train], weights=panel.failed[train], minlength=int(group.max(initial=0)) + 1)
+    seen = np.bincount(group[train], minlength=failed.size)
     overall = np.clip(panel.failed[train].mean() if train.any() else 0.5, 0.01, 0.99)
     own = train.astype(np.float64)
-    share = (lost[group] - own * panel.failed + overall) / (seen[group] - own + 1)
+    share = (failed[group] - own * panel.failed + overall) / (seen[group] - own + 1)
     return np.asarray(np.log(share / (1 - share)))
 
 

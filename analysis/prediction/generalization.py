@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.added_value_of_ess import baselines, held_out_odds
 from vcpo_bench.analysis.prediction.auroc import auroc_row
 from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare, risk_sets
@@ -14,7 +14,7 @@ from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, Panel
 from vcpo_bench.analysis.prediction.thresholds import SPLITS, fold_numbers, folds
 
 MODEL = "model of everything"
-"""How the rows about the hazard model of all signals are called."""
+"""Value of `signal` in the rows about the hazard model of all signals."""
 
 _REPLICATIONS = 500
 

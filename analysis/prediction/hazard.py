@@ -1,8 +1,8 @@
-"""Discrete-time hazard of being lost, with covariates known some updates before: how much does each signal raise it?
+"""Discrete-time hazard of failing, with covariates known some updates before: how much does each signal raise it?
 
-A row is a run at an evaluation it may be found down at (given that it was up before); the covariates are those known
-PRIMARY_LEAD updates earlier. Log odds are linear in the log of the step (and its square), lag, learning rate, task
-and the signal's normal score; with evaluations this frequent an odds ratio is all but a hazard ratio.
+A row is a run at an evaluation at which its failure may begin (given that it has not failed before); the covariates are
+those known PRIMARY_LEAD updates earlier. Log odds are linear in the log of the step (and its square), lag, learning
+rate, task and the signal's normal score. With evaluations this frequent an odds ratio is close to a hazard ratio.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.intervals import holm
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE, circumstances, normal_scores
 from vcpo_bench.analysis.prediction.logistic import clustered_errors, fit, wald_p
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel
@@ -27,11 +27,11 @@ Row = dict[str, Any]
 
 
 def hazard_table(panel: Panel) -> pd.DataFrame:
-    """One row per signal, each in a model of its own beside the circumstances.
+    """One row per signal, each in its own model beside the circumstances.
 
     Columns: `signal`, `rows`, `n_collapsed`, `n_healthy`; `ratio` (hazard ratio per standard deviation) with
     `low` and `high` (errors clustered by run), `p`, `p_holm` (over all but the primary signal); `early` and
-    `late` (the ratio before and after the median finding), `p_proportional` (that they are equal), `verdict`.
+    `late` (the ratio before and after the median onset), `p_proportional` (that they are equal), `verdict`.
     """
     rows = landmarks(panel, PRIMARY_LEAD, guard=0)
     table = pd.DataFrame(
@@ -46,10 +46,10 @@ def _one(panel: Panel, rows: Landmarks, name: str) -> Row:
     values = panel.scores(name)[rows.run, rows.row]
     known = np.isfinite(values)
     part = Landmarks(rows.run[known], rows.row[known], rows.found[known], rows.positive[known], rows.group[known])
-    lost = int(part.positive.sum())
+    failed = int(part.positive.sum())
     healthy = int(np.unique(part.run[panel.healthy[part.run]]).size)
-    row: Row = {"signal": name, "rows": int(known.sum()), "n_collapsed": lost, "n_healthy": healthy}
-    if min(lost, healthy) < LEAST_RUNS:
+    row: Row = {"signal": name, "rows": int(known.sum()), "n_collapsed": failed, "n_healthy": healthy}
+    if min(failed, healthy) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}
     score = normal_scores(values[known])(values[known])
     known_before = circumstances(panel, part, np.ones(part.run.size, dtype=bool))

@@ -1,4 +1,4 @@
-"""The tail index of the importance weights as a signal: from recorded trajectories, not from the table of updates."""
+"""The tail index of the importance weights as a signal, computed from recorded trajectories."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Matched landmarks: each lost run, some updates before it was found down, against runs then still up.
+"""Matched landmarks: each failed run, some updates before its onset, against runs that had not failed by then.
 
-At lead L the landmark of a run found down at update e is t = e - L: t updates have been applied and their records are
-known, nothing else. Its controls are the runs of the same task, regime and lag that at the same t were at risk (not
-yet down) and stayed up until at least `GUARD` updates after e. The placement of a lost run is the share of its
-controls with a lower score; AUROC is the mean placement. The step alone, or the lag alone, scores 1/2 by construction.
+At lead L the landmark of a run whose failure begins at update e is t = e - L: t updates have been applied and their
+records are known, nothing else. Its controls are the runs of the same task, regime and lag that at the same t were at
+risk (not yet failed) and did not fail until at least `GUARD` updates after e. The placement of a failed run is the
+share of its controls with a lower score; AUROC is the mean placement. The step alone, or the lag alone, scores 1/2 by
+construction.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, MATCH, Array, Flags, Panel
 
 GUARD = 20
-"""A control is not lost until this many updates after its case: at twice the usual gap of evaluations, both fall."""
+"""A control does not fail until this many updates after its case: twice the usual gap between evaluations."""
 
 
 @dataclass(frozen=True)
 class RiskSets:
-    """Lost runs and their controls at one lead.
+    """Failed runs and their controls at one lead.
 
     Attributes:
-        case: Index of each lost run [C].
+        case: Index of each failed run [C].
         row: Index of the newest update known at its landmark [C].
         controls: Which runs are its controls [C, N].
     """
@@ -37,10 +38,10 @@ class RiskSets:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How the lost runs rank among their controls by one score.
+    """How the failed runs rank among their controls by one score.
 
     Attributes:
-        case: Index of each lost run with a score and a scored control [C].
+        case: Index of each failed run with a score and a scored control [C].
         usable: Which controls have a score [C, N].
         wins: 1 where the control's score is lower, 1/2 where equal, else 0 [C, N].
     """
@@ -50,7 +51,7 @@ class Comparison:
     wins: Array
 
     def placements(self) -> Array:
-        """Share of its controls that each lost run outranks [C]."""
+        """Share of its controls that each failed run outranks [C]."""
         return np.asarray((self.wins * self.usable).sum(axis=1) / self.usable.sum(axis=1))
 
     def auroc(self) -> float:
@@ -58,7 +59,7 @@ class Comparison:
         return float(self.placements().mean()) if self.case.size else float("nan")
 
     def counts(self, healthy: Flags) -> tuple[int, int]:
-        """How many distinct lost runs and how many distinct never-lost controls it rests on."""
+        """How many distinct failed runs and how many distinct controls that never fail it rests on."""
         return self.case.size, int((self.usable.any(axis=0) & healthy).sum())
 
     def enough(self, healthy: Flags) -> bool:
@@ -88,14 +89,14 @@ def risk_sets(
     groups: NDArray[np.int64] | None = None,
     guard: int = GUARD,
 ) -> RiskSets:
-    """The lost runs that have a landmark at this lead, and their controls.
+    """The failed runs that have a landmark at this lead, and their controls.
 
     Args:
         panel: The runs.
-        lead: Updates between landmark and finding; negative: that many updates after it.
+        lead: Updates between landmark and onset; negative: that many updates after it.
         match: Columns of `panel.runs` in which a control agrees with its case.
         groups: Optional further number per run [N] in which they must agree (a fold).
-        guard: A control is not lost until this many updates after its case.
+        guard: A control does not fail until this many updates after its case.
     """
     case = np.flatnonzero(panel.failed & (panel.found - lead >= 1) & (panel.found - lead <= panel.length))
     stratum = panel.strata(match)

@@ -1,13 +1,14 @@
-"""What would a signal without the information in question score? AUROC at the primary lead under five nulls.
+"""What would a signal without the information in question score? AUROC at the primary lead under five null models.
 
-- `permuted within lag`: the series of whole runs are dealt out anew among the runs of the same task, regime and lag.
-- `permuted within lag and method`: and of the same method. What beats the first but not this one knows which method
-  is dangerous, not which run.
-- `permuted within configuration`: and of the same rate: among seeds of one configuration.
-- `shifted`: case and controls are all read at one earlier step, drawn at random: their histories up to the landmark
-  are shifted round together. What does not beat it marks a run from early on and says nothing about when.
-- `surrogate`: every run is read from a stationary Gaussian series (such as AR(1) or phase-randomized surrogates are)
-  with the mean and spread of its own history up to the landmark. What does not beat it has a level, but no approach.
+- `permuted within lag`: the series of whole runs are reassigned at random among the runs of the same task, regime and
+  lag.
+- `permuted within lag and method`: and of the same method. A signal that beats the first but not this one identifies
+  dangerous methods, not runs.
+- `permuted within configuration`: and of the same learning rate: among the seeds of one configuration.
+- `shifted`: case and controls are all read at one earlier step, drawn at random. A signal that does not beat it marks a
+  run from early on and says nothing about when it fails.
+- `surrogate`: every run is read from a stationary Gaussian series (as AR(1) or phase-randomized surrogates are) with
+  the mean and spread of its own history up to the landmark. A signal that does not beat it has a level but no trend.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _draws(kind: str, scores: Array, sets: RiskSets, panel: Panel) -> Iterator[A
 
 
 def _permutation(stratum: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-    """Who takes whose place [N], within strata."""
+    """A random permutation of the runs within strata [N]."""
     shuffled = np.lexsort((generator.random(stratum.size), stratum))
     result = np.empty(stratum.size, dtype=np.int64)
     result[np.argsort(stratum, kind="stable")] = shuffled

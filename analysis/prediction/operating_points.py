@@ -1,4 +1,4 @@
-"""Alarm episodes on held-out runs: operating curves, the stated operating point, and every miss and false alarm."""
+"""Alarm episodes on held-out runs: operating curves, one stated operating point, every miss and every false alarm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST, Clock, Outcomes, clock, placebo
 from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, TOO_FEW, Array, Flags, Panel
-from vcpo_bench.analysis.prediction.thresholds import SPLITS, Fold, Tuned, cross_fitted, folds
+from vcpo_bench.analysis.prediction.thresholds import SPLITS, Fold, TunedDetector, cross_fitted, folds
 
 TARGETS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 """Shares of the healthy training runs that may be alarmed, along the operating curve."""
@@ -35,12 +35,12 @@ class AlarmTables(NamedTuple):
 
 
 def alarm_tables(panel: Panel) -> AlarmTables:
-    """Tune every recorded signal alike on training runs and let it speak in the held-out ones.
+    """Tune every recorded signal in the same way on training runs, and apply it to the held-out ones.
 
     - `operating`: `signal`, `target` (share of healthy training runs that may be alarmed) and the columns of
       `summary`, held-out seeds;
     - `episodes`: the rows of `operating` at the stated operating point;
-    - `misses`: every loss not announced in time there: `signal`, the run, `onset` and `why`;
+    - `misses`: every failure not announced in time there: `signal`, the run, `onset` and `why`;
     - `false_alarms`: every run with a false episode there: `signal`, the run, `alarms`, `first` and `onset`;
     - `thresholds`: `signal`, `split`, `held_out`, `target`, `window`, `persistence`, `threshold` and
       the training runs behind them;
@@ -77,35 +77,35 @@ def alarm_tables(panel: Panel) -> AlarmTables:
 def summary(result: Outcomes, time: Clock, panel: Panel, draws: Array) -> Row:
     """What a detector did, over all runs that recorded its signal.
 
-    Columns: `n_collapsed`, `n_healthy`; `recall` (losses announced in time), `recall_low`, `recall_high`
+    Columns: `n_collapsed`, `n_healthy`; `recall` (failures announced in time), `recall_low`, `recall_high`
     (Wilson); `false_per_1000` healthy updates with interval (runs resampled); `healthy_alarmed` (share of the
-    never lost ever alarmed) with Wilson interval; `precision` (of episodes) with interval; `lead_median`,
+    runs that never fail but are alarmed) with Wilson interval; `precision` (of episodes) with interval; `lead_median`,
     `lead_q25`, `lead_q75` (among the caught); `late`, `early`, `never` (counts of the others);
     `placebo_recall`, `placebo_low`, `placebo_high`, `placebo_p` (random alarms at the same rate);
-    `updates_saved` (if every alarm stopped its run, updates not spent on runs that were lost), `stopped_wrongly`
+    `updates_saved` (if every alarm stopped its run, updates not spent on runs that fail), `stopped_wrongly`
     (healthy runs stopped), `verdict`. With too few runs all but the counts is NaN.
     """
-    lost, healthy = result.known & panel.failed, result.known & panel.healthy
-    counts: Row = {"n_collapsed": int(lost.sum()), "n_healthy": int(healthy.sum())}
+    failed, healthy = result.known & panel.failed, result.known & panel.healthy
+    counts: Row = {"n_collapsed": int(failed.sum()), "n_healthy": int(healthy.sum())}
     if min(counts.values()) < LEAST_RUNS:
         return counts | {"verdict": TOO_FEW}
-    caught, alarmed = int(result.caught[lost].sum()), int((result.false[healthy] > 0).sum())
-    row = counts | _interval("recall", caught / lost.sum(), wilson(caught, int(lost.sum())))
+    caught, alarmed = int(result.caught[failed].sum()), int((result.false[healthy] > 0).sum())
+    row = counts | _interval("recall", caught / failed.sum(), wilson(caught, int(failed.sum())))
     row |= _ratio("false_per_1000", 1000 * result.false, result.exposure, result.known, draws)
     row |= _interval("healthy_alarmed", alarmed / healthy.sum(), wilson(alarmed, int(healthy.sum())))
     row |= _ratio("precision", result.hits, result.hits + result.false, result.known, draws)
-    leads = result.lead[lost & result.caught]
+    leads = result.lead[failed & result.caught]
     for label, quantile in (("q25", 0.25), ("median", 0.5), ("q75", 0.75)):
         row[f"lead_{label}"] = float(np.quantile(leads, quantile)) if leads.size else np.nan
-    row |= {"late": int(result.late[lost].sum()), "early": int(result.early[lost].sum())}
-    row["never"] = int(lost.sum()) - caught - row["late"] - row["early"]
-    chance, drawn = placebo(result, time, lost)
-    low, high = np.quantile(drawn, [0.025, 0.975]) / lost.sum()
+    row |= {"late": int(result.late[failed].sum()), "early": int(result.early[failed].sum())}
+    row["never"] = int(failed.sum()) - caught - row["late"] - row["early"]
+    chance, drawn = placebo(result, time, failed)
+    low, high = np.quantile(drawn, [0.025, 0.975]) / failed.sum()
     row |= {"placebo_recall": chance, "placebo_low": float(low), "placebo_high": float(high)}
     row["placebo_p"] = float((1 + (drawn >= caught).sum()) / (1 + drawn.size))
     budget = panel.runs["steps_done"].to_numpy(dtype=np.float64)
     saved = np.where(np.isfinite(result.first), np.maximum(budget - result.first, 0.0), 0.0)
-    row |= {"updates_saved": float(saved[lost].sum()), "stopped_wrongly": alarmed}
+    row |= {"updates_saved": float(saved[failed].sum()), "stopped_wrongly": alarmed}
     return row | {"verdict": "beats random alarms" if row["placebo_p"] < 0.05 else "no better than random alarms"}
 
 
@@ -124,7 +124,7 @@ def _ratio(name: str, above: Array, below: Array, known: Flags, draws: Array) ->
     return _interval(name, above.sum() / below.sum(), (float(low), float(high)))
 
 
-def _settings(name: str, split: str, target: float, settings: list[tuple[Fold, Tuned]]) -> list[Row]:
+def _settings(name: str, split: str, target: float, settings: list[tuple[Fold, TunedDetector]]) -> list[Row]:
     return [
         {"signal": name, "split": split, "held_out": fold.name, "target": target} | tuned._asdict()
         for fold, tuned in settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.prediction.k_hat_signal import POOLED, TAIL
 from vcpo_bench.analysis.prediction.panel import Panel
 from vcpo_bench.analysis.results import Results
@@ -48,7 +48,7 @@ def failures_table(panel: Panel) -> pd.DataFrame:
 
 def signals_table(recorded: list[str]) -> pd.DataFrame:
     """What each signal is: `signal`, `meaning`, `role`, `recorded` (by at least one run)."""
-    rows = [(one.name, one.meaning, str(one.role)) for one in SIGNALS.values()]
+    rows = [(one.name, one.summary, one.role) for one in all_signals().values()]
     rows.append((TAIL, f"Pareto k-hat of the sequence weights recorded in the last {POOLED} updates", "weights"))
     table = pd.DataFrame(rows, columns=["signal", "meaning", "role"])
     return table.assign(recorded=table["signal"].isin(recorded))

@@ -1,4 +1,4 @@
-"""All judged runs side by side: when each was lost, until when it was watched, and every signal at every update."""
+"""All judged runs side by side: when each failed, until when it was watched, and every signal at every update."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.collapse.rule import UNDECIDED, Rule, events
-from vcpo_bench.analysis.monitoring.signals import SIGNALS, Signal
+from vcpo_bench.analysis.collapse.rule import UNDECIDED, CollapseRule, events
+from vcpo_bench.analysis.monitoring.signal import Signal, all_signals
+from vcpo_bench.analysis.monitoring.trailing import streamed_mean
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
 from vcpo_bench.analysis.results import Results
 
@@ -19,11 +20,11 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 LEADS = (5, 10, 20, 50, 100)
-"""Updates between the landmark and the evaluation that finds the run down."""
+"""Updates between the landmark and the onset of failure: the evaluation that first finds the run down."""
 PRIMARY_LEAD = 20
 """The lead of the primary endpoint."""
 LEAST_RUNS = 15
-"""With fewer collapsed or fewer healthy held-out runs than this a number is not given."""
+"""A number that rests on fewer failed or fewer healthy held-out runs than this is not given."""
 WINDOW = 5
 """Updates in the trailing mean of a score whose window is not tuned."""
 MATCH = ("task", "regime", "staleness")
@@ -41,7 +42,7 @@ class Panel:
         runs: One row per judged run: `key`, `task`, `method`, `regime`, `staleness`, `lr`, `seed`,
             `event`, `failed`, `steps_done`.
         values: Per signal, its values [N, S] at each update; NaN where it says nothing or the run has ended.
-        onset: Updates applied before the evaluation that first found the run down [N]; infinite: it never was.
+        onset: Updates applied before the evaluation that first found the run down [N]; infinite: it never failed.
         found: The same on the grid of evaluations [N]: for a run that ended as nan, the last evaluation before.
         end: Updates applied before the last evaluation that still says what became of the run [N].
         stride: Updates between evaluations.
@@ -58,12 +59,12 @@ class Panel:
 
     @cached_property
     def failed(self) -> Flags:
-        """Which runs were lost [N]."""
+        """Which runs failed [N]."""
         return np.isfinite(self.onset)
 
     @cached_property
     def healthy(self) -> Flags:
-        """Which runs are known never to have been lost [N]; one that an alarm stopped is neither."""
+        """Which runs are known never to have failed [N]; one that an alarm stopped is neither."""
         return ~self.failed & ~self.runs["event"].isin(UNDECIDED).to_numpy(dtype=bool)
 
     @property
@@ -74,7 +75,7 @@ class Panel:
     def scores(self, name: str, window: int = WINDOW) -> Array:
         """Trailing mean [N, S] of a signal, as `analysis.monitoring.detectors.Detector.scores` gives it."""
         if (name, window) not in self._scores:
-            self._scores[name, window] = trailing(self.values[name], window)
+            self._scores[name, window] = streamed_mean(self.values[name], window)
         return self._scores[name, window]
 
     def recorded(self) -> list[str]:
@@ -104,23 +105,11 @@ class Panel:
         return replace(self, runs=runs, onset=onset, found=found, end=end)
 
 
-def trailing(values: Array, window: int) -> Array:
-    """Mean of the last `window` values along the last axis, missing ones left out: nothing from the future.
-
-    The sum runs from the oldest to the newest, as a stream adds them, so that an online detector gets the same bits.
-    """
-    present = ~np.isnan(values)
-    filled = np.where(present, values, 0.0)
-    total, number = np.zeros_like(filled), np.zeros_like(filled)
-    length = values.shape[-1]
-    for back in range(min(window, length) - 1, -1, -1):
-        total[..., back:] += filled[..., : length - back]
-        number[..., back:] += present[..., : length - back]
-    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
-
-
 def build_panel(
-    results: Results, signals: Mapping[str, Signal] = SIGNALS, rule: Rule | None = None, samples: bool = False
+    results: Results,
+    signals: Mapping[str, Signal] | None = None,
+    rule: CollapseRule | None = None,
+    samples: bool = False,
 ) -> Panel:
     """Judge every run by the rule of `analysis.collapse.rule` and lay out its signals.
 
@@ -129,7 +118,7 @@ def build_panel(
 
     Args:
         results: The runs.
-        signals: What to compute from their tables of updates.
+        signals: What to compute from their tables of updates; None: every signal.
         rule: None: the default parameters.
         samples: Also read the recorded trajectories, for `TAIL`.
     """
@@ -139,7 +128,9 @@ def build_panel(
     judged = judged.sort_values("key", kind="stable").reset_index(drop=True)
     stride = _stride(results.evals)
     onset, found, end = _times(judged, stride)
-    values = _values([tables[key] for key in judged["key"]], {name: one.of for name, one in signals.items()})
+    values = _values(
+        [tables[key] for key in judged["key"]], {name: one.of for name, one in (signals or all_signals()).items()}
+    )
     if samples:
         values[TAIL] = tail_indices(results, list(judged["key"]), next(iter(values.values())).shape[1])
     columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "failed", "steps_done"]

@@ -1,8 +1,9 @@
-"""Precision and recall over all landmarks at their natural prevalence, with the score read as a rank among the alike.
+"""Precision and recall over all landmarks at their natural prevalence, with scores ranked among comparable runs.
 
-A row is a run and an evaluation e at which it may be found down; the score is known L updates before. Positive: it is
-found down at e. Negative: it stays up until at least GUARD updates later. Rows between are left out. The score is the
-percentile among the runs of the same task, regime and lag at the same e, so that neither step nor lag earns anything.
+A row is a run and an evaluation e at which its failure may begin; the score is known L updates before. Positive: the
+failure begins at e. Negative: the run does not fail until at least GUARD updates later. Rows between are left out. The
+score is the percentile among the runs of the same task, regime and lag at the same e, so that neither step nor lag
+contributes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def landmarks(panel: Panel, lead: int, guard: int = GUARD) -> Landmarks:
     Args:
         panel: The runs.
         lead: Updates between the landmark and the evaluation.
-        guard: A run lost at most this many updates after the evaluation is left out there.
+        guard: A run that fails at most this many updates after the evaluation is left out there.
     """
     last = int(min(panel.end.max(initial=0), panel.length + lead))
     grid = np.arange(panel.stride, last + 1, panel.stride)

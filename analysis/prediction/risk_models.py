@@ -1,8 +1,8 @@
-"""Models that say how likely a run is to be lost within HORIZON updates, judged on held-out seeds.
+"""Models of the probability that a run fails within HORIZON updates, judged on held-out seeds.
 
 Discrimination: Uno's C (pairs weighted by the inverse probability of not being censored) and, at each landmark, the
 cumulative/dynamic AUC. Calibration: predicted against observed share, and the Brier score against Kaplan-Meier, which
-knows the step alone.
+knows only the step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.added_value_of_ess import baselines, held_out_odds
 from vcpo_bench.analysis.prediction.auroc import auroc_row
 from vcpo_bench.analysis.prediction.covariates import FATE, features
@@ -43,10 +43,10 @@ class HorizonTables(NamedTuple):
 
 
 def horizon_tables(panel: Panel) -> HorizonTables:
-    """Fit on the other seeds, judge on the held-out ones.
+    """Fit the models to the other seeds and judge them on the held-out ones.
 
-    - `models`: `model` (circumstances; the fate of the configuration's other seeds; everything; each with and
-      without ESS), `n_collapsed`, `n_healthy`, `c_index` with interval, `brier`, `brier_null` (Kaplan-Meier
+    - `models`: `model` (circumstances; how the configuration's other seeds ended; everything; each with and without
+      ESS), `n_collapsed`, `n_healthy`, `c_index` with interval, `brier`, `brier_null` (Kaplan-Meier
       of the training runs), `skill` (1 - brier / brier_null) with interval, `slope` (of a logistic recalibration;
       1 is calibrated, below it is overconfident), `verdict`;
     - `td_auc`: `model`, `landmark` and the columns of `analysis.prediction.auroc.auroc_row`;
@@ -81,7 +81,7 @@ def _models(panel: Panel) -> dict[str, list[str]]:
 
 
 def _landmarks(panel: Panel) -> Landmarks:
-    """Runs at risk at each landmark s and what became of them by s + HORIZON; censored before then: left out."""
+    """Runs at risk at each landmark s and their outcome by s + HORIZON; earlier censored ones are left out."""
     grid = np.arange(SPACING, panel.length, SPACING)
     at_risk = (panel.found[:, None] > grid) & (panel.end[:, None] >= grid)
     positive = at_risk & (panel.found[:, None] <= grid + HORIZON)
@@ -91,14 +91,14 @@ def _landmarks(panel: Panel) -> Landmarks:
 
 
 def _censoring_weights(panel: Panel, rows: Landmarks) -> Array:
-    """Inverse probability [R] of still being watched when the row's outcome is known, given that it was at s."""
+    """Inverse probability [R] of being watched until the outcome is known, given being watched at s."""
     until = np.where(rows.positive, panel.found[rows.run] - 1, rows.found + HORIZON)
     now = _watched(panel, rows.found.astype(np.float64) - 1)
     return np.asarray(now / np.maximum(_watched(panel, np.maximum(until - 1, 0.0)), 1e-9))
 
 
 def _watched(panel: Panel, time: Array) -> Array:
-    """Kaplan-Meier probability of being watched beyond each time; the end of the budget is no surprise."""
+    """Kaplan-Meier probability of being watched beyond each time; the budget's end does not censor."""
     seen = np.where(panel.failed, panel.found, panel.end)
     cut = ~panel.failed & (panel.end < panel.end.max(initial=0))
     curve = kaplan_meier(seen, cut)
@@ -107,7 +107,7 @@ def _watched(panel: Panel, time: Array) -> Array:
 
 
 def _null(panel: Panel, rows: Landmarks, parts: list[Fold]) -> Array:
-    """Share lost within the horizon by Kaplan-Meier of the training runs [R]."""
+    """Share that fails within the horizon, by Kaplan-Meier of the training runs [R]."""
     chance = np.full(rows.run.size, np.nan)
     for fold in parts:
         seen = np.where(panel.failed, panel.found, panel.end)[fold.train]
@@ -121,7 +121,7 @@ def _null(panel: Panel, rows: Landmarks, parts: list[Fold]) -> Array:
 
 
 def _predict(panel: Panel, rows: Landmarks, names: list[str], parts: list[Fold]) -> Array:
-    """Probability of being lost within the horizon from the models of the other folds [R]."""
+    """Probability of failing within the horizon, from models fitted to the other folds [R]."""
     chance = np.full(rows.run.size, np.nan)
     for fold in parts:
         train, test = fold.train[rows.run], fold.test[rows.run]
@@ -144,9 +144,9 @@ def _judge(
     groups = fold_numbers(parts, len(panel.runs))
     pairs = compare(odds, risk_sets(panel, PRIMARY_LEAD, (), groups, guard=0))
     known = np.isfinite(chance)
-    lost = np.unique(rows.run[rows.positive & known]).size
+    failed = np.unique(rows.run[rows.positive & known]).size
     healthy = int(panel.healthy[np.unique(rows.run[known])].sum())
-    row: Row = {"n_collapsed": int(lost), "n_healthy": healthy}
+    row: Row = {"n_collapsed": int(failed), "n_healthy": healthy}
     if min(row.values()) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}
     value, drawn = _uno(pairs, panel, draws)
@@ -165,7 +165,7 @@ def _judge(
 
 
 def _uno(pairs: Comparison, panel: Panel, draws: Array) -> tuple[float, Array]:
-    """Uno's C: pairs of a lost run and one still up, weighted by 1 / G(time)^2."""
+    """Uno's C: pairs of a failed run and one that has not failed, weighted by 1 / G(time)^2."""
     weight = 1 / np.maximum(_watched(panel, panel.found[pairs.case] - 1), 1e-9) ** 2
     above = weight[:, None] * pairs.wins * pairs.usable
     below = weight[:, None] * pairs.usable
@@ -176,7 +176,7 @@ def _uno(pairs: Comparison, panel: Panel, draws: Array) -> tuple[float, Array]:
 
 
 def _by_landmark(panel: Panel, rows: Landmarks, chance: Array, parts: list[Fold], draws: Array) -> list[Row]:
-    """Cumulative/dynamic AUC at each landmark: lost within the horizon against still up at its end, same fold."""
+    """Cumulative/dynamic AUC at each landmark: failed within the horizon against not failed, in the same fold."""
     groups = fold_numbers(parts, len(panel.runs))
     result = []
     for landmark in np.unique(rows.found):
@@ -198,8 +198,8 @@ def _by_landmark(panel: Panel, rows: Landmarks, chance: Array, parts: list[Fold]
 def _bins(panel: Panel, rows: Landmarks, weight: Array, chance: Array, draws: Array) -> list[Row]:
     """Predicted against observed in tenths of the rows, where the study is large enough."""
     known = np.isfinite(chance)
-    lost = np.unique(rows.run[rows.positive & known]).size
-    if lost < LEAST_RUNS or int(panel.healthy[np.unique(rows.run[known])].sum()) < LEAST_RUNS:
+    failed = np.unique(rows.run[rows.positive & known]).size
+    if failed < LEAST_RUNS or int(panel.healthy[np.unique(rows.run[known])].sum()) < LEAST_RUNS:
         return []
     edges = np.quantile(chance[known], np.linspace(0, 1, _BINS + 1)[1:-1])
     member = np.searchsorted(edges, chance, side="right")

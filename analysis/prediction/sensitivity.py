@@ -1,4 +1,4 @@
-"""Does the answer hang on the definition of the event, on the regime, or on a few runs?"""
+"""Does the answer depend on the definition of failure, on one part of the study, or on a few runs?"""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.collapse.rule import Rule, events
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.collapse.rule import CollapseRule, events
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import auroc_row
 from vcpo_bench.analysis.prediction.landmarks import RiskSets, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, Flags, Panel
 from vcpo_bench.analysis.results import Results
 
 RULES = {
-    "as written": Rule(),
-    "stricter (depth 0.7, 5 evaluations)": Rule(depth=0.7, patience=5),
-    "looser (depth 0.3, 2 evaluations)": Rule(depth=0.3, patience=2),
+    "as written": CollapseRule(),
+    "stricter (depth 0.7, 5 evaluations)": CollapseRule(depth=0.7, patience=5),
+    "looser (depth 0.3, 2 evaluations)": CollapseRule(depth=0.3, patience=2),
 }
 REGIMES = ("task", "staleness", "lr", "method")
 
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def definitions_table(panel: Panel, results: Results) -> pd.DataFrame:
-    """AUROC at the primary lead under other definitions of the event.
+    """AUROC at the primary lead under other definitions of failure.
 
     Columns: `definition`, `signal` and those of `analysis.prediction.auroc.auroc_row`. Besides
     other parameters of the rule: runs that ended as nan as censored where they ended, and runs that rebounded left out.
@@ -54,10 +54,10 @@ def definitions_table(panel: Panel, results: Results) -> pd.DataFrame:
 
 
 def regimes_table(panel: Panel) -> pd.DataFrame:
-    """AUROC at the primary lead within one task, lag, rate or method: where does a signal not work?
+    """AUROC at the primary lead within one task, lag, learning rate or method: where does a signal not work?
 
     Columns: `column`, `value_of`, `signal`, those of `analysis.prediction.auroc.auroc_row`, and
-    `at_case`, `at_control`: median score at the landmark of lost runs and of their controls, in the signal's unit.
+    `at_case`, `at_control`: median score at the landmark of failed runs and of their controls, in the signal's unit.
     """
     draws = bootstrap_draws(len(panel.runs), _REPLICATIONS)
     sets = risk_sets(panel, PRIMARY_LEAD)
@@ -77,7 +77,7 @@ def regimes_table(panel: Panel) -> pd.DataFrame:
 
 
 def placements_table(panel: Panel) -> pd.DataFrame:
-    """Every lost run with a landmark at the primary lead, one by one.
+    """Every failed run with a landmark at the primary lead, one by one.
 
     Columns: the run, `onset`, `controls` (how many it is ranked among), `score` (of the primary signal), and
     `above_NAME`: share of its controls that it outranks by that signal; NaN where the signal was not recorded.

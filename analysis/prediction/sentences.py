@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import hanley_mcneil
 from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW
@@ -125,11 +125,11 @@ def unseen_failures(found: Findings) -> Iterator[Finding]:
     here = table[table["score"].notna()] if "score" in table else table.iloc[:0]
     if here.empty:
         return
-    ess = np.exp(-here["score"])
+    ess = np.exp(-here["score"].to_numpy(dtype=np.float64))
     text = (
         f"{PRIMARY_LEAD} updates before onset, {int((ess > HIGH_ESS).sum())} of {len(here)} failed runs still had an "
-        f"ESS ratio above {HIGH_ESS} (the highest: {ess.max():.3f}, {here.loc[ess.idxmax(), 'key']}). The score in "
-        "`placements` is -log(ESS ratio)."
+        f"ESS ratio above {HIGH_ESS} (the highest: {ess.max():.3f}, {here['key'].iloc[int(ess.argmax())]}). The score "
+        "in `placements` is -log(ESS ratio)."
     )
     yield found.finding(VERDICTS, text, "placements", here, ("key", "onset", "score"))
 

@@ -1,10 +1,10 @@
-"""What is each signal? One mechanical verdict from its AUROC before, at and after the fact, matched on more and less.
+"""Classify each signal by a fixed rule on its AUROC before, at and after onset, under looser and tighter matching.
 
 In this order: too few runs; *warns ahead* (better than chance at the primary lead, and how far back without a gap);
-*points the other way* there; *warns shortly before* (10 updates, not more). Else the strongest of what stands at the
-0.1% level: *reacts after the fact* (only within the gap of evaluations, or after); *a clock* (something when controls
-may be taken at any step, nothing when they are matched on it); *reflects the lag or task* (something against any lag
-and task at the same step, nothing when matched). Else *uninformative*.
+*points the other way* there; *warns shortly before* (10 updates, not more). Else the strongest explanation that is
+significant at the 0.1% level: *reacts after the fact* (only within the gap between evaluations, or after); *a clock*
+(informative when controls may be at any step, not when matched on it); *reflects the lag or task* (informative against
+any lag and task at the same step, not when matched). Else *uninformative*.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.monitoring.signals import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import AFTER
 from vcpo_bench.analysis.prediction.panel import LEADS, PRIMARY_LEAD, TOO_FEW
 
@@ -40,7 +40,7 @@ def verdict_table(auroc: pd.DataFrame, matching: pd.DataFrame, nulls: pd.DataFra
 
     Returns:
         `signal`, `verdict`, `reach` (longest lead at which it warns, without a gap from the primary one; NaN
-        otherwise), `timing` (True: it beats its own earlier values; it says when, not only who),
+        otherwise), `timing` (True: it beats its own earlier values, so it says when and not only which run),
         `beyond_configuration` (True: it beats permutation among the seeds of one configuration).
     """
     rows = []

@@ -1,8 +1,8 @@
 """Thresholds from training runs only: every signal is tuned in the same way, on the same runs, with the same choices.
 
 For a window and a persistence, the threshold is the smallest that alarms in at most a given share of the healthy
-training runs. Among windows, persistences and smaller shares, the setting that catches most losses of the training
-runs is taken: sensitive thresholds can catch fewer, because they speak too early.
+training runs. Among windows, persistences and smaller shares, the setting that catches most failures of the training
+runs is used: a sensitive threshold can catch fewer, because it raises its alarm too early.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Fold(NamedTuple):
     test: Flags
 
 
-class Tuned(NamedTuple):
-    """A detector's setting, how many training runs chose it, and how many of their losses it catches."""
+class TunedDetector(NamedTuple):
+    """A detector's setting, how many training runs chose it, and how many of their failures it catches."""
 
     window: int
     persistence: int
@@ -85,19 +85,19 @@ def peaks(choices: Levels, time: Clock) -> dict[tuple[int, int], Array]:
 
 def tune(
     choices: Levels, highest: dict[tuple[int, int], Array], time: Clock, panel: Panel, train: Flags, target: float
-) -> Tuned | None:
-    """The best setting at a share of healthy training runs alarmed; None without a healthy and a lost training run."""
+) -> TunedDetector | None:
+    """The best setting at a share of healthy training runs alarmed; None without healthy and failed training runs."""
     known = np.isfinite(next(iter(choices.values()))).any(axis=1)
-    healthy, lost = train & known & panel.healthy, train & known & panel.failed
-    if not healthy.any() or not lost.any():
+    healthy, failed = train & known & panel.healthy, train & known & panel.failed
+    if not healthy.any() or not failed.any():
         return None
-    best: Tuned | None = None
-    part = Clock(time.lead[lost], time.at_risk[lost], time.timely[lost], time.peaceful[lost])
+    best: TunedDetector | None = None
+    part = Clock(time.lead[failed], time.at_risk[failed], time.timely[failed], time.peaceful[failed])
     for (window, persistence), level in choices.items():
         threshold = share_threshold(highest[window, persistence][healthy], target)
-        caught = int(outcomes(level[lost], threshold, part).caught.sum())
+        caught = int(outcomes(level[failed], threshold, part).caught.sum())
         if best is None or caught > best.train_caught:
-            best = Tuned(window, persistence, threshold, caught, int(healthy.sum()), int(lost.sum()))
+            best = TunedDetector(window, persistence, threshold, caught, int(healthy.sum()), int(failed.sum()))
     return best
 
 
@@ -110,14 +110,14 @@ def share_threshold(highest: Array, target: float) -> float:
 
 def cross_fitted(
     panel: Panel, time: Clock, name: str, parts: list[Fold], targets: tuple[float, ...]
-) -> Iterator[tuple[float, Outcomes, list[tuple[Fold, Tuned]]]]:
+) -> Iterator[tuple[float, Outcomes, list[tuple[Fold, TunedDetector]]]]:
     """Per target (ascending), what the detectors tuned on the other folds did in every run.
 
     Runs of a fold that could not be tuned count as not recorded.
     """
     choices = levels(panel, name)
     highest = peaks(choices, time)
-    best: dict[str, Tuned] = {}
+    best: dict[str, TunedDetector] = {}
     for target in targets:
         level = np.full_like(next(iter(choices.values())), -np.inf)
         threshold = np.full(len(panel.runs), np.inf)

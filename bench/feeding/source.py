@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -41,12 +42,15 @@ class StepInput:
 class Source(Protocol):
     """Hands batches to a learner; its state can be saved and loaded."""
 
+    @abstractmethod
     def next_batch(self, update: int) -> StepInput:
         """The batch of `update`; called once per update, in order, while the policy has seen `update` updates."""
 
+    @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
         """All data sampled and not yet consumed, and the published weights, for a checkpoint."""
 
+    @abstractmethod
     def state(self) -> dict[str, Any]:
         """The remaining state for a checkpoint, as JSON."""
 

@@ -1,4 +1,4 @@
-"""Checks that need a GPU, for users who have one. None of them has been run on a GPU by the authors."""
+"""Checks that need a GPU, for users who have one. The authors have run none of them on a GPU."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import model_identity
 from vcpo_bench.bench.cells.opening import open_policy, open_task
-from vcpo_bench.bench.machine.doctor import Finding
+from vcpo_bench.bench.machine.doctor import DoctorLine
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.samplers.base import Engine
 from vcpo_bench.bench.streams import uniforms
@@ -29,25 +29,25 @@ _PROMPTS, _RESPONSES = 4, 4
 
 
 class Skip(Exception):  # noqa: N818 - not an error
-    """The check cannot be made here; the text says why."""
+    """The check cannot run here; the text says why."""
 
 
-def gpu_checks() -> Iterator[Finding]:
-    """Run every check; one that fails does not stop the others."""
+def gpu_checks() -> Iterator[DoctorLine]:
+    """Run every check; a failing one does not stop the others."""
     for name, check in CHECKS.items():
         try:
             if not torch.cuda.is_available():
                 raise Skip("torch finds no CUDA device")
-            yield Finding(name, "ok", check())
+            yield DoctorLine(name, "ok", check())
         except Skip as reason:
-            yield Finding(name, "skipped", str(reason))
-        except Exception as error:  # whatever a driver or an engine may raise is a finding
+            yield DoctorLine(name, "skipped", str(reason))
+        except Exception as error:  # drivers and engines raise errors of many kinds: each is a result
             said = str(error).strip().splitlines()
-            yield Finding(name, "failed", f"{type(error).__name__}: {said[-1] if said else ''}")
+            yield DoctorLine(name, "failed", f"{type(error).__name__}: {said[-1] if said else ''}")
 
 
 def small_policy() -> str:
-    """The embedded policy scores alike on both devices, and a cell trains on the GPU."""
+    """The built-in tiny policy gives the same scores on both devices, and a cell trains on the GPU."""
     config = CellConfig(method="vcpo", staleness=1, seed=0, steps=2, device="cuda")
     task = open_task(config, None)
     there, here = open_policy(config, task, None, "cuda"), open_policy(config, task, None, "cpu")
@@ -66,7 +66,9 @@ def language_model() -> str:
     with tempfile.TemporaryDirectory() as folder:
         _save_model(Path(folder))
         found = []
-        for dtype, limit in (("float32", TOLERANCE), ("bfloat16", 0.1)):
+        accuracies: tuple[tuple[Literal["float32", "bfloat16"], float], ...]
+        accuracies = (("float32", TOLERANCE), ("bfloat16", 0.1))
+        for dtype, limit in accuracies:
             config = _config(Path(folder), "torch", dtype)
             task = open_task(config, Path(folder))
             policy = open_policy(config, task, Path(folder), "cuda")
@@ -76,7 +78,7 @@ def language_model() -> str:
 
 
 def vllm_in_process(device: str = "cuda") -> str:
-    """An engine in this process says what the learner says, before and after a push."""
+    """An engine in this process reports the learner's log-probabilities, before and after a weight update."""
     from vcpo_bench.bench.cells.opening import open_sampler
 
     with tempfile.TemporaryDirectory() as folder:
@@ -87,13 +89,13 @@ def vllm_in_process(device: str = "cuda") -> str:
         sampler = open_sampler(config, task, policy)
         assert sampler is not None
         try:
-            return pushes(policy, task, sampler)
+            return compare_across_updates(policy, task, sampler)
         finally:
             sampler.close()
 
 
 def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = (), gpu: str = "") -> str:
-    """A server takes weights by a transfer and says what the learner says, before and after a push."""
+    """A server reports the learner's log-probabilities, before and after a weight transfer."""
     from vcpo_bench.bench.samplers.vllm_engine.over_http import VllmOverHttp
     from vcpo_bench.bench.samplers.vllm_engine.serve import VllmServer
 
@@ -111,13 +113,13 @@ def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = 
             server.wait()
             sampler = VllmOverHttp(policy, server.url, weights=transfer, pause="wait")
             try:
-                return pushes(policy, task, sampler)
+                return compare_across_updates(policy, task, sampler)
             finally:
                 sampler.close()
 
 
 def vllm_nccl() -> str:
-    """NCCL needs a GPU for the trainer and another for the server."""
+    """The check of NCCL, which needs one GPU for the trainer and another for the server."""
     if torch.cuda.device_count() < 2:
         raise Skip("needs two GPUs: NCCL does not connect two processes on one")
     return vllm_server("nccl", options=_SHARED, gpu="1")
@@ -125,7 +127,7 @@ def vllm_nccl() -> str:
 
 _SHARED = ("--gpu-memory-utilization", "0.3")
 CHECKS: dict[str, Callable[[], str]] = {
-    "embedded policy": small_policy,
+    "built-in tiny policy": small_policy,
     "language model": language_model,
     "vLLM in process": vllm_in_process,
     "vLLM server, weights by file": lambda: vllm_server("disk", options=_SHARED),
@@ -134,8 +136,8 @@ CHECKS: dict[str, Callable[[], str]] = {
 }
 
 
-def pushes(policy: Policy, task: Task, sampler: Engine) -> str:
-    """Push, draw, compare; move the weights, and again."""
+def compare_across_updates(policy: Policy, task: Task, sampler: Engine) -> str:
+    """Push weights, sample and compare; then change the weights and repeat."""
     found = []
     for version in (0, 1):
         sampler.set_weights(policy.named_parameters(), version)
@@ -144,11 +146,11 @@ def pushes(policy: Policy, task: Task, sampler: Engine) -> str:
         with torch.no_grad():
             for parameter in policy.trainable():
                 parameter.add_(0.05 * torch.randn_like(parameter))
-    return f"{found[0]}; after a push: {found[1]}"
+    return f"{found[0]}; after a weight update: {found[1]}"
 
 
 def difference(policy: Policy, prompts: torch.Tensor, rollout: Rollout) -> float:
-    """Largest difference between what a sampler reported and what the policy says, in nats."""
+    """Largest difference between the log-probabilities of a sampler and of the policy, in nats."""
     with torch.no_grad():
         scores = policy.score(prompts, rollout.responses, rollout.mask).logp.cpu()
     return float((scores - rollout.logp)[rollout.mask].abs().max())
@@ -167,10 +169,10 @@ def _small(found: float, limit: float = TOLERANCE) -> str:
 
 
 def _save_model(folder: Path) -> None:
-    """A random model with untied embeddings.
+    """Save a random model with untied embeddings.
 
     Raises:
-        Skip: Its packages are missing.
+        Skip: The packages it needs are missing.
     """
     try:
         from vcpo_bench.bench.policies.hf.create import new_model
@@ -183,7 +185,7 @@ def _save_model(folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def _config(folder: Path, sampler: str, dtype: str = "float32") -> CellConfig:
+def _config(folder: Path, sampler: str, dtype: Literal["float32", "bfloat16"] = "float32") -> CellConfig:
     return CellConfig(
         method="vcpo",
         staleness=0,

@@ -1,24 +1,26 @@
-"""Memory and time of a cell on a GPU, from the sizes of the model: an estimate, not checked on any GPU.
+"""Memory and time of a cell on a GPU, from the sizes of the model: an estimate, not verified on any GPU.
 
-With N parameters, of which N_t are trained, and N_a active per token; L layers; hidden width h, MLP width f (times the
-active experts), query width q, key width k; C positions of one pass of the learner; S responses sampled at once, of
-prompt and response length n = n_p + n_r; b bytes of the computing type (bfloat16 2, float32 4); R responses an update:
+Notation: N parameters, of which N_t are trained and N_a active per token; L layers; hidden width h, MLP width f (times
+the active experts), query width q, key width k; C positions per forward pass of the learner; R responses per update,
+S of them sampled at once, of prompt and response length n = n_p + n_r; b bytes per number of the compute dtype
+(bfloat16 2, float32 4).
 
-- weights: 4 N_t + b (N - N_t): trained ones stay float32; in bfloat16, autocast holds a copy of 2 N_t besides.
+- weights: 4 N_t + b (N - N_t): trained ones stay float32; with bfloat16, autocast holds another copy of 2 N_t.
 - gradients 4 N_t, optimizer (AdamW's two moments) 8 N_t.
 - activations: C L (24h + (4q + 4f + n) b): three float32 numbers per channel for each norm; in bfloat16 28h, casts
   included; another (2q + 2k) (b + 2) with norms on query and key heads. Prompts of different lengths are padded, and
   attention then repeats keys and values for every query head and keeps a mask n x n of each row. With checkpointing
   4 C L h for the layers' inputs, plus the activations of one layer. (Tested: what autograd saves in small models.)
-- logits: three buffers of 128 MiB; the vocabulary is gone through in chunks, also where score norms are taken (one more
-  vector per position, 4 C h, is then kept and not counted).
+- logits: three buffers of 128 MiB, since the head is computed in vocabulary chunks, with score norms too (these keep
+  one more vector per position, 4 C h, which is not counted).
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
-- learning: R n (2 N_a + 2 n L q) operations per forward pass; scoring is one, the trained pass three (backward twice
-  a forward; once with adapters, whose frozen maps need no gradient), checkpointing one more; at MFU of the type's peak.
-- sampling: ceil(R / S) n_r steps, each at least reads weights and half-full cache at the bandwidth reached, at least
-  computes S tokens at MFU, and at least launches L layers from Python.
+- learning: R n (2 N_a + 2 n L q) operations per forward pass, at MFU of the dtype's peak. Scoring is one pass; training
+  is three (backward counts as two, or as one with adapters, whose frozen weights need no gradient); checkpointing adds
+  one.
+- sampling: ceil(R / S) n_r steps; each takes the longest of reading the weights and a half-full cache, computing S
+  tokens at MFU, and launching L layers from Python.
 
-Every response is taken to be as long as allowed, so that both are upper bounds in that respect.
+Every response is assumed to have the maximum length, so both times are upper bounds in that respect.
 """
 
 from __future__ import annotations
@@ -30,20 +32,20 @@ from vcpo_bench.bench.machine.model_shapes import ModelShape
 
 GIB = 2**30
 MFU = 0.35
-"""Share of the peak that large matrix products are taken to reach."""
+"""Assumed share of the peak that large matrix products reach."""
 BANDWIDTH_SHARE = 0.6
-"""Share of the memory bandwidth that sampling is taken to reach."""
+"""Assumed share of the memory bandwidth that sampling reaches."""
 LAYER_SECONDS = 4e-4
 """Time to launch one layer of a sampling step from Python, without compiled graphs."""
 RESERVED = 0.08
-"""Share of a GPU's memory that the context, the allocator's gaps and work spaces are taken to need."""
+"""Assumed share of a GPU's memory for the CUDA context, fragmentation and workspaces."""
 LOGIT_BYTES = 3 * 2**27
 PROMPT_TOKENS = 256
-"""Length of a prompt where nobody says."""
+"""Assumed length of a prompt in tokens."""
 
 
 class Gpu(NamedTuple):
-    """A GPU: memory in bytes, dense peaks in operations per second by type, bandwidth in bytes per second."""
+    """A GPU: memory in bytes, dense peak operations per second by dtype, bandwidth in bytes per second."""
 
     name: str
     memory: float
@@ -57,7 +59,7 @@ GPUS = (
     Gpu("H100-80", 80e9, {"bfloat16": 989e12, "float32": 67e12}, 3350e9),
     Gpu("H200", 141e9, {"bfloat16": 989e12, "float32": 67e12}, 4800e9),
 )
-"""From the makers' data sheets; SXM modules where there are several."""
+"""From the vendors' data sheets; the SXM version if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,9 @@ class Workload:
         response_tokens: Longest response.
         prompt_tokens: Longest prompt.
         dtype: `float32` or `bfloat16`.
-        lora: Rank of adapters on all linear maps; 0: all weights are trained.
-        checkpointing: Activations are computed again instead of kept.
-        micro_tokens: Positions of one pass of the learner; 0: the whole batch at once.
+        lora: Rank of adapters on all linear layers; 0: all weights are trained.
+        checkpointing: Activations are recomputed instead of kept.
+        micro_tokens: Positions per forward pass of the learner; 0: the whole batch at once.
         slots: Responses sampled at once; 0: all.
     """
 
@@ -98,18 +100,18 @@ class Workload:
 
     @property
     def positions(self) -> int:
-        """Positions of one pass of the learner: a row is never cut."""
+        """Positions per forward pass of the learner; a row is never split."""
         whole = self.rows * self.length
         return max(self.length, min(self.micro_tokens or whole, whole))
 
     @property
     def sampled_at_once(self) -> int:
-        """Responses that are drawn together."""
+        """Responses sampled at once."""
         return min(self.slots or self.rows, self.rows)
 
     @property
     def width(self) -> int:
-        """Bytes of a number of the computing type."""
+        """Bytes per number of the compute dtype."""
         return 2 if self.dtype == "bfloat16" else 4
 
 
@@ -125,7 +127,7 @@ class Memory(NamedTuple):
 
     @property
     def peak(self) -> float:
-        """The most that is held at once: sampling and learning take turns."""
+        """Largest sum at any time: sampling and learning take turns."""
         return self.weights + self.gradients + self.optimizer + max(self.activations + self.logits, self.cache)
 
 
@@ -142,7 +144,7 @@ class UpdateTime(NamedTuple):
 
 
 def trained_parameters(shape: ModelShape, lora: int) -> int:
-    """Parameters that are trained: all, or adapters of a rank on every linear map of the layers."""
+    """Number of trained parameters: all, or those of adapters on every linear layer."""
     return lora * shape.layers * shape.linear_widths if lora else shape.parameters
 
 
@@ -172,7 +174,7 @@ def _activations(shape: ModelShape, work: Workload) -> float:
 
 
 def forward_operations(shape: ModelShape, length: int) -> float:
-    """Operations per position of a forward pass over rows of this length: products, and attention to the past."""
+    """Operations per position of a forward pass over rows of this length: matrix products and attention."""
     return 2 * shape.active + 2 * length * shape.layers * shape.query
 
 
@@ -192,22 +194,22 @@ def update_time(shape: ModelShape, work: Workload, gpu: Gpu) -> UpdateTime:
 
 
 def fits(need: Memory, gpu: Gpu) -> bool:
-    """Whether one GPU holds the cell."""
+    """Whether the cell fits on one GPU."""
     return need.peak <= (1 - RESERVED) * gpu.memory
 
 
 def describe(shape: ModelShape, work: Workload, updates: int) -> list[str]:
-    """The estimate as lines for people.
+    """The estimate as lines of text.
 
     Args:
         shape: Sizes of the model.
         work: What an update does.
-        updates: All updates of all cells.
+        updates: Total number of updates of all cells.
     """
     need = memory(shape, work)
     parts = ", ".join(f"{name} {value / GIB:.1f}" for name, value in need._asdict().items())
     lines = [
-        f"estimate, not checked on a GPU (docs/tasks.md): {shape.parameters / 1e9:.2f} B parameters, "
+        f"estimate, not verified on a GPU (docs/tasks.md): {shape.parameters / 1e9:.2f} B parameters, "
         f"{work.rows} responses of up to {work.prompt_tokens} + {work.response_tokens} tokens per update",
         f"GiB on one GPU: {need.peak / GIB:.1f} at the peak ({parts})",
     ]

@@ -1,4 +1,4 @@
-"""What `--dry-run --device cuda` shows for a language model: cells, memory and time, without model, data or GPU."""
+"""The dry run of a grid on a GPU: cells, memory and time of a language model, without model, data or GPU."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _STAND_IN = "chain(64)"
 
 
 def gpu_plan(spec: GridSpec) -> list[str]:
-    """Labels of the cells and the estimate for each GPU type, as lines for people.
+    """Labels of the cells and the estimate for each GPU type, as lines of text.
 
-    The cells are those of the same grid on a task in tokens, which needs neither the model nor its data.
+    The cells are planned on a token task, which needs neither the model nor its data.
 
     Args:
         spec: The grid; it must name a language model.
 
     Raises:
-        UsageError: An axis cannot be used, a task is unknown, or the size of the model cannot be found out.
+        UsageError: An axis cannot be used, a task is unknown, or the size of the model is unknown.
     """
     settings, shape = spec.settings, model_shape(spec.model)
     tasks = [text_task(text) for text in spec.tasks]

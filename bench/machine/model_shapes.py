@@ -1,4 +1,4 @@
-"""Sizes of decoder-only language models: from a Hugging Face config.json, or known by name where there is none."""
+"""Sizes of decoder-only language models, from a Hugging Face config.json or, for known models, by name."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ModelShape:
         head: Width of a head.
         vocab: Number of tokens.
         tied: The output head is the embedding.
-        bias: Number of biased projections among query, key and value (all or none) and output: 0, 3 or 4.
+        bias: Number of attention projections with a bias: 0, 3 (query, key, value) or 4 (output too).
         head_norms: Norms on each query and key head.
         experts: Experts per layer; 0: one dense MLP.
-        active_experts: Experts a token goes through.
+        active_experts: Experts per token.
     """
 
     layers: int
@@ -52,7 +52,7 @@ class ModelShape:
 
     @property
     def key_value(self) -> int:
-        """Width of all key heads; that of the value heads is the same."""
+        """Width of all key heads, the same as of all value heads."""
         return self.kv_heads * self.head
 
     @property
@@ -63,12 +63,12 @@ class ModelShape:
 
     @property
     def active(self) -> int:
-        """Parameters a token is multiplied with: the head, not the embedding; of the experts, those it goes through."""
+        """Parameters used per token in matrix products: the head but not the embedding, and the active experts only."""
         return self.vocab * self.hidden + self.layers * self._layer(max(1, self.active_experts)) + self.hidden
 
     @property
     def linear_widths(self) -> int:
-        """Sum over the linear maps of a layer of input plus output width: what adapters of rank 1 would hold."""
+        """Sum of input and output widths of a layer's linear layers: the size of adapters of rank 1."""
         attention = 2 * (self.hidden + self.query) + 2 * (self.hidden + self.key_value)
         router = self.hidden + self.experts if self.experts else 0
         return attention + router + max(1, self.experts) * 3 * (self.hidden + self.intermediate)
@@ -93,17 +93,17 @@ KNOWN: Mapping[str, ModelShape] = {
     "Llama-3.2-3B-Instruct": ModelShape(28, 3072, 8192, 24, 8, 128, 128256, True),
     "Llama-3.1-8B-Instruct": ModelShape(32, 4096, 14336, 32, 8, 128, 128256, False),
 }
-"""The models of the two papers and a small one, by the last part of their name on the hub."""
+"""Models of the two papers and small ones, by the last part of their hub name."""
 
 
 def model_shape(source: str) -> ModelShape:
     """The shape of a model from its folder's config.json, or by name.
 
     Args:
-        source: What `--model` takes: a folder, or a name on the hub.
+        source: A folder or a hub name, as for `--model`.
 
     Raises:
-        UsageError: There is no such folder and no such name in the table, or its family is not covered.
+        UsageError: There is no such folder or known model, or its family is not supported.
     """
     path = Path(source).expanduser() / "config.json"
     if path.is_file():
@@ -125,11 +125,11 @@ def read_shape(config: Mapping[str, Any], source: str) -> ModelShape:
     """The shape that a Hugging Face configuration describes.
 
     Raises:
-        UsageError: The family is not covered or a size is missing.
+        UsageError: The family is not supported or a size is missing.
     """
     family = config.get("model_type")
     if family not in _FAMILIES:
-        raise UsageError(f"--model {source}: no estimate for model_type {family!r}; covered: {', '.join(_FAMILIES)}")
+        raise UsageError(f"--model {source}: no estimate for model_type {family!r}; supported: {', '.join(_FAMILIES)}")
     sparse = family == "qwen3_moe"
     attention_bias = 4 if config.get("attention_bias") else 0
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -14,21 +15,26 @@ class TokenScores(Protocol):
     """Statistics of given responses, on the policy's device. Tokens outside the mask are exactly 0 everywhere."""
 
     @property
+    @abstractmethod
     def logp(self) -> Tensor:
         """[B, T] log-probability of each response token, differentiable."""
 
     @property
+    @abstractmethod
     def mask(self) -> Tensor:
         """Bool [B, T], True where a token carries loss."""
 
     @property
+    @abstractmethod
     def entropy(self) -> Tensor:
         """[B, T] entropy of the distribution each token was drawn from, in nats; without gradient."""
 
     @property
+    @abstractmethod
     def sum_pi_sq(self) -> Tensor:
         """[B, T] sum over the vocabulary of squared probabilities; without gradient."""
 
+    @abstractmethod
     def differentiable_entropy(self) -> Tensor:
         """[B, T] the entropy again, with gradient: for entropy bonuses."""
 

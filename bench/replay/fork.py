@@ -1,4 +1,4 @@
-"""Forks: a recorded run continued with other methods from the same weights, optimizer, queue and random streams."""
+"""Forks: recorded runs continued with other methods from the same weights, optimizer, queue and random streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.results_folder import ResultsFolder, ended_keys
 from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
-from vcpo_bench.bench.replay.replay import RecordedCell, Replay, one_thread, origin_folder
+from vcpo_bench.bench.replay.recorded_cell import RecordedCell
+from vcpo_bench.bench.replay.replay import Replay, one_thread, origin_folder
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method, parse_method
 
@@ -24,10 +25,10 @@ class ForkSpec:
 
     Attributes:
         parents: Runs to continue; each gives one cell per method.
-        at: Updates done when the methods part.
-        methods: Method expressions; the run's own method is always added, as control.
+        at: Number of updates after which the methods diverge.
+        methods: Method expressions; the run's own method is always added, as the control.
         out: Results folder of the forks.
-        steps: Updates of the whole run, those before the fork included; None: as many as the parent's.
+        steps: Total number of updates, including those before the fork; None: as many as the parent's.
     """
 
     parents: Sequence[RecordedCell]
@@ -38,7 +39,7 @@ class ForkSpec:
 
     @property
     def device(self) -> str:
-        """What most limits how many cells train at once: a GPU where a parent had one, else the CPU."""
+        """Device that limits how many cells train at once: a GPU if a parent used one, else the CPU."""
         return next((parent.device for parent in self.parents if parent.device.startswith("cuda")), "cpu")
 
 
@@ -47,7 +48,7 @@ def plan_forks(spec: ForkSpec) -> list[PlannedCell]:
 
     Raises:
         UsageError: The update is not within a run, nothing is left to train, a method cannot be forked there, or the
-            folder is one that a parent is in.
+            results folder is that of a parent.
         vcpo_bench.methods.ExpressionError: A method expression cannot be read.
     """
     if not spec.methods:
@@ -58,7 +59,9 @@ def plan_forks(spec: ForkSpec) -> list[PlannedCell]:
     cells: dict[str, PlannedCell] = {}
     for parent in spec.parents:
         if parent.results == spec.out.resolve():
-            raise UsageError(f"--out {spec.out}: holds the run itself, and tables would average both; name another")
+            raise UsageError(
+                f"--out {spec.out}: holds the run itself, and tables would average both; choose another folder"
+            )
         own = parse_method(parent.config.method)
         for method in (*asked, own):
             cell = _plan(spec, parent, method, control=all(m.canonical != own.canonical for m in asked))
@@ -93,26 +96,26 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
 def _check_method(method: Method, own: Method, at: int, schedule: StalenessSchedule) -> None:
     check_method(method.canonical, method.needs, schedule)
     if method.needs_series:
-        raise UsageError(f"{method.canonical}: borrows the step scales of another cell, which a fork does not have")
+        raise UsageError(f"{method.canonical}: uses the step scales of another cell, which a fork does not have")
     missing = "proximal_logp" in method.needs and "proximal_logp" not in own.needs
     if missing and not schedule.proximal(at):
         raise UsageError(
-            f"{method.canonical} --at {at}: the run kept no proximal policy for the rollout under way; "
+            f"{method.canonical} --at {at}: the run saved no proximal policy for the current rollout; "
             "fork at the first update of a rollout"
         )
 
 
 def write_origins(spec: ForkSpec, cells: Sequence[PlannedCell], wait: bool, say: Callable[[str], None]) -> None:
-    """Replay the parents of the cells that are missing and keep the states that the forks begin from.
+    """Replay the parents of the missing cells and save the states from which the forks start.
 
     Args:
         spec: What to fork.
         cells: Its plan.
-        wait: Queue behind another run on the folder instead of refusing.
-        say: Receives one line per run that is replayed.
+        wait: Wait for another run on the folder to finish instead of raising.
+        say: Called with one line per run that is replayed.
 
     Raises:
-        UsageError: The folder cannot be used, or another process is writing it.
+        UsageError: The folder cannot be used, or another process is writing to it.
     """
     folder = ResultsFolder(spec.out)
     done = ended_keys(spec.out)

@@ -1,4 +1,4 @@
-"""Local launcher: spawned worker processes, one thread each, that survive each other's death."""
+"""Local launcher: spawned worker processes with one thread each; a crash of one does not affect the others."""
 
 from __future__ import annotations
 
@@ -21,12 +21,20 @@ from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 
 MAX_DEATHS = 3
-"""A cell whose worker dies this often without finishing it is given up as failed."""
+"""A cell whose worker dies this many times is reported as failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellJob:
-    """What a worker needs to run a cell."""
+    """What a worker needs to run a cell.
+
+    Attributes:
+        cell: The cell.
+        cells_folder: `cells` of the results folder.
+        keep_every: Keep a numbered checkpoint every so many updates; 0: none.
+        plugins: Plug-in files to load first.
+        make_observer: Makes the observer of a cell that may be stopped early.
+    """
 
     cell: PlannedCell
     cells_folder: Path
@@ -53,10 +61,15 @@ class _Progress:
 def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> int:
     """Run all jobs, in order, on `workers` processes.
 
-    A worker that dies is replaced and its cell taken up again from its checkpoint.
+    A worker that dies is replaced, and its cell resumes from its checkpoint.
+
+    Args:
+        jobs: The cells to run.
+        workers: Number of processes.
+        observer: Receives the events of all cells.
 
     Returns:
-        How many cells failed (status `error`, or given up).
+        Number of cells that failed (status `error`, or `MAX_DEATHS` crashes).
     """
     progress = _Progress(deque(jobs))
     crew = [_spawn(position) for position in range(min(workers, len(jobs)))]
@@ -78,12 +91,12 @@ def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> i
 
 
 def placed(device: str, position: int, count: int) -> str:
-    """Where a worker computes: `cuda` stands for all GPUs of the machine, and workers take them in turn.
+    """Device of a worker: `cuda` stands for all GPUs of the machine, which are assigned to workers round-robin.
 
     Args:
-        device: As asked for.
-        position: Of the worker in its crew.
-        count: GPUs there are.
+        device: Device of the cell.
+        position: Index of the worker.
+        count: Number of GPUs.
     """
     return f"cuda:{position % count}" if device == "cuda" and count > 1 else device
 
@@ -92,8 +105,8 @@ def _spawn(position: int) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, position), daemon=True)
-    # Ctrl-C reaches the whole process group, but the parent decides: a worker has it blocked from its very start.
-    # The resource tracker unblocks it when it starts, hence starts before.
+    # Ctrl-C reaches the whole process group, but only the parent may react: workers start with SIGINT blocked.
+    # The resource tracker unblocks SIGINT when it starts, so it must be running before.
     resource_tracker.ensure_running()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -107,12 +120,12 @@ def _spawn(position: int) -> _Worker:
 def _assign(worker: _Worker, progress: _Progress) -> None:
     worker.job = progress.pending.popleft() if progress.pending else None
     if worker.job:
-        with suppress(OSError):  # it died just now: its sentinel says so, and the job is given to another
+        with suppress(OSError):  # it has just died: its sentinel is ready, and another worker gets the job
             worker.pipe.send(worker.job)
 
 
 def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bool:
-    """Take one event; False when the worker is dead and has said everything it had to say."""
+    """Forward one event; False if the worker is dead and all its events have been read."""
     try:
         event, *details = worker.pipe.recv()
     except (EOFError, OSError):
@@ -129,7 +142,7 @@ def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bo
 
 
 def _renew(worker: _Worker) -> None:
-    """Give a worker a process of its own again: after an error of the GPU, every later call on it may fail too."""
+    """Start a worker's process anew: after a GPU error, all later CUDA calls of a process may fail too."""
     worker.process.kill()
     worker.process.join()
     worker.pipe.close()
@@ -143,7 +156,9 @@ def _replace(dead: _Worker, progress: _Progress, observer: GridObserver) -> _Wor
     key = job.cell.key
     progress.deaths[key] = deaths = progress.deaths.get(key, 0) + 1
     if deaths < MAX_DEATHS:
-        observer.message(f"{job.cell.config.label}: its worker died ({_cause(dead.process)}); taken up again")
+        observer.message(
+            f"{job.cell.config.label}: its worker died ({_cause(dead.process)}); resuming from its checkpoint"
+        )
         progress.pending.appendleft(job)
     else:
         progress.failed += 1
@@ -159,7 +174,7 @@ def _cause(process: BaseProcess) -> str:
 
 
 def _work(pipe: Connection, position: int) -> None:
-    """Body of a worker: run one job after the other until the parent is gone."""
+    """Body of a worker: run one job after another until the parent exits."""
     threading.Thread(target=_follow_parent, daemon=True).start()
 
     import torch

@@ -1,4 +1,7 @@
-"""Running one cell to its end: take up the checkpoint, train, save, finish. Nothing it raises reaches the grid."""
+"""Run one cell to completion: resume if there is a checkpoint, train, checkpoint, write results.
+
+Exceptions end the cell with status `error`; they never reach the grid.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
 
 CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
-"""Time between checkpoints; what a kill costs at most. Bits do not depend on it, so tests may shorten it."""
+"""Seconds between checkpoints, the most that a kill costs. Results do not depend on it, so tests may shorten it."""
 PROGRESS_SECONDS = 0.3
 
 Emit = Callable[..., None]
@@ -44,11 +47,11 @@ def run_cell(
     """Train a cell to its end, from its latest checkpoint if there is one.
 
     Args:
-        cell: What to run.
+        cell: The cell.
         cells_folder: `cells` of the results folder.
-        keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
+        keep_every: Keep a numbered checkpoint every so many updates; 0: none.
         emit: Receives `started`, `progress` and `ended`.
-        make_observer: Makes the observer of a cell that something may stop.
+        make_observer: Makes the observer of a cell that may be stopped early.
 
     Returns:
         The status the cell ended with.
@@ -67,7 +70,7 @@ def run_cell(
                 _train(trainer, cell, store, keep_every, emit)
             status, error, stopped = trainer.status, None, trainer.stopped
             recorder, steps_done = trainer.recorder, trainer.step
-        except Exception as problem:  # a failed cell is a row with its error; the others go on
+        except Exception as problem:  # a failed cell is recorded with its error; other cells continue
             status, error, stopped = "error", traceback.format_exc() + _remedy(problem, cell.config), ""
             recorder, steps_done = _recorded(cell, store)
         seconds, reason = time.perf_counter() - began, _reason(status, error, stopped)
@@ -88,9 +91,12 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: Obse
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as problem:
         trainer.close()
         if isinstance(problem, (torch.OutOfMemoryError, torch.AcceleratorError)):
-            raise  # the GPU's trouble: the checkpoint is sound
+            raise  # a problem of the GPU: the checkpoint is fine
         aside = store.set_checkpoint_aside(checkpoint)
-        emit("message", f"{cell.config.label}: damaged checkpoint set aside as {aside.name} ({problem}); starting over")
+        emit(
+            "message",
+            f"{cell.config.label}: damaged checkpoint moved to {aside.name} ({problem}); starting from scratch",
+        )
         return _trainer(cell, store, make_observer)
     return trainer
 
@@ -98,11 +104,11 @@ def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: Obse
 def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory | None) -> Trainer:
     method = parse_method(cell.config.method)
     if plugins_of(cell.config) != cell.config.plugins:
-        raise UsageError("a plug-in of this cell was edited while the grid ran; run it again")
+        raise UsageError("a plug-in of this cell was edited while the grid was running; run it again")
     if cell.config.series:
         method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
     if cell.config.stop and make_observer is None:
-        raise ValueError(f"the cell {cell.key} may be stopped, but nothing was given that would stop it")
+        raise ValueError(f"cell {cell.key} may be stopped by {cell.config.stop!r}, but no observer factory was given")
     observer = make_observer(cell.config.stop) if make_observer and cell.config.stop else None
     trainer = build_trainer(cell.config, method, cell.start, cell.device, observer)
     if cell.origin is not None:
@@ -111,20 +117,18 @@ def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory
 
 
 def _step_scales(donor: Path) -> list[float]:
-    """The step scales of an ended cell, one per update that was taken.
+    """Finite step scales of an ended cell, one per update.
 
     Raises:
-        UsageError: The cell has not ended well or recorded none.
+        UsageError: The cell has not ended, or has none.
     """
     try:
         values = pq.read_table(donor / STEPS_FILE, columns=["step_scale"])["step_scale"].to_pylist()
     except OSError as error:
-        raise UsageError(
-            f"the cell {donor.name}, whose step scales are borrowed, has not ended: run it first"
-        ) from error
+        raise UsageError(f"cell {donor.name}, whose step scales this cell uses, has not ended: run it first") from error
     scales = [value for value in values if value is not None and math.isfinite(value)]
     if not scales:
-        raise UsageError(f"the cell {donor.name} took no step, so there are no step scales to borrow")
+        raise UsageError(f"cell {donor.name} took no step, so it has no step scales to use")
     return scales
 
 
@@ -140,14 +144,14 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
             with store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
             saved = time.perf_counter()
-            patience = max(CHECKPOINT_SECONDS, 20 * (saved - now))  # large weights: at most a twentieth of the time
+            patience = max(CHECKPOINT_SECONDS, 20 * (saved - now))  # checkpoints take at most 5% of the time
         if now - told > PROGRESS_SECONDS:
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now
 
 
 def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:
-    """The tables up to the last checkpoint that can be read, for a cell that failed."""
+    """Tables of a failed cell up to its last readable checkpoint, and the number of updates in them."""
     recorder = build_recorder(cell.config)
     checkpoint = store.latest_checkpoint()
     if checkpoint:
@@ -178,12 +182,12 @@ def _facts(
 
 
 def _remedy(problem: Exception, config: CellConfig) -> str:
-    """What to change after an error, as a last line; empty where nobody knows."""
+    """Advice after an out-of-memory error, as the last line of the error; else empty."""
     if not isinstance(problem, torch.OutOfMemoryError):
         return ""
     if not config.model:
-        return f"{type(problem).__name__}: the GPU is full: give fewer --jobs on one GPU, or --device cpu\n"
-    limit = f"smaller than {config.micro_tokens}" if config.micro_tokens else "which cuts the batch, such as 16384"
+        return f"{type(problem).__name__}: the GPU is full: use fewer --jobs per GPU, or --device cpu\n"
+    limit = f"below {config.micro_tokens}" if config.micro_tokens else "16384 (cuts the batch into passes)"
     more = [] if config.checkpointing else ["--checkpointing"]
     more += [] if config.lora else ["--lora 16"]
     text = ", ".join([f"--micro-tokens {limit}", *more])

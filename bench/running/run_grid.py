@@ -1,4 +1,4 @@
-"""Running a grid: only what is missing, nothing finished lost, one writer per folder."""
+"""Run a grid: only missing cells, one writer per results folder."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from vcpo_bench.errors import DamagedResultError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a grid is run; none of this changes a number.
+    """How a grid is run; no option changes results.
 
     Attributes:
         out: Results folder.
-        jobs: Worker processes.
-        wait: Queue behind another run on the folder instead of refusing.
-        keep_every: Keep a numbered checkpoint every so many updates; 0 keeps none.
+        jobs: Number of worker processes.
+        wait: Wait for another run on the folder to finish instead of raising.
+        keep_every: Keep a numbered checkpoint every so many updates; 0: none.
         plugins: Plug-in files, loaded by every worker.
-        make_observer: Makes the observer of a cell that something may stop.
+        make_observer: Makes the observer of a cell that may be stopped early.
     """
 
     out: Path
@@ -42,10 +42,10 @@ class RunOptions:
 
 
 def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int:
-    """Worker processes for `--jobs`: 0 means one per core this process may use, or what the sampler says of the GPUs.
+    """Number of worker processes for `--jobs`.
 
     Args:
-        asked: The number asked for.
+        asked: The number asked for; 0: one per CPU core available to this process, or as the sampler uses GPUs.
         device: `cpu`, `cuda` or `cuda:N`.
         sampler: Sampler expression.
 
@@ -65,18 +65,23 @@ def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int
 def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
     """Run the cells of a grid that have not ended yet.
 
+    Args:
+        cells: Cells of the grid.
+        options: How to run them.
+        observer: Receives the events of the grid.
+
     Returns:
-        How many failed.
+        Number of cells that failed.
 
     Raises:
-        UsageError: The folder cannot be used, or another process is writing it.
+        UsageError: The folder cannot be used, or another process is writing to it.
     """
     folder = ResultsFolder(options.out)
     with folder.locked(options.wait):
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
         missing = [cell for cell in cells if _missing(folder, cell, observer)]
         for cell in set(cells) - set(missing):
-            CellStore(folder.cells, cell.key).clear()  # what a kill between the last two steps of finishing left
+            CellStore(folder.cells, cell.key).clear()  # leftovers of a kill while the cell was finishing
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
         failed = 0
         for wave in waves(missing):
@@ -88,7 +93,7 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
 
 
 def waves(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
-    """Cells in an order in which whoever borrows step scales comes after the cell it borrows from."""
+    """Groups of cells to run one after another: a cell that uses step scales of another comes in a later group."""
     found: list[list[PlannedCell]] = []
     left = list(cells)
     while left:
@@ -100,10 +105,10 @@ def waves(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
 
 
 def _missing(folder: ResultsFolder, cell: PlannedCell, observer: GridObserver) -> bool:
-    """Whether the cell must run: not ended, failed, or damaged (then it is set aside, and said)."""
+    """Whether the cell must run: not ended, failed, or damaged (then it is moved aside, with a message)."""
     try:
         return folder.status(cell.key) in (None, "error")
     except DamagedResultError as problem:
         aside = folder.set_aside(cell.key)
-        observer.message(f"{problem}; set aside as {aside}, and the cell runs again")
+        observer.message(f"{problem}; moved to {aside}; the cell runs again")
         return True

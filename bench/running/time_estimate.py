@@ -1,4 +1,4 @@
-"""How long a grid will take, from a few updates timed on this machine."""
+"""Estimate of how long a grid will take, from a few updates timed on this machine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ WORKER_START_SECONDS = 5.0
 
 
 def estimate(cells: Sequence[PlannedCell], workers: int) -> float:
-    """Seconds until `cells` have run on `workers` processes, longest first.
+    """Estimate how long a grid takes.
 
-    One synchronous cell of each (task, method, size) is trained for a few updates, on one thread.
+    One synchronous cell of each (task, method, size) is trained for a few updates on one thread.
+
+    Args:
+        cells: Cells to run, the longest first.
+        workers: Number of worker processes.
+
+    Returns:
+        Seconds until all cells have run.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -39,9 +46,9 @@ def estimate(cells: Sequence[PlannedCell], workers: int) -> float:
 
 def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, float]]) -> float:
     config = cell.config
-    stand_in = "reinforce" if config.series else config.method  # borrowed step scales exist only later
+    stand_in = "reinforce" if config.series else config.method  # the step scales it uses do not exist yet
     shared = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
-    if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only with a lag
+    if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only at a lag
         shared |= {"staleness": 0, "regime": REGIMES.parse(config.regime).at(0).text()}
     kind = config.model_copy(update=shared)
     if kind not in timed:
@@ -52,7 +59,7 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
 
 
 def _time(config: CellConfig, start: Path | None, device: str) -> tuple[float, float, float]:
-    """Seconds of sampling, of the rest of an update, and of an evaluation: the fastest seen."""
+    """Fastest seconds of sampling, of the rest of an update, and of an evaluation."""
     with closing(build_trainer(config, start=start, device=device)) as trainer:
         for _ in range(TIMED_UPDATES):
             trainer.advance()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,18 +18,22 @@ from vcpo_bench.bench.trajectories import Rollout
 class Engine(Protocol):
     """Draws responses under the weights it was given last. Token ids go in and come out, in main memory."""
 
+    @abstractmethod
     def generate(self, prompts: Tensor, uniforms: Tensor, eos: int | None) -> Rollout:
         """One response per row of `uniforms`, as `Policy.sample` describes.
 
         An engine whose weights change while it works stamps every token with their version (`Rollout.version`).
         """
 
+    @abstractmethod
     def set_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
         """Sample from these weights, by parameter name, from now on; they have seen `version` updates."""
 
+    @abstractmethod
     def health(self) -> str:
         """What is wrong with it, in one line; empty while it can sample."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release processes and memory."""
 
@@ -55,6 +60,7 @@ class Segment:
 class InflightEngine(Engine, Protocol):
     """An engine that keeps responses in flight while its weights change."""
 
+    @abstractmethod
     def advance(self, segments: Sequence[Segment], eos: int | None, keep: bool) -> None:
         """Draw the next tokens of all batches in flight, in place, under the present weights.
 

@@ -104,7 +104,7 @@ class _Statistics(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         slope, _, *tensors = ctx.saved_tensors
         positions = HeadPositions(*tensors)
         d_hidden = slope * gradient[..., :1]
@@ -131,7 +131,7 @@ class _HeadPath(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         weight, *positions = ctx.saved_tensors
         grads, _ = with_gradient(HeadPositions(*positions), gradient)
         d_weight, d_bias = ctx.vocabulary.head_gradient(grads, ctx.vocabulary.dtype)

@@ -29,7 +29,11 @@ class PrefixChain(TokenTask):
     summary = "H bits, nearly all of them 1 (the prefix chain of Huang 2026; nothing to read)"
     H: int = integer(32, minimum=4, maximum=1024)
     percent: int = integer(90, minimum=51, maximum=100)
-    prompt_length = 1
+
+    @property
+    def prompt_length(self) -> int:
+        """The mark."""
+        return 1
 
     @property
     def vocabulary(self) -> list[str]:

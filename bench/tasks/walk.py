@@ -24,7 +24,10 @@ _PREFIX = 3
 class _Graph(TokenTask):
     """What the two walks share. The prompt is start, goal and a mark."""
 
-    prompt_length = _PREFIX
+    @property
+    def prompt_length(self) -> int:
+        """Start, goal and mark."""
+        return _PREFIX
 
     def prompts(self, draws: NDArray[np.float64]) -> Tensor:
         """Start and goal, uniform and independent, then the mark (the third number of each row is unused)."""
@@ -85,8 +88,12 @@ class WalkEos(_Graph):
     name = "walk-eos"
     summary = "a legal walk that the policy itself ends on the goal; 4 to 24 tokens (variable length)"
     shortest: ClassVar[int] = 4
-    max_response = 24
     eos = _EOS
+
+    @property
+    def max_response(self) -> int:
+        """The longest walk that counts, end token included."""
+        return 24
 
     @property
     def vocabulary(self) -> list[str]:

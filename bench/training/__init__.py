@@ -1,1 +1,1 @@
-"""One optimizer update after another: learner, diagnostics, recorder, evaluation, imitation."""
+"""Training of one cell: learner, trainer, recorded steps, evaluation, supervised warm-up."""

@@ -1,4 +1,4 @@
-"""A supervised start for a language model, saved as an ordinary Hugging Face folder."""
+"""Supervised warm-up of a language model, saved as an ordinary Hugging Face folder."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ LEARNING_RATE = 1e-3
 LIMIT = 20_000
 CHECK_EVERY = 50
 ORIGIN_FILE = "vcpo_bench_warmup.json"
-"""Where the model came from, beside its weights."""
+"""File beside the weights that says how the model was made."""
 
 
 class Warmed(NamedTuple):
-    """What a warm-up made.
+    """Result of a warm-up.
 
     Attributes:
         task: Canonical expression of its task.
-        parameters: Size of the model.
-        steps: Supervised updates.
+        parameters: Number of parameters of the model.
+        steps: Number of supervised updates.
         reward: Sampled reward on the held-out prompts.
     """
 
@@ -52,25 +52,25 @@ def warm_up_model(
     device: str = "cpu",
     progress: Callable[[int, float], None] = lambda step, reward: None,
 ) -> Warmed:
-    """Train a language model on demonstrations of a task until so many sampled answers are right, and save it.
+    """Train a language model on demonstrations of a task until its sampled reward reaches a target, and save it.
 
     Args:
-        task: Expression of a task in words.
+        task: Expression of a text task.
         out: Folder to write; must not hold a model yet.
-        model: Folder or name of the model to begin with.
-        new: Or what to create, such as `llama(1M)`.
-        seed: Of the demonstrations, and of the weights of a new model.
-        target: Sampled reward to stop at.
-        device: Where to train.
-        progress: Told the updates done and the reward at every look.
+        model: Folder or name of the model to start from.
+        new: Random model to create instead, such as `llama(1M)`.
+        seed: Seed of the demonstrations, and of the weights of a new model.
+        target: Mean sampled reward at which training stops.
+        device: Device to train on.
+        progress: Called after each check with the number of updates done and the reward.
 
     Raises:
         UsageError: The model, task or folder cannot be used, or the task is not learned within 20,000 updates.
     """
     if bool(model) == bool(new):
-        raise UsageError("warmup of a language model: give either --model FOLDER or --new 'llama(1M)'")
+        raise UsageError("warm-up of a language model: give either --model FOLDER or --new 'llama(1M)'")
     if (out / "config.json").exists():
-        raise UsageError(f"--out {out}: holds a model already; name another folder")
+        raise UsageError(f"--out {out}: holds a model already; choose another folder")
     if new:
         network, tokenizer = new_model(new, seed)
     else:
@@ -93,4 +93,4 @@ def _save(network: Any, tokenizer: Any, out: Path, origin: dict[str, Any]) -> No
         tokenizer.save_pretrained(out)
         (out / ORIGIN_FILE).write_text(json.dumps(origin, indent=1))
     except OSError as error:
-        raise UsageError(f"--out {out}: cannot be written ({error.strerror}); name another folder") from error
+        raise UsageError(f"--out {out}: cannot be written ({error.strerror}); choose another folder") from error

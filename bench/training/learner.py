@@ -222,7 +222,7 @@ class Learner:
         if not gradient.finite:
             return {}  # the step sees it too and is skipped; the last finite gradient is kept
         self.previous_gradient = gradient.flat
-        measured = {one.name: one.measure(gradient) for one in self.diagnostics}
+        measured = {one.name: one.measure(gradient) for one in self.diagnostics}  # pyright: ignore[reportArgumentType]
         if self.method.combine is not None and gradient.previous is not None:
             self._replace_gradient(gradient.flat, gradient.previous, *self.method.combine(gradient.dots))
         return measured

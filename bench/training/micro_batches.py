@@ -1,4 +1,4 @@
-"""Cutting a batch into pieces that fit in memory, and putting what was computed of them together again."""
+"""Cut a batch into pieces that fit in memory, and put what was computed on them back together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Piece(NamedTuple):
 
     Attributes:
         part: The trajectories.
-        rows: Which of the batch's `P * G` rows they are, in their order here.
+        rows: Their indices among the batch's `P * G` rows, in the order of `part`.
     """
 
     part: Trajectories
@@ -26,13 +26,12 @@ class Piece(NamedTuple):
 def cut(batch: Trajectories, pieces: int = 1, tokens: int = 0) -> list[Piece]:
     """Cut a batch along prompts into at most `pieces`, or by length into pieces of at most `tokens` positions.
 
-    By length, rows go together that need about the same number of positions; a single trajectory longer than
-    `tokens` is a piece of its own.
+    By length, a piece holds rows of similar length; a trajectory longer than `tokens` is a piece of its own.
 
     Args:
-        batch: `[P, G, T]`.
-        pieces: Number of pieces of whole groups, where `tokens` is 0.
-        tokens: Prompt and response positions of a piece, padding included; 0: no limit.
+        batch: P prompts with G responses each.
+        pieces: Largest number of pieces, of whole groups, if `tokens` is 0.
+        tokens: Largest number of positions of a piece, prompt, response and padding; 0: no limit.
     """
     if not tokens:
         found, begin = [], 0
@@ -41,8 +40,8 @@ def cut(batch: Trajectories, pieces: int = 1, tokens: int = 0) -> list[Piece]:
             found.append(Piece(part, slice(begin, begin + rows)))
             begin += rows
         return found
-    places = torch.arange(1, batch.mask.shape[2] + 1)
-    length = batch.prompts.shape[1] + (batch.mask.flatten(0, 1) * places).amax(1)
+    positions = torch.arange(1, batch.mask.shape[2] + 1)
+    length = batch.prompts.shape[1] + (batch.mask.flatten(0, 1) * positions).amax(1)
     if len(length) * int(length.max()) <= tokens:
         return [Piece(batch, slice(0, len(length)))]
     order = torch.argsort(length, descending=True, stable=True)
@@ -50,7 +49,7 @@ def cut(batch: Trajectories, pieces: int = 1, tokens: int = 0) -> list[Piece]:
 
 
 def _packed(order: Tensor, length: Sequence[int], tokens: int) -> list[Tensor]:
-    """Consecutive stretches of rows, longest first, whose count times the longest stays within `tokens`."""
+    """Split rows, longest first, so that the number of rows times the longest of each part is at most `tokens`."""
     found, rows = [], order.tolist()
     while rows:
         count = max(1, tokens // length[rows[0]])
@@ -60,7 +59,7 @@ def _packed(order: Tensor, length: Sequence[int], tokens: int) -> list[Tensor]:
 
 
 def gather(pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
-    """What was computed of each piece, `[rows, ...]`, as one tensor in the batch's order, in main memory."""
+    """Concatenate values of each piece, `[rows, ...]`, in the batch's order, in main memory."""
     together = torch.cat([value.detach() for value in values]).cpu()
     if all(isinstance(piece.rows, slice) for piece in pieces):
         return together

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ class StepObserver(Protocol):
     before, so that it stops at the same update as a cell that was never interrupted.
     """
 
+    @abstractmethod
     def observe(self, row: Mapping[str, Any]) -> str:
         """Receive the row of `records.steps.STEPS` just recorded.
 

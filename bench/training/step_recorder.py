@@ -45,7 +45,7 @@ class StepRecorder:
     """
 
     def __init__(self, level: Level, events: bool = False) -> None:
-        self.level = level
+        self.level: Level = level
         self.tables = {
             STEPS_FILE: RecordTable(STEPS, level),
             EVALS_FILE: RecordTable(EVALS, level),

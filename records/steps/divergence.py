@@ -27,7 +27,7 @@ class KlK3(Diagnostic):
     name = "kl_mu_theta_k3"
     unit = "nats/token"
     meaning = "KL(mu || theta), estimator k3: mean of e^l - 1 - l"
-    label = "KL(mu || theta), k3"
+    label = "KL(mu || theta)"
     log_axis = True
 
     def compute(self, facts: StepFacts) -> float:

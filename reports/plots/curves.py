@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
+from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.sheet import (
@@ -47,18 +48,20 @@ class Quantity:
     bins: int = 24
 
 
+def _recorded(name: str, column: str, title: str, bins: int = 24) -> Quantity:
+    """A column of `records.steps.STEPS`, with the label and axis that it declares."""
+    one = DIAGNOSTICS[column]
+    return Quantity(name, column, "steps", one.axis_label(), title, one.log_axis, bins)
+
+
 QUANTITIES = (
     Quantity("reward-steps", "sampled_reward", "evals", "held-out reward", "How does each method learn at each lag?"),
-    Quantity("ess-steps", "ess_ratio", "steps", "ESS ratio", "How much of the batch still counts?", True, 40),
-    Quantity(
-        "grad-norm-steps", "grad_norm", "steps", "gradient norm", "Do gradients grow before a run fails?", True, 40
-    ),
-    Quantity(
-        "kl-steps", "kl_mu_theta_k3", "steps", "KL(mu || theta)", "How far is the policy from its data?", log=True
-    ),
-    Quantity("log-weight-steps", "log_weight_max", "steps", "max log-weight", "How heavy is the heaviest weight?"),
-    Quantity("entropy-steps", "entropy", "steps", "entropy (nats)", "Does the policy lose its diversity?"),
-    Quantity("step-scale-steps", "step_scale", "steps", "step scale", "How far does each method hold back its step?"),
+    _recorded("ess-steps", "ess_ratio", "How much of each batch still counts?", 40),
+    _recorded("grad-norm-steps", "grad_norm", "Do gradients grow before a run fails?", 40),
+    _recorded("kl-steps", "kl_mu_theta_k3", "How far is the policy from its data?"),
+    _recorded("log-weight-steps", "log_weight_max", "How large is the largest weight?"),
+    _recorded("entropy-steps", "entropy", "Does the policy lose its diversity?"),
+    _recorded("step-scale-steps", "step_scale", "How far does each method scale down its step?"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Figures with the lag as their axis: what it does to the final reward, and what lag was really there."""
+"""Figures with the lag as their axis: its effect on the final reward, and the lag that was realized."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def _final_rewards(
 
 
 def realized_lag(study: Study, sheet: Sheet) -> Plot | None:
-    """Share of consumed trajectories by realized lag, one panel per regime and asked lag."""
+    """Share of consumed trajectories by realized lag, one panel per regime and requested lag."""
     lags = study.results.lags
     if lags.empty:
         return None
     joined = lags.merge(study.results.cells[["key", "regime", "staleness"]], on="key")
     counts = joined.groupby(["regime", "staleness", "lag"])["trajectories"].sum().reset_index()
-    asked = counts[["regime", "staleness"]].drop_duplicates().sort_values(["regime", "staleness"])
-    panels = [(str(regime), int(lag)) for regime, lag in asked.itertuples(index=False, name=None)]
+    requested = counts[["regime", "staleness"]].drop_duplicates().sort_values(["regime", "staleness"])
+    panels = [(str(regime), int(lag)) for regime, lag in requested.itertuples(index=False, name=None)]
     columns = columns_for(sheet, len(panels))
     figure, axes = panel_grid(sheet, len(panels), columns, share_x=False)
     lines = []
@@ -105,16 +105,16 @@ def realized_lag(study: Study, sheet: Sheet) -> Plot | None:
         axes[index].set_xlim(-0.6 - 0.02 * lag, max(line.x.max(), lag) + 0.6 + 0.02 * lag)
         axes[index].set_ylim(0, 1.05)
         axes[index].xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
-        axes[index].set_title(f"asked: {lag}" + ("" if len({one for one, _ in panels}) == 1 else f" ({regime})"))
+        axes[index].set_title(f"requested: {lag}" + ("" if len({one for one, _ in panels}) == 1 else f" ({regime})"))
         axes[index].set_xlabel("realized lag")
         if index % columns == 0:
             axes[index].set_ylabel("share")
-    title = "Was the lag that was asked for the lag there was?"
+    title = "Was the requested lag realized?"
     caption = (
         f"{title} Share of all consumed trajectories by the lag of their oldest token. The pipeline is filled with "
         "data of the start policy before the first update, so a run of lag k passes through 0..k-1 first."
     )
-    labels = [f"{regime}, asked {lag}" for regime, lag in panels]
+    labels = [f"{regime}, requested {lag}" for regime, lag in panels]
     return Plot("realized-lag", title, caption, figure, [], lines, "lag", "share", labels)
 
 

@@ -48,7 +48,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     axes.scatter(failed["onset"], middles, marker="|", s=22, color="#D55E00", linewidth=1.0)
     _label_blocks(axes, cells)
     axes.set_xlabel("update")
-    title = "Does a low ESS come before a failure?"
+    title = "Does low ESS precede failure?"
     caption = (
         f"{title} Task {task}, regime {regime}: ESS ratio of every cell (rows, sorted by lag, method, learning rate "
         "and seed; every block has the same height), averaged within up to 40 bins of updates. A red mark is the onset "

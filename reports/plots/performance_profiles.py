@@ -1,4 +1,4 @@
-"""Performance profiles: how large a share of a method's runs is at least how good."""
+"""Performance profiles: the share of a method's runs that score above each level."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def profiles(study: Study, sheet: Sheet) -> Plot | None:
     axes.set_ylim(-0.03, 1.03)
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
-    title = "How often is each method how good?"
+    title = "How are the scores of each method distributed?"
     caption = (
-        f"{title} Share of runs (tasks, lags and seeds, at the rate chosen without the seed) whose score is above the "
-        "level; score 0 is the start policy, 1 the best synchronous training. Band: 95% stratified bootstrap."
+        f"{title} Share of runs (tasks, lags and seeds, at the learning rate chosen without the seed) whose score is "
+        "above the level; score 0 is the start policy, 1 the best synchronous training. Band: 95% stratified bootstrap."
     )
     return Plot("profiles", title, caption, figure, methods, lines, "score", "share", ["all lags"])

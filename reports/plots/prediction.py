@@ -1,4 +1,4 @@
-"""Can a failure be seen coming? How well each signal tells lost runs from surviving ones, by lead time."""
+"""Can failure be predicted? How well each signal separates failing runs from surviving ones, by lead time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def lead_time(study: Study, sheet: Sheet) -> Plot | None:
-    """AUROC against lead time, a panel per kind of signal; None where too few runs were lost or survived to say."""
+    """AUROC against lead time, a panel per kind of signal; None where too few runs failed or survived."""
     table = study.findings("auroc").tables["auroc"]
     if table.empty:
         return None
@@ -48,11 +48,11 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
             axes[panel].set_xlabel("lead (updates)")
     if sheet.legend:
         add_legend(figure, signals, legend_columns(sheet, signals))
-    title = "Can a failure be seen coming?"
+    title = "Can failure be predicted?"
     caption = (
-        f"{title} Area under the ROC curve of each signal, so many updates (the lead) before the evaluation that "
-        "finds a run down, against runs of the same task, regime and lag that are still up at the same update. 0.5 "
-        "(dashed): a coin; below it the signal points the other way than expected. Band: 95% interval, runs resampled."
+        f"{title} Area under the ROC curve of each signal, a number of updates (the lead) before the onset of failure, "
+        "against runs of the same task, regime and lag that have not failed at the same update. Dashed: chance (0.5). "
+        "Below it, the signal's sign is opposite to the one fixed in advance. Band: 95% interval, runs resampled."
     )
     names = [title for title, _ in panels]
     return Plot("auroc-lead", title, caption, figure, signals, lines, "lead", "auroc", names)

@@ -13,7 +13,7 @@ from vcpo_bench.reports.study import Study
 _PANELS = (
     ("snr", "signal to noise", True),
     ("bias_sq", "squared bias / |g|²", True),
-    ("cosine", "cosine with the truth", False),
+    ("cosine", "cosine with the true gradient", False),
 )
 MOST_CELLS = 3
 
@@ -57,7 +57,7 @@ def estimator_probe(study: Study, sheet: Sheet) -> Plot | None:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "What is an update worth?"
     caption = (
-        f"{title} Every method's update on many batches drawn again from the lagged policy, against the gradient of a "
+        f"{title} Every method's update on many batches sampled anew from the lagged policy, against the gradient of a "
         "large on-policy sample, after the optimizer's preconditioning: signal to noise |E u|²/tr Var u, squared bias "
         f"|E u - g|²/|g|², mean cosine. Bands: 95% bootstrap intervals. {'; '.join(title for title, _ in cells)}."
     )

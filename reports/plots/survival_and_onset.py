@@ -1,4 +1,4 @@
-"""Failing runs: how long runs live, and what their measurements do around the onset."""
+"""Failing runs: how long runs train before they fail, and what their measurements do around the onset."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
+from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import SURVIVORS, look
 from vcpo_bench.reports.plots.sheet import (
@@ -21,12 +22,7 @@ from vcpo_bench.reports.plots.sheet import (
 from vcpo_bench.reports.study import Study, binned
 
 BEFORE, AFTER, BIN = 80, 40, 4
-_ALIGNED = (
-    ("ess_ratio", "ESS ratio", True),
-    ("sampled_reward", "sampled reward", False),
-    ("grad_norm", "gradient norm", True),
-    ("kl_mu_theta_k3", "KL(mu || theta), k3", True),
-)
+_ALIGNED = tuple(DIAGNOSTICS[name] for name in ("ess_ratio", "sampled_reward", "grad_norm", "kl_mu_theta_k3"))
 
 
 def survival(study: Study, sheet: Sheet) -> Plot | None:
@@ -54,7 +50,7 @@ def survival(study: Study, sheet: Sheet) -> Plot | None:
             axes[index].set_ylabel("share not yet failed")
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
-    title = "How long do runs live?"
+    title = "How long until runs fail?"
     caption = (
         f"{title} Kaplan-Meier estimate of the share of runs that have not failed (collapse, collapse with rebound, "
         "nan), tasks and learning rates pooled; runs that reached their end, or that an alarm stopped, are censored "
@@ -93,33 +89,33 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
     columns = columns_for(sheet, len(_ALIGNED))
     figure, axes = panel_grid(sheet, len(_ALIGNED), columns, share_y=False)
     lines: list[Line] = []
-    for index, (column, _, _) in enumerate(_ALIGNED):
-        lines += _aligned(study, failed, methods, column, index)
+    for index, one in enumerate(_ALIGNED):
+        lines += _aligned(study, failed, methods, one.name, index)
     names = [*methods, SURVIVORS] if any(line.name == SURVIVORS for line in lines) else methods
     for line in lines:
         draw_line(axes[line.panel], line, names)
-    for index, (_, label, log) in enumerate(_ALIGNED):
+    for index, one in enumerate(_ALIGNED):
         panel = axes[index]
         panel.axvline(0, color="#7f7f7f", linewidth=0.8, linestyle=(0, (2, 2)))
-        panel.set_title(label)
+        panel.set_title(one.axis_label())
         values = np.concatenate(
             [line.y for line in lines if line.panel == index and line.name in names] or [np.ones(1)]
         )
         positive = values[np.isfinite(values) & (values > 0)]
-        if log and positive.size:
+        if one.log_axis and positive.size:
             panel.set_yscale("log")
             label_log_axis(panel, float(positive.max() / positive.min()))
         if index + columns >= len(_ALIGNED):
             panel.set_xlabel("updates since onset")
     if sheet.legend:
         add_legend(figure, names, legend_columns(sheet, names))
-    title = "What announces a failure?"
+    title = "What changes before a failure?"
     caption = (
         f"{title} Failed runs ({len(failed)}) aligned at the onset of the failure: the first evaluation of the fall, "
-        "so that the fall itself may begin up to one evaluation earlier. Line: median over runs; band: quartiles. "
+        "so the fall itself may begin up to one evaluation earlier. Line: median over runs; band: quartiles. "
         "Gray: runs at the same task, lag and learning rate that survived, at the same updates."
     )
-    labels = [label for _, label, _ in _ALIGNED]
+    labels = [one.axis_label() for one in _ALIGNED]
     return Plot("ess-vs-collapse", title, caption, figure, names, lines, "since_onset", "value", labels)
 
 

@@ -6,23 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import OKABE_ITO
 from vcpo_bench.reports.plots.sheet import panel_grid
 from vcpo_bench.reports.study import Study
 
-_PHASES = (
-    ("seconds_sample", "sampling"),
-    ("seconds_score", "scoring"),
-    ("seconds_update", "learning"),
-    ("seconds_record", "recording"),
-)
+_PHASES = tuple(DIAGNOSTICS[name] for name in ("seconds_sample", "seconds_score", "seconds_update", "seconds_record"))
 _COLORS = (OKABE_ITO["sky"], OKABE_ITO["orange"], OKABE_ITO["blue"], OKABE_ITO["purple"])
 
 
 def phases(study: Study, sheet: Sheet) -> Plot | None:
     """Median milliseconds of each phase of an update, a bar per method; None when no time was recorded."""
-    columns = [column for column, _ in _PHASES]
+    columns = [one.name for one in _PHASES]
     steps = study.results.steps[["key", *columns]].merge(study.results.cells[["key", "method"]], on="key")
     medians = 1e3 * steps.groupby("method")[columns].median()
     medians = medians[medians.sum(axis=1) > 0]
@@ -33,9 +29,9 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     figure, (axes,) = panel_grid(low, 1, 1)
     places = np.arange(len(methods), dtype=np.float64)
     left = np.zeros(len(methods))
-    for (column, label), color in zip(_PHASES, _COLORS, strict=True):
-        width = medians.loc[methods, column].to_numpy(np.float64)
-        axes.barh(places, width, left=left, height=0.7, color=color, label=label)
+    for one, color in zip(_PHASES, _COLORS, strict=True):
+        width = medians.loc[methods, one.name].to_numpy(np.float64)
+        axes.barh(places, width, left=left, height=0.7, color=color, label=one.axis_label())
         left = left + width
     axes.set_yticks(places, methods)
     axes.invert_yaxis()
@@ -46,5 +42,5 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     caption = (
         f"{title} Median over updates of all cells of a method; runs side by side on one machine slow each other down."
     )
-    lines = [Line(0, label, places, medians.loc[methods, column].to_numpy(np.float64)) for column, label in _PHASES]
+    lines = [Line(0, one.axis_label(), places, medians.loc[methods, one.name].to_numpy(np.float64)) for one in _PHASES]
     return Plot("phases", title, caption, figure, [], lines, "method_index", "milliseconds", [", ".join(methods)])

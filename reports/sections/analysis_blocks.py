@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -97,40 +97,40 @@ def analysis_table(
         frame: Some of its rows in another order, with their row numbers as index; None: the whole table.
     """
     found = study.findings(analysis)
-    shown_rows = found.tables[layout.table] if frame is None else frame
     rows = []
-    for part, row in row_by_row(shown_rows):
-        keys = found.keys(layout.table, part)
-        rows.append([_entry(ledger, analysis, layout, column, (part, row), keys) for column in layout.columns])
+    for part, values in row_by_row(found.tables[layout.table] if frame is None else frame):
+        row = _Row(f"{analysis}.{layout.table}", int(part.index[0]), values, found.keys(layout.table, part))
+        rows.append([_entry(ledger, layout, column, row) for column in layout.columns])
     headings = [shown.heading for shown in layout.columns.values()]
     numeric = frozenset(place for place, shown in enumerate(layout.columns.values()) if shown.kind != "name")
     return [Table(layout.table, layout.caption, headings, rows, numeric)] if rows else []
 
 
-def _entry(
-    ledger: Ledger,
-    analysis: str,
-    layout: Layout,
-    column: str,
-    numbered: tuple[pd.DataFrame, dict[Any, Any]],
-    keys: tuple[str, ...],
-) -> Entry:
-    part, row = numbered
-    raw, shown = row[column], layout.columns[column]
+class _Row(NamedTuple):
+    """A row of a table of `analysis`: where it is, what it holds, and the cells it was computed from."""
+
+    table: str
+    number: int
+    values: dict[Any, Any]
+    keys: tuple[str, ...]
+
+
+def _entry(ledger: Ledger, layout: Layout, column: str, row: _Row) -> Entry:
+    raw, shown = row.values[column], layout.columns[column]
     if shown.kind == "name":
         return Entry(MISSING if raw is None or raw != raw else str(raw), sort=_sort(raw))
     if shown.kind == "rate":
         return Entry(rate(_float(raw)), sort=_float(raw))
     value = ledger.add(
         f"{layout.table}.{column}",
-        [f"{name} {row[name]}" for name in layout.named],
+        [f"{name} {row.values[name]}" for name in layout.named],
         _float(raw),
         f"column {column} of the table",
-        keys,
-        table=f"{analysis}.{layout.table}",
+        row.keys,
+        table=row.table,
         columns=(*layout.named, column, *shown.ends(column)),
-        rows=[int(part.index[0])],
-        text=_written(row, column, shown),
+        rows=[row.number],
+        text=_written(row.values, column, shown),
     )
     return Entry(value.text, value, value.value)
 

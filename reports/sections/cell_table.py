@@ -1,4 +1,4 @@
-"""A table of every cell: what a printed report has in place of the pages per cell."""
+"""A table of every cell: what a printed report has instead of a page per cell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HEADINGS = ["task", "lr", "lag", "method", "seed", "updates", "start", "best", 
 
 
 def all_cells(study: Study) -> Table:
-    """One row per cell: its settings, rewards, median ESS ratio and what became of it."""
+    """One row per cell: its settings, rewards, median ESS ratio and how it ended."""
     ordered = study.cells.sort_values(["task", "lr", "staleness", "method", "seed"], kind="stable")
     rows = []
     for cell in ordered.to_dict("records"):
@@ -21,6 +21,6 @@ def all_cells(study: Study) -> Table:
         rows.append([*(Entry(text) for text in texts), event, Entry(whole(cell["onset"]))])
     caption = (
         "Every cell: settings, updates done, rewards of the first, best and last evaluation, median ESS ratio, and the "
-        "verdict of the written rule on its evaluations with the onset of a failure."
+        "verdict of the collapse rule on its evaluations with the onset of a failure."
     )
     return Table("all-cells", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 11}))

@@ -14,7 +14,7 @@ from vcpo_bench.reports.study import Setting, Study
 _HEADINGS = ["task", "lr", "lag", "method", "lm-eval task", "metric", "updates", "documents", "seeds", "score", "95%"]
 _CAPTION = (
     "Latest checkpoint of each cell that `vcpo-bench eval` scored on a task: mean over seeds with a 95% Student-t "
-    "interval (none with one seed). Controls are marked with an asterisk; (low) marks metrics of which less is better."
+    "interval (none with one seed). Controls are marked with an asterisk; (low) marks metrics of which lower is better."
 )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
+from vcpo_bench.analysis.wording import counted
 from vcpo_bench.reports.document import Block, Entry, Table
-from vcpo_bench.reports.formatting import by_size, count, duration
+from vcpo_bench.reports.formatting import by_size, duration
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.study import Study
 
@@ -21,7 +22,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
 
 
 def _protocol(study: Study) -> Table:
-    """The settings that the cells share, and the range of those they do not."""
+    """The settings that the cells share, and the values of those they do not."""
     cells = study.results.cells
     shown = ["task", "regime", "staleness", "lr", "seed", "method"]
     shown += sorted(name for name in cells.columns if name not in _HIDDEN)
@@ -46,14 +47,14 @@ def _provenance(study: Study) -> Table:
     for name in sorted(values):
         found = sorted(values[name].items())
         one = len(found) == 1
-        rows.append([Entry(name), Entry("; ".join(v if one else f"{v} ({count(n, 'cell')})" for v, n in found[:12]))])
+        rows.append([Entry(name), Entry("; ".join(v if one else f"{v} ({counted(n, 'cell')})" for v, n in found[:12]))])
     total = float(study.results.cells["seconds"].fillna(0).sum())
     rows.append([Entry("time in training"), Entry(duration(total) if total else "not recorded")])
     return Table("provenance", "Code, environment and hardware of the cells.", ["fact", "value"], rows)
 
 
 def _listed(values: list[str]) -> str:
-    """The values, or how many there are where nobody would read them: keys of cells that step scales come from."""
+    """The values, or how many there are if the list is too long to read, as of keys of other cells."""
     named = [value or "none" for value in values]
     return (
         ", ".join(named) if sum(map(len, named)) < _READABLE else f"{len(named)} values, from {named[0]} to {named[-1]}"

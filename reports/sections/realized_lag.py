@@ -1,4 +1,4 @@
-"""Whether the lag was the one that was asked for."""
+"""Whether the requested lag was realized."""
 
 from __future__ import annotations
 

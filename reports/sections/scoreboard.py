@@ -31,9 +31,9 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     rows = [_row(study, ledger, row) for _, row in study.board.iterrows()]
     caption = (
         "Reward on held-out prompts at the last and at the best evaluation: mean over seeds with a 95% Student-t "
-        "interval (none with one seed). The best evaluation is the largest of noisy values and therefore flatters. "
-        "ESS: median raw ratio over updates. Failed: collapse, collapse with rebound or nan by the written rule on "
-        "evaluations, of the cells it applies to. Controls are marked with an asterisk."
+        "interval (none with one seed). The best evaluation is the maximum of noisy values and therefore optimistic. "
+        "ESS: median raw ratio over updates. Failed: collapse, collapse with rebound or nan by the collapse rule, of "
+        "the cells it applies to. Controls are marked with an asterisk."
     )
     return [Table("scoreboard", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11}))]
 
@@ -74,19 +74,19 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
         table="steps",
         columns=("ess_ratio",),
     )
-    lost, judged = int(runs["failed"].sum()), int((~runs["event"].isin(UNDECIDED)).sum())
+    count, judged = int(runs["failed"].sum()), int((~runs["event"].isin(UNDECIDED)).sum())
     failed = ledger.add(
         "failed",
         about,
-        lost,
-        "number of cells that collapsed (with or without rebound) or ended as nan, by the written rule on evaluations",
+        count,
+        "number of cells that collapsed (with or without rebound) or ended as nan, by the collapse rule on evaluations",
         runs["key"],
         table="cells",
         columns=("event", "onset"),
-        text=f"{lost}/{judged}",
+        text=f"{count}/{judged}",
     )
     entries.append(Entry(ess.text, ess, row["median_ess"]))
-    entries.append(Entry(failed.text, failed, failed.value, "bad" if lost else ""))
+    entries.append(Entry(failed.text, failed, failed.value, "bad" if count else ""))
     odd = [f"{int(row[name])} {name}" for name in ("nan", "stopped_by", "error", "partial") if row[name]]
     entries.append(Entry(", ".join(odd), sort=float(len(odd)), tone="bad" if odd else ""))
     return entries

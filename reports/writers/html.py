@@ -1,4 +1,4 @@
-"""One self-contained HTML file: no network, no dates, the same bytes from the same results."""
+"""One self-contained HTML file: no network, no dates, bit-identical for the same results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def write_page(results_folder: str | Path | Iterable[str | Path], out_html: str 
 
 
 def render(study: Study, reload_seconds: int = 0) -> str:
-    """The page of a study; with `reload_seconds` it loads itself again at that pace."""
+    """The page of a study; with `reload_seconds` it reloads itself that often."""
     return render_document(build(study), cell_pages(study), reload_seconds)
 
 

@@ -1,4 +1,4 @@
-"""Figures and tables that go straight into a paper: exact widths, PDF, SVG and PGF, booktabs, a macro per number."""
+"""Figures and tables ready for a paper: exact widths, PDF, SVG and PGF, booktabs, a macro per number."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sheets(venue: str) -> tuple[Sheet, Sheet]:
 
 
 def write_figures(results_folder: str | Path | Iterable[str | Path], out_dir: str | Path, venue: str) -> list[Path]:
-    """Write every figure of the report and those of the papers that the data allow, each under its name.
+    """Write every figure of the report and those figures of the papers that the data allow, each under its name.
 
     Each comes as `NAME.pdf` and `NAME.svg`, and as `NAME.pgf` unless it holds an image (the heat maps); beside
     them `NAME.txt` with the caption, a booktabs `table-NAME.tex` per table, and `macros.tex`.
@@ -90,7 +90,7 @@ def _pictures(study: Study, document: Document, venue: str) -> Iterator[tuple[Dr
 
 
 def write_plot(plot: Plot, folder: Path) -> list[Path]:
-    """Write one figure in every form it has; call inside `style.drawing`. Its layout is fixed from then on."""
+    """Write one figure in every form it has; call inside `style.drawing`. Its layout is final afterward."""
     nothing = {"CreationDate": None, "Creator": None, "Producer": None}
     stream = io.BytesIO()
     plot.figure.savefig(stream, format="pdf", metadata=nothing)

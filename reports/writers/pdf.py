@@ -1,4 +1,4 @@
-"""The report as PDF, typeset by Typst: vector figures, embedded fonts, no date, the same bytes every time."""
+"""The report as PDF, typeset by Typst: vector figures, embedded fonts, no date, bit-identical every time."""
 
 from __future__ import annotations
 

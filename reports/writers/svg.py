@@ -1,4 +1,4 @@
-"""A drawn figure as an SVG string: the same bytes every time, small, and fit to stand beside others in one page."""
+"""A drawn figure as an SVG string: bit-identical every time, small, and able to share one page with others."""
 
 from __future__ import annotations
 

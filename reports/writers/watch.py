@@ -1,4 +1,4 @@
-"""Keep a page up to date while its runs are still going on."""
+"""Keep a page up to date while its runs are still training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def watch(
     on_write: Callable[[Path], None] = lambda _: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Path:
-    """Write the page again whenever a cell moved on, until none is running; partial cells are shown and marked.
+    """Write the page again whenever a cell has progressed, until none is running; partial cells are shown and marked.
 
     Args:
         results_folders: Folders that `vcpo-bench run` writes.
@@ -61,7 +61,7 @@ def refresh(folders: list[Path], target: Path, reload_seconds: int) -> bool:
 
 
 def signature(folders: list[Path]) -> Signature:
-    """Names and times of everything that tells that a cell moved on."""
+    """Names and modification times of everything that changes when a cell progresses."""
     found = []
     for folder in folders:
         for path in sorted((folder / records.CELLS).glob("*")):
@@ -71,5 +71,5 @@ def signature(folders: list[Path]) -> Signature:
 
 
 def running(folders: list[Path]) -> bool:
-    """Whether a cell is still in the making."""
+    """Whether a cell is still running."""
     return any(any((folder / records.CELLS).glob(f"*{records.PARTIAL_SUFFIX}")) for folder in folders)

@@ -9,10 +9,12 @@ import pandas as pd
 import pytest
 from statement_checks import foreign_names, lags_said, numbers_of, texts_in, unexplained
 
-from vcpo_bench.analysis.commands import analyses
+from vcpo_bench.analysis.commands import ANALYSES
 from vcpo_bench.analysis.findings import Finding, Findings, agreeing, of_methods, own_key
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.results import Results, load
+
+SIGNALS = all_signals()
 
 CELLS = pd.DataFrame({"key": ["a", "b", "c"], "method": ["vcpo", "tis", "tis"], "staleness": [1, 1, 16]})
 Judged = tuple[Results, dict[str, Findings]]
@@ -65,7 +67,7 @@ def rich(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFac
         tmp_path_factory.mktemp("rich"), shapes=shape, steps=120, record="full", sample_every=40, **grid
     )
     results = load(folder)
-    return results, {name: one.function(results) for name, one in analyses().items() if name != "prediction"}
+    return results, {name: ANALYSES.parse(name).run(results) for name in ANALYSES.names() if name != "prediction"}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +75,7 @@ def predicted(make_study: Callable[..., Results], truths: dict[str, object]) -> 
     """A study large enough for every number of a prediction."""
     columns = {"ess_ratio": truths["leads"], "kl_mu_theta_k3": truths["leads"], "entropy": truths["nothing"]}
     results = make_study(columns)
-    return results, {"prediction": analyses()["prediction"].function(results)}
+    return results, {"prediction": ANALYSES.parse("prediction").run(results)}
 
 
 def statements(judged: Judged) -> list[tuple[Findings, Finding, pd.DataFrame]]:

@@ -56,10 +56,10 @@ def out_of_memory(*_: object) -> None:
         ({}, "fewer --jobs", "--micro-tokens"),
         (
             {"model": "tiny@0"},
-            "--micro-tokens which cuts the batch, such as 16384, --checkpointing, --lora 16",
+            "--micro-tokens 16384 (cuts the batch into passes), --checkpointing, --lora 16",
             "--jobs",
         ),
-        ({"model": "tiny@0", "lora": 4, "micro_tokens": 900}, "--micro-tokens smaller than 900, --checkp", "--lora"),
+        ({"model": "tiny@0", "lora": 4, "micro_tokens": 900}, "--micro-tokens below 900, --checkp", "--lora"),
         ({"model": "tiny@0", "checkpointing": True}, "--lora 16", "--checkpointing"),
     ],
 )

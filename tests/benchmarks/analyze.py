@@ -42,13 +42,13 @@ def build(folder: Path, cells: int, steps: int) -> int:
 def measure(kind: str, folder: Path, replications: int) -> None:
     """Run one analysis in this process and print its time and peak memory as JSON."""
     began = time.perf_counter()
-    from vcpo_bench.analysis.commands import analyses
+    from vcpo_bench.analysis.commands import ANALYSES
     from vcpo_bench.analysis.commands.compare import analyze_compare
     from vcpo_bench.analysis.results import load
 
     results = load(folder)
     loaded = (len(results.steps), len(results.evals), time.perf_counter() - began)
-    findings = analyze_compare(results, replications) if kind == "compare" else analyses()[kind].function(results)
+    findings = analyze_compare(results, replications) if kind == "compare" else ANALYSES.parse(kind).run(results)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = time.perf_counter() - began
     print(json.dumps({"seconds": seconds, "read": loaded[2], "MiB": peak, "statements": len(findings.statements)}))

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from command_line import call
 
-from vcpo_bench.analysis.commands import analyses
+from vcpo_bench.analysis.commands import ANALYSES
 
 
-@pytest.mark.parametrize("kind", analyses())
+@pytest.mark.parametrize("kind", ANALYSES.names())
 def test_analyzes(finished: Path, tmp_path: Path, kind: str) -> None:
     result = call("analyze", kind, str(finished), "--out", str(tmp_path / "tables"))
     assert result.exit_code == 0, result.output

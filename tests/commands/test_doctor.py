@@ -6,7 +6,7 @@ from command_line import call
 
 import vcpo_bench
 from vcpo_bench.bench.machine import gpu_checks
-from vcpo_bench.bench.machine.doctor import Finding
+from vcpo_bench.bench.machine.doctor import DoctorLine
 
 
 def test_every_line_has_a_status() -> None:
@@ -19,7 +19,7 @@ def test_every_line_has_a_status() -> None:
 
 
 def test_a_failed_check_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    failed = Finding("copies", "failed", "2 of 3 differ")
+    failed = DoctorLine("copies", "failed", "2 of 3 differ")
     monkeypatch.setattr(gpu_checks, "gpu_checks", lambda: [failed])
     shown = call("doctor", "--gpu")
     assert shown.exit_code == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import call
 
-from vcpo_bench.analysis.monitoring.alarm_panel import load_calibrations
+from vcpo_bench.analysis.monitoring.calibration import load_calibrations
 
 RUN = ["run", "--methods", "clip", "--staleness", "1", "--seeds", "1", "--steps", "6", "--prompts", "2", "--jobs", "1"]
 RUN += ["--responses", "4", "--task", "walk-eos", "--no-controls"]

@@ -17,7 +17,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "episodes": records.EPISODES,
     "events": records.EVENTS,
     "probes": records.PROBES,
-    "scores": records.SCORES,
+    "scores": records.LM_EVAL_SCORES,
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.signal import all_signals
 
 UPDATES = 130
 
@@ -22,7 +22,8 @@ def run(columns: list[str]) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    table = run(sorted({column for signal in SIGNALS.values() for column in signal.columns}))
-    values = {name: [None if v != v else v for v in one.of(table).tolist()] for name, one in SIGNALS.items()}
+    signals = all_signals()
+    table = run(sorted({column for signal in signals.values() for column in signal.columns}))
+    values = {name: [None if v != v else v for v in one.of(table).tolist()] for name, one in signals.items()}
     content = {"columns": sorted(set(table.columns)), "values": values}
     Path(__file__).with_name("signals.json").write_text(json.dumps(content) + "\n")

@@ -14,7 +14,7 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.replay.probe import ProbeSpec, run_probe
-from vcpo_bench.bench.replay.replay import read_cell
+from vcpo_bench.bench.replay.recorded_cell import read_cell
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer

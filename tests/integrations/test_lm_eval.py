@@ -1,4 +1,4 @@
-"""The real lm-eval on embedded policies: exact scores, our tasks and others, offline.
+"""The real lm-eval on the built-in tiny policy: exact scores, our tasks and others, offline.
 
 Runs in the environment that `.ci/integrations.d/evals.sh` builds; skipped where lm-eval is absent.
 """
@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 import torch
 
-from vcpo_bench.bench.outside.lm_eval.evaluate import task_manager
-from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.outside.lm_eval.evaluate import find_tasks
+from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
@@ -26,17 +26,17 @@ from vcpo_bench.errors import UsageError
 
 pytest.importorskip("lm_eval", exc_type=ImportError)
 
-from vcpo_bench.bench.outside.lm_eval.tiny_model import EmbeddedLM
+from vcpo_bench.bench.outside.lm_eval.tiny_model import TinyPolicyLM
 
 
 def ask(*arguments: Any) -> Any:
     return SimpleNamespace(args=arguments)
 
 
-def embedded(expression: str) -> tuple[EmbeddedLM, Any, TinyPolicy]:
+def embedded(expression: str) -> tuple[TinyPolicyLM, Any, TinyPolicy]:
     task = token_task(expression)
     policy = load_warm_start(task)
-    return EmbeddedLM(policy, Vocabulary(task.vocabulary), task.eos), task, policy
+    return TinyPolicyLM(policy, TokenText(task.vocabulary), task.eos), task, policy
 
 
 def slow_loglikelihood(policy: TinyPolicy, context: list[int], text: list[int]) -> tuple[float, bool]:
@@ -72,7 +72,7 @@ def test_rolling_loglikelihood_counts_each_token_once() -> None:
     text = "abcdabbacdda"
     numbers = ["abcd".index(letter) for letter in text]
     for eos in (3, None):
-        model = EmbeddedLM(policy, Vocabulary(list("abcd")), eos)
+        model = TinyPolicyLM(policy, TokenText(list("abcd")), eos)
         chain = numbers if eos is None else [eos, *numbers]
         expected = 0.0
         for place in range(1, len(chain), 5):  # windows of five; the last one, too, sees as much as fits
@@ -103,10 +103,11 @@ def test_generation_stops_where_it_is_told() -> None:
 
 
 def test_only_our_tasks_are_read_unless_another_is_named() -> None:
-    manager = task_manager(["vcpo-chain"], None, {})
-    assert all(name.startswith("vcpo-") for name in manager.all_tasks)
+    (spec,), manager = find_tasks(["vcpo-chain"], None, {})
+    assert spec["task"] == "vcpo-chain"
+    assert not manager.all_tasks
     with pytest.raises(UsageError, match="vcpo-chian: lm-eval has no such task; besides its own there are vcpo-"):
-        task_manager(["vcpo-chian"], None, {})
+        find_tasks(["vcpo-chian"], None, {})
 
 
 @pytest.fixture(scope="module")

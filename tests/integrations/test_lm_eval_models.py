@@ -64,7 +64,7 @@ def test_texts_and_log_likelihoods_are_those_of_the_policy(trained: Path) -> Non
     begun = open_policy(checkpoint.config, task, trained / "model")
     assert not torch.equal(begun.output_head().weight, model.model.get_output_embeddings().weight)
     policy = CausalPolicy(model.model, task.pad)
-    items = task.text.items("held_out")[:12]
+    items = task.source.items("held_out")[:12]
     prompts = [_as_asked(model, item.prompt) for item in items]
     tokens = task.held_out(12)
     for prompt, row in zip(prompts, tokens, strict=True):
@@ -77,7 +77,7 @@ def test_texts_and_log_likelihoods_are_those_of_the_policy(trained: Path) -> Non
     ]
     greedy = {"until": [], "do_sample": False}
     assert model.generate_until([SimpleNamespace(args=(prompt, greedy)) for prompt in prompts]) == expected
-    demonstrations = [task.text.demonstration(item) for item in items]
+    demonstrations = [task.source.demonstration(item) for item in items]
     found = model.loglikelihood(
         [SimpleNamespace(args=pair) for pair in zip(prompts, demonstrations, strict=True)], disable_tqdm=True
     )

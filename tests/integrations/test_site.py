@@ -90,6 +90,6 @@ def test_the_reference_has_every_package_and_what_it_exports(site: Path, pages: 
     library = [room.relative_to(package) for room in rooms if "commands" not in room.relative_to(package).parts]
     assert [room for room in library if site / "reference" / room / "index.html" not in pages] == []
     assert "vcpo_bench.methods.clip.Clip" in pages[site / "reference/methods/index.html"].anchors
-    assert "vcpo_bench.records.Column" in pages[site / "reference/index.html"].anchors
+    assert "vcpo_bench.records.column.Column" in pages[site / "reference/records/index.html"].anchors
     exported = (site / "reference/methods/index.html").read_text()
     assert 'href="core/index.html#vcpo_bench.methods.core.batch.Batch"' in exported

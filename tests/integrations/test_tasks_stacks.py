@@ -1,4 +1,4 @@
-"""Tasks in words beside third-party packages: reasoning-gym's data, math-verify's verdicts, transformers' sizes."""
+"""Text tasks beside third-party packages: reasoning-gym's data, math-verify's verdicts, transformers' sizes."""
 
 import re
 import subprocess
@@ -54,7 +54,7 @@ def test_reasoning_gym_items_are_the_same_in_another_process() -> None:
 
 def test_reasoning_gym_refuses_unknown_data_sets() -> None:
     pytest.importorskip("reasoning_gym")
-    with pytest.raises(UsageError, match="no such data set"):
+    with pytest.raises(UsageError, match="no data set 'nope'"):
         text_task("reasoning-gym(dataset=nope)")
 
 

@@ -149,6 +149,6 @@ def test_a_server_that_never_answers_costs_a_warning(tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stderr
     assert len(done.stderr.splitlines()) == 1
-    assert "wandb: no sign of life for 8 seconds; the run goes on without it" in done.stderr
+    assert "wandb: no heartbeat for 8 seconds; the run continues without it" in done.stderr
     assert len(list((tmp_path / "run" / "cells").glob("*/cell.json"))) == 1
     wait_for(lambda: not services() - before)

@@ -38,7 +38,7 @@ def test_diff_of_a_folder_with_itself_says_nothing_changed(folder: Path) -> None
     text = diff(folder, folder).text
     assert f"{len(open_study(folder).cells)} have the same key" in text
     assert "Of these, 0 end at a different reward." in text
-    assert "No conclusion flips" in text
+    assert "No conclusion differs" in text
     assert "nothing" in text
 
 
@@ -64,7 +64,7 @@ def test_diff_names_what_changed_and_what_flips(make_results: Callable[..., Path
     assert "tis against vcpo" in text
     page = write_diff(one, two, tmp_path / "diff.html").read_text()
     assert "3.12.0 &lt;new&gt;" in page
-    assert "Conclusions that flip" in page
+    assert "Conclusions that differ" in page
 
 
 def test_pooling_refuses_mixed_rules(folder: Path, make_results: Callable[..., Path], tmp_path: Path) -> None:

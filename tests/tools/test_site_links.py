@@ -19,10 +19,10 @@ SPEC.loader.exec_module(links)
         ("index.md", "(docs/methods.md)", "(methods.md)"),
         ("index.md", "(docs/methods.md#clip)", "(methods.md#clip)"),
         ("index.md", "(docs/benchmarks/)", "(benchmarks/index.md)"),
-        ("index.md", "(records.py)", "(source/records.py.md)"),
+        ("index.md", "(errors.py)", "(source/errors.py.md)"),
         ("index.md", "(CHANGELOG.md)", "(project/CHANGELOG.md)"),
         ("methods.md", "(../README.md#methods)", "(index.md#methods)"),
-        ("methods.md", "(../records.py)", "(source/records.py.md)"),
+        ("methods.md", "(../errors.py)", "(source/errors.py.md)"),
         ("benchmarks/async.md", "(../../setup.py)", "(../source/setup.py.md)"),
         ("benchmarks/async.md", "(../../configs)", "(../source/configs/index.md)"),
         ("project/CHANGELOG.md", "(docs/methods.md)", "(../methods.md)"),
@@ -42,14 +42,14 @@ def test_what_is_no_file_of_the_repository_is_left_for_mkdocs_to_judge(kept: str
 
 
 def test_code_blocks_are_left_alone() -> None:
-    block = "```python\nrows = table[0](records.py)\n```\n"
-    assert links.rewrite(block + "[a](records.py)", PurePosixPath("index.md")) == block + "[a](source/records.py.md)"
+    block = "```python\nrows = table[0](errors.py)\n```\n"
+    assert links.rewrite(block + "[a](errors.py)", PurePosixPath("index.md")) == block + "[a](source/errors.py.md)"
 
 
 def test_pages_are_made_for_what_is_linked_and_not_written() -> None:
-    made = links.pages_linked_from({"index.md": "[a](records.py) [b](docs/methods.md) [c](configs)", "methods.md": ""})
-    assert set(made) == {"source/records.py.md", "source/configs/index.md"}
-    assert (ROOT / "records.py").read_text() in made["source/records.py.md"]
+    made = links.pages_linked_from({"index.md": "[a](errors.py) [b](docs/methods.md) [c](configs)", "methods.md": ""})
+    assert set(made) == {"source/errors.py.md", "source/configs/index.md"}
+    assert (ROOT / "errors.py").read_text() in made["source/errors.py.md"]
     assert "`default.yaml`" in made["source/configs/index.md"]
 
 

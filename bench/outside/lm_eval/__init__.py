@@ -1,1 +1,1 @@
-"""Scores kept checkpoints with lm-eval, which the extra `[eval]` installs; imported only when that is asked for."""
+"""Scores kept checkpoints with lm-eval (extra `eval`), which is imported only by `vcpo-bench eval`."""

@@ -1,4 +1,4 @@
-"""Which checkpoints of which cells are to be scored, and the weights in them."""
+"""Kept checkpoints of ended cells, and the weights in them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _PREFIX = "policy/"
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class KeptCheckpoint:
     """A kept checkpoint of an ended cell.
 
     Attributes:
         results: The results folder.
         key: Key of the cell.
         config: The cell's configuration.
-        step: Updates applied before it.
+        step: Number of updates before it.
         folder: Its files.
     """
 
@@ -36,19 +36,19 @@ class Checkpoint:
     folder: Path
 
 
-def find_checkpoints(places: Iterable[Path], which: str) -> list[Checkpoint]:
-    """The checkpoints of cells.
+def find_checkpoints(places: Iterable[Path], which: str) -> list[KeptCheckpoint]:
+    """Find kept checkpoints.
 
     Args:
-        places: Folders of ended cells; or results folders, which stand for their cells that kept checkpoints.
+        places: Folders of ended cells, or results folders for all their cells that kept checkpoints.
         which: `last`, `all` or a number of updates.
 
     Raises:
         UsageError: A folder is neither, a cell kept no checkpoint or not this one, or `which` cannot be read.
     """
     if which not in ("last", "all") and not which.isdecimal():
-        raise UsageError(f"--checkpoint {which!r}: give last, all, or a number of updates")
-    found: list[Checkpoint] = []
+        raise UsageError(f"--checkpoint {which!r}: must be last, all, or a number of updates")
+    found: list[KeptCheckpoint] = []
     for place in places:
         if (place / CELL_FILE).is_file():
             found += _chosen(place, which)
@@ -69,26 +69,26 @@ def _steps(cell: Path) -> dict[int, Path]:
     return {int(path.name): path for path in sorted((cell / "checkpoints").glob("[0-9]*"))}
 
 
-def _chosen(cell: Path, which: str) -> list[Checkpoint]:
+def _chosen(cell: Path, which: str) -> list[KeptCheckpoint]:
     steps = _steps(cell)
     if not steps:
-        raise UsageError(f"{cell}: it kept no checkpoint; {_REMEDY}")
+        raise UsageError(f"{cell}: no checkpoint was kept; {_REMEDY}")
     if which.isdecimal() and int(which) not in steps:
         raise UsageError(f"{cell}: no checkpoint after {which} updates; there are {', '.join(map(str, steps))}")
     wanted = list(steps) if which == "all" else [max(steps) if which == "last" else int(which)]
     try:
         config = CellConfig(**read_json(cell / CELL_FILE)["config"])
     except (KeyError, ValueError) as error:
-        raise UsageError(f"{cell / CELL_FILE} is damaged or of another version: run the grid again") from error
+        raise UsageError(f"{cell / CELL_FILE} is damaged or from another version; run the grid again") from error
     cell = cell.resolve()
-    return [Checkpoint(cell.parents[1], cell.name, config, step, steps[step].resolve()) for step in wanted]
+    return [KeptCheckpoint(cell.parents[1], cell.name, config, step, steps[step].resolve()) for step in wanted]
 
 
-def load_trained(checkpoint: Checkpoint, policy: Policy) -> None:
-    """Give a policy the weights of a checkpoint.
+def load_trained(checkpoint: KeptCheckpoint, policy: Policy) -> None:
+    """Load the trained weights of a checkpoint into a policy.
 
     Raises:
-        UsageError: The file is missing, damaged or of another policy.
+        UsageError: The file is missing, damaged or from another policy.
     """
     path = checkpoint.folder / "state.safetensors"
     try:

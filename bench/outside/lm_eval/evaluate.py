@@ -1,4 +1,4 @@
-"""Scores checkpoints through `lm_eval.simple_evaluate`, offline unless tasks of lm-eval's own are asked for."""
+"""Scores checkpoints with `lm_eval.simple_evaluate`, offline unless the user allows the network."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.bench.outside.lm_eval.checkpoints import Checkpoint, find_checkpoints, load_trained
+from vcpo_bench.bench.outside.lm_eval.checkpoints import KeptCheckpoint, find_checkpoints, load_trained
+from vcpo_bench.bench.outside.lm_eval.own_tasks import Config, own_names, own_tasks
 from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
-from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.tiny.warm_start import new_policy
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 
-OWN_TASKS = Path(__file__).parent / "tasks"
 OWN = "own"
-"""Stands for the tasks about what the cell was trained on: greedy, and four samples."""
+"""Stands for the cell's own task, greedy and sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How checkpoints are scored.
+    """How to score checkpoints.
 
     Attributes:
-        tasks: Names of lm-eval tasks, groups or tags; `own` stands for those of the cell's own task.
-        limit: Score only so many documents of each task.
+        tasks: Names of lm-eval tasks, groups or tags; `own` stands for the cell's own task, greedy and sampled.
+        limit: Largest number of documents per task; None: all.
         folder: Folder with YAML files of further tasks.
-        model: Folder of the language model the cells began with; empty: they trained embedded policies.
-        device: Where to compute.
+        model: Folder of the language model that training started from; empty: the cells trained the tiny policy.
+        device: Device for language models.
     """
 
     tasks: Sequence[str] = (OWN,)
@@ -43,38 +43,38 @@ class Scoring:
     device: str = "cpu"
 
 
-def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Iterator[tuple[Checkpoint, list[Score]]]:
-    """Score checkpoints and write what comes out, one checkpoint after the other.
+def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Iterator[tuple[KeptCheckpoint, list[Score]]]:
+    """Score checkpoints one after another and write their scores.
 
     Args:
         cells: Folders of ended cells, or results folders.
         which: `last`, `all` or a number of updates.
-        scoring: How.
+        scoring: How to score them.
 
     Yields:
         Each checkpoint with its scores, once they are on disk.
 
     Raises:
-        UsageError: Lm-eval is missing, or a cell, checkpoint, model or task is not there or does not fit.
+        UsageError: lm-eval is missing, or a cell, checkpoint, model or task is missing or does not fit.
     """
     checkpoints = find_checkpoints(cells, which)
     if scoring.limit is not None and scoring.limit < 1:
-        raise UsageError(f"--limit {scoring.limit}: give at least one document")
+        raise UsageError(f"--limit {scoring.limit}: at least one document is needed")
     _prepare_environment()
     try:
-        from lm_eval import simple_evaluate
+        from lm_eval import simple_evaluate  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError as error:
         raise UsageError(f"lm-eval cannot be loaded ({error}): pip install 'vcpo-bench[eval]'") from error
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     for checkpoint in checkpoints:
         tasks = list(dict.fromkeys(name for task in scoring.tasks for name in _names(task, checkpoint)))
-        manager = task_manager(tasks, scoring.folder, {"cell_task": checkpoint.config.task})
+        specs, manager = find_tasks(tasks, scoring.folder, {"cell_task": checkpoint.config.task})
         model = language_model(checkpoint, scoring)
         try:
             with _quiet():
                 results = simple_evaluate(
                     model=model,
-                    tasks=tasks,
+                    tasks=specs,
                     task_manager=manager,
                     limit=scoring.limit,
                     bootstrap_iters=1000,
@@ -91,66 +91,71 @@ def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Itera
 
 
 def _prepare_environment() -> None:
-    """Before lm-eval is loaded: no worker processes and no network, unless the user says otherwise."""
+    """Before lm-eval is imported: no worker processes and no network, unless the user sets otherwise."""
     for name in ("LMEVAL_DISABLE_MULTIPROC", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE"):
         os.environ.setdefault(name, "1")
 
 
 def _refusal(tasks: Sequence[str], error: Exception) -> UsageError:
     problem = " ".join(str(error).split())[:300] or type(error).__name__
-    hub = "; what it needs from the hub is fetched with HF_HUB_OFFLINE=0 HF_DATASETS_OFFLINE=0 in front"
+    hub = "; to let it download from the hub, set HF_HUB_OFFLINE=0 HF_DATASETS_OFFLINE=0"
     return UsageError(
         f"--tasks {','.join(tasks)}: lm-eval failed ({problem}){hub if isinstance(error, OSError) else ''}"
     )
 
 
-def _names(task: str, checkpoint: Checkpoint) -> list[str]:
-    if task != OWN:
-        return [task]
-    name = checkpoint.config.task.partition("(")[0]
-    return [f"vcpo-{name}", f"vcpo-{name}-sampled"]
+def _names(task: str, checkpoint: KeptCheckpoint) -> list[str]:
+    return own_names(checkpoint.config.task) if task == OWN else [task]
 
 
-def language_model(checkpoint: Checkpoint, scoring: Scoring) -> Any:
-    """The policy of a checkpoint as a language model of lm-eval; its `chat` says whether prompts are chat turns.
+def language_model(checkpoint: KeptCheckpoint, scoring: Scoring) -> Any:
+    """The policy of a checkpoint as an lm-eval model; its `chat` says whether prompts are chat turns.
 
     Raises:
-        UsageError: It cannot be read, or needs the language model the cell began with.
+        UsageError: It cannot be read, or needs the language model that training started from.
     """
     if checkpoint.config.model:
         from vcpo_bench.bench.outside.lm_eval.hf_model import open_checkpoint
 
         return open_checkpoint(checkpoint, scoring.model, scoring.device)
-    from vcpo_bench.bench.outside.lm_eval.tiny_model import EmbeddedLM
+    from vcpo_bench.bench.outside.lm_eval.tiny_model import TinyPolicyLM
 
     task = token_task(checkpoint.config.task)
     policy = new_policy(task)
     load_trained(checkpoint, policy)
-    return EmbeddedLM(policy, Vocabulary(task.vocabulary), task.eos)
+    return TinyPolicyLM(policy, TokenText(task.vocabulary), task.eos)
 
 
-def task_manager(tasks: Sequence[str], folder: Path | None, metadata: dict[str, str]) -> Any:
-    """Knows our tasks and those of `folder`; lm-eval's own index is read only when a name is in neither.
+def find_tasks(names: Sequence[str], folder: Path | None, metadata: dict[str, str]) -> tuple[list[str | Config], Any]:
+    """What `simple_evaluate` takes for task names; lm-eval's own index is read only when a name is nowhere else.
+
+    Args:
+        names: Our tasks, tasks of `folder`, or tasks, groups and tags of lm-eval.
+        folder: Folder with YAML files of further tasks.
+        metadata: Passed to the tasks.
+
+    Returns:
+        Each name, or its configuration if it is one of our tasks; and the `TaskManager`.
 
     Raises:
-        UsageError: A name is nowhere.
+        UsageError: A name is unknown.
     """
     from lm_eval.tasks import TaskManager
 
-    folders = [OWN_TASKS, folder] if folder else [OWN_TASKS]
+    ours = own_tasks()
     for defaults in (False, True):
-        manager = TaskManager(include_path=folders, include_defaults=defaults, metadata=metadata)
-        unknown = [name for name in tasks if name not in manager.all_tasks]
+        manager = TaskManager(include_path=folder, include_defaults=defaults, metadata=metadata)
+        unknown = [name for name in names if name not in ours and name not in manager.all_tasks]
         if not unknown:
-            return manager
-    ours = TaskManager(include_path=folders, include_defaults=False).all_tasks
-    raise UsageError(f"--tasks {unknown[0]}: lm-eval has no such task; besides its own there are {', '.join(ours)}")
+            return [ours.get(name, name) for name in names], manager
+    known = [*ours, *TaskManager(include_path=folder, include_defaults=False).all_tasks]
+    raise UsageError(f"--tasks {unknown[0]}: lm-eval has no such task; besides its own there are {', '.join(known)}")
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Progress bars on a terminal only; and `simple_evaluate` does not describe the machine, which takes seconds."""
-    from lm_eval import evaluator
+    """Progress bars on a terminal only, and no description of the machine, which takes `simple_evaluate` seconds."""
+    from lm_eval import evaluator  # pyright: ignore[reportAttributeAccessIssue]
 
     kept = evaluator.add_env_info, evaluator.get_git_commit_hash
     evaluator.add_env_info, evaluator.get_git_commit_hash = (lambda results: None), (lambda: None)
@@ -162,7 +167,7 @@ def _quiet() -> Iterator[None]:
 
 
 def scores_of(results: Any, step: int) -> list[Score]:
-    """What `simple_evaluate` returned as rows of `records.SCORES`."""
+    """Results of `simple_evaluate` as rows of `records.LM_EVAL_SCORES`."""
     from importlib.metadata import version
 
     scores = []

@@ -1,4 +1,4 @@
-"""The language model of a checkpoint as lm-eval's own Hugging Face model: same weights, tokenizer and chat template."""
+"""The language model of a checkpoint as lm-eval's own `HFLM`: same weights, tokenizer and chat template."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lm_eval.models.huggingface import HFLM
 
 from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import open_policy, open_task
-from vcpo_bench.bench.outside.lm_eval.checkpoints import Checkpoint, load_trained
+from vcpo_bench.bench.outside.lm_eval.checkpoints import KeptCheckpoint, load_trained
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 
@@ -20,8 +20,8 @@ class CheckpointLM(HFLM):  # type: ignore[misc]  # lm-eval ships no types
 
     Args:
         policy: The policy.
-        task: Its task: tokenizer, and the longest response where an lm-eval task names none.
-        chat: Whether prompts are put into the tokenizer's chat template.
+        task: Its task, for the tokenizer, and for the response length if an lm-eval task sets none.
+        chat: Apply the tokenizer's chat template to prompts.
     """
 
     def __init__(self, policy: CausalPolicy, task: BoundTask, chat: bool) -> None:
@@ -38,20 +38,20 @@ class CheckpointLM(HFLM):  # type: ignore[misc]  # lm-eval ships no types
 
     @property
     def max_gen_toks(self) -> int:
-        """Longest response of a task that names no limit."""
+        """Response length for tasks that set none."""
         return self._longest
 
 
-def open_checkpoint(checkpoint: Checkpoint, model: str, device: str) -> CheckpointLM:
+def open_checkpoint(checkpoint: KeptCheckpoint, model: str, device: str) -> CheckpointLM:
     """The language model of a checkpoint.
 
     Args:
-        checkpoint: The checkpoint; it holds what training changed.
-        model: Folder or name of the language model that training began with.
-        device: Where to compute.
+        checkpoint: The checkpoint, which holds the trained weights.
+        model: Folder or name of the language model that training started from.
+        device: Device of the model.
 
     Raises:
-        UsageError: `model` is missing or another one, or the checkpoint cannot be read.
+        UsageError: `model` is missing or is another one, or the checkpoint cannot be read.
     """
     folder = recorded_model(checkpoint.key, checkpoint.config.model, model)
     config = checkpoint.config.model_copy(update={"checkpointing": False})

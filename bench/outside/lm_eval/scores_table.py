@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 from vcpo_bench.bench.cells.parquet_table import arrow_schema
 from vcpo_bench.bench.cells.results_folder import LOCK_FILE
 from vcpo_bench.errors import UsageError
-from vcpo_bench.records import SCORES, SCORES_FOLDER
+from vcpo_bench.records import LM_EVAL_SCORES, SCORES_FOLDER
 
 Score = dict[str, Any]
-"""A row of `records.SCORES`."""
+"""A row of `records.LM_EVAL_SCORES`."""
 
 
 def write_scores(results: Path, key: str, scores: Sequence[Score]) -> Path:
-    """Add the scores of a cell; those of the same checkpoint and task are replaced. All of it or nothing.
+    """Add the scores of a cell, replacing those of the same checkpoint and task. The file is replaced atomically.
 
     Raises:
         UsageError: The file there cannot be read.
@@ -28,7 +28,7 @@ def write_scores(results: Path, key: str, scores: Sequence[Score]) -> Path:
     folder = results / SCORES_FOLDER
     folder.mkdir(exist_ok=True)
     path = folder / f"{key}.parquet"
-    schema = arrow_schema(SCORES, "basic")
+    schema = arrow_schema(LM_EVAL_SCORES, "basic")
     new = {(score["step"], score["task"]) for score in scores}
     with (folder / LOCK_FILE).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""The embedded policies as a language model of lm-eval: exact log-likelihoods, greedy and sampled generation."""
+"""The built-in tiny policy as an lm-eval model: exact log-likelihoods, greedy and sampled generation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lm_eval.api.model import LM
 from lm_eval.models.utils import normalize_gen_kwargs
 from lm_eval.utils import get_rolling_token_windows
 
-from vcpo_bench.bench.outside.lm_eval.token_text import Vocabulary
+from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.sampling import sample
 from vcpo_bench.bench.streams import uniforms
@@ -25,22 +25,22 @@ Pair = tuple[list[int], list[int]]
 """Input tokens, and the tokens to predict at its last positions."""
 
 
-class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
-    """An embedded policy that reads and writes text.
+class TinyPolicyLM(LM):  # type: ignore[misc]  # lm-eval ships no types
+    """A tiny policy that reads and writes text.
 
-    There is no token for the beginning of a text. The first token of one without context is predicted from the end
-    token, as lm-eval does with models of that kind; a policy without an end token predicts from the second token on.
+    There is no beginning-of-text token. The first token of a text without context is predicted from the end token, as
+    lm-eval does for such models; a policy without an end token predicts from the second token on.
 
     Args:
         policy: The policy.
         vocabulary: Its tokens as text.
-        eos: Its end token, or None. Generated text does not hold it.
+        eos: Its end token, or None. Generated text leaves it out.
     """
 
     chat = False
     """Prompts are no chat turns."""
 
-    def __init__(self, policy: TinyPolicy, vocabulary: Vocabulary, eos: int | None) -> None:
+    def __init__(self, policy: TinyPolicy, vocabulary: TokenText, eos: int | None) -> None:
         super().__init__()
         self.policy, self.vocabulary, self.eos = policy, vocabulary, eos
 
@@ -48,7 +48,7 @@ class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
         """Sum of log-probabilities of each continuation given its context, in nats, and whether it is the greedy one.
 
         Raises:
-            UsageError: A text is empty, too long, or not in the policy's language.
+            UsageError: A text is empty, too long, or has characters without a token.
         """
         pairs = []
         for request in requests:
@@ -71,10 +71,10 @@ class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
         return totals
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
-        """Responses, cut before the first of the request's stop texts. Sampling noise depends on the place alone.
+        """Responses, cut before the first stop string. Sampling noise depends only on the position of the request.
 
         Raises:
-            UsageError: A prompt leaves no room, or the request wants truncated or tempered sampling.
+            UsageError: A prompt leaves no room, or the request asks for truncated or tempered sampling.
         """
         alike: defaultdict[tuple[int, int, bool], list[int]] = defaultdict(list)
         prompts, stops = [], []
@@ -106,7 +106,7 @@ class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
         return [*context, *continuation[:-1]], continuation
 
     def _scores(self, pairs: Sequence[Pair]) -> list[tuple[float, bool]]:
-        """Log-likelihood of the targets and whether each is the most likely token."""
+        """Log-likelihood of each target and whether all its tokens are the most likely ones."""
         return [
             score for start in range(0, len(pairs), ROWS) for score in self._score_rows(pairs[start : start + ROWS])
         ]
@@ -126,7 +126,7 @@ class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
         return scores
 
     def _generation(self, asked: dict[str, Any], prompt: int) -> tuple[int, bool, list[str]]:
-        """Tokens to generate, whether greedily, and the stop texts."""
+        """Number of tokens to generate, whether greedily, and the stop strings."""
         settings = normalize_gen_kwargs(asked)
         room = self.policy.config.context - prompt
         if prompt < 1 or room < 1:
@@ -134,7 +134,7 @@ class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
         greedy = not settings["do_sample"]
         plain = settings.get("temperature", 1.0) == 1 and settings.get("top_p", 1) == 1 and not settings.get("top_k")
         if not (greedy or plain):
-            raise UsageError(f"generation_kwargs {asked}: embedded policies sample at temperature 1, untruncated")
+            raise UsageError(f"generation_kwargs {asked}: the tiny policy samples at temperature 1, untruncated")
         return min(settings["max_gen_toks"], room), greedy, [text for text in settings["until"] if text]
 
     def _sample(self, prompts: list[list[int]], places: list[int], length: int, greedy: bool) -> list[str]:
@@ -142,7 +142,10 @@ class EmbeddedLM(LM):  # type: ignore[misc]  # lm-eval ships no types
         rows = torch.full((len(prompts),), greedy)
         rollout = sample(self.policy, torch.tensor(prompts), draws, self.eos, rows)
         kept = rollout.mask if self.eos is None else rollout.mask & (rollout.responses != self.eos)
-        return [self.vocabulary.decode(response[mask]) for response, mask in zip(rollout.responses, kept, strict=True)]
+        return [
+            self.vocabulary.decode(response[mask].tolist())
+            for response, mask in zip(rollout.responses, kept, strict=True)
+        ]
 
 
 def _cut(text: str, stops: Sequence[str]) -> str:

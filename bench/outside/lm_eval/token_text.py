@@ -1,4 +1,4 @@
-"""Text to tokens and back, for vocabularies in which every token is a short text."""
+"""Text to tokens and back, for vocabularies in which every token is a short string."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from vcpo_bench.errors import UsageError
 
 
-class Vocabulary:
-    """Tokens by their text; where several fit, the longest is taken.
+class TokenText:
+    """Greedy tokenizer: at each position, the longest token that matches.
 
     Args:
         words: Text of each token, none empty.
@@ -25,14 +25,14 @@ class Vocabulary:
         """Tokens of a text.
 
         Raises:
-            UsageError: A character is none of the vocabulary's.
+            UsageError: The text has a character that no token starts with.
         """
         tokens = []
         for match in self._pattern.finditer(text):
             if match["unknown"]:
                 raise UsageError(
-                    f"text {text[:40]!r}: the policy has no token for {match['unknown']!r}; it knows "
-                    f"{' '.join(self.words)}: choose a task in its own language, such as one of vcpo-*"
+                    f"text {text[:40]!r}: the policy has no token for {match['unknown']!r}, only for "
+                    f"{' '.join(self.words)}; choose a task it can read, such as those named vcpo-*"
                 )
             tokens.append(self._numbers[match[0]])
         return tokens

@@ -1,1 +1,1 @@
-"""Mirrors a results folder to wandb, in a process of its own that no run waits for. Parquet stays the truth."""
+"""Mirrors a results folder to wandb, in a process of its own for which no run waits."""

@@ -1,6 +1,6 @@
-"""Body of the mirroring process: settings as one line of JSON on stdin, a second line when the run is over.
+"""The mirroring process. It reads JSON lines on stdin: the settings, and a second line when the run is over.
 
-It answers with lines of JSON: `{}` is a sign of life, `{"problem": ...}` its last words.
+It answers with JSON lines: `{}` is a heartbeat, `{"problem": ...}` is sent before it exits with an error.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Any
 from vcpo_bench.bench.outside.wandb_mirror.follow import Follower, MirrorSettings, load_wandb, problem_with_wandb
 
 LOOK_SECONDS = float(os.environ.get("VCPO_BENCH_WANDB_LOOK_SECONDS", "3"))
-"""Time between two looks at the results folder."""
+"""Seconds between two updates from the results folder."""
 
 
 def main() -> None:
-    """Mirror until the run is over; end at once when the run's process is gone."""
+    """Mirror until the run is over; exit at once if the run's process is gone."""
     os.nice(10)
     answer = _answers()
     settings = MirrorSettings(**json.loads(sys.stdin.readline()))
     over: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=_listen, args=(over,), daemon=True).start()
     try:
-        follower = Follower(settings, load_wandb(settings), alive=lambda: answer({}))
+        follower = Follower(settings, load_wandb(settings), heartbeat=lambda: answer({}))
         while (last := _next(over)) is None:
-            follower.look()
-        follower.look(last=True)
+            follower.update()
+        follower.update(last=True)
         if last["report"]:
             follower.report(Path(last["report"]))
     except Exception as error:
@@ -40,14 +40,14 @@ def main() -> None:
 
 
 def _answers() -> Callable[[dict[str, Any]], None]:
-    """A function that answers; what wandb itself prints goes nowhere."""
+    """A function that sends an answer; whatever wandb prints is discarded."""
     stream = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return lambda message: print(json.dumps(message), file=stream)
 
 
 def _listen(over: SimpleQueue[dict[str, Any]]) -> None:
-    """Body of a thread: hand on what the run says at its end."""
+    """Body of a thread: forward the message that the run is over."""
     line = sys.stdin.readline()
     if not line:  # the run was killed
         os._exit(1)
@@ -55,7 +55,7 @@ def _listen(over: SimpleQueue[dict[str, Any]]) -> None:
 
 
 def _next(over: SimpleQueue[dict[str, Any]]) -> dict[str, Any] | None:
-    """The last message if it is there, after waiting for it a while."""
+    """Wait `LOOK_SECONDS` for the message that the run is over; None if it did not come."""
     try:
         return over.get(timeout=LOOK_SECONDS)
     except Empty:

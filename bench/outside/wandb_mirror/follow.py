@@ -1,7 +1,7 @@
-"""Follows a results folder and logs what is new to wandb: one run per cell, its id the cell's key.
+"""Follows a results folder and logs new rows to wandb: one wandb run per cell, whose id is the cell's key.
 
-Everything comes from the recorded tables: of a running cell, from its newest checkpoint. So a mirror may start late,
-die or start again without a gap or a repetition.
+All rows come from recorded tables; those of a running cell, from its newest checkpoint. So a mirror may start late,
+crash or restart without gaps or repeated rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vcpo_bench.bench.outside.wandb_mirror.history import history
 from vcpo_bench.records import CELL_FILE, CELLS
 
 NEEDED_BYTES = 2**20
-"""Less free space after a cell was mirrored means that some of it may not have been written."""
+"""With less free disk space than this after mirroring a cell, some of its rows may not have been written."""
 
 _FACTS = ("status", "reason", "steps_done", "seconds")
 _ORIGIN = ("control", "method_version", "rules_version", "provenance")
@@ -29,12 +29,12 @@ _ORIGIN = ("control", "method_version", "rules_version", "provenance")
 
 @dataclass(frozen=True, slots=True)
 class MirrorSettings:
-    """What is mirrored, and where to. JSON values only: it is handed to another process.
+    """What to mirror, and where to. JSON values only, since another process receives it.
 
     Attributes:
         folder: The results folder.
         mode: `offline` or `online`.
-        project: Project of wandb.
+        project: wandb project.
         cells: Configuration of every cell by key.
     """
 
@@ -45,10 +45,10 @@ class MirrorSettings:
 
 
 def load_wandb(settings: MirrorSettings) -> Any:
-    """The wandb module, kept from writing outside of the results folder in offline mode, and silent.
+    """Import wandb, silent and, in offline mode, writing only inside the results folder.
 
     Raises:
-        ImportError: It is not installed (an empty folder of that name does not count).
+        ImportError: It is not installed (an empty folder named wandb does not count).
     """
     kept = Path(settings.folder).resolve() / "wandb"
     os.environ.setdefault("WANDB_SILENT", "true")
@@ -63,26 +63,26 @@ def load_wandb(settings: MirrorSettings) -> Any:
 
 
 def problem_with_wandb(error: Exception) -> str:
-    """What went wrong, in one phrase."""
+    """Describe an error in one phrase."""
     if isinstance(error, ImportError):
         return "it is not installed (pip install 'vcpo-bench[wandb]')"
     return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no reason given'}"
 
 
 class Follower:
-    """Brings wandb up to date with a results folder.
+    """Keeps wandb up to date with a results folder.
 
     Args:
         settings: What to mirror.
         wandb: The wandb module.
-        alive: Called after each cell that was logged.
+        heartbeat: Called after each cell that was logged.
 
     Attributes:
-        waiting: Keys of the cells that are not mirrored to their end.
+        waiting: Keys of the cells that are not fully mirrored.
     """
 
-    def __init__(self, settings: MirrorSettings, wandb: Any, alive: Callable[[], None] = lambda: None) -> None:
-        self.settings, self.wandb, self.alive = settings, wandb, alive
+    def __init__(self, settings: MirrorSettings, wandb: Any, heartbeat: Callable[[], None] = lambda: None) -> None:
+        self.settings, self.wandb, self.heartbeat = settings, wandb, heartbeat
         self.folder = Path(settings.folder).resolve()
         self.marks = self.folder / "wandb" / "mirrored" / f"{settings.mode}-{settings.project}"
         self.waiting: list[str] = []
@@ -92,11 +92,14 @@ class Follower:
         self._next: dict[str, int] = {}
         self._seen: dict[str, str] = {}
 
-    def look(self, last: bool = False) -> int:
-        """Log what is new; how many cells were mirrored to their end.
+    def update(self, last: bool = False) -> int:
+        """Log what is new.
 
         Args:
-            last: Nothing more will come: cells that have not ended are left as interrupted.
+            last: The run is over: cells that have not ended are logged as interrupted.
+
+        Returns:
+            Number of cells that are now fully mirrored.
 
         Raises:
             BlockingIOError: `last`, and another mirror still holds the folder.
@@ -110,28 +113,28 @@ class Follower:
             running = CellStore(cells, key).partial.name in present
             tried = key not in self._failed_before or self._ended(key) != self._failed_before[key]
             if key in present and (tried or (last and not running)):
-                self._finish(key)
+                self._log_ended(key)
                 done += 1
             elif running:
-                self._go_on(key)
+                self._log_running(key)
         for run in self._runs.values() if last else ():
             run.finish(exit_code=1)
         return done
 
     def report(self, page: Path) -> None:
-        """Log the report of the folder, in a run of its own."""
+        """Log the report of the folder, in a wandb run of its own."""
         name = "report-" + re.sub(r"[^\w.-]+", "_", self.folder.name)
         run = self._init(name, "report", {"cells": len(self.settings.cells)})
         run.log({"report": self.wandb.Html(str(page), inject=False)})
         run.finish()
 
     def close(self) -> None:
-        """Let another mirror work on the folder."""
+        """Release the folder for other mirrors."""
         if self._lock:
             self._lock.close()
 
     def _hold(self, last: bool) -> bool:
-        """Become the folder's only mirror, and see what is to be done; not before, since another may be at it."""
+        """Lock the folder and list the cells to mirror; under the lock, since another mirror may be finishing some."""
         path = self.folder / "wandb" / LOCK_FILE
         path.parent.mkdir(exist_ok=True)
         handle = path.open("w")
@@ -147,19 +150,19 @@ class Follower:
         self._failed_before = {key: ended for key in self.waiting if (ended := self._failure(key))}
         return True
 
-    def _go_on(self, key: str) -> None:
+    def _log_running(self, key: str) -> None:
         """Log the rows of a running cell's newest checkpoint."""
         checkpoint = CellStore(self.folder / CELLS, key).latest_checkpoint()
         if checkpoint is None or checkpoint.name == self._seen.get(key):
             return
         try:
             rows = list(history(checkpoint, self._next.get(key, 0), ended=False))
-        except OSError:  # a newer checkpoint has just replaced it: the next look finds that one
+        except OSError:  # a newer checkpoint has just replaced it: the next update reads that one
             return
         self._log(key, rows)
         self._seen[key] = checkpoint.name
 
-    def _finish(self, key: str) -> None:
+    def _log_ended(self, key: str) -> None:
         folder = self.folder / CELLS / key
         facts = read_json(folder / CELL_FILE)
         self._log(key, list(history(folder, self._next.get(key, 0), ended=True)))
@@ -167,7 +170,7 @@ class Follower:
         run.config.update({name: facts.get(name) for name in _ORIGIN}, allow_val_change=True)
         run.summary.update({name: facts.get(name) for name in _FACTS})
         run.finish(exit_code=int(facts["status"] == "error"))
-        if shutil.disk_usage(self.folder / "wandb").free < NEEDED_BYTES:  # wandb's service says nothing of lost writes
+        if shutil.disk_usage(self.folder / "wandb").free < NEEDED_BYTES:  # wandb's service does not report lost writes
             raise OSError("the disk is full")
         self.marks.mkdir(parents=True, exist_ok=True)
         (self.marks / key).write_text(self._ended(key))
@@ -176,16 +179,16 @@ class Follower:
     def _log(self, key: str, rows: list[tuple[int, dict[str, Any]]]) -> None:
         if key not in self._runs:
             self._runs[key] = run = self._init(key, "cell", {"key": key, **self.settings.cells[key]})
-            self._next[key] = run.starting_step  # online, a run that is taken up again knows how far it got
+            self._next[key] = run.starting_step  # online, a resumed wandb run knows its last step
         for step, metrics in rows:
             if step >= self._next[key]:
                 self._runs[key].log(metrics, step=step)
                 self._next[key] = step + 1
-        self.alive()
+        self.heartbeat()
 
     def _init(self, name: str, kind: str, config: Mapping[str, Any]) -> Any:
         offline = self.settings.mode == "offline"
-        if offline:  # what is left of an earlier attempt: this one logs all of it again
+        if offline:  # left by an earlier attempt, whose rows are all logged again
             for old in (self.folder / "wandb").glob(f"offline-run-*-{name}"):
                 shutil.rmtree(old)
         quiet = self.wandb.Settings(
@@ -210,7 +213,7 @@ class Follower:
         return mark.exists() and mark.read_text() == self._ended(key)
 
     def _failure(self, key: str) -> str:
-        """When the cell ended with an error, if it did: a run tries it again."""
+        """When the cell ended with an error, if it did: running the grid again retries it."""
         path = self.folder / CELLS / key / CELL_FILE
         return self._ended(key) if path.exists() and read_json(path).get("status") == "error" else ""
 

@@ -1,4 +1,4 @@
-"""From the tables of a cell to rows of metrics, one per update. Knows nothing of wandb."""
+"""From the tables of a cell to rows of metrics, one per update. Independent of wandb."""
 
 from __future__ import annotations
 
@@ -10,28 +10,23 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from vcpo_bench.records import EVALS, EVALS_FILE, EVENTS_FILE, STEPS_FILE, Column
-from vcpo_bench.records.steps import STEPS
+from vcpo_bench.records import EVALS_FILE, EVENTS_FILE, STEPS_FILE
 
 Metrics = dict[str, Any]
 
 
-def metric_names() -> dict[str, Column]:
-    """Every metric of the mirror that is a column of a table; beside them, `events/<event>` counts events."""
-    steps = {f"steps/{column.name}": column for column in STEPS if column.name != "step"}
-    return steps | {f"evals/{column.name}": column for column in EVALS if column.name != "step"}
-
-
 def history(tables: Path, first: int, ended: bool) -> Iterator[tuple[int, Metrics]]:
-    """The metrics of a cell by update: those of update t and those of the evaluation after t updates are one row.
+    """The metrics of a cell by update: update t and the evaluation after t updates share a row.
+
+    Columns become `steps/NAME` and `evals/NAME`; `events/EVENT` counts events.
 
     Args:
         tables: Folder with the tables: an ended cell or a checkpoint.
-        first: Smallest update wanted.
-        ended: Nothing more will come. Until then a row waits for its update: the evaluation may be there before.
+        first: First update to return.
+        ended: The cell has ended. Before, an evaluation waits for its update, which is recorded later.
 
     Yields:
-        Update and metrics, in rising order. Missing and non-finite values are left out.
+        Update and metrics, in order. Missing and non-finite values are left out.
     """
     rows: defaultdict[int, Metrics] = defaultdict(dict)
     steps = _read(tables / STEPS_FILE)

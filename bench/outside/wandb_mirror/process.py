@@ -1,7 +1,7 @@
-"""The process that mirrors a run to wandb, seen from the run: started, told when the run is over, otherwise ignored.
+"""The run's side of the mirroring process: start it, tell it when the run is over, and otherwise ignore it.
 
-wandb is kept out of the run's own process because its service may crash, hang on the network or fill the disk. Nothing
-the run does waits for this process; when the run is over, it is waited for as long as it gives signs of life.
+wandb runs in a process of its own because its service may crash, hang on the network or fill the disk. The run never
+waits for that process; when the run is over, it waits as long as heartbeats arrive.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 MODES = ("disabled", "offline", "online")
 PATIENCE_SECONDS = float(os.environ.get("VCPO_BENCH_WANDB_PATIENCE_SECONDS", "60"))
-"""Time without a sign of life after which, once the run is over, the mirror is given up."""
+"""Seconds without a heartbeat after which, once the run is over, the mirror is killed."""
 INTERRUPTED_SECONDS = 5.0
-"""The same when the run was interrupted: it will be taken up again, and the mirror with it."""
+"""The same after an interrupted run: when it resumes, so does the mirror."""
 
 Warn = Callable[[str], None]
 
@@ -40,17 +40,17 @@ Warn = Callable[[str], None]
 class WandbMirror:
     """Mirrors a grid while it runs, as a context manager around the run.
 
-    Whatever goes wrong with wandb, or its absence, is one call of `warn` and has no other effect.
+    Any problem with wandb, including its absence, results in one call of `warn` and has no other effect.
 
     Args:
         mode: One of `MODES`.
-        project: Project of wandb.
+        project: wandb project.
         folder: The results folder.
         cells: The cells of the grid.
-        warn: Receives at most one line.
+        warn: Called with at most one line.
 
     Raises:
-        UsageError: No such mode.
+        UsageError: The mode is unknown.
     """
 
     def __init__(self, mode: str, project: str, folder: Path, cells: Iterable[PlannedCell], warn: Warn) -> None:
@@ -70,11 +70,11 @@ class WandbMirror:
         return self._settings.mode != "disabled"
 
     def report(self, write: Callable[[], Path]) -> None:
-        """Have `write` write the report of the finished run, which is then mirrored; not if nothing is."""
+        """Mirror the report of the finished run, which `write` writes; does nothing if nothing is mirrored."""
         if self.on:
             try:
                 self._page = write()
-            except Exception as error:  # the report is an extra here, which must not fail the run
+            except Exception as error:  # a report that fails must not fail the run
                 self._complain(f"the report cannot be written ({error})")
 
     def __enter__(self) -> Self:
@@ -92,7 +92,7 @@ class WandbMirror:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Say that the run is over, and wait while the process shows signs of life."""
+        """Tell the process that the run is over, and wait as long as it sends heartbeats."""
         if self._process is None:
             return
         patience = PATIENCE_SECONDS if error is None else min(PATIENCE_SECONDS, INTERRUPTED_SECONDS)
@@ -103,19 +103,19 @@ class WandbMirror:
             while self._listener.is_alive():
                 self._listener.join(0.2)
                 if time.monotonic() - self._heard > patience:
-                    self._complain(f"no sign of life for {patience:.0f} seconds")
+                    self._complain(f"no heartbeat for {patience:.0f} seconds")
                     break
         finally:
             with suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGKILL)  # wandb's service ends by itself when this process is gone
+                os.killpg(self._process.pid, signal.SIGKILL)  # wandb's service then exits by itself
             self._listener.join()
             self._process.wait()
             for stream in (self._process.stdin, self._process.stdout):
-                with suppress(OSError):  # what it did not read is lost with it
+                with suppress(OSError):  # it may not have read everything
                     stream.close() if stream else None
 
     def _converse(self, process: subprocess.Popen[str]) -> None:
-        """Body of a thread: hand over the settings, then listen until the process ends."""
+        """Body of a thread: send the settings, then read answers until the process ends."""
         self._say(process, asdict(self._settings))
         self._told.set()
         assert process.stdout is not None
@@ -129,7 +129,7 @@ class WandbMirror:
     @staticmethod
     def _say(process: subprocess.Popen[str], message: object) -> None:
         assert process.stdin is not None
-        with suppress(OSError):  # it is dead, which the listener notices
+        with suppress(OSError):  # it has exited, which the listener notices
             process.stdin.write(json.dumps(message) + "\n")
             process.stdin.flush()
 
@@ -137,7 +137,7 @@ class WandbMirror:
         if not self._warned:
             self._warned = True
             remedy = (
-                f"the run goes on without it; to mirror its results later: vcpo-bench wandb {self._settings.folder}"
+                f"the run continues without it; to mirror its results later: vcpo-bench wandb {self._settings.folder}"
             )
             self._warn(f"wandb: {problem}; {remedy}")
 
@@ -148,20 +148,26 @@ def _start() -> subprocess.Popen[str]:
         "-P",
         "-m",
         "vcpo_bench.bench.outside.wandb_mirror",
-    ]  # -P: a folder named wandb here is not wandb
+    ]  # -P: do not import a folder named wandb from the working directory
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-    # a session of its own: Ctrl-C is for the run, and at the end all of it can be killed at once
+    # in a session of its own: Ctrl-C reaches only the run, and the whole group can be killed at the end
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, text=True, start_new_session=True)
 
 
 def mirror_folder(folder: Path, mode: str, project: str, page: Path | None) -> int:
-    """Mirror the ended cells of a results folder that are not mirrored yet, and wait for it.
+    """Mirror the ended cells of a results folder that are not mirrored yet, in this process.
+
+    Args:
+        folder: The results folder.
+        mode: `offline` or `online`.
+        project: wandb project.
+        page: Report to mirror as well.
 
     Returns:
-        How many cells were mirrored.
+        Number of cells mirrored.
 
     Raises:
-        UsageError: No such mode, no ended cell, or wandb is missing or fails.
+        UsageError: The mode is unknown, no cell has ended, or wandb is missing or fails.
     """
     check_mode(mode, MODES[1:])
     cells = {key: read_json(folder / CELLS / key / CELL_FILE)["config"] for key in sorted(ended_keys(folder))}
@@ -170,7 +176,7 @@ def mirror_folder(folder: Path, mode: str, project: str, page: Path | None) -> i
     settings = MirrorSettings(str(folder), mode, project, cells)
     try:
         with closing(Follower(settings, load_wandb(settings))) as follower:
-            count = follower.look(last=True)
+            count = follower.update(last=True)
             if page:
                 follower.report(page)
     except Exception as error:  # wandb raises errors of many kinds
@@ -179,10 +185,10 @@ def mirror_folder(folder: Path, mode: str, project: str, page: Path | None) -> i
 
 
 def check_mode(mode: str, legal: Iterable[str]) -> None:
-    """Refuse a mode that is not among the legal ones.
+    """Check a mode.
 
     Raises:
-        UsageError: It is not.
+        UsageError: It is not one of `legal`.
     """
     if mode not in legal:
         raise UsageError(f"wandb mode {mode!r}: choose {', '.join(legal)}")

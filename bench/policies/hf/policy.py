@@ -13,7 +13,7 @@ from vcpo_bench.bench.policies.base import Decoding, Policy
 from vcpo_bench.bench.policies.hf.decoding import SlotDecoding
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
 from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, TokenDraws, refill
-from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores
+from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores, TokenScores
 from vcpo_bench.bench.score_norms import ChunkedHead
 from vcpo_bench.bench.trajectories import Rollout
 
@@ -48,7 +48,7 @@ class CausalPolicy(CausalNetwork, Policy):
         """See `Policy.score`; memory grows with tokens, not with tokens times vocabulary."""
         return self._chunked(*self._here(prompts, responses, mask))
 
-    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> ChunkedScores | DenseScores:
+    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
         """See `Policy.score_rows`; computes all logits at once only where they fit into one chunk of the head."""
         prompts, responses, mask = self._here(prompts, responses, mask)
         vocabulary = self.chunked_head.vocabulary
@@ -80,7 +80,7 @@ class CausalPolicy(CausalNetwork, Policy):
         with self.precision():
             return (self.sampling.loop or refill)(self, prompts, draws)
 
-    def decoding(self, prompts: Tensor, rows: int, length: int) -> SlotDecoding:
+    def decoding(self, prompts: Tensor, rows: int, length: int) -> SlotDecoding:  # pyright: ignore[reportIncompatibleMethodOverride]
         """See `Policy.decoding`."""
         with self.precision():
             return SlotDecoding(self, prompts, rows, length)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +20,7 @@ _WORTH_FILLING = 8  # refill once one slot in so many is free: evaluating severa
 class SamplingLoop(Protocol):
     """Draws a whole batch."""
 
+    @abstractmethod
     def __call__(self, model: CausalNetwork, prompts: Tensor, draws: TokenDraws) -> Rollout:
         """One response per row of `draws`.
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from vcpo_bench.bench.policies.base import Decoding, Policy
-from vcpo_bench.bench.policies.scores import DenseScores
+from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.policies.tiny.decoding import Decoder
 from vcpo_bench.bench.policies.tiny.network import Transformer
 from vcpo_bench.bench.policies.tiny.sampling import extend, sample
@@ -17,11 +17,11 @@ from vcpo_bench.bench.trajectories import Rollout
 class TinyPolicy(Transformer, Policy):
     """The tiny network as a policy; made like the network, from a `PolicyConfig` and the seed of its weights."""
 
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
+    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
         """See `Policy.score`; with fewer prompts than responses, each is computed once for its group."""
         return score(self, prompts, responses, mask)
 
-    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
+    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
         """See `Policy.score_rows`."""
         return score(self, prompts, responses, mask)
 

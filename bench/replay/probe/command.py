@@ -1,4 +1,4 @@
-"""`vcpo-bench probe`: replay a recorded run, keep the weights that lag asks for, sample from them, measure."""
+"""`vcpo-bench probe`: replay a recorded run, sample from its current and stale weights, measure updates."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from vcpo_bench.bench.cells.parquet_table import RecordTable
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes import REGIMES, Order
-from vcpo_bench.bench.replay.probe.checkpoint import Checkpoint, Row, probe_checkpoint
+from vcpo_bench.bench.replay.probe.point import ProbePoint, Row, probe_point
 from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_memory, check_probe
 from vcpo_bench.bench.replay.probe.updates import Estimators
-from vcpo_bench.bench.replay.replay import RecordedCell, Replay, one_thread
+from vcpo_bench.bench.replay.recorded_cell import RecordedCell
+from vcpo_bench.bench.replay.replay import Replay, one_thread
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.trainer import Trainer
@@ -29,7 +30,7 @@ from vcpo_bench.methods import Method
 from vcpo_bench.records import PROBES, PROBES_FOLDER
 
 _STALE, _FRESH, _CONTROL = 10**9, 2 * 10**9, 3 * 10**9
-"""First batch index of each sample: streams that no run reads, the same at every checkpoint."""
+"""First batch index of each sample: random streams that no run reads, the same at every checkpoint."""
 
 
 def probe_cell(spec: ProbeSpec, say: Callable[[str], None]) -> list[Row]:
@@ -37,7 +38,7 @@ def probe_cell(spec: ProbeSpec, say: Callable[[str], None]) -> list[Row]:
 
     Args:
         spec: What to probe.
-        say: Receives a line about each checkpoint.
+        say: Called with one line per checkpoint.
 
     Returns:
         Rows of `records.PROBES`.
@@ -54,12 +55,12 @@ def probe_cell(spec: ProbeSpec, say: Callable[[str], None]) -> list[Row]:
             for step, version in versions.items():
                 replay.to(step, keep=set(versions.values()))
                 say(replay.summary())
-                checkpoint = _checkpoint(spec, replay, version)
-                rows += [{"key": spec.cell.key} | row for row in probe_checkpoint(checkpoint, spec.methods)]
+                point = _point(spec, replay, version)
+                rows += [{"key": spec.cell.key} | row for row in probe_point(point, spec.methods)]
     return rows
 
 
-def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
+def _point(spec: ProbeSpec, replay: Replay, version: int) -> ProbePoint:
     trainer, behavior = replay.trainer, replay.snapshots[version]
     config, task, now = spec.cell.config, trainer.task, trainer.step
     with _weights(trainer.policy, behavior):
@@ -67,7 +68,7 @@ def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
         draw = _sampler(config, task, trainer.policy, version, noise)
         stale = [draw(_STALE + i) for i in range(spec.batches)]
     draw = _sampler(config, task, trainer.policy, now, "off")
-    return Checkpoint(
+    return ProbePoint(
         step=now,
         lag=now - version,
         estimators=_estimators(spec.cell, trainer),
@@ -81,7 +82,7 @@ def _checkpoint(spec: ProbeSpec, replay: Replay, version: int) -> Checkpoint:
 
 @contextmanager
 def _weights(policy: Policy, others: Mapping[str, Tensor]) -> Iterator[None]:
-    """Inside, the policy has other trained weights; the frozen ones of a language model need not be there twice."""
+    """Give the policy other trained weights inside the block; frozen weights are never copied."""
     own = {name: tensor.to("cpu", copy=True) for name, tensor in policy.trained_state().items()}
     policy.load_trained(others)
     try:
@@ -91,7 +92,7 @@ def _weights(policy: Policy, others: Mapping[str, Tensor]) -> Iterator[None]:
 
 
 def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise: str) -> Callable[[int], Trajectories]:
-    """Batches of a run's size by their index, as the run's own sampler would have drawn them with these weights."""
+    """Draws batch `index`, as the run's own sampler would have with these weights."""
     engine = PublishedPolicy(policy, 1, noise, config.seed)
     engine.publish(0)
     generator = BatchGenerator(config, task, engine)
@@ -99,7 +100,7 @@ def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise
 
 
 def _estimators(cell: RecordedCell, trainer: Trainer) -> Callable[[Sequence[Method]], Estimators]:
-    """Methods at the checkpoint; only the run's own has a state there."""
+    """Estimators of methods at the checkpoint; only the run's own method has a state there."""
     config, policy = cell.config, trainer.policy
     states = {config.method: dict(trainer.learner.method_state)}
 
@@ -116,7 +117,7 @@ def _flat(state: Mapping[str, Tensor]) -> Tensor:
 def preconditioner(optimizer: torch.optim.Optimizer) -> Tensor | None:
     """`[D]` 1 / (sqrt(v / (1 - beta2^t)) + eps) of AdamW, v its second moment; None before its first step.
 
-    In main memory, as all that is compared.
+    In main memory, like everything it is compared with.
     """
     pieces = []
     for group in optimizer.param_groups:
@@ -130,24 +131,29 @@ def preconditioner(optimizer: torch.optim.Optimizer) -> Tensor | None:
 
 
 def default_path(cell: RecordedCell) -> Path:
-    """Where the table of a cell lies, beside its results."""
+    """Where the table of a cell is, in its results folder."""
     return cell.results / PROBES_FOLDER / f"{cell.key}.parquet"
 
 
 def run_probe(spec: ProbeSpec, target: Path, say: Callable[[str], None]) -> None:
-    """Probe, and write the table as Parquet, or as CSV where the name ends so; an earlier one is replaced.
+    """Probe and write the table, replacing an earlier one.
+
+    Args:
+        spec: What to probe.
+        target: File to write, Parquet or, if its name ends in `.csv`, CSV.
+        say: Called with one line per checkpoint.
 
     Raises:
-        UsageError: See `check_probe`; or the file cannot be written, which is found before anything is measured.
+        UsageError: See `check_probe`; or the file cannot be written, which is checked before anything is measured.
     """
     check_probe(spec)
     draft = target.with_name(f".{target.name}.draft")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         draft.touch()
-        draft.unlink()  # what is refused later leaves nothing behind
+        draft.unlink()  # nothing is left behind if the probe is refused
     except OSError as error:
-        raise UsageError(f"--out {target}: cannot be written ({error.strerror}); name another file") from error
+        raise UsageError(f"--out {target}: cannot be written ({error.strerror}); choose another file") from error
     table = RecordTable(PROBES, "basic")
     for row in probe_cell(spec, say):
         table.append(row)

@@ -1,4 +1,4 @@
-"""What to probe, and what of it is refused: where no sample could tell the answer, or no machine could hold it."""
+"""What to probe, and checks of it: that samples can answer the question, and that memory suffices."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan
-from vcpo_bench.bench.replay.replay import RecordedCell
+from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 
 LEAST_BATCHES = 8
-"""Fewer batches make no interval."""
+"""Fewest batches from which a bootstrap interval is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class ProbeSpec:
 
     Attributes:
         cell: The run.
-        steps: Checkpoints, in updates.
-        methods: Methods to measure; the first is what the others' signal-to-noise ratios are compared with.
+        steps: Checkpoints, as numbers of finished updates.
+        methods: Methods to measure; signal-to-noise ratios are relative to the first.
         batches: Batches sampled from the behavior policy at each checkpoint.
         fresh: Batches sampled from the current policy for the true gradient.
     """
@@ -38,10 +38,13 @@ class ProbeSpec:
 
 
 def check_probe(spec: ProbeSpec) -> dict[int, int]:
-    """The behavior version of each checkpoint, in order.
+    """Check a probe.
+
+    Returns:
+        The version of the behavior policy at each checkpoint, in order.
 
     Raises:
-        UsageError: A checkpoint lies beyond the run, a sample is too small, a method's update is no function of fresh
+        UsageError: A checkpoint is beyond the run, a sample is too small, a method's update is not a function of fresh
             data, the update due at a checkpoint consumes data of several policies, or the sampler truncates.
     """
     if not spec.steps:
@@ -50,7 +53,9 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
         raise UsageError("--methods: the list is empty; give at least one value")
     for flag, value in (("--batches", spec.batches), ("--fresh", spec.fresh)):
         if value < LEAST_BATCHES:
-            raise UsageError(f"{flag} {value}: give at least {LEAST_BATCHES}, or there is no interval")
+            raise UsageError(
+                f"{flag} {value}: at least {LEAST_BATCHES} batches are needed to bootstrap a confidence interval"
+            )
     for step in spec.steps:
         spec.cell.check(step)
     _check_sampler(spec.cell)
@@ -71,20 +76,20 @@ def _check_sampler(cell: RecordedCell) -> None:
 def _check_method(method: Method, schedule: StalenessSchedule) -> None:
     check_method(method.canonical, method.needs, schedule)
     reasons = {
-        "acts on the gradient before, so its update is no function of one batch": method.combine is not None,
-        "borrows the step scales of another cell": method.needs_series is not None,
+        "acts on the previous gradient, so its update is not a function of one batch": method.combine is not None,
+        "uses the step scales of another cell": method.needs_series is not None,
         "needs a proximal policy, which fresh data do not have": "proximal_logp" in method.needs,
     }
     for reason, holds in reasons.items():
         if holds:
-            raise UsageError(f"{method.canonical}: {reason}; leave it out of --methods")
+            raise UsageError(f"{method.canonical}: {reason}; remove it from --methods")
 
 
 def _version(cell: RecordedCell, schedule: StalenessSchedule, step: int) -> int:
-    """The one policy that sampled what update `step` consumes."""
+    """Version of the single policy that sampled what update `step` consumes."""
     regime = cell.config.regime
     if not (schedule.planned and schedule.trains_once):
-        raise UsageError(f"{cell.key}: under {regime} there is no one policy to sample fresh batches from; use fifo")
+        raise UsageError(f"{cell.key}: under {regime} no single policy samples a batch; use fifo")
     *_, planned = plan(schedule, step + 1)
     versions = set(planned.oldest) | set(planned.newest)
     if len(versions) > 1:
@@ -96,25 +101,25 @@ def _version(cell: RecordedCell, schedule: StalenessSchedule, step: int) -> int:
 
 
 def check_memory(spec: ProbeSpec, trained: int) -> None:
-    """Refuse a probe whose gradients this machine cannot hold: those of fresh batches, and each method's of the stale.
+    """Check that main memory holds the gradients: one per fresh batch, and one per stale batch and method.
 
     Args:
         spec: What to probe.
-        trained: Trained parameters.
+        trained: Number of trained parameters.
 
     Raises:
-        UsageError: They take more than the main memory.
+        UsageError: They need more than the main memory.
     """
     gradients = spec.fresh + spec.batches * len(spec.methods)
-    needed, there = 4 * gradients * trained / 2**30, main_memory() / 2**30
-    if needed > there:
+    needed, available = 4 * gradients * trained / 2**30, main_memory() / 2**30
+    if needed > available:
         raise UsageError(
             f"--fresh {spec.fresh} and --batches {spec.batches} for {len(spec.methods)} methods are {gradients} "
             f"gradients of {trained} trained parameters: {needed:.1f} GiB of main memory, and this machine has "
-            f"{there:.1f}; give smaller numbers or fewer methods, or probe a cell trained with --lora"
+            f"{available:.1f}; reduce the numbers of batches or methods, or probe a cell trained with --lora"
         )
 
 
 def main_memory() -> float:
-    """Bytes of main memory of this machine; infinite where that is not known."""
+    """Bytes of main memory of this machine; infinite if unknown."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else float("inf")

@@ -1,9 +1,9 @@
 """Statistics of a random update u against the true gradient g, from inner products of independent batches.
 
-Squared lengths of means are averages over pairs of *different* batches, so the noise of a batch never meets itself:
-that is what splitting the sample in two independent halves buys, over all splits at once. The same holds for g, whose
-own noise therefore biases nothing. Intervals come from the bootstrap: batches are drawn with replacement, pairs of the
-same batch still left out.
+Squared lengths of means are averages over pairs of *different* batches, so that the noise of a batch is never squared:
+the same effect as splitting the sample into two independent halves, averaged over all splits. The same holds for g, so
+its noise causes no bias. Intervals come from the bootstrap: batches are drawn with replacement, and pairs of the same
+batch are left out.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Products(NamedTuple):
     truth: Floats
 
 
-class Estimate(NamedTuple):
-    """A value with its 95% interval; NaN where it is not defined."""
+class ProbeEstimate(NamedTuple):
+    """A value with its 95% bootstrap interval; NaN if it is not defined."""
 
     value: float
     low: float
@@ -42,11 +42,12 @@ class Estimate(NamedTuple):
 
 
 def resampling(batches: int, stream: int) -> Floats:
-    """How often each batch counts: `[1 + RESAMPLES, batches]`, first once each, then as the bootstrap draws them.
+    """How often each batch counts, `[1 + RESAMPLES, batches]`: once each in the first row, then as the bootstrap draws.
 
     Args:
-        batches: N.
-        stream: Batches that were drawn together share one stream, so that methods are compared on equal draws.
+        batches: Number of batches.
+        stream: Random stream; batches that were sampled together share one, so that methods are compared on the same
+            resamples.
     """
     random = np.random.default_rng((batches, stream))
     drawn = random.multinomial(batches, np.full(batches, 1 / batches), size=RESAMPLES)
@@ -67,10 +68,10 @@ def mean(values: Floats, weights: Floats) -> Floats:
 
 
 def quantities(products: Products, own: Floats, truth: Floats) -> dict[str, Floats]:
-    """Every quantity of `records.PROBES` that follows from inner products, `[R]` each.
+    """Every quantity of `records.PROBES` that follows from inner products, each `[R]`.
 
     Args:
-        products: Of one method.
+        products: Inner products of one method.
         own: `[R, n]` how often each update counts.
         truth: `[R, N]` how often each estimate of g counts.
     """
@@ -94,13 +95,13 @@ def quantities(products: Products, own: Floats, truth: Floats) -> dict[str, Floa
         }
 
 
-def estimate(resampled: Floats) -> Estimate:
-    """The first of `[1 + RESAMPLES]` values, with the middle 95% of the others."""
+def estimate(resampled: Floats) -> ProbeEstimate:
+    """The first of `[1 + RESAMPLES]` values, with the central 95% of the others as its interval."""
     finite = resampled[1:][np.isfinite(resampled[1:])]
     if not np.isfinite(resampled[0]) or not finite.size:
-        return Estimate(np.nan, np.nan, np.nan)
+        return ProbeEstimate(np.nan, np.nan, np.nan)
     low, high = np.quantile(finite, _TAILS)
-    return Estimate(float(resampled[0]), float(low), float(high))
+    return ProbeEstimate(float(resampled[0]), float(low), float(high))
 
 
 def cosine_of_mean(dots: Floats, signal: Floats, norm: float, weights: Floats) -> Floats:

@@ -15,13 +15,14 @@ from torch import Tensor
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.score_norms import ScoreNorms
+from vcpo_bench.bench.training.evidence import evidence_of
 from vcpo_bench.bench.training.micro_batches import Piece, cut, gather
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 
 
-class Updates(NamedTuple):
-    """What one method makes of n batches.
+class MethodUpdates(NamedTuple):
+    """Updates of one method on n batches.
 
     Attributes:
         gradients: `[n, D]` float32 in main memory, of the loss, before clipping; D counts trained parameters.
@@ -36,12 +37,12 @@ class Estimators:
     """Methods that see the same evidence at fixed weights.
 
     Args:
-        policy: theta_t; only read, and not copied: a language model may fit but once.
-        methods: What maps evidence to coefficients; none may act on the gradient itself.
+        policy: theta_t; only read, and not copied: memory may hold a language model only once.
+        methods: Methods to measure; none may act on the gradient itself.
         reference: Opens the frozen reference policy, for methods that need one.
-        states: What a method kept from the run so far, by its canonical expression.
-        micro_tokens: Most positions of a pass, as for the learner; 0: no limit. With a limit each batch is scored once
-            more, since the graphs of all its pieces are not kept.
+        states: State of a method from the run so far, by its canonical expression.
+        micro_tokens: Largest number of positions per forward pass, as for the learner; 0: no limit. With a limit, each
+            batch is scored twice, since the graphs of all its pieces are not kept.
     """
 
     def __init__(
@@ -59,15 +60,15 @@ class Estimators:
         if "reference_logp" in self.needs and reference is not None:
             self._reference = reference().requires_grad_(False)
 
-    def updates(self, batches: Sequence[Trajectories], now: int) -> list[Updates]:
+    def updates(self, batches: Sequence[Trajectories], now: int) -> list[MethodUpdates]:
         """The update of each batch on its own, for every method; 0 where training would skip it.
 
         Args:
-            batches: N batches.
-            now: T.
+            batches: Batches of one behavior policy.
+            now: Updates applied before this one.
         """
         size = sum(parameter.numel() for parameter in self.parameters)
-        found = [Updates(torch.zeros(len(batches), size), np.zeros(len(batches))) for _ in self.methods]
+        found = [MethodUpdates(torch.zeros(len(batches), size), np.zeros(len(batches))) for _ in self.methods]
         with self._recording() as norms:
             for i, batch in enumerate(batches):
                 scales = self._add_updates(batch, now, norms, [one.gradients[i] for one in found])
@@ -78,7 +79,7 @@ class Estimators:
     def _add_updates(
         self, batch: Trajectories, now: int, norms: ScoreNorms | None, rows: Sequence[Tensor]
     ) -> list[float]:
-        """Add each method's gradient of a batch to its row `[D]`; their scales. The graph is gone on return."""
+        """Add each method's gradient of a batch to its row `[D]`; returns the step scales and frees the graph."""
         pieces = cut(batch, tokens=self.micro_tokens)
         evidence, scores = self._evidence(batch, now, pieces, norms)
         answers = [self._answer(method, evidence) for method in self.methods]
@@ -93,7 +94,7 @@ class Estimators:
         return closing(ScoreNorms(self.policy)) if "score_norm_sq" in self.needs else nullcontext()
 
     def _answer(self, method: Method, evidence: Batch) -> Update | None:
-        """What a method makes of a batch; None where training would skip it."""
+        """A method's update on a batch; None if training would skip it."""
         try:
             update = method(evidence.with_state(self.states.get(method.canonical, {})))
         except NonFiniteEvidence:
@@ -103,28 +104,23 @@ class Estimators:
     def _evidence(
         self, batch: Trajectories, now: int, pieces: Sequence[Piece], norms: ScoreNorms | None
     ) -> tuple[Batch, list[TokenScores]]:
-        """The evidence, and the scores of each piece; with gradient where there is but one."""
-        shape = batch.mask.shape
-        squared = None if norms is None else self._score_norms(pieces, norms).view(shape[:2])
+        """The evidence, and the scores of each piece; with their graph if there is only one."""
+        squared = None if norms is None else self._score_norms(pieces, norms)
         with torch.set_grad_enabled(len(pieces) == 1):
             scores = [self.policy.score(*piece.part.flat()) for piece in pieces]
-        evidence = Batch(
-            logp=gather(pieces, [s.logp for s in scores]).view(shape),
-            behavior_logp=batch.behavior_logp,
-            mask=batch.mask,
-            valid=torch.ones(shape[:2], dtype=torch.bool),
-            reward=batch.reward,
-            version=batch.version,
-            now=now,
-            reference_logp=self._reference_logp(pieces).view(shape) if self._reference else None,
-            entropy=gather(pieces, [s.entropy for s in scores]).view(shape) if "entropy" in self.needs else None,
-            sum_pi_sq=gather(pieces, [s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in self.needs else None,
+        evidence = evidence_of(
+            batch,
+            now,
+            scores,
+            gather=lambda values: gather(pieces, values),
+            needs=self.needs,
             score_norm_sq=squared,
+            reference_logp=self._reference_logp(pieces) if self._reference else None,
         )
         return evidence, scores
 
     def _score_norms(self, pieces: Sequence[Piece], norms: ScoreNorms) -> Tensor:
-        """`[rows]`, from passes of their own with one trajectory per row."""
+        """`[rows]` squared score norms, from forward passes with one trajectory per row."""
         squared = []
         for part, _ in pieces:
             _, responses, mask = part.flat()
@@ -140,7 +136,7 @@ class Estimators:
             return gather(pieces, [self._reference.score(*piece.part.flat()).logp for piece in pieces])
 
     def _add_gradients(self, piece: Piece, scored: TokenScores, updates: Sequence[tuple[Update, Tensor]]) -> None:
-        """Add the gradient of `-sum c logp - sum e H`, what coefficients mean, to the row `[D]` of each update."""
+        """Add the gradient of the loss `-sum c logp - sum e H` to the row `[D]` of each update."""
         sizes = [parameter.numel() for parameter in self.parameters]
         for update, row in updates:
             outputs, weights = [scored.logp], [_negated(update.coefficients, piece, scored)]
@@ -148,13 +144,13 @@ class Estimators:
                 outputs.append(scored.differentiable_entropy())
                 weights.append(_negated(update.entropy_coefficients, piece, scored))
             found = torch.autograd.grad(outputs, self.parameters, weights, retain_graph=True, allow_unused=True)
-            for place, gradient in zip(torch.split(row, sizes), found, strict=True):
+            for part, gradient in zip(torch.split(row, sizes), found, strict=True):
                 if gradient is not None:
-                    place.add_(gradient.flatten().to(place.device))
+                    part.add_(gradient.flatten().to(part.device))
 
 
 def _scale(answer: Update | None, row: Tensor) -> float:
-    """A method's step scale; 0, as is the row, where training would skip the batch."""
+    """A method's step scale; 0, and the row too, if training would skip the batch."""
     if answer is None or not bool(torch.isfinite(row).all()):
         row.zero_()
         return 0.0
@@ -162,5 +158,5 @@ def _scale(answer: Update | None, row: Tensor) -> float:
 
 
 def _negated(coefficients: Tensor, piece: Piece, scored: TokenScores) -> Tensor:
-    """`[rows, T]` minus the coefficients `[P, G, T]` of a piece, where its scores are."""
+    """`[rows, T]` minus the coefficients `[P, G, T]` of a piece, on the device of its scores."""
     return -coefficients.flatten(0, 1)[piece.rows].float().to(scored.logp.device)

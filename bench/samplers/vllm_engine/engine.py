@@ -8,6 +8,7 @@ import itertools
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -42,10 +43,9 @@ class LocalEngine:
 
     def __init__(self, config: Any, dtype: str, prompt: int, length: int, rows: int, memory: float) -> None:
         self._release = require()
-        from vllm import LLM, SamplingParams
-
+        vllm = import_module("vllm")
         self._counter = itertools.count()
-        self._parameters, tokens = SamplingParams, prompt + length
+        self._parameters, tokens = vllm.SamplingParams, prompt + length
         if not torch.cuda.is_available() and head_size(config) not in CPU_HEADS:
             raise UsageError(
                 f"--sampler vllm: on a CPU it has no attention for heads of {head_size(config)}, only for "
@@ -57,7 +57,7 @@ class LocalEngine:
         threads, set_threads = torch.get_num_threads(), torch.set_num_threads
         with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng(devices=[]):
             untied(config).save_pretrained(folder)
-            self._llm = LLM(folder, **settings)
+            self._llm = vllm.LLM(folder, **settings)
         torch.set_num_threads = set_threads  # on a CPU vLLM replaces it by a function that does nothing
         torch.set_num_threads(threads)
 
@@ -98,12 +98,11 @@ class LocalEngine:
 
     def close(self) -> None:
         """Release its memory."""
-        from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
-
+        state = import_module("vllm.distributed.parallel_state")
         del self._llm
         gc.collect()
         with suppress(AssertionError, RuntimeError):  # if it was never set up
-            cleanup_dist_env_and_memory()
+            state.cleanup_dist_env_and_memory()
 
 
 def open_engine(config: Any, dtype: str, prompt: int, length: int, rows: int, memory: float) -> LocalEngine:

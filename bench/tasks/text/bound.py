@@ -65,8 +65,9 @@ class BoundTask(Task):
     def __init__(self, source: TextTask, tokenizer: Tokenizer, max_response: int = 0, chat: bool = True) -> None:
         self.source, self.tokenizer = source, tokenizer
         self._max_response = max_response or source.max_response
-        self.eos: int = tokenizer.eos_token_id
-        self.pad: int = self.eos if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        self._end = tokenizer.eos_token_id
+        self.eos = self._end
+        self.pad: int = self._end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         self._chat = chat and bool(tokenizer.chat_template)
         self._items: dict[bytes, Item] = {}
         fixed = [*source.items("held_out"), *source.items("train")]
@@ -111,10 +112,13 @@ class BoundTask(Task):
             UsageError: One is longer than a response may be.
         """
         items = [self._item(seed, batch, index, "demonstrations") for index in range(count)]
-        responses = torch.full((count, self.max_response), self.eos)
+        responses = torch.full((count, self.max_response), self._end)
         mask = torch.zeros(count, self.max_response, dtype=torch.bool)
         for row, item in enumerate(items):
-            tokens = [*self.tokenizer(self.source.demonstration(item), add_special_tokens=False)["input_ids"], self.eos]
+            tokens = [
+                *self.tokenizer(self.source.demonstration(item), add_special_tokens=False)["input_ids"],
+                self._end,
+            ]
             if len(tokens) > self.max_response:
                 raise UsageError(
                     f"{self.canonical}: a demonstration has {len(tokens)} tokens, more than --max-response "
@@ -163,6 +167,6 @@ class BoundTask(Task):
     def _decode(self, tokens: Tensor) -> str:
         """Text of a response without its end token."""
         ids = tokens.tolist()
-        shown = ids[:-1] if ids and ids[-1] == self.eos else ids
+        shown = ids[:-1] if ids and ids[-1] == self._end else ids
         text: str = self.tokenizer.decode(shown, clean_up_tokenization_spaces=False)
         return text

@@ -32,8 +32,12 @@ class CompetitionMath(DataTask):
         "train": HubSet("DigitalLearningGmbH/MATH-lighteval", "default", "train"),
         "held_out": HubSet("HuggingFaceH4/MATH-500", "default", "test"),
     }
-    max_response = 2048
     judge: str = text(OWN, legal="own or math-verify")
+
+    @property
+    def max_response(self) -> int:
+        """Room for a worked solution."""
+        return 2048
 
     def __post_init__(self) -> None:
         """Complete the name of the judge with its version, which is part of the canonical name.

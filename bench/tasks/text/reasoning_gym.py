@@ -29,8 +29,12 @@ class ReasoningGym(GeneratedTask):
 
     name = "reasoning-gym"
     summary = "any data set of the optional package reasoning-gym, such as dataset=leg_counting"
-    max_response = 1024
     dataset: str = text("leg_counting", legal="the name of one of its data sets")
+
+    @property
+    def max_response(self) -> int:
+        """Room to think and for an answer in tags."""
+        return 1024
 
     def __post_init__(self) -> None:
         """Refuse a data set that is not there.

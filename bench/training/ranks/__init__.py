@@ -1,1 +1,1 @@
-"""One cell on several processes at once: each samples and learns a share of the prompts, all do the same update."""
+"""One cell trained by several processes: each samples and differentiates a share of the prompts."""

@@ -22,7 +22,7 @@ from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.training.build import build_learner, build_recorder
 from vcpo_bench.bench.training.ranks.learner import ParallelLearner
 from vcpo_bench.bench.training.ranks.ranks import Ranks
-from vcpo_bench.bench.training.ranks.source import ParallelSource, check_shared_out
+from vcpo_bench.bench.training.ranks.source import ParallelSource, check_shares
 from vcpo_bench.bench.training.trainer import Trainer
 
 
@@ -37,7 +37,7 @@ def parallel_trainer(config: CellConfig, count: int) -> Iterator[Trainer]:
     Raises:
         UsageError: Ranks cannot train this cell.
     """
-    check_shared_out(config, count)
+    check_shares(config, count)
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store"
         command = [sys.executable, "-m", "vcpo_bench.bench.training.ranks.launch", str(store), str(count)]

@@ -1,4 +1,4 @@
-"""A learner on several ranks: each scores and differentiates its own prompts, and all come to the same update."""
+"""A data-parallel learner: each rank scores and differentiates its own prompts; all apply the same update."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from vcpo_bench.methods import Update
 class ParallelLearner(Learner):
     """Applies one method to one policy on several ranks.
 
-    Every rank is given the whole batch. It scores the prompts that are its own; the small tensors are gathered, so that
-    each rank computes the same coefficients from the same evidence; gradients are summed. Weights, optimizer and
-    method state stay the same on all of them.
+    Every rank receives the whole batch and scores its own prompts. The small tensors are gathered, so that each rank
+    computes the same coefficients from the same evidence; gradients are summed. Weights, optimizer and method state
+    stay the same on all ranks.
 
     Args:
         ranks: This process among the others.
-        arguments: As of `Learner`.
+        arguments: Arguments of `Learner`.
     """
 
     def __init__(self, ranks: Ranks, *arguments: Any, **options: Any) -> None:

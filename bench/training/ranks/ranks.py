@@ -1,4 +1,4 @@
-"""The processes that train one cell together, and what they tell each other."""
+"""Processes that train one cell together, and what they exchange."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 PATIENCE = timedelta(seconds=120)
-"""A process that has not answered the others after so long ends the run."""
+"""Time after which a process that does not answer the others ends the run."""
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process among those that train a cell together, from inside `opened`.
+    """This process among those that train a cell together; valid inside `opened`.
 
     Attributes:
-        rank: This one, from 0.
-        count: How many they are.
+        rank: Rank of this process, from 0.
+        count: Number of processes.
     """
 
     rank: int
@@ -31,15 +31,15 @@ class Ranks:
     @classmethod
     @contextmanager
     def opened(cls, store: Path, rank: int, count: int) -> Iterator[Ranks]:
-        """Meet the others; at most once at a time in a process.
+        """Connect to the others; a process can hold one connection at a time.
 
         Args:
-            store: A file that all of them name and that does not exist before.
-            rank: This one.
-            count: How many they are.
+            store: File for the rendezvous, the same for all processes; must not exist before.
+            rank: Rank of this process.
+            count: Number of processes.
 
         Raises:
-            torch.distributed.DistError: The others did not come.
+            torch.distributed.DistError: The others did not connect in time.
         """
         dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=count, timeout=PATIENCE)
         try:
@@ -48,14 +48,14 @@ class Ranks:
             dist.destroy_process_group()
 
     def gather(self, rows: Tensor) -> Tensor:
-        """The rows of all, those of rank 0 first; every rank gives as many."""
+        """Concatenate the rows of all ranks, those of rank 0 first; every rank sends the same number."""
         sent = rows.to(torch.uint8) if rows.dtype is torch.bool else rows
         found = [torch.empty_like(sent) for _ in range(self.count)]
         dist.all_gather(found, sent.contiguous())
         return torch.cat(found).to(rows.dtype)
 
     def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Replace each parameter's gradient with its sum over the ranks: the same bits on all of them."""
+        """Replace each parameter's gradient with its sum over the ranks, bit-identical on all of them."""
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         total = torch.cat([gradient.flatten() for gradient in gradients])
         dist.all_reduce(total)

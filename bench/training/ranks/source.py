@@ -1,4 +1,4 @@
-"""Synchronous sampling on several ranks: each samples its own prompts under the present weights, all get the batch."""
+"""Synchronous sampling on several ranks: each samples its own prompts, all receive the whole batch."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from vcpo_bench.errors import UsageError
 
 
 class ParallelSource:
-    """Feeds a learner at lag 0.
+    """Source of batches at lag 0.
 
     Args:
         config: The cell.
         task: Its task.
-        policy: The learner's.
+        policy: The learner's policy.
         ranks: This process among the others.
     """
 
@@ -56,11 +56,11 @@ class ParallelSource:
         """See `Source.close`."""
 
 
-def check_shared_out(config: CellConfig, count: int) -> None:
-    """Refuse a cell that ranks cannot train.
+def check_shares(config: CellConfig, count: int) -> None:
+    """Check that ranks can train a cell.
 
     Raises:
-        UsageError: It is not synchronous, or its prompts cannot be shared out evenly.
+        UsageError: It is not synchronous, or its prompts cannot be divided evenly.
     """
     if config.staleness or config.regime != "fifo":
         raise UsageError(
@@ -68,4 +68,4 @@ def check_shared_out(config: CellConfig, count: int) -> None:
             "use staleness 0 and the regime fifo"
         )
     if config.prompts % count:
-        raise UsageError(f"{config.prompts} prompts cannot be shared out evenly to {count} ranks: use a multiple")
+        raise UsageError(f"{config.prompts} prompts cannot be divided evenly among {count} ranks: use a multiple")

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts, heading
+from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind
+from vcpo_bench.naming.component import Component
 
 
-class AnalysisKind(PageKind):
+class AnalysisKind(CatalogKind):
     """The analyses of recorded runs."""
 
-    singular, plural = "analysis", "analyses"
+    def __init__(self) -> None:
+        super().__init__("analysis", "analyses", "vcpo_bench.analysis.commands")
 
-    def listing(self) -> Listing:
-        """Name of each and the question it answers."""
-        from vcpo_bench.analysis.commands import analyses
-
-        return Listing((self.singular, "what it answers"), [(one.name, one.summary) for one in analyses().values()])
-
-    def page(self, name: str) -> list[str]:
-        """The question, and how to run it."""
-        from vcpo_bench.analysis.commands import analyses
-
-        known = analyses()
-        if name not in known:
-            raise self.unknown(name, known)
-        return [*heading(name, known[name].summary), *facts([("run", f"vcpo-bench analyze {name} DIR...")])]
+    def particulars(self, kind: type[Component]) -> list[tuple[str, str]]:
+        """How to run it."""
+        return [("run", f"vcpo-bench analyze {kind.name} DIR...")]

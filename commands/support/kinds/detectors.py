@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts
 
 if TYPE_CHECKING:
-    from vcpo_bench.analysis.monitoring.alarm_panel import Calibration, Rate
+    from vcpo_bench.analysis.monitoring.calibration import Calibration, Rate
 
 
 class DetectorKind(PageKind):
@@ -17,7 +17,7 @@ class DetectorKind(PageKind):
 
     def listing(self) -> Listing:
         """Signal, measured false alarms, recall and lead of each."""
-        from vcpo_bench.analysis.monitoring.alarm_panel import load_calibrations
+        from vcpo_bench.analysis.monitoring.calibration import load_calibrations
 
         rows = [
             (
@@ -33,7 +33,7 @@ class DetectorKind(PageKind):
 
     def page(self, name: str) -> list[str]:
         """The detectors of one signal with what was measured of them."""
-        from vcpo_bench.analysis.monitoring.alarm_panel import load_calibrations
+        from vcpo_bench.analysis.monitoring.calibration import load_calibrations
 
         known = load_calibrations()
         found = [one for one in known if one.detector.signal == name]

@@ -13,6 +13,7 @@ from vcpo_bench.commands.support.kinds.methods import MethodKind, PartKind
 from vcpo_bench.commands.support.kinds.presets import PresetKind
 from vcpo_bench.commands.support.kinds.runs import RunKind
 from vcpo_bench.commands.support.kinds.samplers import SamplerKind
+from vcpo_bench.commands.support.kinds.signals import SignalKind
 from vcpo_bench.commands.support.kinds.tasks import TaskKind
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import unknown_name
@@ -33,6 +34,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         TaskKind(),
         CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
         SamplerKind(),
+        SignalKind(),
         DetectorKind(),
         AnalysisKind(),
         PresetKind(),
@@ -47,8 +49,13 @@ def load_catalogs() -> None:
             importlib.import_module(kind.module)
 
 
-def find_kind(word: str, results: Path = RESULTS) -> Kind:
+def find_kind(word: str, results: Path = RESULTS, *, plural: bool = False) -> Kind:
     """The kind that a word names, in the singular or the plural.
+
+    Args:
+        word: What the user typed.
+        results: Folder that holds the results folders.
+        plural: Whether the error for an unknown word names the kinds in the plural.
 
     Raises:
         UsageError: There is no such kind.
@@ -57,4 +64,4 @@ def find_kind(word: str, results: Path = RESULTS) -> Kind:
     for kind in known:
         if word in (kind.singular, kind.plural):
             return kind
-    raise UsageError(unknown_name("kind", word, [kind.plural for kind in known]))
+    raise UsageError(unknown_name("kind", word, [kind.plural if plural else kind.singular for kind in known]))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vcpo_bench.analysis.collapse.rule import KINDS, Rule, events, judge, sensitivity
+from vcpo_bench.analysis.collapse.rule import KINDS, CollapseRule, events, judge, sensitivity
 from vcpo_bench.analysis.results import load
 
 STEPS = np.arange(0, 410, 10)
@@ -133,5 +133,5 @@ def test_sensitivity_moves_as_it_must(tmp_path, make_results):
     assert len(table) == 27
     by_patience = table.groupby("patience")["failed"].sum()
     assert by_patience.is_monotonic_decreasing
-    deep = judge(STEPS, after(200, 0.2), rule=Rule(depth=0.9))
+    deep = judge(STEPS, after(200, 0.2), rule=CollapseRule(depth=0.9))
     assert deep.kind == "stall"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.caveats import DAMAGE
-from vcpo_bench.analysis.commands import analyses, run
+from vcpo_bench.analysis.commands import ANALYSES, run
 from vcpo_bench.analysis.commands.compare import analyze_compare
 from vcpo_bench.analysis.comparison.best_learning_rate import tune
 from vcpo_bench.analysis.comparison.normalized_rewards import normalize
@@ -80,7 +80,7 @@ def test_same_folder_same_tables(tmp_path, make_results):
     assert first.statements == second.statements
 
 
-@pytest.mark.parametrize("kind", analyses())
+@pytest.mark.parametrize("kind", ANALYSES.names())
 @pytest.mark.parametrize(
     "grid",
     [
@@ -139,7 +139,7 @@ def test_columns_of_nonsense_are_missing_values_not_tracebacks(tmp_path, make_re
         floats = list(table.select_dtypes("float"))
         table.loc[number % 3 :, floats[number % len(floats)]] = value
         table.head(0 if number % 7 == 0 else None).to_parquet(path, index=False)
-    assert all(run(kind, folder).statements for kind in analyses())
+    assert all(run(kind, folder).statements for kind in ANALYSES.names())
 
 
 def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vcpo_bench.analysis.monitoring.detectors import Detector, DetectorStream, Episode, episodes
+from vcpo_bench.analysis.monitoring.detectors import Detector, DetectorStream, read_detector
+from vcpo_bench.naming.errors import ExpressionError
 
 VALUES = st.lists(
     st.one_of(st.floats(-1e6, 1e6), st.sampled_from([math.nan, math.inf, -math.inf, 0.0])), min_size=0, max_size=40
@@ -66,16 +67,40 @@ def test_an_infinite_value_is_an_alarm_while_it_is_in_the_window() -> None:
     assert detector.alarms([0.0, math.inf, 0.0, 0.0, 0.0]).tolist() == [False, True, True, True, False]
 
 
-def test_alarms_close_together_are_one_episode() -> None:
-    alarms = np.zeros(30, dtype=bool)
-    alarms[[0, 3, 8, 20, 21]] = True
-    assert episodes(alarms, refractory=5) == [Episode(0, 8), Episode(20, 21)]
-    assert episodes(alarms, refractory=4) == [Episode(0, 3), Episode(8, 8), Episode(20, 21)]
-    assert episodes(alarms, refractory=0) == [Episode(i, i) for i in (0, 3, 8, 20, 21)]
-    assert episodes(np.zeros(4, dtype=bool), refractory=5) == []
-
-
 @pytest.mark.parametrize("wrong", [{"window": 0}, {"persistence": 0}, {"threshold": math.nan}])
 def test_meaningless_detectors_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be at least 1"):
         Detector(**({"signal": "ess", "window": 1, "threshold": 0.0} | wrong))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("threshold", [0.1 + 0.2, -1e-30, float("inf"), 3.0])
+def test_the_text_of_a_detector_is_exact(threshold: float) -> None:
+    detector = Detector("grad_norm_z", 7, threshold, 3)
+    assert detector.text == f"grad_norm_z(window=7,threshold={threshold!r},persistence=3)"
+    assert read_detector(detector.text) == detector
+
+
+def test_a_text_may_be_written_by_hand() -> None:
+    assert read_detector(" ess( threshold = 1/4 , window=3 ) ") == Detector("ess", 3, 0.25, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "words"),
+    [
+        ("ess", 3, "window is missing; write ess(window=10,threshold=2.3,persistence=2)"),
+        ("ess(window=1)", 3, "threshold is missing; write ess("),
+        ("ess(3)", 4, "expected key=value; ess has: window (a whole number, 1 or more); threshold (a number); persist"),
+        ("ess(window=0,threshold=1.0)", 11, "window=0 is not legal. window is a whole number, 1 or more"),
+        ("ess(window=1,threshold=x)", 23, "threshold=x is not legal"),
+        ("ess(window=1,threshold=nan)", 23, "threshold=nan is not legal"),
+        ("ess(windo=1,threshold=1)", 4, "ess has no parameter 'windo'; did you mean window?"),
+        ("ess:raw(window=1,threshold=1)", 3, "':' after the name of a signal"),
+        ("ess(window=1,threshold=1", 3, "never closed"),
+        ("", 0, "missing"),
+    ],
+)
+def test_a_text_that_is_no_detector_is_refused_at_its_character(text: str, position: int, words: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        read_detector(text)
+    assert caught.value.position == position
+    assert words in caught.value.problem

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vcpo_bench.analysis import Monitor
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k
-from vcpo_bench.analysis.monitoring.alarm_panel import Calibration
+from vcpo_bench.analysis.monitoring.calibration import Calibration
 from vcpo_bench.analysis.monitoring.detectors import Detector
 
 LOG_WEIGHTS = st.lists(st.floats(-30, 30), min_size=1, max_size=40)

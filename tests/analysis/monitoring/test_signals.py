@@ -1,10 +1,23 @@
+"""Signals: nothing from the future, formulas by hand, and the recorded values of every one."""
+
+import importlib.util
+import json
+import pkgutil
+from pathlib import Path
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from vcpo_bench.analysis.monitoring.signals import CAP, PRIMARY, SIGNALS
+from vcpo_bench.analysis.monitoring import signals as folder
+from vcpo_bench.analysis.monitoring.signal import PRIMARY, Signal, all_signals
+from vcpo_bench.analysis.monitoring.signal import SIGNALS as CATALOG
+from vcpo_bench.analysis.monitoring.signals.tis import CAP
 from vcpo_bench.records.steps import DIAGNOSTICS
+
+SIGNALS = all_signals()
 
 
 def updates(number: int = 120, seed: int = 0) -> pd.DataFrame:
@@ -53,7 +66,7 @@ def test_a_signal_names_the_columns_it_needs_and_is_silent_without_them(name: st
         assert np.isnan(signal.of(updates().drop(columns=column))).all()
         assert np.isnan(signal.of(updates().assign(**{column: np.nan}))).all()
     assert signal.name == name
-    assert signal.meaning
+    assert signal.summary
 
 
 def test_greater_is_more_dangerous() -> None:
@@ -106,3 +119,48 @@ def test_values_that_are_not_finite_are_missing() -> None:
     table = updates().assign(ess_ratio=0.0, grad_norm=np.inf)
     assert np.isnan(SIGNALS["ess"].of(table)).all()
     assert np.isnan(SIGNALS["grad_norm_z"].of(table)).all()
+
+
+def test_the_values_of_every_signal_are_the_recorded_ones() -> None:
+    golden = Path(__file__).parents[2] / "golden"
+    spec = importlib.util.spec_from_file_location("make_signals", golden / "make_signals.py")
+    assert spec
+    assert spec.loader
+    maker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(maker)
+    recorded = json.loads((golden / "signals.json").read_text())
+    table = maker.run(recorded["columns"])
+    assert list(recorded["values"]) == list(SIGNALS)  # the order of tables, too
+    for name, values in recorded["values"].items():
+        expected = np.array(values, dtype=np.float64)
+        np.testing.assert_allclose(SIGNALS[name].of(table), expected, rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+def test_every_file_of_the_folder_is_called_what_a_user_types() -> None:
+    assert [info.name for info in pkgutil.iter_modules(folder.__path__)] == CATALOG.names()
+    assert all(CATALOG.origin(name).endswith(f".signals.{name}") for name in CATALOG.names())
+
+
+def test_signals_without_a_place_of_their_own_come_last() -> None:
+    newcomer = type("Newcomer", (SIGNALS["kl"].__class__,), {"name": "a_newcomer", "rank": Signal.rank})
+    CATALOG.add(newcomer, "the test")
+    try:
+        assert [*SIGNALS, "a_newcomer"] == list(all_signals())
+    finally:
+        CATALOG.forget()
+
+
+class _NoColumns(Signal):
+    role: ClassVar[str] = "weights"  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("kind", "lack"),
+    [
+        (type("A", (Signal,), {"columns": ()}), "does not say its role"),
+        (_NoColumns, "does not say its columns"),
+        (type("B", (_NoColumns,), {"columns": ()}), "does not define formula"),
+    ],
+)
+def test_a_signal_that_is_not_finished_says_what_it_lacks(kind: type[Signal], lack: str) -> None:
+    assert kind.unfinished() == lack

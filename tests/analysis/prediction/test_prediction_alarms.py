@@ -2,15 +2,19 @@ import json
 
 import numpy as np
 import pytest
+from alarm_episodes import AlarmEpisode, episodes
 
-from vcpo_bench.analysis.monitoring.alarm_panel import load_calibrations
-from vcpo_bench.analysis.monitoring.detectors import Detector, episodes
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.calibration import load_calibrations
+from vcpo_bench.analysis.monitoring.detectors import Detector
+from vcpo_bench.analysis.monitoring.signal import all_signals
+from vcpo_bench.analysis.monitoring.trailing import streamed_mean
 from vcpo_bench.analysis.prediction.alarm_outcomes import REFRACTORY, Clock, beginnings, clock, held, outcomes, placebo
 from vcpo_bench.analysis.prediction.export_detectors import detectors_json
 from vcpo_bench.analysis.prediction.operating_points import alarm_tables
-from vcpo_bench.analysis.prediction.panel import build_panel, trailing
+from vcpo_bench.analysis.prediction.panel import build_panel
 from vcpo_bench.analysis.prediction.thresholds import cross_fitted, folds, levels, peaks, share_threshold, tune
+
+SIGNALS = all_signals()
 
 FEW = {name: SIGNALS[name] for name in ("ess", "kl")}
 
@@ -19,7 +23,7 @@ FEW = {name: SIGNALS[name] for name in ("ess", "kl")}
 def test_alarms_and_episodes_are_those_of_the_online_detector(window: int, persistence: int, threshold: float) -> None:
     values = np.random.default_rng(0).normal(size=(4, 200))
     values[1, 50:60] = np.nan
-    alarms = held(trailing(values, window), persistence) > threshold
+    alarms = held(streamed_mean(values, window), persistence) > threshold
     detector = Detector("ess", window, threshold, persistence)
     for row, mine, begin in zip(values, alarms, beginnings(alarms), strict=True):
         np.testing.assert_array_equal(mine, detector.alarms(row))
@@ -161,3 +165,12 @@ def test_detectors_are_exported_with_their_measured_rates(panel, tmp_path) -> No
     alarms = first.detector.alarms(panel.values["ess"][np.flatnonzero(panel.healthy)[0]])
     assert alarms.shape == (300,)
     assert all(np.isfinite(entry["threshold"]) for entry in json.loads(path.read_text()))
+
+
+def test_alarms_close_together_are_one_episode() -> None:
+    alarms = np.zeros(30, dtype=bool)
+    alarms[[0, 3, 8, 20, 21]] = True
+    assert episodes(alarms, refractory=5) == [AlarmEpisode(0, 8), AlarmEpisode(20, 21)]
+    assert episodes(alarms, refractory=4) == [AlarmEpisode(0, 3), AlarmEpisode(8, 8), AlarmEpisode(20, 21)]
+    assert episodes(alarms, refractory=0) == [AlarmEpisode(i, i) for i in (0, 3, 8, 20, 21)]
+    assert episodes(np.zeros(4, dtype=bool), refractory=5) == []

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.collapse.rule import Rule, events
+from vcpo_bench.analysis.collapse.rule import CollapseRule, events
 from vcpo_bench.analysis.monitoring.detectors import Detector
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.signal import all_signals
+from vcpo_bench.analysis.monitoring.trailing import streamed_mean
 from vcpo_bench.analysis.prediction.auroc import (
     area_interval,
     area_p,
@@ -18,9 +19,11 @@ from vcpo_bench.analysis.prediction.auroc import (
     matching_table,
 )
 from vcpo_bench.analysis.prediction.landmarks import GUARD, area_at, bootstrap_draws, compare, risk_sets
-from vcpo_bench.analysis.prediction.panel import Panel, build_panel, trailing
+from vcpo_bench.analysis.prediction.panel import Panel, build_panel
 from vcpo_bench.analysis.prediction.precision_recall import average_precision, landmarks, ranks_within
 from vcpo_bench.analysis.prediction.sensitivity import definitions_table, placements_table, regimes_table
+
+SIGNALS = all_signals()
 
 FEW = {name: SIGNALS[name] for name in ("ess", "step", "lag")}
 
@@ -180,7 +183,7 @@ def test_scores_are_those_of_the_detector_bit_for_bit(window: int) -> None:
     values = np.random.default_rng(5).normal(size=(3, 90))
     values[1, ::7] = np.nan
     values[2, :30] = np.nan
-    for row, scores in zip(values, trailing(values, window), strict=True):
+    for row, scores in zip(values, streamed_mean(values, window), strict=True):
         np.testing.assert_array_equal(scores, Detector("ess", window, 0.0).scores(row))
 
 
@@ -202,7 +205,7 @@ def test_stopped_runs_are_neither_lost_nor_healthy_and_undecided_ends_are_cut(ma
 def test_other_definitions_use_the_same_runs(make_study, truths) -> None:
     results = make_study({"ess_ratio": truths["leads"]}, seeds=6)
     panel = build_panel(results, FEW)
-    same = panel.judged_by(events(results, Rule()))
+    same = panel.judged_by(events(results, CollapseRule()))
     np.testing.assert_array_equal(same.found, panel.found)
     none = panel.judged_by(events(results).assign(failed=False, onset=np.nan))
     assert not none.failed.any()

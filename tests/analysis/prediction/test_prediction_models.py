@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.prediction.added_value_of_ess import BEST, difference, held_out_odds, increment_table
 from vcpo_bench.analysis.prediction.covariates import (
     CONFIGURATION,
@@ -21,6 +21,8 @@ from vcpo_bench.analysis.prediction.panel import Panel, build_panel
 from vcpo_bench.analysis.prediction.precision_recall import landmarks
 from vcpo_bench.analysis.prediction.risk_models import HORIZON, horizon_tables
 from vcpo_bench.analysis.prediction.thresholds import folds
+
+SIGNALS = all_signals()
 
 FEW = {name: SIGNALS[name] for name in ("ess", "kl", "step", "lr")}
 

@@ -5,10 +5,12 @@ import pytest
 
 from vcpo_bench.analysis.commands.prediction import analyze_prediction
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL
 from vcpo_bench.analysis.prediction.panel import build_panel
 from vcpo_bench.analysis.results import load
+
+SIGNALS = all_signals()
 
 
 @pytest.fixture(scope="module")

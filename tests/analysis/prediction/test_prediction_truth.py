@@ -6,7 +6,7 @@ import pytest
 
 from vcpo_bench.analysis.commands.prediction import analyze_prediction
 from vcpo_bench.analysis.findings import Findings, agreeing
-from vcpo_bench.analysis.monitoring.signals import SIGNALS
+from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.prediction.added_value_of_ess import increment_table
 from vcpo_bench.analysis.prediction.auroc import auroc_table, matching_table
 from vcpo_bench.analysis.prediction.null_models import nulls_table
@@ -15,6 +15,8 @@ from vcpo_bench.analysis.prediction.panel import Panel, build_panel
 from vcpo_bench.analysis.prediction.sentences import failing_methods
 from vcpo_bench.analysis.prediction.signal_verdicts import verdict_table
 from vcpo_bench.analysis.results import load
+
+SIGNALS = all_signals()
 
 FEW = {name: SIGNALS[name] for name in ("ess", "kl", "step")}
 

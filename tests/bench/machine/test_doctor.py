@@ -86,16 +86,18 @@ class Faithful:
 
 
 @pytest.mark.parametrize("stale", [False, True])
-def test_a_push_that_does_not_arrive_is_noticed(stale: bool) -> None:
+def test_weights_that_do_not_arrive_are_noticed(stale: bool) -> None:
     config = CellConfig(method="vcpo", staleness=0, seed=0)
     task = open_task(config, None)
     policy = open_policy(config, task, None)
     sampler = Faithful(policy, stale)
     if stale:
         with pytest.raises(RuntimeError, match="differ by up to"):
-            gpu_checks.pushes(policy, task, sampler)  # type: ignore[arg-type]
+            gpu_checks.compare_across_updates(policy, task, sampler)  # type: ignore[arg-type]
     else:
-        assert "after a push: log-probabilities within" in gpu_checks.pushes(policy, task, sampler)  # type: ignore[arg-type]
+        assert "after a weight update: log-probabilities within" in gpu_checks.compare_across_updates(
+            policy, task, sampler
+        )  # type: ignore[arg-type]
 
 
 def test_difference_looks_at_tokens_that_count_only() -> None:

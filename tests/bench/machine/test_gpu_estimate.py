@@ -85,7 +85,7 @@ def test_defaults_of_a_configuration() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"model_type": "gpt2"}', "no estimate for model_type 'gpt2'; covered: llama"),
+        ('{"model_type": "gpt2"}', "no estimate for model_type 'gpt2'; supported: llama"),
         ('{"model_type": "llama"}', "lacks 'num_attention_heads'"),
         ("{", "cannot be read"),
     ],
@@ -171,7 +171,7 @@ def test_the_papers_models_fit_where_their_state_allows() -> None:
 def test_the_description_names_every_gpu_and_what_to_try() -> None:
     lines = describe(KNOWN["Qwen2-1.5B"], Workload(8, 8, 2048, dtype="bfloat16", micro_tokens=8192), updates=500)
     text = "\n".join(lines)
-    assert "not checked on a GPU" in text
+    assert "not verified on a GPU" in text
     assert all(gpu.name in text for gpu in GPUS)
     assert "1.54 B parameters" in text
     assert "500 updates" in text

@@ -21,7 +21,7 @@ from vcpo_bench.bench.feeding.process_source import ProcessSource
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.checks import check_regime
 from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks
-from vcpo_bench.bench.replay.replay import read_cell
+from vcpo_bench.bench.replay.recorded_cell import read_cell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming import entries

@@ -5,71 +5,30 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 import torch
+from replays import quiet, run_forks, tables
 from safetensors.torch import load_file
 
 from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.results import load
-from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
-from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks, write_origins
-from vcpo_bench.bench.replay.replay import RecordedCell, Replay, read_cell
+from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell
+from vcpo_bench.bench.replay.replay import Replay
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 
-AT, STEPS = 5, 9
+AT, STEPS, LAG = 5, 9, 2
+SIZES = {"steps": STEPS, "prompts": 2, "responses": 4}
 Recorded = Callable[..., RecordedCell]
-
-
-def quiet(*_: object) -> None:
-    pass
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """A run of its own for every method and regime, made once."""
-    known: dict[tuple[str, str], RecordedCell] = {}
-
-    def make(method: str = "vcpo", regime: str = "fifo", keep_every: int = 0) -> RecordedCell:
-        if (method, regime) not in known:
-            settings = CellSettings(steps=STEPS, prompts=2, responses=4)
-            spec = GridSpec((method,), (2,), (1,), ("chain",), regimes=(regime,), settings=settings)
-            (cell,) = [cell for cell in plan_grid(spec) if not cell.control]
-            results = ResultsFolder(tmp_path_factory.mktemp("recorded") / "run")
-            assert run_cell(cell, results.cells, keep_every, quiet) == "completed"
-            known[method, regime] = read_cell(results.cells / cell.key)
-        return known[method, regime]
-
-    return make
-
-
-def tables(folder: Path) -> dict[str, dict[str, list]]:
-    """Everything recorded but wall-clock times."""
-    found = {}
-    for path in sorted(folder.glob("*.parquet")):
-        table = pq.read_table(path)
-        found[path.name] = table.select([n for n in table.column_names if not n.startswith("seconds")]).to_pydict()
-    return found
 
 
 def optimizer_of(trainer: Trainer) -> dict[str, torch.Tensor]:
     return {name: tensor for name, tensor in trainer.learner.tensors().items() if name.startswith("optimizer/")}
-
-
-def run_all(spec: ForkSpec) -> dict[str, Path]:
-    """The folders of the forks by method."""
-    cells = plan_forks(spec)
-    write_origins(spec, cells, False, quiet)
-    folder = ResultsFolder(spec.out)
-    folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
-    assert [run_cell(cell, folder.cells, 0, quiet) for cell in cells] == ["completed"] * len(cells)
-    return {cell.config.method: folder.cells / cell.key for cell in cells}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +44,7 @@ def test_the_control_is_the_run_itself_bit_for_bit(
     tmp_path: Path, recorded: Recorded, method: str, regime: str
 ) -> None:
     parent = recorded(method, regime)
-    forks = run_all(ForkSpec([parent], AT, ["vespo"], tmp_path / "fork"))
+    forks = run_forks(ForkSpec([parent], AT, ["vespo"], tmp_path / "fork"))
     control, other = tables(forks[parent.config.method]), tables(forks["vespo"])
     assert repr(control) == repr(tables(parent.folder))
     for name, column in other["steps.parquet"].items():
@@ -121,7 +80,7 @@ def test_others_begin_from_weights_optimizer_and_queue_and_not_from_the_state_of
 
 def test_forks_are_ordinary_cells_that_say_where_they_come_from(tmp_path: Path, recorded: Recorded) -> None:
     parent = recorded()
-    forks = run_all(ForkSpec([parent], AT, ["clip"], tmp_path / "fork", steps=STEPS + 2))
+    forks = run_forks(ForkSpec([parent], AT, ["clip"], tmp_path / "fork", steps=STEPS + 2))
     facts = {method: json.loads((folder / "cell.json").read_text()) for method, folder in forks.items()}
     assert {f["config"]["parent"] for f in facts.values()} == {parent.key}
     assert {(f["config"]["fork_step"], f["steps_done"]) for f in facts.values()} == {(AT, STEPS + 2)}
@@ -179,13 +138,13 @@ def interrupt(cell: PlannedCell, folder: Path, damaged: bool) -> None:
 
 
 def test_a_fork_can_itself_be_replayed_and_forked_but_not_before_it_began(tmp_path: Path, recorded: Recorded) -> None:
-    first = run_all(ForkSpec([recorded()], AT, ["clip"], tmp_path / "first"))
+    first = run_forks(ForkSpec([recorded()], AT, ["clip"], tmp_path / "first"))
     parent = read_cell(first["clip"])
     replay = Replay(parent, AT + 1)
     replay.to(AT + 2)
     assert replay.began == AT
     assert replay.divergence() is None
-    second = run_all(ForkSpec([parent], AT + 2, ["tis"], tmp_path / "second"))
+    second = run_forks(ForkSpec([parent], AT + 2, ["tis"], tmp_path / "second"))
     assert repr(tables(second["clip"])) == repr(tables(first["clip"]))
     with pytest.raises(UsageError, match=r"--at 3: .*was forked at 5"):
         plan_forks(ForkSpec([parent], 3, ["tis"], tmp_path / "third"))
@@ -202,9 +161,7 @@ def test_a_replay_begins_at_the_nearest_checkpoint_that_can_be_read(recorded: Re
     assert all(torch.equal(weights[f"policy/{k}"], v) for k, v in replay.trainer.policy.state_dict().items())
     assert set(replay.snapshots) == {7}
     assert not torch.equal(replay.snapshots[7]["head.weight"], replay.trainer.policy.head.weight)
-    assert (
-        replay.summary() == f"{cell.key}: 2 updates replayed from the checkpoint at 6, equal to the record bit for bit"
-    )
+    assert replay.summary() == f"{cell.key}: 2 updates replayed from the checkpoint at 6, bit-identical to the record"
     (kept / "00000006" / "state.safetensors").write_bytes(b"")
     assert Replay(cell, 7).began == 4
 
@@ -229,7 +186,7 @@ def test_a_replay_that_computes_other_bits_says_from_where(tmp_path: Path, recor
         (AT, [], {}, "--methods"),
         (AT, ["clip"], {"steps": AT}, "no update is left"),
         (AT, ["clip(anchor=proximal)"], {}, "proximal"),
-        (AT, ["clip+lr-matched(to=vcpo)"], {}, "borrows"),
+        (AT, ["clip+lr-matched(to=vcpo)"], {}, "uses the step scales"),
     ],
 )
 def test_what_cannot_be_forked_is_refused(
@@ -245,7 +202,7 @@ def test_a_proximal_anchor_is_forked_only_where_a_rollout_begins(tmp_path: Path,
     wanted = ["clip(anchor=proximal)"]
     with pytest.raises(UsageError, match="first update of a rollout"):
         plan_forks(ForkSpec([parent], 5, wanted, tmp_path / "fork"))
-    forks = run_all(ForkSpec([parent], 6, wanted, tmp_path / "fork"))
+    forks = run_forks(ForkSpec([parent], 6, wanted, tmp_path / "fork"))
     assert "clip(anchor=proximal)" in forks
 
 
@@ -260,9 +217,9 @@ def test_cells_that_cannot_be_done_again_are_refused(
         ({"rules_version": "0.1"}, "rules 0.1"),
         ({"method_version": 99}, "code of vcpo has changed"),
         ({"config": facts["config"] | {"regime": "async"}}, "a real clock decided"),
-        ({"config": facts["config"] | {"series": "x"}}, "borrows"),
+        ({"config": facts["config"] | {"series": "x"}}, "uses the step scales"),
         ({"config": facts["config"] | {"model": "qwen@0"}}, "the language model qwen; name its folder with --model"),
-        ({"config": facts["config"] | {"sampler": "vllm"}}, "depend on what else it has in flight"),
+        ({"config": facts["config"] | {"sampler": "vllm"}}, "depend on batch composition"),
         ({"config": facts["config"] | {"device": "cuda"}}, "this machine has 0 CUDA devices"),
         ({"config": facts["config"] | {"start": "0123456789"}}, "--start"),
         ({"config": 3}, "damaged"),
@@ -271,8 +228,8 @@ def test_cells_that_cannot_be_done_again_are_refused(
         with pytest.raises(UsageError, match=said):
             read_cell(folder)
     for asked, said in (
-        ({"model": str(tmp_path)}, "trained the embedded policy"),
-        ({"device": "cuda:1"}, "ran on cpu"),
+        ({"model": str(tmp_path)}, "trained the built-in tiny policy"),
+        ({"device": "cuda:1"}, "was recorded on cpu"),
         ({"device": "gpu"}, "choose cpu, cuda or cuda:N"),
     ):
         with pytest.raises(UsageError, match=said):

@@ -1,7 +1,7 @@
 """The estimator probe on runs that trained a language model: the learner's own updates, and sums done by hand."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,52 +11,30 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
-from typer.testing import CliRunner, Result
+from replays import call
 
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.replay.probe import ProbeSpec, check_probe, command, run_probe, spec
 from vcpo_bench.bench.replay.probe.updates import Estimators
-from vcpo_bench.bench.replay.replay import RecordedCell, Replay
+from vcpo_bench.bench.replay.recorded_cell import RecordedCell
+from vcpo_bench.bench.replay.replay import Replay
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import GRAD_CLIP
 from vcpo_bench.bench.training.micro_batches import cut
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 from vcpo_bench.reports.terminal.probe_table import read_probe
 
 AT, LAG = 5, 2
+KEEP_EVERY = 0
 Recorded = Callable[..., RecordedCell]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _rewarded() -> Iterator[None]:
-    """Random models are never right: reward something they can learn at once, so that updates have a direction."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Arithmetic, "score", lambda self, item, text: sum(ord(c) % 2 for c in text) / max(1, len(text)))
-        yield
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return hf_models.save(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Recorded:
-    """A run of its own for every configuration, made once."""
-    known: dict[str, RecordedCell] = {}
-
-    def make(method: str = "tis", regime: str = "fifo", **more: Any) -> RecordedCell:
-        key = repr((method, regime, more))
-        if key not in known:
-            known[key] = hf_models.recorded(model, tmp_path_factory.mktemp("run") / "r", method, regime, **more)
-        return known[key]
-
-    return make
+def reward(text: str) -> float:
+    """Something they can learn at once, so that updates have a direction."""
+    return sum(ord(c) % 2 for c in text) / max(1, len(text))
 
 
 def asked(cell: RecordedCell, methods: str, n: int = 8) -> ProbeSpec:
@@ -73,22 +51,22 @@ def asked(cell: RecordedCell, methods: str, n: int = 8) -> ProbeSpec:
     ],
 )
 def test_with_the_runs_own_batch_the_probe_sees_the_runs_own_update(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, method: str, regime: str, more: dict[str, Any]
+    recorded_model: Recorded, monkeypatch: pytest.MonkeyPatch, method: str, regime: str, more: dict[str, Any]
 ) -> None:
-    cell = recorded(method, regime, **more)
+    cell = recorded_model(method, regime, **more)
     wanted = asked(cell, method)
     assert check_probe(wanted) == {AT: AT - LAG}
     monkeypatch.setattr(command, "_STALE", AT)  # the first batch then is the one that the run consumed
     replay = Replay(cell, AT - LAG)
     replay.to(AT, keep={AT - LAG})
     before = {name: tensor.clone() for name, tensor in replay.trainer.policy.trained_state().items()}
-    checkpoint = command._checkpoint(wanted, replay, AT - LAG)
+    point = command._point(wanted, replay, AT - LAG)
     after = replay.trainer.policy.trained_state()
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
     own = replay.trainer.source.next_batch(AT).batch
-    assert torch.equal(own.responses, checkpoint.stale[0].responses)
-    assert torch.equal(own.behavior_logp, checkpoint.stale[0].behavior_logp)
-    (found,) = checkpoint.estimators(wanted.methods).updates(checkpoint.stale[:2], AT)
+    assert torch.equal(own.responses, point.stale[0].responses)
+    assert torch.equal(own.behavior_logp, point.stale[0].behavior_logp)
+    (found,) = point.estimators(wanted.methods).updates(point.stale[:2], AT)
     assert found.gradients.shape[1] == sum(tensor.numel() for tensor in before.values())
     steps = pq.read_table(cell.folder / "steps.parquet").to_pydict()
     assert float(found.gradients[0].norm()) == pytest.approx(steps["grad_norm"][AT], rel=1e-4)
@@ -96,8 +74,8 @@ def test_with_the_runs_own_batch_the_probe_sees_the_runs_own_update(
     assert not torch.equal(found.gradients[0], found.gradients[1])
 
 
-def test_updates_do_not_depend_on_micro_batches(recorded: Recorded) -> None:
-    replay = Replay(recorded(), AT)
+def test_updates_do_not_depend_on_micro_batches(recorded_model: Recorded) -> None:
+    replay = Replay(recorded_model(), AT)
     replay.to(AT)
     batch = replay.trainer.source.next_batch(AT).batch
     assert len(cut(batch, tokens=50)) > 1
@@ -183,8 +161,8 @@ def flat(policy: CausalPolicy) -> np.ndarray:
 
 
 @pytest.mark.parametrize("more", [{}, {"lora": 2}])
-def test_the_table_holds_what_sums_by_hand_give(recorded: Recorded, tmp_path: Path, more: dict[str, int]) -> None:
-    cell, n = recorded(**more), 8
+def test_the_table_holds_what_sums_by_hand_give(recorded_model: Recorded, tmp_path: Path, more: dict[str, int]) -> None:
+    cell, n = recorded_model(**more), 8
     run_probe(asked(cell, "tis;reinforce", n), tmp_path / "p.csv", lambda _: None)
     trainer = build_trainer(cell.config, start=cell.start)
     for _ in range(AT - LAG):
@@ -218,16 +196,12 @@ def compare(table: pd.Series, row: tuple[str, int, bool], wanted: dict[str, floa
         assert table[(*row, name)] == pytest.approx(value, rel=5e-3, abs=near), (row, name)
 
 
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def test_probe_on_the_command_line(recorded: Recorded, tmp_path: Path, model: Path) -> None:
-    cell = recorded()
+def test_probe_on_the_command_line(recorded_model: Recorded, tmp_path: Path, model: Path) -> None:
+    cell = recorded_model()
     sizes = ("--batches", "8", "--fresh", "8", "--out", tmp_path / "p.csv")
     probed = call("probe", cell.folder, "--at", "4", "--methods", "tis,vcpo", *sizes, "--model", model)
     assert probed.exit_code == 0, probed.output
-    assert "4 updates replayed from its start, equal to the record bit for bit" in probed.output
+    assert "4 updates replayed from the start, bit-identical to the record" in probed.output
     assert read_probe(tmp_path / "p.csv")["method"].unique().tolist() == ["truth", "reinforce", "tis", "vcpo"]
 
 
@@ -237,18 +211,18 @@ def test_probe_on_the_command_line(recorded: Recorded, tmp_path: Path, model: Pa
         ((), "name its folder with --model"),
         (("--model", "{other}"), "its files differ from those the cell started from"),
         (("--model", "{new}"), "no such folder"),
-        (("--model", "{model}", "--start", "{model}/config.json"), "begins as --model is"),
-        (("--model", "{model}", "--device", "cuda"), "ran on cpu"),
+        (("--model", "{model}", "--start", "{model}/config.json"), "which starts from --model"),
+        (("--model", "{model}", "--device", "cuda"), "was recorded on cpu"),
         (("--model", "{model}", "--device", "tpu"), "choose cpu, cuda or cuda:N"),
     ],
 )
 @pytest.mark.parametrize("command_line", ["probe", "fork"])
 def test_bad_input_is_one_clear_line(
-    recorded: Recorded, tmp_path: Path, model: Path, command_line: str, flags: tuple[str, ...], said: str
+    recorded_model: Recorded, tmp_path: Path, model: Path, command_line: str, flags: tuple[str, ...], said: str
 ) -> None:
     other = hf_models.save(tmp_path / "other", seed=1)
     places = {"other": other, "model": model, "new": tmp_path / "new"}
-    arguments = [command_line, recorded().folder, "--at", "4", "--methods", "tis", "--out", tmp_path / "new"]
+    arguments = [command_line, recorded_model().folder, "--at", "4", "--methods", "tis", "--out", tmp_path / "new"]
     result = call(*arguments, *(flag.format(**places) for flag in flags))
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("error:")
@@ -257,16 +231,16 @@ def test_bad_input_is_one_clear_line(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_truncating_sampler_is_refused_since_its_samples_have_another_mean(recorded: Recorded) -> None:
-    cell = recorded(sampler="torch(top_p=0.9,truncate=allow)")
+def test_a_truncating_sampler_is_refused_since_its_samples_have_another_mean(recorded_model: Recorded) -> None:
+    cell = recorded_model(sampler="torch(top_p=0.9,truncate=allow)")
     with pytest.raises(UsageError, match="truncated distribution"):
         check_probe(asked(cell, "tis"))
 
 
 def test_gradients_that_no_memory_holds_are_refused_before_the_replay(
-    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded_model: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = recorded()
+    cell = recorded_model()
     trained = sum(p.numel() for p in hf_models.network("llama").parameters())
     needed = 4 * trained * (8 + 2 * 8)
     said: list[str] = []

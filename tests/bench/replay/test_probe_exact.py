@@ -7,7 +7,7 @@ import pytest
 import tabular
 import torch
 
-from vcpo_bench.bench.replay.probe import Checkpoint, probe_checkpoint
+from vcpo_bench.bench.replay.probe import ProbePoint, probe_point
 from vcpo_bench.bench.replay.probe import statistics as probing
 from vcpo_bench.bench.replay.probe.command import preconditioner
 from vcpo_bench.bench.replay.probe.statistics import Products, estimate, quantities, resampling
@@ -80,7 +80,7 @@ def test_intervals_cover_the_exact_value_as_often_as_they_say_and_are_no_wider_t
         assert abs(value.mean() - wanted[name]) < 3 * value.std() / repeats**0.5, name
 
 
-def checkpoint(n: int, fresh: int, seed: int) -> Checkpoint:
+def point(n: int, fresh: int, seed: int) -> ProbePoint:
     random = np.random.default_rng(seed)
 
     def batches(table: np.ndarray, count: int, version: int) -> list:
@@ -89,14 +89,14 @@ def checkpoint(n: int, fresh: int, seed: int) -> Checkpoint:
 
     diagonal = torch.from_numpy(DIAGONAL).float()
     away = torch.from_numpy(THETA - MU).flatten().float()
-    return Checkpoint(
+    return ProbePoint(
         4, 3, estimators, batches(MU, n, 1), batches(THETA, fresh, 4), batches(THETA, n, 4), diagonal, away
     )
 
 
 @pytest.mark.slow
 def test_the_whole_probe_finds_the_exact_values() -> None:
-    rows = list(probe_checkpoint(checkpoint(300, 600, 3), [parse_method(m) for m in METHODS]))
+    rows = list(probe_point(point(300, 600, 3), [parse_method(m) for m in METHODS]))
     found = {(r["method"], r["lag"], r["preconditioned"], r["quantity"]): r for r in rows}
     truth = tabular.true_gradient(THETA)
     inside, narrow, most_clipped = [], [], 1.0
@@ -151,10 +151,10 @@ def scale_facts(method: str, unscaled: str) -> dict[str, float]:
 
 @pytest.mark.slow
 def test_without_lag_reinforce_is_unbiased_and_with_it_the_probe_sees_the_bias() -> None:
-    at = checkpoint(600, 600, 7)
+    at = point(600, 600, 7)
     methods = [parse_method("reinforce+rloo")]
-    on_policy = Checkpoint(at.step, 0, at.estimators, at.control, at.fresh, at.control, None)
-    plain, stale = ({(r["method"], r["quantity"]): r for r in probe_checkpoint(c, methods)} for c in (on_policy, at))
+    on_policy = ProbePoint(at.step, 0, at.estimators, at.control, at.fresh, at.control, None)
+    plain, stale = ({(r["method"], r["quantity"]): r for r in probe_point(c, methods)} for c in (on_policy, at))
     assert plain["reinforce+rloo", "bias_sq"]["low"] <= 0 <= plain["reinforce+rloo", "bias_sq"]["high"] < 0.1
     assert plain["reinforce+rloo", "gain"]["low"] < 1 < plain["reinforce+rloo", "gain"]["high"] < 1.2
     assert stale["reinforce+rloo", "bias_sq"]["low"] > 0.02

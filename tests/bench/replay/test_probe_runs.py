@@ -9,41 +9,20 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
+from replays import call
 from rich.console import Console
-from typer.testing import CliRunner, Result
 
-from vcpo_bench.bench.cells.grid import plan_grid
-from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.replay.probe import ProbeSpec, check_probe, command, default_path, run_probe
-from vcpo_bench.bench.replay.replay import RecordedCell, Replay, read_cell
-from vcpo_bench.bench.running.run_cell import run_cell
-from vcpo_bench.cli import app
+from vcpo_bench.bench.replay.recorded_cell import RecordedCell
+from vcpo_bench.bench.replay.replay import Replay
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import PROBES
 from vcpo_bench.reports.terminal.probe_table import probe_tables, read_probe
 
-STEPS = 8
+STEPS, LAG = 8, 3
+SIZES = {"steps": STEPS, "prompts": 3, "responses": 4}
 Recorded = Callable[..., RecordedCell]
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """A run for every method and regime, made once."""
-    known: dict[tuple[str, str], RecordedCell] = {}
-
-    def make(method: str = "vcpo", regime: str = "fifo") -> RecordedCell:
-        if (method, regime) not in known:
-            tiny = CellSettings(steps=STEPS, prompts=3, responses=4)
-            (cell,) = plan_grid(GridSpec((method,), (3,), (1,), regimes=(regime,), settings=tiny, controls=False))
-            results = ResultsFolder(tmp_path_factory.mktemp("probed") / "run")
-            assert run_cell(cell, results.cells, 0, lambda *_: None) == "completed"
-            known[method, regime] = read_cell(results.cells / cell.key)
-        return known[method, regime]
-
-    return make
 
 
 def spec(cell: RecordedCell, *steps: int, methods: str = "vcpo", n: int = 8) -> ProbeSpec:
@@ -69,14 +48,14 @@ def test_with_the_runs_own_batch_the_probe_sees_the_runs_own_update(
     monkeypatch.setattr(command, "_STALE", step)  # the first batch then is the one that the run consumed
     replay = Replay(cell, version)
     replay.to(step, keep={version})
-    checkpoint = command._checkpoint(wanted, replay, version)
-    assert checkpoint.lag == step - version
+    point = command._point(wanted, replay, version)
+    assert point.lag == step - version
     own = replay.trainer.source.next_batch(step).batch
     if regime != "minibatch":  # there the groups of a rollout are shuffled
-        assert torch.equal(own.responses, checkpoint.stale[0].responses)
-        assert torch.equal(own.behavior_logp, checkpoint.stale[0].behavior_logp)
-        assert torch.equal(own.version, checkpoint.stale[0].version)
-    (found,) = checkpoint.estimators(wanted.methods).updates([own, *checkpoint.stale[1:3]], step)
+        assert torch.equal(own.responses, point.stale[0].responses)
+        assert torch.equal(own.behavior_logp, point.stale[0].behavior_logp)
+        assert torch.equal(own.version, point.stale[0].version)
+    (found,) = point.estimators(wanted.methods).updates([own, *point.stale[1:3]], step)
     steps = pq.read_table(cell.folder / "steps.parquet").to_pydict()
     assert float(found.gradients[0].norm()) == pytest.approx(steps["grad_norm"][step], rel=1e-4)
     assert found.scales[0] == pytest.approx(steps["step_scale"][step], rel=1e-4)
@@ -89,8 +68,8 @@ def test_fresh_batches_come_from_the_weights_at_the_checkpoint_and_from_streams_
     cell = recorded()
     replay = Replay(cell, 3)
     replay.to(6, keep={3})
-    checkpoint = command._checkpoint(spec(cell, 6), replay, 3)
-    samples = {"stale": checkpoint.stale, "fresh": checkpoint.fresh, "control": checkpoint.control}
+    point = command._point(spec(cell, 6), replay, 3)
+    samples = {"stale": point.stale, "fresh": point.fresh, "control": point.control}
     for name, batches in samples.items():
         assert len({batch.prompts.numpy().tobytes() for batch in batches}) == 8, name
         assert {int(batch.version.max()) for batch in batches} == {3 if name == "stale" else 6}
@@ -108,7 +87,7 @@ def test_the_table_is_written_beside_the_results_and_is_the_same_every_time(reco
     asked = spec(cell, 6, 0, methods="tis;vcpo;clip+entropy")
     run_probe(asked, target, said.append)
     assert [line.split(": ")[1].split(" from")[0] for line in said] == ["0 updates replayed", "6 updates replayed"]
-    assert all("bit for bit" in line for line in said)
+    assert all("bit-identical" in line for line in said)
     run_probe(asked, tmp_path / "new" / "again.csv", said.append)
     first, second = read_probe(target), read_probe(tmp_path / "new" / "again.csv")
     assert list(first.columns) == [column.name for column in PROBES]
@@ -139,14 +118,14 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     ("regime", "step", "methods", "said"),
     [
         ("fifo", 9, "vcpo", "made 8 updates"),
-        ("fifo", 6, "reinforce+gac", "acts on the gradient before"),
-        ("fifo", 6, "clip+lr-matched(to=vcpo)", "borrows"),
+        ("fifo", 6, "reinforce+gac", "acts on the previous gradient"),
+        ("fifo", 6, "clip+lr-matched(to=vcpo)", "uses the step scales"),
         ("fifo", 6, "clip(anchor=proximal)", "proximal"),
         ("minibatch", 6, "clip(anchor=proximal)", "fresh data do not have"),
         ("random(unit=trajectory)", 6, "vcpo", "data of versions 3 to 6"),
         ("inflight", 6, "vcpo", "data of versions 3 to 6"),
-        ("minibatch(epochs=2)", 6, "vcpo", "no one policy to sample fresh"),
-        ("async(clock=virtual)", 6, "vcpo", "no one policy to sample fresh"),
+        ("minibatch(epochs=2)", 6, "vcpo", "no single policy samples"),
+        ("async(clock=virtual)", 6, "vcpo", "no single policy samples"),
     ],
 )
 def test_what_cannot_be_probed_is_refused(recorded: Recorded, regime: str, step: int, methods: str, said: str) -> None:
@@ -158,17 +137,13 @@ def test_what_cannot_be_probed_is_refused(recorded: Recorded, regime: str, step:
         check_probe(spec(other, step, methods=methods))
 
 
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 @pytest.mark.slow
 def test_probe_and_fork_on_the_command_line(recorded: Recorded, tmp_path: Path) -> None:
     folder = recorded().folder
     sizes = ("--batches", "8", "--fresh", "8")
     probed = call("probe", folder, "--at", "4", "--methods", "tis,vcpo,tis", *sizes, "--out", tmp_path / "p.csv")
     assert probed.exit_code == 0, probed.output
-    assert "4 updates replayed from its start, equal to the record bit for bit" in probed.output
+    assert "4 updates replayed from the start, bit-identical to the record" in probed.output
     methods = read_probe(tmp_path / "p.csv")["method"].unique().tolist()
     assert methods == ["truth", "reinforce", "tis", "vcpo"]
     asked = ("fork", folder, "--at", "4", "--methods", "vespo", "--out", tmp_path / "fork", "--jobs", "1", "-q")

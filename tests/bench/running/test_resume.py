@@ -1,4 +1,4 @@
-"""A run that is saved and taken up again is the same run, bit for bit, whatever state it carries."""
+"""A run that is saved and resumed is bit-identical to one that was not, whatever state it carries."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tasks in words bound to a tokenizer, and models from scratch with a supervised start."""
+"""Text tasks bound to a tokenizer, and models from scratch with a supervised start."""
 
 import json
 from collections.abc import Mapping

@@ -78,9 +78,9 @@ def test_reward_against_lag_has_t_intervals(study: Study) -> None:
     assert line.low[at] == pytest.approx(max(row["final_reward_low"], 0))
 
 
-def test_realized_lag_is_a_distribution_per_asked_lag(study: Study) -> None:
+def test_realized_lag_is_a_distribution_per_requested_lag(study: Study) -> None:
     plot = drawn(realized_lag, study, SHEET)
-    assert plot.panels == ["fifo, asked 0", "fifo, asked 1", "fifo, asked 16"]
+    assert plot.panels == ["fifo, requested 0", "fifo, requested 1", "fifo, requested 16"]
     for line in plot.lines:
         assert line.y.sum() == pytest.approx(1.0)
     assert plot.lines[0].x.tolist() == [0.0]

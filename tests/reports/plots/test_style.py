@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib import colors
 
-from vcpo_bench.reports.formatting import MINUS, MISSING, count, interval, listing, number, rate, whole
+from vcpo_bench.reports.formatting import MINUS, MISSING, interval, number, rate, whole
 from vcpo_bench.reports.plots.method_style import GRID, INK, OKABE_ITO, drawing, look
 
 KNOWN = ["reinforce", "vcpo", "vespo", "gspo", "clip", "clip-higher", "tis", "token-tis", "mis"]
@@ -79,5 +79,3 @@ def test_numbers_as_written() -> None:
     assert interval(0.1, 0.234) == "[0.10, 0.23]"
     assert interval(float("nan"), 1.0) == ""
     assert [whole(value) for value in (3, 3.0, None, float("nan"))] == ["3", "3", MISSING, MISSING]
-    assert (count(0, "cell"), count(1, "cell"), count(2, "cell")) == ("no cells", "1 cell", "2 cells")
-    assert (listing([]), listing(["a"]), listing(["a", "b", "c"])) == ("", "a", "a, b and c")

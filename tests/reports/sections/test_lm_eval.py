@@ -73,7 +73,7 @@ def test_the_export_holds_them(scored: Path, tmp_path: Path) -> None:
     export(scored, tmp_path, "csv")
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert len(scores) == 3 * 3 + 1
-    assert {"key", *(column.name for column in records.SCORES)} == set(scores.columns)
+    assert {"key", *(column.name for column in records.LM_EVAL_SCORES)} == set(scores.columns)
 
 
 def test_nothing_is_shown_where_nothing_was_scored(study: Study) -> None:

@@ -1,0 +1,1 @@
+"""Possible causes, each a function from the story of a run to evidence and counter-evidence."""

@@ -1,0 +1,140 @@
+"""What a cause asks of a run: did a signal leave its history, before the fall, and how far from its start?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from vcpo_bench.analysis.diagnosis.departures import PERSISTENCE, thinned
+from vcpo_bench.analysis.diagnosis.diagnosis import Cause, Departure, Outcome
+from vcpo_bench.analysis.logs.run import LoggedRun
+from vcpo_bench.analysis.series import first_long_streak
+
+_START = 10
+"""Values that stand for the beginning of a run."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """A run with its outcome and the departures of its signals."""
+
+    run: LoggedRun
+    outcome: Outcome
+    departures: tuple[Departure, ...]
+
+    @cached_property
+    def latest(self) -> float:
+        """Last step at which a sign still comes before the fall; infinite where the run did not fall."""
+        onset = self.outcome.onset
+        return math.inf if math.isnan(onset) else onset + max(self.outcome.resolution, 0.0)
+
+    def has(self, column: str) -> bool:
+        """Whether the log holds a column."""
+        return column in self.run.series
+
+    def departed(self, column: str) -> Departure | None:
+        """The departure of a column, if it had one."""
+        return next((one for one in self.departures if one.column == column), None)
+
+    def rose(self, column: str) -> Departure | None:
+        """The departure of a column, if it went up."""
+        one = self.departed(column)
+        return one if one is not None and one.rose else None
+
+    def fell(self, column: str) -> Departure | None:
+        """The departure of a column, if it went down."""
+        one = self.departed(column)
+        return one if one is not None and not one.rose else None
+
+    def start(self, column: str) -> float:
+        """Median of the first values of a column; NaN where there is none."""
+        _, values = self.run.series[column].finite
+        return float(np.median(values[:_START])) if values.size else float("nan")
+
+    def first_above(self, column: str, limit: float) -> float | None:
+        """The step from which three values in a row are above a limit; None where none are, or none were logged."""
+        return self._first(column, limit, 1.0)
+
+    def first_below(self, column: str, limit: float) -> float | None:
+        """The step from which three values in a row are below a limit; None where none are, or none were logged."""
+        return self._first(column, limit, -1.0)
+
+    def _first(self, column: str, limit: float, side: float) -> float | None:
+        if not self.has(column):
+            return None
+        steps, values = thinned(self.run.series[column])
+        start = first_long_streak(side * (values - limit) > 0, PERSISTENCE)
+        return None if start is None else float(steps[start])
+
+    def stayed(self, column: str) -> str:
+        """A sentence where a logged column stayed within its own history, else empty."""
+        if not self.has(column) or self.departed(column) is not None:
+            return ""
+        return f"{self.label(column)} stayed within its own history"
+
+    def label(self, column: str) -> str:
+        """The column for people, with the name it was logged under."""
+        series = self.run.series[column]
+        return f"{series.column.label} ({series.logged_as[0]})"
+
+    def moved(self, one: Departure) -> str:
+        """What a departure was, in a sentence."""
+        way = "rose" if one.rose else "fell"
+        change = f"{way} from {one.before:.3g} to {one.after:.3g}"
+        return f"{self.label(one.column)} {change} {self.when(one.step, 'at')}"
+
+    def when(self, step: float, word: str = "from") -> str:
+        """A step and how far it is from the fall."""
+        return f"{word} step {step:g}{self.lead(step)}"
+
+    def lead(self, step: float) -> str:
+        """How far a step is from the fall, as the end of a sentence."""
+        onset = self.outcome.onset
+        if math.isnan(onset):
+            return ""
+        if step > self.latest:
+            return f", {step - onset:g} steps after the fall"
+        return f", {onset - step:g} steps before the fall" if step < onset else ", with the fall"
+
+
+@dataclass
+class Case:
+    """Collects what speaks for and against one cause.
+
+    Attributes:
+        story: The run.
+        name: Of the cause.
+    """
+
+    story: Story
+    name: str
+    _for: list[tuple[float, str]] = field(default_factory=list)
+    _against: list[str] = field(default_factory=list)
+
+    def supports(self, step: float, sentence: str) -> None:
+        """Add evidence that begins at a step."""
+        self._for.append((step, sentence))
+
+    def take(self, departure: Departure | None) -> None:
+        """Add a departure as evidence, if there is one."""
+        if departure is not None:
+            self.supports(departure.step, self.story.moved(departure))
+
+    def opposes(self, *sentences: str) -> None:
+        """Add counter-evidence; empty sentences are left out."""
+        self._against += [one for one in sentences if one]
+
+    def close(self) -> Cause | None:
+        """The cause, or None where nothing speaks for it."""
+        if not self._for:
+            return None
+        since = min(step for step, _ in self._for)
+        early = [one for one in self._for if one[0] <= self.story.latest]
+        if not early:
+            self.opposes("its first sign comes after the fall: a consequence, more likely than a cause")
+        probable = bool(early) and len(early) > len(self._against)
+        evidence = tuple(sentence for _, sentence in sorted(self._for, key=lambda one: one[0]))
+        return Cause(self.name, "probable" if probable else "possible", since, evidence, tuple(self._against))

@@ -1,0 +1,169 @@
+"""Causes in the weights between the sampling policy mu and the trained policy theta."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vcpo_bench.analysis.diagnosis.causes.story import Case, Story
+from vcpo_bench.analysis.diagnosis.diagnosis import Cause
+
+LAG = ("lag_mean", "lag_max")
+SPREAD_UP = (
+    "kl_mu_theta_k3",
+    "kl_mu_theta_k1",
+    "log_weight_var",
+    "log_weight_max",
+    "max_share",
+    "pareto_k",
+    "chi2_seq",
+    "chi2_token",
+)
+SPREAD_DOWN = ("ess_ratio", "ess_ratio_used", "token_ess_ratio")
+GAP_UP, GAP_DOWN = ("logp_gap", "prob_gap"), ("prob_correlation",)
+
+LOST_CHI2 = -0.5
+"""chi2 is E[w^2] - 1 and at least 0 where mu covers theta: far below 0, the sample has no weight left."""
+LOST_WEIGHT = 0.2
+"""E_mu[w] is 1 where mu covers theta; a mean below this over three rows has lost most of it."""
+LOST_KL = 5.0
+"""nats per token: the two policies agree on almost nothing."""
+LOST_CORRELATION = 0.5
+_ANCHOR_ROWS = 10
+_LAG_NEAR = 30
+_NOT_MU = 0.02
+
+
+def lag_and_weights(story: Story) -> Cause | None:
+    """The data grew too old for the weights."""
+    case = Case(story, "lag and weights")
+    lag = [one for one in map(story.rose, LAG) if one is not None]
+    for one in lag:
+        case.take(one)
+    for column in SPREAD_UP:
+        case.take(story.rose(column))
+    for column in SPREAD_DOWN:
+        case.take(story.fell(column))
+    known = [column for column in LAG if story.has(column)]
+    if known and not lag:
+        case.opposes(f"the lag did not grow: {story.stayed(known[0]) or 'it fell'}")
+        if story.start(known[0]) <= 0:
+            case.opposes("the data were fresh: the lag was 0")
+        case.opposes(*[f"{story.moved(one)}, without the lag" for one in map(story.rose, GAP_UP) if one])
+    case.opposes(*[story.stayed(column) for column in ("ess_ratio", "kl_mu_theta_k3")])
+    return case.close()
+
+
+def engine_gap(story: Story) -> Cause | None:
+    """Engine and trainer give different probabilities under the same weights."""
+    case = Case(story, "engine gap")
+    gap = [one for one in [*map(story.rose, GAP_UP), *map(story.fell, GAP_DOWN)] if one is not None]
+    known = [column for column in LAG if story.has(column)]
+    grown = [one for one in map(story.rose, LAG) if one is not None]
+    for one in gap:
+        case.take(one)
+    spread = [one for one in map(story.rose, ("kl_mu_theta_k3", "kl_mu_theta_k1")) if one is not None]
+    on_policy = bool(known) and all(not np.nan_to_num(story.run.series[one].values).any() for one in known)
+    for one in spread if on_policy else ():  # at a constant lag above 0 they also grow with the size of the updates
+        case.take(one)
+    if known and not grown and (gap or (spread and on_policy)):
+        first = min(one.step for one in [*gap, *(spread if on_policy else ())])
+        case.supports(first, f"{story.label(known[0])} did not grow with it")
+    for late in grown:
+        near = [one for one in gap if abs(one.step - late.step) <= _LAG_NEAR]
+        if near:
+            case.opposes(f"the lag grew at the same time: {story.moved(late)}")
+    if grown and not gap:
+        return None
+    case.opposes(*[story.stayed(column) for column in GAP_UP])
+    return case.close()
+
+
+def lost_support(story: Story) -> Cause | None:
+    """What mu samples has no weight under theta: ESS and chi2 then look healthy and are blind."""
+    if support_lost_at(story) is None:
+        return None
+    case = Case(story, "lost support")
+    readings = (
+        (
+            story.first_below("chi2_seq", LOST_CHI2),
+            "chi2_seq",
+            f"below {LOST_CHI2:g}",
+            ": no weight is left, not health",
+        ),
+        (
+            story.first_below("weight_mean", LOST_WEIGHT),
+            "weight_mean",
+            f"below {LOST_WEIGHT:g}",
+            ": it should be near 1",
+        ),
+        (story.first_above("kl_mu_theta_k3", LOST_KL), "kl_mu_theta_k3", f"above {LOST_KL:g} nats per token", ""),
+        (story.first_above("kl_mu_theta_k1", LOST_KL), "kl_mu_theta_k1", f"above {LOST_KL:g} nats per token", ""),
+        (
+            story.first_below("prob_correlation", LOST_CORRELATION),
+            "prob_correlation",
+            f"below {LOST_CORRELATION:g}",
+            "",
+        ),
+    )
+    for step, column, limit, meaning in readings:
+        if step is not None:
+            case.supports(step, f"{story.label(column)} is {limit} {story.when(step)}{meaning}")
+    for column in GAP_UP:
+        case.take(story.rose(column))
+    case.opposes(story.stayed("kl_mu_theta_k3"))
+    return case.close()
+
+
+def support_lost_at(story: Story) -> float | None:
+    """The step from which a weight is gone and the policies are far apart; None where that is not so.
+
+    Where the log holds no distance between the policies, the weight alone decides.
+    """
+    gone = [story.first_below("chi2_seq", LOST_CHI2), story.first_below("weight_mean", LOST_WEIGHT)]
+    distances = [
+        story.first_above("kl_mu_theta_k3", LOST_KL),
+        story.first_above("kl_mu_theta_k1", LOST_KL),
+        story.first_below("prob_correlation", LOST_CORRELATION),
+    ]
+    measured = any(map(story.has, ("kl_mu_theta_k3", "kl_mu_theta_k1", "prob_correlation")))
+    without_weight = [step for step in gone if step is not None]
+    apart = [step for step in distances if step is not None]
+    if not without_weight or (measured and not apart):
+        return None
+    return min(without_weight + apart)
+
+
+def silent_anchor(story: Story) -> Cause | None:
+    """With one optimizer step per batch the PPO anchor is the policy itself: clipping never acts."""
+    case = Case(story, "silent anchor")
+    silent = []
+    for column in ("share_clipped", "kl_anchor"):
+        if not story.has(column):
+            continue
+        steps, values = story.run.series[column].finite
+        if values.size < _ANCHOR_ROWS:
+            continue
+        if not values.any():
+            silent.append(column)
+            case.supports(float(steps[0]), f"{story.label(column)} is 0 in all of {values.size} rows")
+        else:
+            case.opposes(f"{story.label(column)} is not always 0")
+    if not silent:
+        return None
+    weights = [one for one in story.departures if one.column in (*SPREAD_UP, *SPREAD_DOWN, *LAG, *GAP_UP)]
+    spread = story.start("kl_mu_theta_k3") if story.has("kl_mu_theta_k3") else 0.0
+    if weights:
+        case.supports(
+            weights[0].step, f"yet the data were off-policy: {story.moved(weights[0])}; clipping could not act on it"
+        )
+    elif spread > _NOT_MU:
+        first = float(story.run.series["kl_mu_theta_k3"].steps[0])
+        case.supports(
+            first, f"yet {story.label('kl_mu_theta_k3')} is {spread:.3g} from the start; clipping could not act on it"
+        )
+    else:
+        case.opposes(
+            "nothing in the log shows that the data were off-policy",
+            "with one optimizer step per batch this is so by construction, in healthy runs too",
+        )
+    return case.close()

@@ -1,0 +1,156 @@
+"""The answer of `diagnose`, as data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from vcpo_bench.analysis.logs.run import LoggedRun
+
+Verdict = Literal["collapsed", "dip", "stall", "healthy", "cannot tell"]
+VERDICTS: tuple[Verdict, ...] = ("collapsed", "dip", "stall", "healthy", "cannot tell")
+Standing = Literal["probable", "possible"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the reward says, and nothing else.
+
+    Attributes:
+        verdict: One of `VERDICTS`.
+        onset: Step at which the run fell, in its own unit; NaN where it did not.
+        resolution: Updates averaged into one point of the curve: the onset is known to within that.
+        column: The column the verdict was read from; empty where there is none.
+        reason: Why, in a sentence.
+        checked: What is known about the error rates of this rule, in a sentence.
+    """
+
+    verdict: Verdict
+    onset: float
+    resolution: float
+    column: str
+    reason: str
+    checked: str
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A signal that left its own history. That is no verdict: healthy runs have some too.
+
+    Attributes:
+        column: Which.
+        step: Where it began.
+        before: Median over the history.
+        after: Median of the values that left.
+        logged_as: The foreign name.
+        tag: How close that name is to our column.
+    """
+
+    column: str
+    step: float
+    before: float
+    after: float
+    logged_as: str
+    tag: str
+
+    @property
+    def rose(self) -> bool:
+        """Whether it went up."""
+        return self.after > self.before
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A possible cause with what speaks for it and against it.
+
+    Attributes:
+        name: Short name.
+        standing: `probable`: more speaks for it than against it, and it began before the fall. Else `possible`.
+        since: Step of its first sign; NaN where it has none.
+        evidence: For it, one sentence each.
+        against: Against it, one sentence each.
+    """
+
+    name: str
+    standing: Standing
+    since: float
+    evidence: tuple[str, ...]
+    against: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """What the log did not hold.
+
+    Attributes:
+        column: Our column.
+        label: For people.
+        switch: The setting of that framework that logs it; empty where none is known.
+    """
+
+    column: str
+    label: str
+    switch: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What happened to a run.
+
+    Attributes:
+        run: What was read.
+        outcome: From the reward only.
+        departures: Signals in the order in which they left their own history.
+        causes: The probable ones first.
+        unseen: What could not be seen.
+        baseline: How this run compares with a reference run, one sentence each.
+    """
+
+    run: LoggedRun
+    outcome: Outcome
+    departures: tuple[Departure, ...]
+    causes: tuple[Cause, ...]
+    unseen: tuple[Unseen, ...]
+    baseline: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """One of `VERDICTS`, from the outcome only."""
+        return self.outcome.verdict
+
+    @property
+    def onset(self) -> float:
+        """Step at which the run fell; NaN where it did not."""
+        return self.outcome.onset
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: NaN is null."""
+        facts = {
+            "path": self.run.path,
+            "framework": self.run.framework,
+            "step_unit": self.run.step_unit,
+            "step_name": self.run.step_name,
+            "outcome": asdict(self.outcome),
+            "departures": [asdict(one) for one in self.departures],
+            "causes": [asdict(one) for one in self.causes],
+            "unseen": [asdict(one) for one in self.unseen],
+            "baseline": list(self.baseline),
+            "columns": {
+                name: {"logged_as": list(one.logged_as), "tag": one.source.tag, "values": int(one.steps.size)}
+                for name, one in self.run.series.items()
+            },
+            "resumes": [asdict(one) for one in self.run.resumes],
+            "overwritten": self.run.overwritten,
+            "notes": list(self.run.notes),
+        }
+        plain: dict[str, Any] = _plain(facts)
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,136 @@
+"""The verdict on a run of another trainer: the collapse rule on its evaluations, or else on its training reward."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.collapse.rule import CollapseRule, Event, judge
+from vcpo_bench.analysis.diagnosis.diagnosis import Outcome, Verdict
+from vcpo_bench.analysis.logs.run import LoggedRun, Series
+
+Array = NDArray[np.float64]
+
+UPDATES_PER_POINT = 10
+"""Training reward is averaged over this many updates before the rule sees it: one batch is too noisy."""
+FINAL_NAN = 3
+"""A run whose last so many rewards are not finite ended as nan."""
+
+CHECKED = (
+    "The rule's error rates on runs like this one are not known: it was set for reward between 0 and 1, with three "
+    "points in a row below half of the best. A verdict is a description of this curve, not a probability."
+)
+_VERDICTS: dict[str, Verdict] = {
+    "collapse": "collapsed",
+    "collapse with rebound": "collapsed",
+    "nan": "collapsed",
+    "transient dip": "dip",
+    "stall": "stall",
+    "healthy": "healthy",
+}
+
+
+def read_outcome(run: LoggedRun) -> Outcome:
+    """Judge a run by its reward.
+
+    Evaluations are used where there are enough of them (one more than the rule's patience); otherwise means of 10
+    updates of the training reward. Signals play no part.
+    """
+    rule = CollapseRule()
+    reasons = []
+    for column in ("eval_reward", "reward"):
+        series = run.series.get(column)
+        if series is None:
+            reasons.append(f"no {'evaluation' if column == 'eval_reward' else 'training'} reward was logged")
+            continue
+        steps, values, width = _points(series, column)
+        if values.size < rule.patience + 1:
+            averaged = f" of {width:g} updates" if column == "reward" and width else ""
+            counted = f"{values.size} points{averaged}"
+            reasons.append(f"{series.column.label}: {counted}, fewer than the {rule.patience + 1} the rule needs")
+            continue
+        scaled, why = _to_unit(values)
+        if scaled is None:
+            reasons.append(f"{series.column.label}: {why}")
+            continue
+        status = "nan" if run.status == "nan" or _ends_nan(series) else "completed"
+        return _outcome(judge(steps, scaled, status, rule), series, width, why, steps)
+    return Outcome("cannot tell", float("nan"), float("nan"), "", "; ".join(reasons) + ".", CHECKED)
+
+
+def blind(outcome: Outcome, since: float) -> Outcome:
+    """The same outcome where engine and trainer are different policies: the reward is not that of the trained one."""
+    reason = (
+        f"From step {since:g} on, what was sampled has no support under the trained policy: the logged reward is that "
+        "of the engine's policy, not of the one being trained, so it cannot show whether the run lives."
+    )
+    return replace(outcome, verdict="cannot tell", onset=float("nan"), reason=reason)
+
+
+def _points(series: Series, column: str) -> tuple[Array, Array, float]:
+    """The curve the rule sees: steps, values and the updates behind each point."""
+    steps, values = series.finite
+    if column == "eval_reward" or steps.size < 2:
+        return steps, values, float(np.median(np.diff(steps))) if steps.size > 1 else 0.0
+    spacing = float(np.median(np.diff(steps)))
+    rows = max(1, math.ceil(UPDATES_PER_POINT / spacing)) if spacing > 0 else 1
+    whole = steps.size // rows * rows
+    begins = steps[:whole:rows]
+    return begins, values[:whole].reshape(-1, rows).mean(axis=1), rows * spacing
+
+
+def _to_unit(values: Array) -> tuple[Array | None, str]:
+    """Reward on the scale the rule was set for; the reason where it cannot be, or what was done to it."""
+    low, high = float(values.min()), float(values.max())
+    if low >= 0 and high <= 1:
+        return values, ""
+    if low >= -1 and high <= 1:
+        return (values + 1) / 2, "Reward between -1 and 1 was moved to 0 to 1."
+    if low >= 0:
+        return values / high, f"Reward was divided by its largest value, {high:.3g}."
+    return None, (
+        f"it runs from {low:.3g} to {high:.3g}, and half of the best means nothing without a zero; map an accuracy "
+        "with --map eval_reward=KEY"
+    )
+
+
+def _ends_nan(series: Series) -> bool:
+    tail = series.values[-FINAL_NAN:]
+    return tail.size == FINAL_NAN and not np.isfinite(tail).any()
+
+
+def _first_of_last_nans(series: Series, otherwise: float) -> float:
+    """The step after the last finite value; another one where the series ends with a finite value."""
+    finite = np.flatnonzero(np.isfinite(series.values))
+    after = int(finite[-1]) + 1 if finite.size else 0
+    return float(series.steps[after]) if after < series.steps.size else otherwise
+
+
+def _outcome(event: Event, series: Series, width: float, scaling: str, steps: Array) -> Outcome:
+    label = series.column.label
+    verdict = _VERDICTS.get(event.kind, "cannot tell")
+    if event.unresolved and verdict != "collapsed":
+        verdict = "cannot tell"
+        said = f"{label} is below half of its best at the end of the log, too briefly to call"
+    elif event.kind == "nan":
+        said = f"{label} is not finite from step {_first_of_last_nans(series, event.onset):g} to the end"
+    elif verdict == "collapsed":
+        back = " and came back" if event.kind == "collapse with rebound" else ""
+        said = f"{label} fell to {event.lowest:.0%} of its best{back}; the last points are at {event.final:.0%} of it"
+    elif verdict == "dip":
+        said = f"{label} was below half of its best for fewer than three points, and recovered"
+    elif verdict == "stall":
+        said = f"{label} ends where it began"
+    elif verdict == "healthy":
+        said = f"{label} never fell below half of its best"
+    else:
+        said = f"{label} never reached 0.05, so there was nothing to lose"
+    onset = float("nan")
+    if verdict == "collapsed":
+        onset = _first_of_last_nans(series, event.onset) if event.kind == "nan" else event.onset
+    points = f"{steps.size} points, {width:g} steps apart"
+    reason = " ".join(filter(None, [f"{said[:1].upper()}{said[1:]} ({points}).", scaling]))
+    return Outcome(verdict, onset, width, series.column.name, reason, CHECKED)

@@ -1,0 +1,121 @@
+"""Foreign names to series under our columns: which name fills which column, sign, transform and step axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.logs.names import Framework, Name, columns, step_names
+from vcpo_bench.analysis.logs.rows import ROW_NUMBER, Rows
+from vcpo_bench.analysis.logs.run import Series
+
+Array = NDArray[np.float64]
+Mapped = tuple[dict[str, Series], int, tuple[str, ...], str, list[str]]
+
+_SLOWER = 1.5
+"""Two step axes whose ends differ by more than this factor count different things."""
+
+
+def map_names(rows: Rows, framework: Framework | None, wanted: Mapping[str, str]) -> Mapped:
+    """Fill our columns from the names of a log.
+
+    Returns:
+        The series by column; how many values were overwritten; names that fill nothing; the name of the step; notes.
+    """
+    logged = rows.kept()
+    chosen: dict[str, tuple[Name, list[str]]] = {
+        column: (Name(name, column, "exact", source="--map"), [name])
+        for column, name in wanted.items()
+        if name in logged
+    }
+    if framework is not None:
+        bare = {name: framework.bare(name) for name in logged}
+        for entry in framework.names_beside(rows.names):
+            matching = [name for name in logged if entry.matches(bare[name])]
+            if matching and entry.column not in chosen:
+                chosen[entry.column] = (entry, matching)
+    axis, factors, notes = _axes(rows, [name for _, names in chosen.values() for name in names])
+    series: dict[str, Series] = {}
+    overwritten = 0
+    for column, (entry, names) in chosen.items():
+        steps, values, lost = _average(rows, names, factors)
+        overwritten += lost
+        if steps.size:
+            series[column] = Series(columns()[column], entry, tuple(names), steps, _transformed(values, entry))
+        if len(names) > 1:
+            notes.append(
+                f"{column} is the mean of {len(names)} names: {', '.join(names[:4])}{' ...' * (len(names) > 4)}"
+            )
+    used = {name for _, names in chosen.values() for name in names}
+    return (
+        series,
+        overwritten,
+        tuple(name for name in rows.names if name not in used and name not in step_names()),
+        axis,
+        notes,
+    )
+
+
+def mapped_dumps(weights: Rows) -> dict[str, Series]:
+    """Series of what was computed from token dumps: their names are ours."""
+    result = {}
+    for name in weights.kept():
+        steps, values, _ = weights.series(name)
+        source = Name(name, name, "exact", source="computed from the token dumps")
+        result[name] = Series(columns()[name], source, (name,), steps, values)
+    return result
+
+
+def _average(rows: Rows, names: list[str], factors: Mapping[str, float]) -> tuple[Array, Array, int]:
+    parts = [rows.series(name) for name in names]
+    lost = sum(part[2] for part in parts)
+    scaled = [
+        (steps / factors.get(rows.axes[name], 1.0), values)
+        for name, (steps, values, _) in zip(names, parts, strict=True)
+    ]
+    if len(scaled) == 1:
+        return scaled[0][0], scaled[0][1], lost
+    steps = np.concatenate([one for one, _ in scaled])
+    values = np.concatenate([one for _, one in scaled])
+    unique, member = np.unique(steps, return_inverse=True)
+    return unique, np.bincount(member, values) / np.bincount(member), lost
+
+
+def _transformed(values: Array, entry: Name) -> Array:
+    result = values * entry.sign
+    if entry.transform == "minus_one":
+        result = result - 1.0
+    elif entry.transform == "log":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result = np.log(result)
+    return result
+
+
+def _axes(rows: Rows, names: list[str]) -> tuple[str, dict[str, float], list[str]]:
+    """The axis of the run, and what the steps of the others are divided by to be on it.
+
+    The axis of the slowest counter is the run's: slime counts rollouts, and several optimizer updates in each.
+    """
+    ends: dict[str, float] = {}
+    for name in names:
+        steps, _, _ = rows.series(name)
+        if steps.size:
+            axis = rows.axes[name]
+            ends[axis] = max(ends.get(axis, 0.0), float(steps[-1]))
+    if not ends:
+        return "", {}, []
+    slowest = min(ends, key=lambda axis: (ends[axis], axis))
+    notes = []
+    if ROW_NUMBER in ends:
+        notes.append("rows carry no step; their number is used instead")
+    factors = {}
+    for axis, end in ends.items():
+        ratio = (end + 1) / (ends[slowest] + 1)
+        if axis != slowest and ratio > _SLOWER:
+            factors[axis] = float(round(ratio))
+            notes.append(
+                f"{axis} counts {round(ratio)} times as fast as {slowest}; its steps were divided by {round(ratio)}"
+            )
+    return slowest, factors, notes

@@ -1,0 +1,230 @@
+"""What other trainers call what we record: `names.yaml` as objects, and which framework wrote a log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+import yaml
+
+from vcpo_bench.errors import UsageError
+
+Tag = Literal["exact", "truncated", "other", "proxy"]
+Transform = Literal["", "log", "minus_one"]
+
+AUTO = "auto"
+_MARKER_WEIGHT = 3
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of ours that a foreign log can fill.
+
+    Attributes:
+        name: As in our recorded tables, where they have it.
+        unit: Of its values.
+        label: For people.
+        floor: Smallest spread it is given when compared with its own history: unit, or nats if `log`.
+        log: Whether it is compared on a logarithmic axis.
+    """
+
+    name: str
+    unit: str
+    label: str
+    floor: float
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Name:
+    """A foreign name and what it holds.
+
+    Attributes:
+        pattern: The name; `*` matches anything.
+        column: Our column.
+        tag: `exact`: the same quantity. `truncated`: after a clamp, truncation or mask. `other`: another estimator or
+            other policies. `proxy`: only related.
+        sign: -1 where the framework logs the opposite sign.
+        transform: Applied after the sign: `log`, or `minus_one` (value - 1).
+        unit: As logged, where it is not the column's.
+        source: Where the meaning was read.
+    """
+
+    pattern: str
+    column: str
+    tag: Tag
+    sign: int = 1
+    transform: Transform = ""
+    unit: str = ""
+    source: str = ""
+
+    def matches(self, name: str) -> bool:
+        """Whether a logged name, without the framework's prefix, is this one."""
+        return _compiled(self.pattern).fullmatch(name) is not None
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A trainer whose logs can be read.
+
+    Attributes:
+        name: As given to `--framework`.
+        title: For people.
+        source: Version whose sources were read.
+        step: What one step of its log is.
+        markers: Patterns of names that only it logs.
+        inherited: Markers of the framework it is a fork of: they count once one of its own is there.
+        prefixes: Removed from a name before it is looked up.
+        names: Foreign names, the preferred one of a column first.
+        switches: Our column to the setting that makes the framework log it.
+    """
+
+    name: str
+    title: str
+    source: str
+    step: str
+    markers: tuple[str, ...]
+    inherited: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    names: tuple[Name, ...]
+    meanings: tuple[tuple[str, tuple[Name, ...]], ...]
+    switches: Mapping[str, str]
+
+    def bare(self, name: str) -> str:
+        """A logged name without the framework's prefix."""
+        for prefix in self.prefixes:
+            if name.startswith(prefix):
+                return name.removeprefix(prefix)
+        return name
+
+    def names_beside(self, logged: Iterable[str]) -> tuple[Name, ...]:
+        """The names of this framework, where those with two meanings are resolved by what is logged beside them."""
+        bare = [self.bare(name) for name in logged]
+        for pattern, names in self.meanings:
+            if not pattern or any(_compiled(pattern).fullmatch(name) for name in bare):
+                return self.names + names
+        return self.names
+
+    def score(self, logged: Iterable[str]) -> int:
+        """How much a set of names looks like this framework's: markers count three times a shared name."""
+        bare = [self.bare(name) for name in logged]
+        marked = _count_marks(self.markers, bare)
+        if marked:
+            marked += _count_marks(self.inherited, bare)
+        known = len({one.column for one in self.names for name in bare if one.matches(name)})
+        return _MARKER_WEIGHT * marked + known if marked else 0
+
+
+def columns() -> dict[str, Column]:
+    """Every column a foreign log can fill, by name."""
+    return {name: Column(name, **facts) for name, facts in _data()["columns"].items()}
+
+
+def step_names() -> tuple[str, ...]:
+    """Names that hold the step of a row, the most trusted first."""
+    return tuple(_data()["steps"])
+
+
+@cache
+def frameworks() -> dict[str, Framework]:
+    """Every framework by name."""
+    return {name: _framework(name, facts) for name, facts in _data()["frameworks"].items()}
+
+
+def find_framework(wanted: str, logged: Iterable[str], guess: bool = True) -> Framework | None:
+    """The framework that wrote these names.
+
+    Args:
+        wanted: A name of `frameworks()`, or `"auto"`.
+        logged: Names found in the log.
+        guess: Whether an unknown log is an error; False where the user mapped the names.
+
+    Returns:
+        None where none fits and `guess` is False.
+
+    Raises:
+        UsageError: The name is unknown, or no framework, or more than one, fits the names found.
+    """
+    known = frameworks()
+    if wanted != AUTO:
+        if wanted not in known:
+            raise UsageError(f"--framework {wanted}: unknown; choose one of {', '.join(known)}")
+        return known[wanted]
+    found = sorted(set(logged))
+    scores = {name: framework.score(found) for name, framework in known.items()}
+    best = max(scores.values(), default=0)
+    leaders = [name for name, score in scores.items() if score == best and best > 0]
+    if len(leaders) == 1:
+        return known[leaders[0]]
+    if not guess:
+        return None
+    shown = ", ".join(found[:12]) + (f" and {len(found) - 12} more" if len(found) > 12 else "")
+    if leaders:
+        raise UsageError(f"the names fit {' and '.join(leaders)} equally well; choose one with --framework")
+    raise UsageError(
+        f"no known framework logs these names: {shown or 'none found'}; name the columns yourself, such as "
+        "--map reward=KEY,eval_reward=KEY"
+    )
+
+
+def is_known_anywhere(name: str) -> bool:
+    """Whether any framework maps this name: only such values are kept while a log is read."""
+    return any(
+        one.matches(framework.bare(name)) for framework in frameworks().values() for one in _all_names(framework)
+    )
+
+
+def _all_names(framework: Framework) -> tuple[Name, ...]:
+    return framework.names + tuple(name for _, names in framework.meanings for name in names)
+
+
+def _framework(name: str, facts: Mapping[str, Any]) -> Framework:
+    names = [_name(entry, facts["source"]) for entry in facts["names"]]
+    switches = dict(facts["switches"])
+    if "extends" in facts:
+        parent = _data()["frameworks"][facts["extends"]]
+        names += [_name(entry, parent["source"]) for entry in parent["names"]]
+        switches = {**parent["switches"], **switches}
+    parent_markers = _data()["frameworks"][facts["extends"]]["markers"] if "extends" in facts else ()
+    meanings = tuple(
+        (entry.get("when", ""), tuple(_name(one, facts["source"]) for one in entry["names"]))
+        for entry in facts.get("meanings", ())
+    )
+    return Framework(
+        name=name,
+        title=facts["title"],
+        source=facts["source"],
+        step=facts["step"],
+        markers=tuple(facts["markers"]),
+        inherited=tuple(parent_markers),
+        prefixes=tuple(facts["prefixes"]),
+        names=tuple(names),
+        meanings=meanings,
+        switches=switches,
+    )
+
+
+def _count_marks(patterns: Iterable[str], names: list[str]) -> int:
+    return sum(any(_compiled(pattern).fullmatch(name) for name in names) for pattern in patterns)
+
+
+def _name(entry: list[Any], source: str) -> Name:
+    pattern, column, tag, *options = entry
+    return Name(pattern, column, tag, source=source, **(options[0] if options else {}))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
+
+
+@cache
+def _data() -> dict[str, Any]:
+    text = (resources.files("vcpo_bench.analysis.logs") / "names.yaml").read_text(encoding="utf-8")
+    data: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return data

@@ -1,0 +1,149 @@
+"""`read_run`: the log of a run, in whatever format and under whatever names, as series under ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from vcpo_bench.analysis.logs.find import Source, find_sources
+from vcpo_bench.analysis.logs.mapping import map_names, mapped_dumps
+from vcpo_bench.analysis.logs.names import AUTO, columns, find_framework, is_known_anywhere
+from vcpo_bench.analysis.logs.readers.console import read_console
+from vcpo_bench.analysis.logs.readers.csv_table import read_csv
+from vcpo_bench.analysis.logs.readers.jsonl import read_jsonl
+from vcpo_bench.analysis.logs.readers.own_cells import read_cell
+from vcpo_bench.analysis.logs.readers.stores import read_mlflow_metric, read_sqlite
+from vcpo_bench.analysis.logs.readers.tensorboard import read_tensorboard
+from vcpo_bench.analysis.logs.readers.token_dumps import read_dumps
+from vcpo_bench.analysis.logs.readers.trainer_state import read_trainer_state
+from vcpo_bench.analysis.logs.readers.wandb_offline import read_wandb
+from vcpo_bench.analysis.logs.rows import Resume, Rows
+from vcpo_bench.analysis.logs.run import LoggedRun
+from vcpo_bench.errors import UsageError
+
+_READERS = {
+    "jsonl": read_jsonl,
+    "trainer_state": read_trainer_state,
+    "tensorboard": read_tensorboard,
+    "wandb": read_wandb,
+    "csv": read_csv,
+    "console": read_console,
+}
+OWN = "vcpo-bench"
+
+
+def read_run(
+    path: str | Path | Iterable[str | Path], framework: str = AUTO, mapping: Mapping[str, str] | None = None
+) -> LoggedRun:
+    """Read the log of one run.
+
+    Args:
+        path: A file or folder, or several that hold parts of the same run, the oldest first. `FILE::RUN` names a run of
+            a trackio or mlflow database.
+        framework: Who wrote it, a name of `names.yaml`; `"auto"`: found from the names in the log.
+        mapping: Our column to a name in the log; it goes before `names.yaml`.
+
+    Raises:
+        UsageError: Nothing can be read, it is not clear which run is meant, or nothing in it is known.
+    """
+    paths = [path] if isinstance(path, str | Path) else list(path)
+    wanted = dict(mapping or {})
+    if unknown := sorted(set(wanted) - set(columns())):
+        raise UsageError(f"--map {unknown[0]}=...: no such column; choose one of {', '.join(columns())}")
+    mapped = set(wanted.values())
+    rows = Rows(keep=lambda name: name in mapped or is_known_anywhere(name))
+    dumps: list[Path] = []
+    status = ""
+    for one in paths:
+        sources, more, ignored = find_sources(Path(one))
+        dumps += more
+        part = Rows(rows.keep) if len(paths) > 1 else rows
+        status = _read_sources(sources, part, Path(one)) or status
+        if ignored:
+            part.notes.append(f"{', '.join(ignored)} files are there as well; they were not read")
+        if part is not rows:
+            rows.absorb(part)
+    weights = Rows(keep=lambda name: True)
+    read_dumps(dumps, weights)
+    _check(rows, weights, paths, wanted)
+    dump_series = mapped_dumps(weights)
+    chosen = OWN if status and framework == AUTO else framework
+    found = find_framework(chosen, rows.names, guess=not wanted and not dump_series)
+    series, overwritten, unused, step_name, notes = map_names(rows, found, wanted)
+    for name, computed in dump_series.items():  # exact weights go before anything a tracker averaged
+        if name != "reward" or "reward" not in series:
+            series[name] = computed
+    if not series:
+        shown = ", ".join(list(rows.names)[:12])
+        raise UsageError(f"none of the names in the log is mapped: {shown}; use --map reward=KEY")
+    return LoggedRun(
+        path=", ".join(map(str, paths)),
+        framework=found.name if found else "mapped",
+        title=found.title if found else "names given with --map" if wanted else "token dumps",
+        step_unit=found.step if found else "steps",
+        step_name=step_name,
+        series=series,
+        unused=unused,
+        resumes=_distinct(rows.resumes),
+        overwritten=overwritten,
+        status=status,
+        notes=tuple(rows.notes + _damage(rows) + notes),
+    )
+
+
+def _read_sources(sources: list[Source], rows: Rows, root: Path) -> str:
+    """Read the sources of one path; the status of a cell of ours, else empty."""
+    if len(sources) == 1 and sources[0].kind == "cell":
+        return read_cell(sources[0].files[0], rows)
+    for number, source in enumerate(sources):
+        part = Rows(rows.keep) if len(sources) > 1 else rows
+        for file in source.files:
+            _read_file(source, file, part)
+        if part is rows:
+            continue
+        shared = set(part.kept()) & set(rows.kept())
+        if number and shared:
+            shown = ", ".join(str(_place(root, one)) for one in sources[:4])
+            raise UsageError(
+                f"{root} holds {len(sources)} logs with the same names; give one of them ({shown}), or, if they are "
+                "parts of one run, all of them in order"
+            )
+        rows.absorb(part)
+    return ""
+
+
+def _place(root: Path, source: Source) -> Path:
+    return source.files[0].parent if source.kind in ("tensorboard", "trainer_state") else source.files[0]
+
+
+def _read_file(source: Source, file: Path, rows: Rows) -> None:
+    if source.kind == "sqlite":
+        read_sqlite(file, rows, source.run)
+    elif source.kind == "mlruns":
+        parts = file.parts
+        read_mlflow_metric(file, Path(*parts[: len(parts) - parts[::-1].index("metrics")]), rows)
+    else:
+        _READERS[source.kind](file, rows)
+
+
+def _check(rows: Rows, weights: Rows, paths: list[str | Path], wanted: dict[str, str]) -> None:
+    shown = ", ".join(map(str, paths))
+    if not rows.names and not weights.names:
+        raise UsageError(f"{shown} holds no number; is it a log?")
+    for column, name in wanted.items():
+        if name not in rows.names:
+            known = ", ".join(list(rows.names)[:20])
+            raise UsageError(f"--map {column}={name}: the log has no such name; it has {known}")
+
+
+def _damage(rows: Rows) -> list[str]:
+    return [
+        f"{count} line{'s' * (count > 1)} of {file} could not be read and {'were' if count > 1 else 'was'} left out"
+        for file, count in rows.bad_lines.items()
+    ]
+
+
+def _distinct(resumes: list[Resume]) -> tuple[Resume, ...]:
+    """The resumes in order, those that several names of one log show counted once."""
+    seen = {(one.step, one.back_from): one for one in resumes}
+    return tuple(sorted(seen.values(), key=lambda one: one.step))

@@ -1,0 +1,1 @@
+"""One file per format: each turns a file into rows of (step, name, value)."""

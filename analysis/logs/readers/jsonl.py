@@ -1,0 +1,56 @@
+"""JSON lines: verl's `file` logger, prime-rl, tinker-cookbook, and any file with one object per row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.errors import UsageError
+
+
+def read_jsonl(path: Path, rows: Rows) -> None:
+    """Read every row; lines that are damaged, such as half of the last one, are counted and left out."""
+    found = 0
+    for row in objects(path, rows):
+        found += 1
+        data = row.get("data")
+        if isinstance(data, dict):  # verl: the metrics are one level down
+            step = row.get("step")
+            rows.add({"step": step, **data} if "step" not in data else data, path.name)
+        else:
+            rows.add(flat(row), path.name)
+    if not found:
+        raise UsageError(f"{path} holds no JSON object; is it a log?")
+
+
+def objects(path: Path, rows: Rows) -> Iterator[dict[str, Any]]:
+    """The objects of a file of JSON lines, one after another."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (json.JSONDecodeError, RecursionError):
+                rows.add_bad_line(path.name)
+                continue
+            if isinstance(row, dict):
+                yield row
+            else:
+                rows.add_bad_line(path.name)
+
+
+def flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested objects as names joined by `/`."""
+    if not any(type(value) is dict for value in row.values()) and not prefix:
+        return row
+    result: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            result |= flat(value, f"{prefix}{name}/")
+        else:
+            result[prefix + name] = value
+    return result

@@ -1,0 +1,51 @@
+"""Our own results: one cell of a results folder, finished or still running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from vcpo_bench import records
+from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.results import load
+from vcpo_bench.errors import UsageError
+
+
+def is_cell(path: Path) -> bool:
+    """Whether a folder is a cell."""
+    return path.is_dir() and path.parent.name == records.CELLS
+
+
+def read_cell(path: Path, rows: Rows) -> str:
+    """Read the updates and evaluations of one cell.
+
+    Returns:
+        How the cell ended (`records.Status`), or `"partial"`.
+
+    Raises:
+        UsageError: The cell is damaged.
+    """
+    results = load(path.parent.parent, include_partial=True)
+    key = path.name.removesuffix(records.PARTIAL_SUFFIX)
+    chosen = results.select([key])
+    if chosen.cells.empty:
+        raise UsageError(f"{path} cannot be read: {'; '.join(map(str, results.problems)) or 'it is no cell'}")
+    steps = chosen.steps.drop(columns="key")
+    numeric = steps.select_dtypes("number").dropna(axis=1, how="all")  # NaN everywhere: the method has no such number
+    if "share_clipped" in numeric and not numeric["share_clipped"].any():
+        numeric = numeric.drop(columns="share_clipped")  # a method that never clips; our anchor is never silent
+    order = numeric["step"].to_numpy(dtype=np.float64)
+    for position, values in enumerate(numeric.drop(columns="step").to_dict("records")):
+        rows.add({str(name): value for name, value in values.items()}, "steps", float(order[position]), "step")
+    for row in chosen.evals.to_dict("records"):
+        rows.add({"eval_reward": row["sampled_reward"]}, "evals", float(row["step"]), "step")
+    return str(chosen.cells["status"].iloc[0])
+
+
+def cells_of(path: Path) -> list[Path]:
+    """The cells of a results folder."""
+    root = path / records.CELLS
+    return (
+        sorted(one for one in root.iterdir() if one.is_dir() and not one.name.startswith(".")) if root.is_dir() else []
+    )

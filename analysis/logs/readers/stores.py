@@ -1,0 +1,76 @@
+"""trackio and mlflow: their sqlite files, opened read only, and mlflow's folder of text files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.errors import UsageError
+
+SQLITE_MAGIC = b"SQLite format 3\0"
+
+
+def read_sqlite(path: Path, rows: Rows, run: str = "") -> None:
+    """Read one run of a trackio or mlflow database.
+
+    Args:
+        path: The database.
+        rows: Takes the values.
+        run: Which run; needed where there are several.
+
+    Raises:
+        UsageError: The file is damaged, of another program, or holds several runs and none was named.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            names = {row[1] for row in database.execute("PRAGMA table_info(metrics)")}
+            if {"run_name", "step", "metrics"} <= names:
+                _read_trackio(database, path, rows, run)
+            elif {"run_uuid", "key", "value", "step"} <= names:
+                _read_mlflow(database, path, rows, run)
+            else:
+                raise UsageError(f"{path} is neither a trackio nor an mlflow database: it has no such table of metrics")
+    except sqlite3.Error as error:
+        raise UsageError(f"{path}: sqlite cannot read it ({error})") from None
+
+
+def _read_trackio(database: sqlite3.Connection, path: Path, rows: Rows, run: str) -> None:
+    chosen = _choose([row[0] for row in database.execute("SELECT DISTINCT run_name FROM metrics")], path, run)
+    query = "SELECT step, metrics FROM metrics WHERE run_name = ? ORDER BY rowid"
+    for step, text in database.execute(query, (chosen,)):
+        try:
+            row = json.loads(text)
+        except (json.JSONDecodeError, TypeError):
+            rows.add_bad_line(path.name)
+            continue
+        rows.add({"_step": step, **row}, path.name)
+
+
+def _read_mlflow(database: sqlite3.Connection, path: Path, rows: Rows, run: str) -> None:
+    chosen = _choose([row[0] for row in database.execute("SELECT DISTINCT run_uuid FROM metrics")], path, run)
+    query = "SELECT key, value, step, is_nan FROM metrics WHERE run_uuid = ? ORDER BY key, timestamp, rowid"
+    for name, value, step, is_nan in database.execute(query, (chosen,)):
+        rows.add({name: float("nan") if is_nan else value}, f"{path.name}:{name}", float(step), "step")
+
+
+def _choose(runs: list[str], path: Path, run: str) -> str:
+    if run in runs:
+        return run
+    if run or len(runs) != 1:
+        shown = ", ".join(map(str, runs)) or "none"
+        raise UsageError(f"{path} holds the runs {shown}; name one: {path}::RUN")
+    return runs[0]
+
+
+def read_mlflow_metric(path: Path, root: Path, rows: Rows) -> None:
+    """Read one metric of an `mlruns` folder: lines `timestamp value step`."""
+    name = path.relative_to(root).as_posix()
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        parts = line.split()
+        if len(parts) == 3 and parts[2].lstrip("-").isdigit():
+            rows.add({name: parts[1]}, f"metrics:{name}", float(parts[2]), "step")
+        else:
+            rows.add_bad_line(name)

@@ -1,0 +1,34 @@
+"""`trainer_state.json` of Hugging Face trainers: the newest checkpoint holds the whole history."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.errors import UsageError
+
+
+def read_trainer_state(path: Path, rows: Rows) -> None:
+    """Read `log_history`.
+
+    Raises:
+        UsageError: The file is damaged or has no history.
+    """
+    try:
+        state = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path} is damaged at line {error.lineno}; give an earlier checkpoint") from None
+    history = state.get("log_history") if isinstance(state, dict) else None
+    if not isinstance(history, list) or not history:
+        raise UsageError(f"{path} has no log_history; was the run stopped before its first log?")
+    for row in history:
+        if isinstance(row, dict):
+            rows.add(row, path.name)
+        else:
+            rows.add_bad_line(path.name)
+    every = state.get("logging_steps")
+    if isinstance(every, int | float) and every > 1:
+        rows.notes.append(
+            f"each value is a mean over {every:g} updates without its NaNs: a NaN in between cannot be seen"
+        )

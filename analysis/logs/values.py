@@ -1,0 +1,36 @@
+"""Numbers as loggers write them: floats, `NaN`, `Infinity`, `np.float64(0.2)`, `tensor(0.5)`."""
+
+from __future__ import annotations
+
+import re
+
+_WRAPPED = re.compile(r"^(?:np|numpy|torch)?\.?[a-z]+\d*\(\s*([^,()\s]+).*\)$")
+
+
+def number(raw: object) -> float | None:
+    """A logged value as a float; None where it is no number (text, lists, images)."""
+    if isinstance(raw, bool):
+        return float(raw)
+    if isinstance(raw, int | float):
+        return _as_float(raw)
+    if not isinstance(raw, str):
+        return None
+    text = raw.strip()
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    wrapped = _WRAPPED.match(text)
+    if wrapped is None:
+        return None
+    try:
+        return float(wrapped.group(1))
+    except ValueError:
+        return None
+
+
+def _as_float(raw: float) -> float | None:
+    try:
+        return float(raw)
+    except OverflowError:
+        return None

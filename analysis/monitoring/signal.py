@@ -1,0 +1,106 @@
+"""What a signal is: one number per update that might warn of a collapse.
+
+Greater is more dangerous, and nothing comes from the future. The sign of each was fixed before any run was judged: it
+is the direction in which a paper, or plain sense, expects trouble. A signal that turns out to point the other way is
+reported so; its sign is not changed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vcpo_bench.naming.catalog import Catalog
+from vcpo_bench.naming.component import Component, parameters
+
+Array = NDArray[np.float64]
+Role = Literal["weights", "gradient", "policy", "reward", "circumstance"]
+
+PRIMARY = "ess"
+"""The signal whose prediction is the primary endpoint; every other comparison is exploratory."""
+
+
+class Updates(Protocol):
+    """The updates of one run in order, columns of `records.steps.STEPS`: a data frame, or what streams."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of updates."""
+
+    @abstractmethod
+    def __contains__(self, name: object, /) -> bool:
+        """Whether there is such a column."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """One column, as an array or a series."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal(Component, ABC):
+    """One signal. It has no parameters: the text of a detector, `SIGNAL(window=...)`, has no room for them.
+
+    Class attributes:
+        summary: What it measures, with its formula.
+        role: What it looks at; `circumstance` is known without looking at the run at all.
+        columns: Columns of the table of updates it needs (`records.steps.STEPS`).
+        memory: Updates that a value reaches back, itself included; None: to the beginning of the run.
+        rank: Its place in tables; signals of equal rank are in alphabetical order.
+    """
+
+    role: ClassVar[Role]
+    columns: ClassVar[tuple[str, ...]]
+    memory: ClassVar[int | None] = 1
+    rank: ClassVar[int] = 1000
+
+    @abstractmethod
+    def formula(self, steps: Updates) -> Array:
+        """Values [S] at each update of one run that has all `columns`; not finite where it cannot be said.
+
+        Args:
+            steps: The updates of one run in order, columns of `records.steps.STEPS`.
+        """
+
+    def of(self, steps: Updates) -> Array:
+        """Values [S] at each update of one run; NaN where it cannot be said, everywhere if a column is missing.
+
+        Args:
+            steps: The updates of one run in order, columns of `records.steps.STEPS`.
+        """
+        if any(name not in steps for name in self.columns):
+            return np.full(len(steps), np.nan)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            values = np.asarray(self.formula(steps), dtype=np.float64)
+        return np.where(np.isfinite(values), values, np.nan)
+
+    @classmethod
+    def unfinished(cls) -> str:
+        """What the class lacks, as the end of a sentence; empty: nothing."""
+        absent = [name for name in ("role", "columns") if not hasattr(cls, name)]
+        if absent:
+            return f"does not say its {absent[0]}"
+        with_parameters = "has parameters; fix their values, or write one signal for each" if parameters(cls) else ""
+        return super().unfinished() or with_parameters
+
+
+SIGNALS = Catalog(
+    "signal",
+    Signal,  # type: ignore[type-abstract]  # the catalog makes objects of its subclasses only
+    ["vcpo_bench.analysis.monitoring.signals"],
+    template="vcpo_bench.analysis.monitoring.template",
+)
+"""Every signal."""
+
+
+def all_signals() -> dict[str, Signal]:
+    """Every signal by name, in the order of tables."""
+    ordered = sorted(SIGNALS.kinds.values(), key=lambda kind: (kind.rank, kind.name))
+    return {kind.name: kind() for kind in ordered}
+
+
+def column(steps: Updates, name: str) -> Array:
+    """One column [S] as numbers."""
+    return np.asarray(steps[name], dtype=np.float64)

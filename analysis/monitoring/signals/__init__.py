@@ -1,0 +1,1 @@
+"""The signals: one file per signal, called what a user types."""

@@ -1,0 +1,21 @@
+"""The base learning rate."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from vcpo_bench.analysis.monitoring.signal import Array, Role, Signal, Updates, column
+
+
+class LearningRate(Signal):
+    """The base learning rate."""
+
+    name: ClassVar[str] = "lr"
+    summary: ClassVar[str] = "log of the base learning rate: lr / step_scale"
+    role: ClassVar[Role] = "circumstance"
+    columns: ClassVar[tuple[str, ...]] = ("lr", "step_scale")
+    rank: ClassVar[int] = 24
+
+    def formula(self, steps: Updates) -> Array:
+        """Its logarithm, the step scale taken out."""
+        return np.log(np.round(column(steps, "lr") / column(steps, "step_scale"), 12))

@@ -1,0 +1,106 @@
+"""Statistics of the newest values of a series at each of its positions: nothing from the future."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vcpo_bench.analysis.series import trailing_mean
+
+Array = NDArray[np.float64]
+
+HISTORY = 50
+"""Earlier updates that a z-score compares the newest with, and over which a trend is taken."""
+REWARD_WINDOW = 20
+"""Updates over which the training reward's mean, variance and autocorrelation are taken."""
+LEAST_VALUES = 10
+"""Finite values below which none of these statistics is given."""
+_LEAST_SPREAD = 0.05
+"""Smallest standard deviation a z-score divides by, nats of log-norm: a norm that hardly moves must not turn rounding
+into alarms."""
+
+
+def trailing_moments(values: Array, window: int) -> tuple[Array, Array, Array]:
+    """Number, mean and standard deviation of the finite values in the window that ends at each position.
+
+    Args:
+        values: Shape [S].
+        window: Number of positions.
+
+    Returns:
+        Three arrays [S].
+    """
+    finite = np.isfinite(values)
+    mean = trailing_mean(values, window)
+    center = float(values[finite][0]) if finite.any() else 0.0  # against cancellation; known at every later update
+    square = trailing_mean((values - center) ** 2, window) - (mean - center) ** 2
+    number = trailing_mean(finite.astype(np.float64), window) * np.minimum(np.arange(1, values.size + 1), window)
+    return number, mean, np.sqrt(np.maximum(square, 0.0))
+
+
+def enough(number: Array) -> NDArray[np.bool_]:
+    """Whether at least `LEAST_VALUES` were counted; a count by `trailing_moments` is a float with rounding error."""
+    return number >= LEAST_VALUES - 0.5
+
+
+def z_score(values: Array) -> Array:
+    """Each value of a series [S] against the `HISTORY` before it, in their standard deviations; NaN with too few."""
+    number, mean, spread = (np.concatenate([[np.nan], one[:-1]]) for one in trailing_moments(values, HISTORY))
+    score = (values - mean) / np.maximum(spread, _LEAST_SPREAD)
+    return np.where(enough(number), score, np.nan)
+
+
+def variance(values: Array) -> Array:
+    """Variance over the last `REWARD_WINDOW` values of a series [S]; NaN with too few."""
+    number, _, spread = trailing_moments(values, REWARD_WINDOW)
+    return np.where(enough(number), spread**2, np.nan)
+
+
+def autocorrelation(values: Array) -> Array:
+    """Lag-1 autocorrelation over the last `REWARD_WINDOW` values of a series [S]; NaN with too few or constant ones."""
+    before = np.concatenate([[np.nan], values[:-1]])
+    number, first, spread_first = trailing_moments(np.where(np.isfinite(values), before, np.nan), REWARD_WINDOW)
+    _, second, spread_second = trailing_moments(np.where(np.isfinite(before), values, np.nan), REWARD_WINDOW)
+    product = trailing_mean(before * values, REWARD_WINDOW)
+    scale = spread_first * spread_second
+    return np.where(enough(number) & (scale > 0), (product - first * second) / scale, np.nan)
+
+
+def kendall_trend(values: Array) -> Array:
+    """Kendall's tau of the last `HISTORY` values of a series [S] against time: 1 where each is above all before it.
+
+    NaN with fewer pairs of finite values than `LEAST_VALUES` values have.
+    """
+    agree, pairs = np.zeros(values.size), np.zeros(values.size)
+    for apart in range(1, min(HISTORY, values.size)):
+        sign = np.concatenate([np.full(apart, np.nan), np.sign(values[apart:] - values[:-apart])])
+        known = np.isfinite(sign)
+        for total, one in ((agree, np.where(known, sign, 0.0)), (pairs, known.astype(np.float64))):
+            running = np.concatenate([[0.0], np.cumsum(one)])
+            begin = np.maximum(np.arange(1, values.size + 1) - (HISTORY - apart), 0)
+            total += running[1:] - running[begin]
+    return np.where(pairs >= LEAST_VALUES * (LEAST_VALUES - 1) / 2, agree / np.maximum(pairs, 1), np.nan)
+
+
+def streamed_mean(values: Array, window: int) -> Array:
+    """Mean of the last `window` values at each position of the last axis, fewer at the beginning.
+
+    NaN is a missing value and is left out; an infinite value makes the mean infinite while it is in the window. Sums
+    run from the oldest to the newest value, as a stream adds them, so that an online detector gets the same bits.
+
+    Args:
+        values: Shape [..., S].
+        window: Number of positions.
+
+    Returns:
+        Shape [..., S]; NaN where the window holds no value, or infinities of both signs.
+    """
+    present = ~np.isnan(values)
+    filled = np.where(present, values, 0.0)
+    total, number = np.zeros_like(filled), np.zeros_like(filled)
+    length = values.shape[-1]
+    for back in range(min(window, length) - 1, -1, -1):
+        with np.errstate(invalid="ignore", over="ignore"):
+            total[..., back:] += filled[..., : length - back]
+        number[..., back:] += present[..., : length - back]
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)

@@ -1,0 +1,38 @@
+"""Documents and scores of text tasks for lm-eval."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from vcpo_bench.bench.outside.lm_eval.rewards import of_responses
+from vcpo_bench.bench.tasks.text import Item, text_task
+
+
+def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
+    """The held-out items of a task, of the cell's own variant and data if it was trained on that task.
+
+    Args:
+        task: Name of the task.
+        cell_task: Task of the cell that is scored; empty: unknown.
+    """
+    import datasets
+
+    known = text_task(cell_task if cell_task.partition("(")[0] == task else task)
+    rows = [
+        {"prompt": item.prompt, "answer": item.answer, "meta": json.dumps(item.meta), "expression": known.canonical}
+        for item in known.items("held_out")
+    ]
+    return {"test": datasets.Dataset.from_list(rows)}
+
+
+def score(document: Mapping[str, str], results: Sequence[Any]) -> dict[str, float]:
+    """Metrics of one document from the task's own score; see `of_responses`."""
+    item = Item(document["prompt"], document["answer"], json.loads(document["meta"]))
+    task = _task(document["expression"])
+    return of_responses(results, lambda response: task.score(item, response))
+
+
+_task = cache(text_task)

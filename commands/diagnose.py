@@ -1,0 +1,73 @@
+"""`vcpo-bench diagnose`: what happened to a run that was trained anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map
+from vcpo_bench.commands.support.verb import Group, Verb
+
+FAILED = 1
+
+
+def diagnose(
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH", help="Log file or run folder. Give several for parts of one run, oldest first."),
+    ],
+    framework: Annotated[str, FRAMEWORK] = "auto",
+    mapping: Annotated[str, MAP] = "",
+    baseline: Annotated[
+        str, typer.Option(metavar="RUN", help="Log of a reference run to compare the signals with.")
+    ] = "",
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="HTML page to write as well.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON instead of text.")] = False,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            metavar="VERDICTS",
+            help="Exit with 1 if the verdict is one of these: collapsed, dip, stall, healthy, 'cannot tell'.",
+        ),
+    ] = "",
+) -> None:
+    """Say when and why a run collapsed, from any trainer's log.
+
+    Reads the logs of verl, TRL, prime-rl, slime, AReaL, NeMo-RL, SkyRL, OpenRLHF, PipelineRL, open-instruct,
+    tinker-cookbook and vcpo-bench. The verdict comes from the reward only. Signals are put in order; causes are listed
+    with what speaks for and against them.
+    """
+    import json
+
+    from vcpo_bench.analysis.diagnosis import diagnose as find
+    from vcpo_bench.analysis.diagnosis import read_run
+    from vcpo_bench.analysis.diagnosis.diagnosis import VERDICTS
+    from vcpo_bench.errors import UsageError
+    from vcpo_bench.reports.terminal.diagnosis import diagnosis_text
+    from vcpo_bench.reports.writers.diagnosis_page import write_diagnosis
+
+    failing = [one.strip() for one in fail_on.split(",") if one.strip()]
+    if unknown := [one for one in failing if one not in VERDICTS]:
+        raise UsageError(f"--fail-on {unknown[0]}: no such verdict; choose from {', '.join(VERDICTS)}")
+    columns = parse_map(mapping)
+    reference = read_run(baseline, framework, columns) if baseline else None
+    found = find(read_run(paths, framework, columns), reference)
+    if html is not None:
+        write_diagnosis(found, html)
+    typer.echo(json.dumps(found.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(found))
+    if found.verdict in failing:
+        raise typer.Exit(FAILED)
+
+
+VERB = Verb(
+    diagnose,
+    Group.INVESTIGATE,
+    4,
+    examples=(
+        "vcpo-bench diagnose checkpoints/my-run",
+        "vcpo-bench diagnose run.jsonl --html run.html --fail-on collapsed",
+        "vcpo-bench diagnose log.csv --map reward=score,entropy=policy_entropy",
+    ),
+)

@@ -1,0 +1,85 @@
+"""A diagnosis on one screen."""
+
+from __future__ import annotations
+
+import math
+
+from vcpo_bench.analysis.diagnosis import Cause, Diagnosis
+
+_MOST_SIGNALS = 8
+_MOST_UNSEEN = 6
+
+
+def diagnosis_text(found: Diagnosis) -> str:
+    """The answer as plain text: verdict, order of signals, causes, what could not be seen."""
+    blocks = [_head(found), _signals(found), _causes(found)]
+    if found.baseline:
+        blocks.append(
+            ["Against the reference run (one run: another seed may differ as much)", *map(_indented, found.baseline)]
+        )
+    blocks += [_unseen(found), _log(found)]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _head(found: Diagnosis) -> list[str]:
+    run, outcome = found.run, found.outcome
+    onset = "" if math.isnan(outcome.onset) else f", onset at step {outcome.onset:g} (+- {outcome.resolution:g})"
+    return [
+        f"{run.path}: {run.title}, {run.last_step:g} {run.step_unit}",
+        f"VERDICT {outcome.verdict}{onset}",
+        _indented(outcome.reason),
+        _indented(outcome.checked),
+    ]
+
+
+def _signals(found: Diagnosis) -> list[str]:
+    if not found.departures:
+        return ["No signal left its own history."]
+    lines = ["Signals that left their own history, in order (healthy runs have some too; none is a verdict)"]
+    for one in found.departures[:_MOST_SIGNALS]:
+        label = found.run.series[one.column].column.label
+        place = "" if math.isnan(found.onset) else f"  {one.step - found.onset:+g}"
+        note = "" if one.tag == "exact" else f" [{one.tag}]"
+        lines.append(
+            f"  step {one.step:g}{place}  {label} {one.before:.3g} -> {one.after:.3g}  ({one.logged_as}){note}"
+        )
+    if len(found.departures) > _MOST_SIGNALS:
+        lines.append(f"  and {len(found.departures) - _MOST_SIGNALS} more")
+    return lines
+
+
+def _causes(found: Diagnosis) -> list[str]:
+    if not found.causes:
+        return ["No cause has evidence in this log."]
+    lines = ["Causes"]
+    for cause in found.causes:
+        lines += _cause(cause)
+    return lines
+
+
+def _cause(cause: Cause) -> list[str]:
+    signs = [f"    + {sentence}" for sentence in cause.evidence] + [f"    - {sentence}" for sentence in cause.against]
+    return [f"  {cause.standing}: {cause.name}", *signs]
+
+
+def _unseen(found: Diagnosis) -> list[str]:
+    if not found.unseen:
+        return []
+    shown = [f"  {one.label}" + (f": {one.switch}" if one.switch else "") for one in found.unseen[:_MOST_UNSEEN]]
+    lines = ["Not in this log", *shown]
+    if len(found.unseen) > _MOST_UNSEEN:
+        lines.append(f"  and {', '.join(one.label for one in found.unseen[_MOST_UNSEEN:])}")
+    return lines
+
+
+def _log(found: Diagnosis) -> list[str]:
+    run = found.run
+    lines = [_indented(note) for note in run.notes]
+    lines += [f"  resumed at step {one.step:g}, after step {one.back_from:g}" for one in run.resumes[:3]]
+    if run.overwritten:
+        lines.append(f"  {run.overwritten:,} values were written twice; the last one counts")
+    return ["About the log", *lines] if lines else []
+
+
+def _indented(sentence: str) -> str:
+    return f"  {sentence}"

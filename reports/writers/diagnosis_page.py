@@ -1,0 +1,114 @@
+"""A diagnosis as one self-contained HTML page: no network, no script, no dates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from vcpo_bench.analysis.diagnosis import Diagnosis, Series
+
+WIDTH, HEIGHT = 720, 150
+_MARGIN_LEFT, _MARGIN_BOTTOM, _MARGIN_TOP = 56, 20, 8
+_MOST_POINTS = 720
+_LEADING = ("eval_reward", "reward")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One signal: its title, what it was logged as, and its curve."""
+
+    title: str
+    logged_as: str
+    tag: str
+    svg: Markup
+
+
+def write_diagnosis(found: Diagnosis, target: Path) -> Path:
+    """Write the page; the folder of the file must exist."""
+    target.write_text(diagnosis_page(found), encoding="utf-8")
+    return target
+
+
+def diagnosis_page(found: Diagnosis) -> str:
+    """The page as text."""
+    templates = resources.files("vcpo_bench.reports.writers") / "templates"
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["num"] = lambda value: "" if math.isnan(value) else f"{value:.4g}"
+    template = environment.from_string((templates / "diagnosis.html.j2").read_text(encoding="utf-8"))
+    style = (templates / "page.css").read_text(encoding="utf-8")
+    return template.render(
+        found=found,
+        run=found.run,
+        outcome=found.outcome,
+        panels=_panels(found),
+        style=Markup(style),
+        has_onset=_has_onset(found),
+    )
+
+
+def _has_onset(found: Diagnosis) -> bool:
+    return not math.isnan(found.onset)
+
+
+def _panels(found: Diagnosis) -> list[Panel]:
+    """The reward first, then the signals in the order in which they left, then the rest."""
+    left = [one.column for one in found.departures]
+    order = [*_LEADING, *left, *sorted(found.run.series)]
+    names = [name for name in dict.fromkeys(order) if name in found.run.series]
+    span = _span(found)
+    marks = {one.column: one.step for one in found.departures}
+    panels = []
+    for name in names:
+        series = found.run.series[name]
+        svg = _curve(series, span, found.onset, marks.get(name, float("nan")))
+        title = f"{series.column.label} ({series.column.unit})"
+        panels.append(Panel(title, ", ".join(series.logged_as[:3]), series.source.tag, svg))
+    return panels
+
+
+def _span(found: Diagnosis) -> tuple[float, float]:
+    first = min(float(one.steps[0]) for one in found.run.series.values())
+    last = found.run.last_step
+    return first, last if last > first else first + 1
+
+
+def _curve(series: Series, span: tuple[float, float], onset: float, left: float) -> Markup:
+    """A polyline with the range at its side; dashed where the run fell, dotted where this signal left its history."""
+    steps, values = series.finite
+    if not values.size:
+        return Markup('<p class="dim">No finite value.</p>')
+    every = -(-values.size // _MOST_POINTS)
+    steps, values = steps[::every], values[::every]
+    low, high = float(values.min()), float(values.max())
+    log = series.column.log and low > 0
+    shown = np.log(values) if log else values
+    bottom, top = float(shown.min()), float(shown.max())
+    rise = (top - bottom) or 1.0
+    inner = HEIGHT - _MARGIN_BOTTOM - _MARGIN_TOP
+    y = _MARGIN_TOP + inner * (1 - (shown - bottom) / rise)
+    points = " ".join(f"{_x(step, span):.1f},{height:.1f}" for step, height in zip(steps, y, strict=True))
+    parts = [f'<polyline class="line" points="{points}"/>']
+    for step, kind in ((onset, "onset"), (left, "left")):
+        if not math.isnan(step):
+            x = _x(step, span)
+            parts.append(f'<path class="{kind}" d="M{x:.1f} {_MARGIN_TOP} V{HEIGHT - _MARGIN_BOTTOM}"/>')
+    floor = HEIGHT - _MARGIN_BOTTOM
+    parts += [
+        f'<path class="axis" d="M{_MARGIN_LEFT} {_MARGIN_TOP} V{floor} H{WIDTH}"/>',
+        f'<text x="{_MARGIN_LEFT - 5}" y="{_MARGIN_TOP + 8}" text-anchor="end">{high:.3g}</text>',
+        f'<text x="{_MARGIN_LEFT - 5}" y="{floor}" text-anchor="end">{low:.3g}</text>',
+        f'<text x="{_MARGIN_LEFT}" y="{HEIGHT - 5}">{span[0]:g}</text>',
+        f'<text x="{WIDTH}" y="{HEIGHT - 5}" text-anchor="end">step {span[1]:g}{", log axis" if log else ""}</text>',
+    ]
+    label = f"from {low:.3g} to {high:.3g}"
+    return Markup(f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>')
+
+
+def _x(step: float, span: tuple[float, float]) -> float:
+    return _MARGIN_LEFT + (WIDTH - _MARGIN_LEFT) * (step - span[0]) / (span[1] - span[0])

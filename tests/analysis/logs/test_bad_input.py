@@ -1,0 +1,158 @@
+"""Damaged, ambiguous and unreadable input: one sentence that says what to do, or read right."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from foreign_runs import planted, rows_of, write_jsonl
+
+from vcpo_bench.analysis.diagnosis import diagnose
+from vcpo_bench.analysis.logs import read_run
+from vcpo_bench.analysis.logs.values import number
+from vcpo_bench.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.jsonl", b"", "is empty"),
+        ("text.jsonl", b"hello\nworld\n", "holds no JSON object"),
+        ("words.log", b"no metrics here\n", "no line holds metrics"),
+        ("model.pt", b"\x80\x02}q\x00.", "loading one executes code"),
+        ("run.pkl", b"\x80\x04}.", "loading one executes code"),
+        ("disguised", b"\x80\x04}.", "loading one executes code"),
+        ("a.swanlab", b"x", "export the run as CSV"),
+        ("trainer_state.json", b'{"log_history": [', "damaged at line 1"),
+        ("other.db", b"SQLite format 3\0" + bytes(100), "sqlite cannot read it"),
+        ("one.csv", b"reward\n1\n", "no header"),
+        ("words.jsonl", b'{"a": "b"}\n', "holds no number"),
+        ("foreign.jsonl", b'{"step": 1, "my_score": 2.0}\n', "--map reward=KEY"),
+        ("runs.csv", b"Step,a - reward,b - reward\n1,2,3\n", "several runs (a, b)"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_one_line(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as error:
+        read_run(path)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_path_that_does_not_exist() -> None:
+    with pytest.raises(UsageError, match="does not exist"):
+        read_run("no/such/run")
+
+
+def test_a_folder_without_a_log(tmp_path: Path) -> None:
+    (tmp_path / "optimizer.pt").write_bytes(b"x")
+    with pytest.raises(UsageError, match="1 pickles are not read"):
+        read_run(tmp_path)
+
+
+def test_an_unknown_framework_lists_the_known_ones(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", rows_of(planted("healthy"), "verl"))
+    with pytest.raises(UsageError, match=r"choose one of verl, .*tinker-cookbook"):
+        read_run(path, "megatron")
+
+
+def test_an_unknown_name_of_a_map_lists_what_there_is(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", [{"my_score": 1.0}])
+    with pytest.raises(UsageError, match="it has step, my_score"):
+        read_run(path, mapping={"reward": "score"})
+    with pytest.raises(UsageError, match="no such column"):
+        read_run(path, mapping={"rewards": "my_score"})
+    assert read_run(path, mapping={"reward": "my_score"}).framework == "mapped"
+
+
+def test_two_runs_in_one_folder_are_asked_about(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_jsonl(tmp_path / name / "log.jsonl", rows_of(planted("healthy"), "verl"))
+    with pytest.raises(UsageError, match=r"2 logs with the same names; give one of them \(.*a/log\.jsonl"):
+        read_run(tmp_path)
+
+
+def test_half_a_last_line_and_a_corrupt_byte_are_counted(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", rows_of(planted("entropy"), "verl"))
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[:50], b'{"step": 50, \xff\xfe', *lines[51:-1], lines[-1][:20]]))
+    found = diagnose(read_run(path))
+    assert found.verdict == "collapsed"
+    assert any("2 lines of a.jsonl could not be read" in note for note in found.run.notes)
+
+
+def test_a_log_of_nothing_but_nan_is_no_verdict(tmp_path: Path) -> None:
+    rows = [{"critic/score/mean": float("nan"), "actor/pg_loss": float("nan")} for _ in range(60)]
+    found = diagnose(read_run(write_jsonl(tmp_path / "a.jsonl", rows)))
+    assert found.verdict == "cannot tell"
+    assert found.causes[0].name == "gradient or non-finite"
+    json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_a_run_that_is_too_short(tmp_path: Path) -> None:
+    found = diagnose(read_run(write_jsonl(tmp_path / "a.jsonl", rows_of(planted("entropy"), "slime")[:25])))
+    assert found.verdict == "cannot tell"
+    assert "fewer than the 4" in found.outcome.reason
+
+
+def test_rewards_without_a_zero_are_not_judged(tmp_path: Path) -> None:
+    run = planted("entropy")
+    run["reward"] = run["reward"] * 10 - 7
+    found = diagnose(read_run(write_jsonl(tmp_path / "a.jsonl", rows_of(run, "slime"))))
+    assert found.verdict == "cannot tell"
+    assert "--map eval_reward=KEY" in found.outcome.reason
+    run["reward"] = np.clip((run["reward"] + 7) / 5 - 1, -1, 1)
+    assert diagnose(read_run(write_jsonl(tmp_path / "a.jsonl", rows_of(run, "slime")))).verdict == "collapsed"
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("np.float64(0.2)", 0.2),
+        ("tensor(0.5, device='cuda:0')", 0.5),
+        ("Infinity", float("inf")),
+        ("-1e-05", -1e-5),
+        (True, 1.0),
+        (3, 3.0),
+        ("text", None),
+        (None, None),
+        ([1.0], None),
+        (10**400, None),
+    ],
+)
+def test_numbers_as_loggers_write_them(raw: object, value: float | None) -> None:
+    assert number(raw) == value
+
+
+def test_nan_is_a_number() -> None:
+    assert np.isnan(number("NaN") or 0.0)
+    assert np.isnan(number("np.float32(nan)") or 0.0)
+
+
+def test_wandb_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run-abc.wandb").write_bytes(b":W&B")
+    monkeypatch.setattr("vcpo_bench.analysis.logs.readers.wandb_offline.sys.executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[wandb\]'"):
+        read_run(tmp_path)
+
+
+def test_a_truncated_wandb_file_says_how_much_was_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"_step": 2 * t, "training/global_step": t, "critic/score/mean": 0.5, "actor/pg_loss": "NaN"} for t in range(13)
+    ]
+    printed = [json.dumps({"num": t, "type": "history", "history": {"item": row}}) for t, row in enumerate(rows)]
+    answer = tmp_path / "answer"
+    answer.write_text("\n".join(['{"num": 0, "type": "header"}', *printed]))
+    program = tmp_path / "wandb"
+    program.write_text(
+        f"#!/bin/sh\ncat '{answer}'\necho 'wandb leet inspect: reached the end of an incomplete file' >&2\n"
+    )
+    program.chmod(0o755)
+    (tmp_path / "run-abc.wandb").write_bytes(b":W&B")
+    monkeypatch.setattr("vcpo_bench.analysis.logs.readers.wandb_offline.sys.executable", str(tmp_path / "python"))
+    run = read_run(tmp_path)
+    assert run.series["reward"].steps.tolist() == list(range(13))
+    assert any("13 rows were recovered; reached the end" in note for note in run.notes)

@@ -1,0 +1,167 @@
+"""Golden logs: small files as each framework writes them, typed from its documentation."""
+
+import csv
+import json
+import sqlite3
+import struct
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vcpo_bench.analysis.logs import read_run
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def values(path: Path, column: str, **options: str) -> list[float]:
+    return [round(float(value), 6) for value in read_run(path, **options).series[column].values]
+
+
+@pytest.mark.parametrize(
+    ("file", "framework", "column", "expected", "last_step"),
+    [
+        ("verl_console.log", "verl", "reward", [0.25, 0.5, 0.75], 3),
+        ("verl_console.log", "verl", "eval_reward", [0.2], 3),
+        ("verl_console.log", "verl", "entropy", [0.9, 0.8, 0.7], 3),
+        ("verl_file.jsonl", "verl", "reward", [0.25, 0.5], 2),
+        ("vcpo_fork.jsonl", "vcpo-fork", "ess_ratio", [0.9, 0.4], 2),
+        ("trl_console.log", "trl", "reward", [0.1, 0.2], 1),
+        ("trl_async.jsonl", "trl", "kl_mu_theta_k3", [0.001, 0.002], 2),
+        ("slime_console.log", "slime", "reward", [0.3, 0.35], 1),
+        ("slime_console.log", "slime", "logp_gap", [0.01, 0.012], 1),
+        ("areal_console.log", "areal", "reward", [0.4, 0.45], 2),
+        ("areal_console.log", "areal", "kl_anchor", [-0.01, -0.02], 2),
+        ("skyrl.jsonl", "skyrl", "lag_max", [1.0, 3.0], 2),
+        ("nemo.csv", "nemo-rl", "logp_gap", [0.02, 0.03], 2),
+        ("openrlhf.csv", "openrlhf", "grad_norm", [0.5, 0.6], 2),
+        ("pipelinerl.csv", "pipelinerl", "lag_mean", [128.0, 256.0], 2),
+        ("open_instruct.csv", "open-instruct", "reward", [4.0, 5.0], 2),
+        ("tinker.jsonl", "tinker-cookbook", "kl_mu_theta_k1", [0.001, 0.002], 1),
+    ],
+)
+def test_a_golden_log(file: str, framework: str, column: str, expected: list[float], last_step: float) -> None:
+    run = read_run(GOLDEN / file)
+    assert run.framework == framework
+    assert values(GOLDEN / file, column) == expected
+    assert run.last_step == last_step
+
+
+def test_kl_of_trl_is_to_the_reference_unless_the_trainer_is_asynchronous() -> None:
+    assert "kl_mu_theta_k3" not in read_run(GOLDEN / "trl_console.log").series
+    assert read_run(GOLDEN / "trl_console.log").series["kl_reference"].source.tag == "other"
+    assert "kl_reference" not in read_run(GOLDEN / "trl_async.jsonl").series
+
+
+def test_two_files_of_prime_rl_are_one_run() -> None:
+    run = read_run(GOLDEN / "prime_rl")
+    assert run.framework == "prime-rl"
+    assert {"reward", "lag_max", "kl_mu_theta_k3", "grad_norm"} <= set(run.series)
+    assert not run.resumes
+
+
+def test_the_newest_checkpoint_of_a_trainer_holds_the_whole_history(tmp_path: Path) -> None:
+    for step in (2, 10):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        history = [
+            {"step": t, "reward": t / 10, "completions/mean_length": 50.0, "reward_std": 0.1} for t in range(step)
+        ]
+        (folder / "trainer_state.json").write_text(json.dumps({"log_history": history, "logging_steps": 10}))
+    run = read_run(tmp_path)
+    assert run.framework == "trl"
+    assert run.last_step == 9
+    assert any("NaN" in note for note in run.notes)
+
+
+def event(step: int, tag: str, value: float) -> bytes:
+    """A TensorBoard record with one scalar."""
+    entry = b"\x0a" + bytes([len(tag)]) + tag.encode() + b"\x15" + struct.pack("<f", value)
+    summary = b"\x0a" + bytes([len(entry)]) + entry
+    data = b"\x09" + struct.pack("<d", 1.0) + b"\x10" + bytes([step]) + b"\x2a" + bytes([len(summary)]) + summary
+    return struct.pack("<QI", len(data), 0) + data + struct.pack("<I", 0)
+
+
+def test_tensorboard_and_a_truncated_event_file(tmp_path: Path) -> None:
+    file = tmp_path / "events.out.tfevents.1.host"
+    records = [event(t, "rollout/reward_mean", 0.5) + event(t, "train/actor_lr", 1e-6) for t in range(5)]
+    file.write_bytes(b"".join(records))
+    run = read_run(tmp_path)
+    assert run.framework == "openrlhf"
+    assert run.series["reward"].steps.tolist() == [0, 1, 2, 3, 4]
+    file.write_bytes(b"".join(records)[:-7])
+    run = read_run(tmp_path)
+    assert run.series["lr"].steps.size == 4
+    assert any("damaged" in note and "9 events" in note for note in run.notes)
+
+
+def test_trackio_and_mlflow_databases(tmp_path: Path) -> None:
+    trackio, mlflow = tmp_path / "trackio.db", tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(trackio)) as database:
+        database.execute("CREATE TABLE metrics (id INTEGER, run_name TEXT, step INTEGER, metrics TEXT)")
+        for step in range(4):
+            row = json.dumps({"train/reward": step / 10, "train/completions/mean_length": 10, "train/loss": "NaN"})
+            database.execute("INSERT INTO metrics VALUES (?, 'a', ?, ?)", (step, step, row))
+        database.commit()
+    with closing(sqlite3.connect(mlflow)) as database:
+        database.execute(
+            "CREATE TABLE metrics (key TEXT, value REAL, timestamp INT, run_uuid TEXT, step INT, is_nan BOOLEAN)"
+        )
+        for step in range(4):
+            for name in ("critic/score/mean", "val-core/gsm8k/acc/mean_at_1", "actor/pg_loss"):
+                database.execute("INSERT INTO metrics VALUES (?, ?, ?, 'r', ?, 0)", (name, step / 10, step, step))
+        database.commit()
+    assert values(trackio, "reward") == [0.0, 0.1, 0.2, 0.3]
+    assert np.isnan(read_run(trackio).series["loss"].values).all()
+    assert values(mlflow, "reward") == values(mlflow, "eval_reward") == [0.0, 0.1, 0.2, 0.3]
+    assert not read_run(mlflow).resumes
+
+
+def test_mlflow_files(tmp_path: Path) -> None:
+    metric = tmp_path / "mlruns" / "0" / "abc" / "metrics" / "critic" / "score" / "mean"
+    metric.parent.mkdir(parents=True)
+    metric.write_text("1 0.5 0\n2 0.6 1\n")
+    assert values(tmp_path, "reward") == [0.5, 0.6]
+
+
+def test_token_dumps_give_exact_sequence_weights(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    weights = []
+    with (tmp_path / "train_data_step3.jsonl").open("w") as file:
+        for _ in range(40):
+            then, now = rng.normal(-1, 0.1, 6), rng.normal(-1, 0.1, 6)
+            weights.append(float(np.exp((now - then)[:5].sum())))
+            row = {
+                "generation_logprobs": then.tolist(),
+                "prev_logprobs": now.tolist(),
+                "token_loss_mask": [1] * 5 + [0],
+            }
+            file.write(json.dumps({**row, "sample_loss_mask": 1.0, "rewards": 0.5}) + "\n")
+    run = read_run(tmp_path)
+    w = np.array(weights)
+    assert run.series["ess_ratio"].values[0] == pytest.approx(w.sum() ** 2 / (w.size * (w**2).sum()))
+    assert run.series["max_share"].values[0] == pytest.approx(w.max() / w.sum())
+    assert run.series["weight_mean"].values[0] == pytest.approx(w.mean())
+    assert run.series["ess_ratio"].source.tag == "exact"
+    assert run.series["reward"].steps.tolist() == [3]
+
+
+def test_a_table_exported_from_the_wandb_page(tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    with file.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["Step", "a - critic/score/mean", "a - critic/score/mean__MIN", "a - actor/pg_loss"])
+        writer.writerows([[0, 0.1, 0.0, 0.3], [1, 0.2, 0.0, ""]])
+    run = read_run(file)
+    assert run.series["reward"].values.tolist() == [0.1, 0.2]
+    assert run.series["loss"].values.tolist() == [0.3]
+
+
+def test_rollouts_and_updates_on_one_axis(tmp_path: Path) -> None:
+    rows = [{"rollout/step": t, "rollout/raw_reward": t / 10} for t in range(10)]
+    rows += [{"train/step": t, "train/grad_norm": 1.0, "train/pg_clipfrac": 0.1} for t in range(40)]
+    (tmp_path / "log.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    run = read_run(tmp_path)
+    assert run.series["grad_norm"].steps[-1] == pytest.approx(39 / 4)
+    assert any("4 times as fast" in note for note in run.notes)

@@ -1,0 +1,86 @@
+"""`vcpo-bench diagnose` as a user types it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import call
+from foreign_runs import planted, rows_of, write_jsonl
+
+
+@pytest.fixture
+def collapsed(tmp_path: Path) -> Path:
+    return write_jsonl(tmp_path / "run.jsonl", rows_of(planted("lag and weights"), "vcpo-fork"))
+
+
+def test_one_screen_and_a_page(collapsed: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = call("diagnose", str(collapsed), "--html", str(page))
+    assert result.exit_code == 0, result.output
+    assert "VERDICT collapsed, onset at step 150" in result.output
+    assert "probable: lag and weights" in result.output
+    assert "none is a verdict" in result.output
+    text = page.read_text()
+    assert text.count("<svg") == len(set(rows_of(planted("lag and weights"), "vcpo-fork")[0]))
+    assert "http" not in text.replace("http-equiv", "")
+    assert "<script" not in text
+
+
+def test_json_and_the_exit_code(collapsed: Path) -> None:
+    result = call("diagnose", str(collapsed), "--json", "--fail-on", "collapsed,dip")
+    assert result.exit_code == 1
+    answer = json.loads(result.output)
+    assert answer["outcome"]["verdict"] == "collapsed"
+    assert answer["causes"][0]["name"] == "lag and weights"
+    assert call("diagnose", str(collapsed), "--fail-on", "stall").exit_code == 0
+
+
+def test_a_reference_run(collapsed: Path, tmp_path: Path) -> None:
+    reference = write_jsonl(tmp_path / "good.jsonl", rows_of(planted("healthy", seed=1), "verl"))
+    result = call("diagnose", str(collapsed), "--baseline", str(reference), "--framework", "vcpo-fork")
+    assert result.exit_code == 0, result.output
+    assert "largest lag leaves the reference at step 120" in result.output
+    assert "entropy leaves the reference" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--fail-on", "dead"], "no such verdict"),
+        (["--map", "reward"], "write COLUMN=KEY"),
+        (["--framework", "x"], "choose one of verl"),
+    ],
+)
+def test_bad_options_are_one_line(collapsed: Path, arguments: list[str], said: str) -> None:
+    result = call("diagnose", str(collapsed), *arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_page_escapes_what_a_log_is_called(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "<b>run.jsonl", rows_of(planted("healthy"), "verl"))
+    page = tmp_path / "page.html"
+    assert call("diagnose", str(path), "--html", str(page)).exit_code == 0
+    assert "<b>run" not in page.read_text()
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_cell_of_ours(partial: bool, make_results: Callable[..., Path], tmp_path: Path) -> None:
+    still_running = ["tis"] if partial else []
+    folder = make_results(tmp_path, methods=["tis"], lags=[16], seeds=[0], controls=False, partial=still_running)
+    (cell,) = (folder / "cells").iterdir()
+    assert cell.name.endswith(".partial") == partial
+    found = json.loads(call("diagnose", str(cell), "--json").output)
+    assert found["framework"] == "vcpo-bench"
+    assert found["outcome"]["column"] == "eval_reward"
+    assert found["outcome"]["verdict"] == "collapsed"
+    assert found["columns"]["ess_ratio"]["tag"] == "exact"
+
+
+def test_a_folder_of_several_cells_is_asked_about(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    folder = make_results(tmp_path, methods=["tis"], lags=[1, 16], seeds=[0], controls=False)
+    result = call("diagnose", str(folder))
+    assert result.exit_code == 2
+    assert "holds 2 cells; diagnose one of them" in result.output
