@@ -197,7 +197,7 @@ def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_p
     planned_before = replace(cell, config=cell.config.model_copy(update={"plugins": "0123456789"}))
     events: list[tuple] = []
     assert run_cell(planned_before, tmp_path, 0, lambda *event: events.append(event)) == "error"
-    assert "was edited while the grid ran; run it again" in events[-1][-1]
+    assert "was edited while the grid was running; run it again" in events[-1][-1]
 
 
 def test_workers_by_devices(monkeypatch: pytest.MonkeyPatch) -> None:
