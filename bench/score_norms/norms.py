@@ -12,7 +12,7 @@ from vcpo_bench.bench.score_norms.broadcast import with_broadcasts
 from vcpo_bench.bench.score_norms.capture import LayerTape, Use, backward
 from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.inspection import groups_of, layers_of, loose_parameters_of
-from vcpo_bench.bench.score_norms.row_layout import RowLayout
+from vcpo_bench.bench.score_norms.row_layout import PackedLayout, RowLayout
 from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
 
 
