@@ -9,7 +9,7 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 from vcpo_bench.bench.score_norms.capture import Use, backward
 from vcpo_bench.bench.score_norms.errors import InexactError
-from vcpo_bench.bench.score_norms.row_layout import Layout
+from vcpo_bench.bench.score_norms.row_layout import RowLayout
 
 
 def check_every_use_is_seen(model: nn.Module, uses: Sequence[Use], logp: Tensor) -> None:
@@ -55,7 +55,7 @@ def _edges(root: Node, stop: set[Node]) -> set[tuple[Node, Node]]:
     return found
 
 
-def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> bool:
+def check_rows_are_independent(uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: RowLayout) -> bool:
     """Refuse layers whose rows are not trajectories: send gradients back from every second trajectory, then the others.
 
     Both passes are needed: under a causal mask only the later trajectories of a packed row could see the earlier ones.

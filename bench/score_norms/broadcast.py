@@ -16,7 +16,7 @@ from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
 from vcpo_bench.bench.score_norms.capture import Layer, Use
 from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
 from vcpo_bench.bench.score_norms.errors import InexactError
-from vcpo_bench.bench.score_norms.row_layout import Layout
+from vcpo_bench.bench.score_norms.row_layout import RowLayout
 from vcpo_bench.bench.score_norms.rules import LayerRule
 
 RESHAPING = ("UnsqueezeBackward0", "SqueezeBackward1", "ViewBackward0", "UnsafeViewBackward0", "AliasBackward0")
@@ -63,7 +63,7 @@ class BroadcastRule(LayerRule):
     def __init__(self, parameter: nn.Parameter) -> None:
         self.parameters = [parameter]
 
-    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
+    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: RowLayout) -> tuple[Any, Tensor]:
         """See `LayerRule.arrange`."""
         return inputs, inputs.per_row(gradient)
 
@@ -80,14 +80,14 @@ class BroadcastRule(LayerRule):
 class BroadcastEmbeddingRule(EmbeddingRule):
     """An embedding of positions [T] or [1, T] whose output is added to one row per trajectory."""
 
-    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
+    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: RowLayout) -> tuple[Any, Tensor]:
         """See `LayerRule.arrange`."""
         ids, site = inputs
         rows = site.per_row(gradient)
         return ids.flatten().expand(len(rows), -1), rows.reshape(len(rows), ids.numel(), -1)
 
 
-def with_broadcasts(uses: Sequence[Use], loose: Sequence[Layer], logp: Tensor, layout: Layout) -> list[Use]:
+def with_broadcasts(uses: Sequence[Use], loose: Sequence[Layer], logp: Tensor, layout: RowLayout) -> list[Use]:
     """The recorded uses, with broadcast embeddings caught where they are broadcast, plus the uses of loose parameters.
 
     Args:
@@ -109,7 +109,7 @@ def with_broadcasts(uses: Sequence[Use], loose: Sequence[Layer], logp: Tensor, l
     return found + [use for layer in loose for use in _loose_uses(layer, users, layout)]
 
 
-def _embedding_use(use: Use, users: Users, layout: Layout) -> Use:
+def _embedding_use(use: Use, users: Users, layout: RowLayout) -> Use:
     rule = use.layer.rule
     assert isinstance(rule, EmbeddingRule)
     site = _climb(use.edge.node, users, (*use.shape, rule.parameters[0].shape[1]), RESHAPING, layout.count)
@@ -120,7 +120,7 @@ def _embedding_use(use: Use, users: Users, layout: Layout) -> Use:
     return replace(use, layer=layer, inputs=(use.inputs, site), edge=edge, path=site.path)
 
 
-def _loose_uses(layer: Layer, users: Users, layout: Layout) -> list[Use]:
+def _loose_uses(layer: Layer, users: Users, layout: RowLayout) -> list[Use]:
     parameter = layer.rule.parameters[0]
     node = get_gradient_edge(parameter).node
     if not users[node]:

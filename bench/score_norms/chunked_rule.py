@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.score_norms.linear import gram_is_cheaper
-from vcpo_bench.bench.score_norms.row_layout import Layout
+from vcpo_bench.bench.score_norms.row_layout import RowLayout
 from vcpo_bench.bench.score_norms.rules import HeadRule, at_least_float32
 from vcpo_bench.bench.score_norms.vocabulary import ChunkedVocabulary, HeadGradients, HeadPositions, with_gradient
 
@@ -48,7 +48,9 @@ class ChunkedHeadRule(HeadRule):
         positions: HeadPositions = args[1]
         return positions
 
-    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[HeadPositions, Tensor]:
+    def arrange(
+        self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: RowLayout
+    ) -> tuple[HeadPositions, Tensor]:
         """See `LayerRule.arrange`."""
         return HeadPositions(*(layout.rows(each, shape, real=False) for each in inputs)), layout.rows(gradient, shape)
 

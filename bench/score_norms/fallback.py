@@ -8,7 +8,7 @@ from torch.func import functional_call, vjp, vmap
 from torch.utils import _pytree as pytree
 
 from vcpo_bench.bench.score_norms.errors import InexactError
-from vcpo_bench.bench.score_norms.row_layout import Layout
+from vcpo_bench.bench.score_norms.row_layout import RowLayout
 from vcpo_bench.bench.score_norms.rules import LayerRule
 
 
@@ -35,7 +35,7 @@ class FallbackRule(LayerRule):
         """See `LayerRule.shape`."""
         return output.shape[:1]
 
-    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
+    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: RowLayout) -> tuple[Any, Tensor]:
         """See `LayerRule.arrange`."""
         if layout.kind(shape) != "one":
             raise InexactError(

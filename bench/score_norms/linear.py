@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms.row_layout import Layout
+from vcpo_bench.bench.score_norms.row_layout import RowLayout
 from vcpo_bench.bench.score_norms.rules import HeadRule, at_least_float32, inner_products, sum_squares
 
 LANES = 8
@@ -32,7 +32,7 @@ class LinearRule(HeadRule):
         """See `HeadRule.is_plain`."""
         return self.has_weight and not self.transposed
 
-    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
+    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: RowLayout) -> tuple[Any, Tensor]:
         """See `LayerRule.arrange`; under autocast the layer casts its input to the dtype of its output."""
         a, b = super().arrange(inputs.to(gradient.dtype), gradient, shape, layout)
         return a, b

@@ -12,7 +12,7 @@ from vcpo_bench.bench.score_norms.broadcast import with_broadcasts
 from vcpo_bench.bench.score_norms.capture import LayerTape, Use, backward
 from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.inspection import groups_of, layers_of, loose_parameters_of
-from vcpo_bench.bench.score_norms.row_layout import Layout, Packed
+from vcpo_bench.bench.score_norms.row_layout import PackedLayout, RowLayout
 from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
 
 
@@ -152,14 +152,14 @@ class ScoreNorms:
     def _trainable_parameters(self) -> list[int]:
         return [id(parameter) for parameter in self._model.parameters() if parameter.requires_grad]
 
-    def _layout(self, uses: Sequence[Use], logp: Tensor, segments: Tensor | Sequence[Tensor] | None) -> Layout:
+    def _layout(self, uses: Sequence[Use], logp: Tensor, segments: Tensor | Sequence[Tensor] | None) -> RowLayout:
         if segments is not None:
-            return Packed([segments] if isinstance(segments, Tensor) else list(segments))
+            return PackedLayout([segments] if isinstance(segments, Tensor) else list(segments))
         B = logp.shape[0]
         lengths = {use.shape[1:].numel() for use in uses if len(use.shape) > 1 and use.shape[0] == B}
-        return Layout(B, lengths | {logp.shape[1:].numel()})
+        return RowLayout(B, lengths | {logp.shape[1:].numel()})
 
-    def _check_once(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: Layout) -> bool:
+    def _check_once(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: RowLayout) -> bool:
         """Check the first batch of each combination of shapes; returns `first_suffice` for `capture.backward`."""
         kinds = tuple((use.layer.name, "broadcast" if use.path else layout.kind(use.shape)) for use in uses)
         if kinds not in self._checked:
@@ -172,7 +172,7 @@ class ScoreNorms:
         uses: Sequence[Use],
         logp: Tensor,
         weights: Tensor,
-        layout: Layout,
+        layout: RowLayout,
         retain_graph: bool,
         first_suffice: bool,
     ) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 from vcpo_bench.bench.score_norms.errors import InexactError
 
 
-class Layout:
+class RowLayout:
     """Rows of the batch are trajectories: [N, T] positions, or the same flattened row by row.
 
     Args:
@@ -56,7 +56,7 @@ class Layout:
         return numbers.view(-1, *[1] * (logp.ndim - 1)).expand_as(logp)
 
 
-class Packed(Layout):
+class PackedLayout(RowLayout):
     """Several trajectories share a row: each is gathered into a row of its own.
 
     Args:
@@ -70,18 +70,18 @@ class Packed(Layout):
         self.indices = {each.numel(): _gathering(each.flatten(), self.count) for each in segments}
 
     def kind(self, shape: torch.Size) -> str:
-        """See `Layout.kind`: here `packed`."""
+        """See `RowLayout.kind`: here `packed`."""
         return "packed" if shape.numel() in self.indices else ""
 
     def trajectories(self, logp: Tensor) -> Tensor:
-        """See `Layout.trajectories`."""
+        """See `RowLayout.trajectories`."""
         for each in self.segments:
             if each.shape == logp.shape:
                 return each
         raise InexactError(f"no segments have the shape {list(logp.shape)} of logp: pass those of its positions, too")
 
     def rows(self, x: Tensor, shape: torch.Size, real: bool = True) -> Tensor:
-        """See `Layout.rows`."""
+        """See `RowLayout.rows`."""
         if not self.kind(shape):
             raise InexactError(
                 f"a layer saw {shape.numel()} positions but segments were given for {list(self.indices)}: pass those "

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms.row_layout import Layout
+from vcpo_bench.bench.score_norms.row_layout import RowLayout
 
 
 class LayerRule(ABC):
@@ -56,7 +56,7 @@ class LayerRule(ABC):
         """The axes of rows and positions in a call."""
         return output.shape[:-1]
 
-    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: Layout) -> tuple[Any, Tensor]:
+    def arrange(self, inputs: Any, gradient: Tensor, shape: torch.Size, layout: RowLayout) -> tuple[Any, Tensor]:
         """`a` and `b`, from what was kept of a call and the gradient of its output."""
         return layout.rows(inputs, shape, real=False), layout.rows(gradient, shape)
 

@@ -48,7 +48,7 @@ class Contribution:
         return dict(zip(self.rule.parameters, gradients, strict=True))
 
 
-class Shared(Contribution):
+class SharedContribution(Contribution):
     """Parts that share parameters in any way: gradients are formed per trajectory and added before they are squared.
 
     Args:
@@ -75,7 +75,7 @@ class Shared(Contribution):
         return added([part.per_row() for part in self.parts])
 
 
-class Tied(Shared):
+class TiedContribution(SharedContribution):
     """An embedding and a head with one weight [V, d]: ||E + H||^2 = ||E||^2 + ||H||^2 + 2 <E, H>, nothing of size V d.
 
     Args:
@@ -111,8 +111,8 @@ def contribution_of(sides: Sequence[Side], keep: bool) -> Contribution:
     embeddings = [side for side in joined if isinstance(side[0], EmbeddingRule)]
     heads = [side for side in joined if isinstance(side[0], HeadRule) and side[0].is_plain]
     if len(joined) == 2 and embeddings and heads:
-        return Tied(embeddings[0], heads[0], keep)
-    return Shared([Contribution(*side, keep) for side in joined])
+        return TiedContribution(embeddings[0], heads[0], keep)
+    return SharedContribution([Contribution(*side, keep) for side in joined])
 
 
 def join_uses(sides: Sequence[Side]) -> list[Side]:
