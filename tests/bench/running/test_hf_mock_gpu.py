@@ -1,4 +1,4 @@
-"""Language models on another device than the CPU, a pretended one that refuses mixtures of devices as a GPU does."""
+"""Language models on a mock device that raises when tensors of different devices meet, as a GPU does."""
 
 import multiprocessing
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import hf_models
+import mock_cells
 import numpy as np
-import pretended_cells
 import pytest
 
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
@@ -19,7 +19,7 @@ from vcpo_bench.reports.terminal.probe_table import read_probe
 def elsewhere() -> Iterator[ProcessPoolExecutor]:
     """A process that may have the device: it cannot be taken back."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, context, initializer=pretended_cells.reward_chance) as pool:
+    with ProcessPoolExecutor(1, context, initializer=mock_cells.reward_chance) as pool:
         yield pool
 
 
@@ -39,11 +39,11 @@ def test_a_cell_trains_there_as_here_also_when_interrupted(
     elsewhere: ProcessPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, more: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(Arithmetic, "score", Arithmetic.score)  # put back afterwards
-    pretended_cells.reward_chance()
+    mock_cells.reward_chance()
     folder = hf_models.save(tmp_path, kind)
     config = {"task": hf_models.TASK, "model": "tiny@0", "staleness": 2, "lr": 1e-3} | more
-    there = elsewhere.submit(pretended_cells.train_elsewhere, config, folder, interrupted=True)
-    here = pretended_cells.train(config, folder)
+    there = elsewhere.submit(mock_cells.train_on_mock, config, folder, interrupted=True)
+    here = mock_cells.train(config, folder)
     # attention is another kernel there, so the last bits differ
     np.testing.assert_allclose(there.result()["grad_norm"], here["grad_norm"], rtol=1e-3)
 
@@ -52,12 +52,12 @@ def test_a_cell_is_probed_there_as_here(
     elsewhere: ProcessPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Arithmetic, "score", Arithmetic.score)  # put back afterwards
-    pretended_cells.reward_chance()
+    mock_cells.reward_chance()
     model = hf_models.save(tmp_path / "model")
     cell = hf_models.recorded(model, tmp_path / "run", "vcpo", "fifo(engine_noise=bf16)", micro_tokens=100)
     methods = ("vcpo", "clip+kl(anchor=reference)", "kl-cov")
-    there = elsewhere.submit(pretended_cells.probe_elsewhere, cell.folder, model, methods, tmp_path / "there.csv")
-    pretended_cells.probe(cell.folder, model, methods, tmp_path / "here.csv")
+    there = elsewhere.submit(mock_cells.probe_on_mock, cell.folder, model, methods, tmp_path / "there.csv")
+    mock_cells.probe(cell.folder, model, methods, tmp_path / "here.csv")
     there.result()
     tables = []
     for name in ("there", "here"):

@@ -1,24 +1,24 @@
-"""Cells on another device than the CPU, a pretended one that refuses mixtures of devices as a GPU does."""
+"""Cells on a mock device that raises when tensors of different devices meet, as a GPU does."""
 
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
+import mock_cells
 import numpy as np
-import pretended_cells
 import pytest
 
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[ProcessPoolExecutor]:
-    """A process that may have the device: it cannot be taken back."""
+    """A process with the device, which cannot be undone."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         yield pool
 
 
-def test_the_device_refuses_company(elsewhere: ProcessPoolExecutor) -> None:
-    assert "expected all tensors on the same device" in elsewhere.submit(pretended_cells.mixed).result()
+def test_the_device_refuses_mixed_operands(elsewhere: ProcessPoolExecutor) -> None:
+    assert "expected all tensors on the same device" in elsewhere.submit(mock_cells.mixed).result()
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_the_device_refuses_company(elsewhere: ProcessPoolExecutor) -> None:
         pytest.param("gspo", {"regime": "replay"}, marks=pytest.mark.slow),
     ],
 )
-def test_a_cell_trains_there_as_here_also_when_interrupted(
+def test_a_cell_trains_on_it_as_on_the_cpu_also_when_interrupted(
     elsewhere: ProcessPoolExecutor, method: str, more: dict[str, Any]
 ) -> None:
     config = {"method": method, "task": "walk-eos", "staleness": 2} | more
-    there = elsewhere.submit(pretended_cells.train_elsewhere, config, interrupted=True)
-    here = pretended_cells.train(config)
+    there = elsewhere.submit(mock_cells.train_on_mock, config, interrupted=True)
+    here = mock_cells.train(config)
     found = there.result()
     assert found.keys() == here.keys()
     for name, values in here.items():

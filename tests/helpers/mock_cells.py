@@ -44,12 +44,12 @@ def train(config: dict[str, Any], start: Path | None = None, device: str = "cpu"
     return found | {"grad_norm": np.array(trainer.recorder.tables["steps.parquet"].columns["grad_norm"])}
 
 
-def train_elsewhere(config: dict[str, Any], start: Path | None = None, interrupted: bool = False) -> Result:
-    """The same on the pretended device; for a process of its own."""
-    import pretended_gpu
+def train_on_mock(config: dict[str, Any], start: Path | None = None, interrupted: bool = False) -> Result:
+    """The same on the mock device; for a process of its own."""
+    import mock_gpu
 
-    with pretended_gpu.pretending():
-        return train(config, start, pretended_gpu.NAME, interrupted)
+    with mock_gpu.mocked():
+        return train(config, start, mock_gpu.NAME, interrupted)
 
 
 def probe(folder: Path, model: Path, methods: tuple[str, ...], out: Path, device: str = "cpu") -> None:
@@ -59,12 +59,12 @@ def probe(folder: Path, model: Path, methods: tuple[str, ...], out: Path, device
     run_probe(ProbeSpec(cell, [4], [parse_method(text) for text in methods], 8, 8), out, lambda _: None)
 
 
-def probe_elsewhere(folder: Path, model: Path, methods: tuple[str, ...], out: Path) -> None:
-    """The same on the pretended device; for a process of its own."""
-    import pretended_gpu
+def probe_on_mock(folder: Path, model: Path, methods: tuple[str, ...], out: Path) -> None:
+    """The same on the mock device; for a process of its own."""
+    import mock_gpu
 
-    with pretended_gpu.pretending():
-        probe(folder, model, methods, out, pretended_gpu.NAME)
+    with mock_gpu.mocked():
+        probe(folder, model, methods, out, mock_gpu.NAME)
 
 
 def reward_chance() -> None:
@@ -74,10 +74,10 @@ def reward_chance() -> None:
 
 def mixed() -> str:
     """The error of an operation on two devices."""
-    import pretended_gpu
+    import mock_gpu
 
-    with pretended_gpu.pretending():
-        there = torch.ones(2, device=pretended_gpu.NAME)
+    with mock_gpu.mocked():
+        there = torch.ones(2, device=mock_gpu.NAME)
         try:
             there + torch.ones(2)
         except RuntimeError as error:

@@ -1,8 +1,8 @@
-"""A pretended accelerator: tensors that say they are elsewhere, are computed on the CPU, and refuse company.
+"""A mock accelerator: tensors that claim another device, are computed on the CPU, and never mix with CPU tensors.
 
 Code that was only ever run on a CPU usually fails on a GPU because an operation gets tensors of two devices. Importing
-this file gives the process a device `pretended:0` that raises the same error; numbers are those of the CPU. It cannot
-be taken back, hence belongs into a process of its own.
+this file gives the process a device `mock:0` that raises the same error; numbers are those of the CPU. It cannot
+be undone, hence needs a process of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
-NAME = "pretended:0"
+NAME = "mock:0"
 aten = torch.ops.aten
 MOVES = (aten.copy_.default, aten._to_copy.default)
 INDEXING = (aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default)
@@ -31,11 +31,11 @@ class Backend(_DummyBackendModule):  # type: ignore[misc,no-any-unimported]
         return [torch.bfloat16]
 
 
-_setup_privateuseone_for_python_backend("pretended", Backend())
+_setup_privateuseone_for_python_backend("mock", Backend())
 
 
 class Elsewhere(Tensor):
-    """A tensor of the pretended device around one in main memory."""
+    """A tensor of the mock device around one in main memory."""
 
     inner: Tensor
 
@@ -62,7 +62,7 @@ class Elsewhere(Tensor):
         return self.inner.tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        raise TypeError("a tensor of the pretended device has no array: use Tensor.cpu() first")
+        raise TypeError("a tensor of the mock device has no array: use Tensor.cpu() first")
 
 
 def _run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -70,7 +70,7 @@ def _run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
     ours = [x for x in tensors if isinstance(x, Elsewhere)]
     if ours and func not in MOVES:
-        _check_company(func, args, tensors)
+        _check_devices(func, args, tensors)
     asked = kwargs.get("device")
     if asked is not None:
         kwargs["device"] = torch.device("cpu")
@@ -85,7 +85,7 @@ def _run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return out if here else tree_map(lambda x: known.get(id(x), _wrapped(x)) if isinstance(x, Tensor) else x, out)
 
 
-def _check_company(func: Any, args: Sequence[Any], tensors: Sequence[Tensor]) -> None:
+def _check_devices(func: Any, args: Sequence[Any], tensors: Sequence[Tensor]) -> None:
     """As on a GPU: single numbers, and the indices of what is there, may be in main memory."""
     strangers = [x for x in tensors if not isinstance(x, Elsewhere) and x.dim() > 0]
     if func in INDEXING and isinstance(args[0], Elsewhere):
@@ -102,7 +102,7 @@ def _wrapped(tensor: Tensor) -> Elsewhere:
     return tensor if isinstance(tensor, Elsewhere) else Elsewhere(tensor)
 
 
-class _Pretending(TorchDispatchMode):
+class _Mocking(TorchDispatchMode):
     """Lets functions that take no tensor make one on the device."""
 
     def __torch_dispatch__(
@@ -112,12 +112,12 @@ class _Pretending(TorchDispatchMode):
 
 
 @contextmanager
-def pretending() -> Iterator[None]:
+def mocked() -> Iterator[None]:
     """Inside, the device is there. Inference mode becomes `no_grad`: wrappers know no inference tensors."""
     saved, torch.inference_mode = torch.inference_mode, torch.no_grad  # type: ignore[assignment,misc]
     torch.__future__.set_swap_module_params_on_conversion(True)  # or moving a module would untie its tied weights
     try:
-        with _Pretending():
+        with _Mocking():
             yield
     finally:
         torch.inference_mode = saved  # type: ignore[misc]
