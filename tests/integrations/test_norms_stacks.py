@@ -111,7 +111,7 @@ def test_checkpointed(name: str) -> None:
     for _ in range(2):
         with norms.record():
             logp = compute()
-        replayed = sum(use.inputs is None for use in norms._recorder.uses)
+        replayed = sum(use.inputs is None for use in norms._tape.uses)
         torch.testing.assert_close(norms.squared_norms(logp, retain_graph=True), expected, rtol=1e-9, atol=0)
     assert replayed > 8
     logp.sum().backward()
