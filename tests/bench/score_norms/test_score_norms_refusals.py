@@ -1,8 +1,7 @@
-"""Where exact norms are impossible, an error says why."""
+"""Where exact norms are impossible, an error says why and what to do."""
 
 import pytest
 import torch
-import torch.nn.functional as F
 from score_norms_net import B, D, Net, V, log_softmax_of, some_tokens
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -34,10 +33,6 @@ def test_a_model_used_in_another_way_than_before_is_refused() -> None:
 def test_refusals() -> None:
     tokens = some_tokens()
 
-    class Functional(Net):
-        def forward(self, tokens: Tensor) -> Tensor:
-            return F.linear(self.middle(self.tokens(tokens)), self.tokens.weight)
-
     class TimeFirst(Net):
         def forward(self, tokens: Tensor) -> Tensor:
             return self.head(self.middle(self.tokens(tokens.t()))).transpose(0, 1)
@@ -47,31 +42,14 @@ def test_refusals() -> None:
             x = self.tokens(tokens)
             return self.head(self.middle(x + x.mean(0)))
 
-    class Selecting(Net):
-        def forward(self, tokens: Tensor) -> Tensor:
-            x = self.tokens(tokens)
-            chosen = tokens > 3
-            return self.head(x.masked_scatter(chosen.unsqueeze(-1), self.middle(x[chosen])))
-
-    class Multiplying(Net):
-        def __init__(self) -> None:
-            super().__init__(nn.Linear(D, D))
-            self.gain = nn.Parameter(torch.randn(D))
-
-        def forward(self, tokens: Tensor) -> Tensor:
-            return self.head(self.gain * self.middle(self.tokens(tokens)))
-
     class Reentrant(Net):
         def forward(self, tokens: Tensor) -> Tensor:
             return self.head(checkpoint(self.middle, self.tokens(tokens), use_reentrant=True))
 
     cases: list[tuple[nn.Module, Tensor, str]] = [
-        (Functional(nn.Linear(D, D)), tokens, "'tokens.weight' is used by .* outside the layer"),
         (TimeFirst(nn.Linear(D, D)), tokens, "must be the trajectory"),
         (TimeFirst(nn.Linear(D, D)), tokens[:, :B], "is not the trajectory"),
         (Mixing(nn.Linear(D, D)), tokens, "influence each other"),
-        (Selecting(nn.Linear(D, D)), tokens, "must be the trajectory"),
-        (Multiplying(), tokens, "'gain' belongs to no layer of its own"),
         (Reentrant(nn.Linear(D, D)), tokens, "use_reentrant=False"),
     ]
     for model, rows, reason in cases:
