@@ -113,7 +113,7 @@ class Sums:
     def __init__(self, model: nn.Module, recorded: Recorded, late: Collection[str]) -> None:
         uses, logp, weights, layout = recorded
         self._late, self._waiting = late, dict[str, Contribution]()
-        self._factors = random_factors(layout.count, logp)
+        self._factors = random_factors(layout.count, logp).to(logp.dtype).double()
         trajectories = layout.trajectories(logp)
         each = self._factors.to(logp.dtype)[trajectories.clamp(min=0)] * (trajectories >= 0)
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]

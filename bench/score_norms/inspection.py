@@ -28,11 +28,11 @@ def layers_of(model: nn.Module) -> list[Layer]:
     for name, module in model.named_modules():
         if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
             raise InexactError(
-                f"{name or 'the model'!r} is compiled, which hides its layers: create ScoreNorms before compiling"
+                f"{name or 'the model'!r} is compiled, which hides its layers: pass the model as it was before"
             )
     for name, parameter in model.named_parameters():
         if hasattr(parameter, "placements"):  # a DTensor
-            raise InexactError(f"parameter {name!r} is sharded: score norms need whole parameters")
+            raise InexactError(f"parameter {name!r} is sharded: unshard the model first, score norms need all of it")
     owners = {module: name for name, module in _owners(model, "")}
     return [Layer(name, module, rule_for(module) or FallbackRule(module)) for module, name in owners.items()]
 
@@ -103,7 +103,7 @@ def rule_for(module: nn.Module) -> LayerRule | None:
         return GainRule(trainable(module.weight), trainable(module.bias), layer_norm(module))
     if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.training:
         raise InexactError(
-            "batch normalization mixes trajectories, so that none has a gradient of its own; use LayerNorm"
+            "batch normalization mixes trajectories, so that none has a gradient of its own: use LayerNorm, or eval()"
         )
     if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # the layer of GPT-2 in transformers
         return LinearRule(trainable(module.weight), trainable(module.bias), transposed=True)
