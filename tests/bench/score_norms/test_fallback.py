@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from score_norms_layers import Attention, Tabled, WithTable
 from score_norms_net import D, Net, V, log_softmax_of
 from score_norms_oracle import check, slow_norms
 from torch import Tensor, nn
@@ -15,38 +16,6 @@ T = 7
 @pytest.fixture(autouse=True)
 def same_numbers() -> None:
     torch.manual_seed(0)
-
-
-class Tabled(nn.Module):
-    """A layer that reads a table [T, d] that belongs to no trajectory."""
-
-    def __init__(self, start: float = 1.0) -> None:
-        super().__init__()
-        self.gain, self.shift = nn.Parameter(torch.randn(D)), nn.Parameter(start * torch.randn(D))
-
-    def forward(self, x: Tensor, table: Tensor) -> Tensor:
-        return torch.tanh(x * self.gain + table * self.shift)
-
-
-class WithTable(nn.Module):
-    def __init__(self, start: float = 1.0) -> None:
-        super().__init__()
-        self.layer = Tabled(start)
-
-    def forward(self, x: Tensor) -> Tensor:
-        table = torch.linspace(-1, 1, T * D, dtype=x.dtype).view(T, D)
-        return self.layer(x, table)
-
-
-class Attention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention = nn.MultiheadAttention(D, 2, batch_first=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
-        attended: Tensor = self.attention(x, x, x, attn_mask=hidden, need_weights=False)[0]
-        return x + attended
 
 
 MIDDLES = {"table": WithTable, "table that counts nothing yet": lambda: WithTable(0.0), "causal attention": Attention}

@@ -1,8 +1,11 @@
 """Where hooks cannot tell trajectories apart: one backward pass per trajectory, announced with its price."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 import torch.nn.functional as F
+from score_norms_layers import Experts, Scaled, Selecting
 from score_norms_net import B, D, Net, log_softmax_of, some_tokens
 from score_norms_oracle import check, row_gradients, slow_norms
 from torch import Tensor, nn
@@ -13,45 +16,6 @@ from vcpo_bench.bench.score_norms import GradientSums, InexactError, ScoreNorms,
 @pytest.fixture(autouse=True)
 def same_numbers() -> None:
     torch.manual_seed(0)
-
-
-class Experts(nn.Module):
-    """A mixture of experts that own no layers: each sees the tokens routed to it, without their rows."""
-
-    def __init__(self, count: int = 3) -> None:
-        super().__init__()
-        self.router, self.weights = nn.Linear(D, count), nn.Parameter(torch.randn(count, D, D))
-
-    def forward(self, x: Tensor) -> Tensor:
-        shares, out = self.router(x).softmax(-1), torch.zeros_like(x)
-        best = shares.argmax(-1)
-        for expert, weight in enumerate(self.weights):
-            row, column = (best == expert).nonzero(as_tuple=True)
-            out = out.index_put((row, column), shares[row, column, expert, None] * torch.tanh(x[row, column] @ weight))
-        return out
-
-
-class Selecting(nn.Module):
-    """A layer that sees only some of the tokens."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(D, D)
-
-    def forward(self, x: Tensor) -> Tensor:
-        chosen = x[..., 0] > 0
-        return x.masked_scatter(chosen.unsqueeze(-1), self.layer(x[chosen]))
-
-
-class Scaled(nn.Module):
-    """A parameter of a module that contains layers, and multiplies."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gain, self.layer = nn.Parameter(torch.randn(D)), nn.Linear(D, D)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.gain * self.layer(x)
 
 
 class Noisy(nn.Module):
@@ -73,25 +37,28 @@ class Functional(Net):
         return F.linear(self.middle(self.tokens(tokens)), self.tokens.weight)
 
 
-CASES = [
-    (Net(Experts()), "'middle.weights' belongs to no layer of its own"),
-    (Net(Selecting(), tied=True), "must be the trajectory"),
-    (Net(Scaled()), "'middle.gain' belongs to no layer of its own"),
-    (Functional(nn.Linear(D, D)), "'tokens.weight' is used by .* outside the layer .* ChunkedHead"),
-]
+CASES: dict[str, tuple[Callable[[], nn.Module], str]] = {
+    "experts": (lambda: Net(Experts()), "'middle.weights' belongs to no layer of its own"),
+    "selecting": (lambda: Net(Selecting(), tied=True), "must be the trajectory"),
+    "scaled": (lambda: Net(Scaled()), "'middle.gain' belongs to no layer of its own"),
+    "functional": (
+        lambda: Functional(nn.Linear(D, D)),
+        "'tokens.weight' is used by .* outside the layer .* ChunkedHead",
+    ),
+}
 
 
-@pytest.mark.parametrize(("model", "reason"), CASES, ids=lambda case: type(case).__name__)
-def test_the_numbers_are_exact_and_the_price_is_announced_once(model: nn.Module, reason: str) -> None:
-    model.double()
+@pytest.mark.parametrize("case", CASES)
+def test_the_numbers_are_exact_and_the_price_is_announced_once(case: str) -> None:
+    build, reason = CASES[case]
+    model = build().double()
     message = f"one backward pass per trajectory, {B} for this batch, which is exact but slower: .*{reason}"
     with pytest.warns(UserWarning, match=message) as seen:
         norms = check(model, lambda: log_softmax_of(model, some_tokens()))
     assert len(seen) == 1
     assert seen[0].filename.endswith("score_norms_oracle.py")
-    torch.testing.assert_close(
-        sum(norms.layers().values()), slow_norms(model, log_softmax_of(model, some_tokens()).sum(1))
-    )
+    expected = slow_norms(model, log_softmax_of(model, some_tokens()).sum(1))
+    torch.testing.assert_close(sum(norms.layers().values()), expected)
 
 
 def test_a_layer_that_changes_is_never_believed() -> None:
