@@ -63,13 +63,15 @@ def _edges(root: Node, stop: set[Node]) -> set[tuple[Node, Node]]:
     return found
 
 
-def check_rows_are_independent(recorded: Recorded) -> bool:
+def check_rows_are_independent(recorded: Recorded, bits: int = 1) -> bool:
     """Refuse layers whose rows are not trajectories: send gradients back from every second trajectory, then the others.
 
     Both passes are needed: under a causal mask only the later trajectories of a packed row could see the earlier ones.
 
     Args:
         recorded: The forward pass; only its uses are checked.
+        bits: How many bits of the trajectories' numbers halve them in turn, two passes each. One bit leaves influence
+            within a half to `Sums`; all bits tell any two trajectories apart.
 
     Returns:
         `first_suffice` for later backward passes, see `capture.backward`.
@@ -82,7 +84,7 @@ def check_rows_are_independent(recorded: Recorded) -> bool:
     def check(use: Use) -> None:
         assert use.gradient is not None
         rows = use.gradient if use.path else layout.rows(use.gradient, use.shape)
-        if bool((rows[1 - parity :: 2].abs() > 0).any()):
+        if bool((rows[(numbers >> bit) % 2 != side].abs() > 0).any()):
             raise NotBatchedError(
                 f"trajectories influence each other in layer {use.layer.name!r}, or its first axis (shape "
                 f"{list(use.gradient.shape)}) is not the trajectory: their gradients cannot be told apart; put one "
@@ -90,11 +92,12 @@ def check_rows_are_independent(recorded: Recorded) -> bool:
             )
         use.gradient = None
 
-    trajectories = layout.trajectories(logp)
+    trajectories, numbers = layout.trajectories(logp), torch.arange(layout.count, device=logp.device)
     suffice = True
-    for parity in (0, 1):
-        half = torch.where(trajectories % 2 == parity, weights, 0.0)
-        suffice &= backward(uses, logp, half, check, retain_graph=True)
+    for bit in range(bits):
+        for side in (0, 1):
+            half = torch.where((trajectories >> bit) % 2 == side, weights, 0.0)
+            suffice &= backward(uses, logp, half, check, retain_graph=True)
     return suffice
 
 

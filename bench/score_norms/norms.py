@@ -1,5 +1,6 @@
 """Exact squared norms of all trajectories' score gradients, and the gradient of the update, from one backward pass."""
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from vcpo_bench.bench.score_norms.inspection import groups_of, layers_of, loose_
 from vcpo_bench.bench.score_norms.one_by_one import OneByOne
 from vcpo_bench.bench.score_norms.row_layout import PackedLayout, RowLayout
 from vcpo_bench.bench.score_norms.sharing import Contribution
+
+Kinds = tuple[object, ...]
 
 
 class ScoreNorms:
@@ -47,7 +50,7 @@ class ScoreNorms:
         self._fallbacks = [each.rule for each in layers if isinstance(each.rule, FallbackRule)]
         self._tape = LayerTape(layers)
         self._trainable = self._trainable_parameters()
-        self._checked: dict[tuple[object, ...], bool] = {}
+        self._checked: dict[Kinds, bool] = {}
         self._batched, self._announced = True, False
         self._kept: dict[str, Contribution] = {}
         self._layers: dict[str, Tensor] = {}
@@ -181,7 +184,8 @@ class ScoreNorms:
         """
         uses = with_broadcasts(recorded.uses, self._loose, recorded.logp, recorded.layout)
         recorded = recorded._replace(uses=uses)
-        first_suffice = self._check_once(recorded)
+        kinds = ("batched", *_kinds(recorded))
+        first_suffice = self._checked[kinds] if kinds in self._checked else self._check(recorded)
 
         def receive(group: str, contribution: Contribution) -> None:
             self._layers[group] = contribution.squared()
@@ -197,6 +201,7 @@ class ScoreNorms:
             retain_graph=retain_graph or bool(self._fallbacks),  # which may find that they cannot split an argument
             first_suffice=first_suffice,
         )
+        self._remember(kinds, first_suffice)
         if self._fallbacks and not self._announced:
             self._announced = True
             names = sorted({type(rule.layer).__name__ for rule in self._fallbacks})
@@ -208,36 +213,49 @@ class ScoreNorms:
 
     def _pass_for_each(self, recorded: Recorded, retain_graph: bool) -> None:
         """All norms from one backward pass per trajectory."""
-        self._check_first(recorded)
+        kinds = self._check_first(recorded)
         _, logp, weights, layout = recorded
         found = OneByOne(logp, weights, layout.trajectories(logp), layout.count, self._owners)
         self._layers = found.squared_by_group()
         self._kept = {} if retain_graph else {"": found}
+        self._remember(kinds, True)
 
-    def _check_first(self, recorded: Recorded) -> None:
-        """Check that no trajectory's log-probability depends on the input of another, once for each kind of input.
+    def _check_first(self, recorded: Recorded) -> Kinds:
+        """Check that no trajectory's log-probability depends on the input of another; returns what was checked.
 
         Raises:
             InexactError: One does, or the rows of the first layers are not trajectories.
         """
-        uses, logp, _, layout = recorded
-        first = [use for use in with_broadcasts(uses, (), logp, layout) if not use.behind]
-        kinds = ("one by one", *(layout.kind(use.shape) for use in first))
+        uses = with_broadcasts(recorded.uses, (), recorded.logp, recorded.layout)
+        first = recorded._replace(uses=[use for use in uses if not use.behind] or uses[:1])
+        kinds = ("one by one", *_kinds(first))
         try:
-            self._checked[kinds] = kinds in self._checked or check_rows_are_independent(recorded._replace(uses=first))
+            if kinds not in self._checked:
+                check_rows_are_independent(first, bits=(recorded.layout.count - 1).bit_length())
         except NotBatchedError as error:
             raise InexactError(str(error)) from error
+        return kinds
 
-    def _check_once(self, recorded: Recorded) -> bool:
-        """Check the first batch of each combination of shapes; returns `first_suffice` for `capture.backward`."""
-        layout = recorded.layout
-        kinds = tuple((use.layer.name, "broadcast" if use.path else layout.kind(use.shape)) for use in recorded.uses)
-        if kinds not in self._checked:
-            check_every_use_is_seen(self._model, recorded.uses, recorded.logp)
-            first_suffice = check_rows_are_independent(recorded)
-            late = {self._groups[layer.name] for layer in self._loose}
-            sums = Sums(self._model, recorded, late)
-            collect(self._tape, self._groups, recorded, sums.receive, keep=False, retain_graph=True, retain_inputs=True)
-            sums.finish()
+    def _check(self, recorded: Recorded) -> bool:
+        """Check that all norms will be right; returns `first_suffice` for `capture.backward`.
+
+        Raises:
+            NotBatchedError: They will not.
+        """
+        check_every_use_is_seen(self._model, recorded.uses, recorded.logp)
+        first_suffice = check_rows_are_independent(recorded)
+        sums = Sums(self._model, recorded, {self._groups[layer.name] for layer in self._loose})
+        collect(self._tape, self._groups, recorded, sums.receive, keep=False, retain_graph=True, retain_inputs=True)
+        sums.finish()
+        return first_suffice
+
+    def _remember(self, kinds: Kinds, first_suffice: bool) -> None:
+        """Check no more batches of these kinds, unless this one proved nothing for want of a finite gradient."""
+        if kinds not in self._checked and 0 < float(torch.stack(list(self._layers.values())).sum()) < math.inf:
             self._checked[kinds] = first_suffice
-        return self._checked[kinds]
+
+
+def _kinds(recorded: Recorded) -> Kinds:
+    """What distinguishes batches that must be checked: the layers used, and how their tensors are read."""
+    layout = recorded.layout
+    return tuple((use.layer.name, "broadcast" if use.path else layout.kind(use.shape)) for use in recorded.uses)

@@ -14,7 +14,7 @@ from score_norms_net import D, Net, V, log_softmax_of
 from score_norms_oracle import check
 from torch import nn
 
-MODELS = 3000 if os.environ.get("HARDENING") == "long" else 60
+MODELS = 1000 if os.environ.get("HARDENING") == "long" else 40
 LAYERS = {
     "linear": lambda: nn.Linear(D, D),
     "wide": lambda: nn.Sequential(nn.Linear(D, 40), nn.GELU(), nn.Linear(40, D, bias=False)),

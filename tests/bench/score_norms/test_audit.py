@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+from score_norms_layers import Experts
 from score_norms_net import B, D, Net, V, log_softmax_of, some_tokens
 from score_norms_oracle import check, slow_norms
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms import ScoreNorms
+from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
 from vcpo_bench.bench.score_norms.linear import LinearRule
 from vcpo_bench.bench.score_norms.rules import LayerRule, RuledLayer, random_factors
 
@@ -108,3 +109,57 @@ def test_random_factors_have_no_pattern_and_stay_the_same() -> None:
     assert factors.dtype is torch.float64
     assert len(factors.unique()) == 200
     assert 0.5 <= factors.min() < 0.55 < 1.45 < factors.max() <= 1.5
+
+
+@pytest.mark.parametrize("nothing", ["a masked batch", "a batch that is not finite"])
+def test_a_batch_that_proves_nothing_does_not_count_as_checked(nothing: str) -> None:
+    model = Net(Ruled())
+    model.middle.rule.share = 0.02
+    norms, tokens = ScoreNorms(model), some_tokens()
+    with norms.record():
+        logp = log_softmax_of(model, tokens) * (1.0 if nothing == "a masked batch" else torch.nan)
+    squared = norms.squared_norms(logp, torch.full(logp.shape, nothing != "a masked batch"))
+    assert (squared == 0).all() if nothing == "a masked batch" else squared.isnan().all()
+    with norms.record():
+        logp = log_softmax_of(model, tokens)
+    with pytest.warns(UserWarning, match="do not add up"):
+        norms.squared_norms(logp)
+
+
+def test_each_combination_of_shapes_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Net(nn.Linear(D, D))
+    norms, passes = ScoreNorms(model), []
+    grad = torch.autograd.grad
+    monkeypatch.setattr(torch.autograd, "grad", lambda *args, **options: passes.append(1) or grad(*args, **options))
+    counts = []
+    for tokens in (some_tokens(), some_tokens(9), some_tokens()[:2], some_tokens()[:, :3]):
+        with norms.record():
+            logp = log_softmax_of(model, tokens)
+        norms.squared_norms(logp)
+        counts.append(len(passes))
+        passes.clear()
+    assert counts == [5, 1, 1, 1]
+    segments = torch.tensor([[0, 0, 0, 1, 1, 1]] * B) + 2 * torch.arange(B)[:, None]
+    for _ in range(2):
+        with norms.record():
+            logp = model(some_tokens()).log_softmax(-1)[..., 0]
+        norms.squared_norms(logp, segments=segments)
+    assert len(passes) == 5 + 1
+
+
+@pytest.mark.parametrize(("sees", "seen"), [(0, 1), (1, 0), (2, 0), (0, 4), (3, 1), (1, 3), (4, 3), (2, 3)])
+@pytest.mark.parametrize("middle", [nn.Linear(D, D), Experts()], ids=["hooks", "one by one"])
+def test_influence_is_found_between_any_two_trajectories(middle: nn.Module, sees: int, seen: int) -> None:
+    class Mixing(Net):
+        def forward(self, tokens: Tensor) -> Tensor:
+            x = self.tokens(tokens)
+            mixed = x.clone()
+            mixed[sees] += x[seen]
+            return self.head(self.middle(mixed))
+
+    model = Mixing(middle)
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = log_softmax_of(model, some_tokens())
+    with pytest.raises(InexactError, match="influence each other in layer 'tokens'"):
+        norms.squared_norms(logp)

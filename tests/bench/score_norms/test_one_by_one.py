@@ -160,3 +160,10 @@ def test_positions_without_rows_do_not_hide_the_trajectories() -> None:
     model = Positioned().double()
     with pytest.warns(UserWarning, match="one backward pass per trajectory"):
         check(model, lambda: log_softmax_of(model, some_tokens(9)))
+
+
+def test_a_soft_prompt_before_all_layers() -> None:
+    model = Net(Experts()).double()
+    soft = torch.randn(B, 3, D, dtype=torch.float64, requires_grad=True)
+    with pytest.warns(UserWarning, match="one backward pass per trajectory"):
+        check(model, lambda: model.head(model.middle(2 * soft)).log_softmax(-1)[..., 0])
