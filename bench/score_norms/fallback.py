@@ -1,6 +1,7 @@
 """Layers without a rule of their own: gradients are recomputed per trajectory under `torch.func.vmap`."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -63,39 +64,41 @@ class FallbackRule(LayerRule):
         """See `LayerRule.per_row`."""
         output, arguments = a
         leaves, structure = pytree.tree_flatten(pytree.tree_map_only(Tensor, at_least_float32, arguments))
-        b = at_least_float32(b)
-        values = {name: at_least_float32(p.detach()) for name, p in zip(self.names, self.parameters, strict=True)}
-
-        def pull(gradient: Tensor, *leaves: Any) -> list[Tensor]:
-            """The gradient of every parameter from one call of the layer."""
-            args, kwargs = pytree.tree_unflatten(list(leaves), structure)
-
-            def run(values: dict[str, Tensor]) -> Tensor:
-                result: Tensor = pytree.tree_leaves(functional_call(self.layer, values, args, kwargs))[output]
-                return result
-
-            result, back, *_ = vjp(run, values)
-            (found,) = back(gradient.to(result.dtype))
-            return [found[name] for name in self.names]
-
+        b, pull = at_least_float32(b), partial(self._pull, output, structure)
+        factors = random_factors(len(b), b).to(b.dtype)
         reasons = []
         try:
-            factors = random_factors(len(b), b).to(b.dtype)
             expected = pull(b * factors.view(-1, *[1] * (b.ndim - 1)), *leaves)
-            for split in splits(leaves, len(b)):
-                try:
-                    found = _mapped(pull, split, b, leaves)
-                except Exception as error:  # a layer called with what it does not expect may raise anything
-                    reasons.append(str(error))
-                else:
-                    if _agree(found, expected, factors):
-                        return found
-                    reasons.append("its gradients per trajectory do not add up to the gradient of all rows")
-        except RuntimeError as error:
-            reasons.append(str(error))
-        raise NotBatchedError(
-            f"a {type(self.layer).__name__} has no rule and cannot be recomputed per trajectory: {reasons[0]}; give it "
-            "a rule of its own (RuledLayer), or arguments whose first axis is the trajectory"
+        except Exception as error:  # a layer called in another way than in the model may raise anything
+            raise self._refusal(error) from error
+        for split in splits(leaves, len(b)):
+            try:
+                found = _mapped(pull, split, b, leaves)
+            except Exception as error:
+                reasons.append(str(error))
+            else:
+                if _agree(found, expected, factors):
+                    return found
+                reasons.append("its gradients per trajectory do not add up to the gradient of all rows")
+        raise self._refusal(reasons[0])
+
+    def _pull(self, output: int, structure: pytree.TreeSpec, gradient: Tensor, *leaves: Any) -> list[Tensor]:
+        """The gradient of every parameter from one call of the layer, given that of its output."""
+        args, kwargs = pytree.tree_unflatten(list(leaves), structure)
+        values = {name: at_least_float32(p.detach()) for name, p in zip(self.names, self.parameters, strict=True)}
+
+        def run(values: dict[str, Tensor]) -> Tensor:
+            result: Tensor = pytree.tree_leaves(functional_call(self.layer, values, args, kwargs))[output]
+            return result
+
+        result, back, *_ = vjp(run, values)
+        (found,) = back(gradient.to(result.dtype))
+        return [found[name] for name in self.names]
+
+    def _refusal(self, reason: object) -> NotBatchedError:
+        return NotBatchedError(
+            f"a {type(self.layer).__name__} has no rule and cannot be recomputed per trajectory: {reason}; give it a "
+            "rule of its own (RuledLayer), or arguments whose first axis is the trajectory"
         )
 
 

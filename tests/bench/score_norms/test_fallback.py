@@ -110,3 +110,31 @@ def test_splits_are_tried_in_order_of_what_is_shared() -> None:
     ]
     assert len(list(splits([torch.zeros(3)] * 4, 3))) == 1 + 4 + 6
     assert list(splits([], 3)) == [[]]
+
+
+def test_a_layer_that_cannot_be_called_again_takes_a_backward_pass_each() -> None:
+    class Once(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gain, self.left = nn.Parameter(torch.randn(D)), [1]
+
+        def forward(self, inputs: list[Tensor]) -> Tensor:
+            (x,) = inputs
+            self.left.pop()
+            return torch.tanh(x * self.gain)
+
+    class Middle(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = Once()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.layer([x])
+
+    model, tokens = Net(Middle()).double(), torch.randint(V, (5, T))
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = log_softmax_of(model, tokens)
+    expected = slow_norms(model, logp.sum(1))
+    with pytest.warns(UserWarning, match="5 for this batch.*Once has no rule.*pop from empty list"):
+        torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-10, atol=0)

@@ -5,7 +5,9 @@ import torch
 from score_norms_net import D, Net, V, check_net
 from torch import Tensor, nn
 
+from vcpo_bench.bench.score_norms import linear
 from vcpo_bench.bench.score_norms.linear import gram, gram_is_cheaper
+from vcpo_bench.bench.score_norms.rules import inner_products
 
 
 @pytest.mark.parametrize(
@@ -29,6 +31,17 @@ def test_gram_matrices_of_any_length(B: int, T: int) -> None:
     torch.testing.assert_close(gram(x), x @ x.transpose(1, 2))
     other = torch.randn(B, 5, T, dtype=torch.float64).transpose(1, 2)
     torch.testing.assert_close(gram(other), other @ other.transpose(1, 2))
+
+
+@pytest.mark.parametrize(("B", "T", "cheaper"), [(1, 3, True), (6, 3, False), (2, 1, True)])
+def test_inner_products_choose_by_all_positions(B: int, T: int, cheaper: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(linear, "inner_products", lambda gradients: calls.append(1) or inner_products(gradients))
+    layer = nn.Linear(8, 8).double()
+    rule = linear.LinearRule(layer.weight, layer.bias)
+    a, b = torch.randn(2, B, T, 8, dtype=torch.float64)
+    torch.testing.assert_close(rule.inner(a, b), inner_products(rule.per_row(a, b)))
+    assert calls == ([] if cheaper else [1])
 
 
 class Conv1D(nn.Module):
