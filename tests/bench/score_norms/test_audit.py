@@ -1,5 +1,7 @@
 """What is checked on the first batch: rules that are wrong are found by the sum of their gradients."""
 
+import warnings
+
 import pytest
 import torch
 from score_norms_layers import Experts
@@ -57,6 +59,23 @@ def test_a_rule_of_ones_own_is_believed_only_if_it_is_right(dtype: torch.dtype) 
     model.middle.rule.share = 0.02
     with pytest.warns(UserWarning, match=r"5 for this batch.*'middle' do not add up to the gradient.*RuledLayer"):
         check(model, lambda: log_softmax_of(model, tokens), rtol)
+
+
+@pytest.mark.parametrize("factor", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize(("share", "right"), [(1e-3, True), (2e-2, False)])
+def test_the_tolerance_is_relative_to_the_gradients(share: float, right: bool, factor: float) -> None:
+    """Two of five trajectories may be off by 1e-3, which rounding could explain, but not by 2e-2."""
+    model = Net(Ruled()).double()
+    model.head.requires_grad_(False)
+    model.tokens.requires_grad_(False)
+    model.middle.rule.share = share
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = factor * log_softmax_of(model, some_tokens())
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        norms.squared_norms(logp)
+    assert bool(seen) is not right
 
 
 def test_a_layer_that_its_model_changes_between_two_uses_is_found() -> None:
