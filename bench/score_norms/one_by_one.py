@@ -32,7 +32,7 @@ class OneByOne(Contribution):
 
     def squared_by_group(self) -> dict[str, Tensor]:
         """[N] squared norms for each group of layers, at least float32; N backward passes."""
-        dtype = at_least_float32(self.logp.detach()[:0]).dtype
+        dtype = torch.promote_types(self.logp.dtype, torch.float32)
         found = {group: self.logp.new_zeros(self.count, dtype=dtype) for group in self.groups.values()}
         for number in range(self.count):
             for parameter, gradient in self._of(number).items():

@@ -15,13 +15,14 @@ def f(x: int | None, y: float = 2.0) -> bool | None:
     x += 1
     total = -x * 3 if not x else max(x, y)
     é = f"{x + 1}" if any([x <= y and True]) else x.any()
+    zip(x, strict=False)
     return total == 4 or é
 '''
     found = TOOL["mutants_of"](Path("f.py"), source)
     after = {mutant.after for mutant in found}
     assert {"(3.0)", "x -= 1", "(-x / 3)", "(x)", "(max(x, y) if not x else -x * 3)", "(min)", "(x < y)"} <= after
     assert {"(all)", "(x.all)", "(x <= y or True)", "(False)", "(total != 4)", "(total == 4 and é)"} <= after
-    assert not {"x + 1", "int | None", "bool | None"} & {mutant.before for mutant in found}
+    assert not {"x + 1", "int | None", "bool | None", "False"} & {mutant.before for mutant in found}
     for mutant in found:
         code = source.encode()
         compile(code[: mutant.begin] + mutant.after.encode() + code[mutant.end :], "f.py", "exec")

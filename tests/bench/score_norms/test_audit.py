@@ -145,7 +145,8 @@ def test_a_batch_that_proves_nothing_does_not_count_as_checked(nothing: str) -> 
         norms.squared_norms(logp)
 
 
-def test_each_combination_of_shapes_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_each_combination_of_shapes_is_checked_once(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Net(nn.Linear(D, D))
     norms, passes = ScoreNorms(model), []
     grad = torch.autograd.grad
@@ -153,7 +154,7 @@ def test_each_combination_of_shapes_is_checked_once(monkeypatch: pytest.MonkeyPa
     counts = []
     for tokens in (some_tokens(), some_tokens(9), some_tokens()[:2], some_tokens()[:, :3]):
         with norms.record():
-            logp = log_softmax_of(model, tokens)
+            logp = factor * log_softmax_of(model, tokens)
         norms.squared_norms(logp)
         counts.append(len(passes))
         passes.clear()

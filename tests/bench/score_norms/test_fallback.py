@@ -42,6 +42,13 @@ def test_a_coincidence_in_a_later_batch() -> None:
         torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-4, atol=0)
 
 
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_splits_are_judged_relative_to_the_gradients(factor: float) -> None:
+    model, tokens = Net(WithTable()).double(), torch.randint(V, (T, T))
+    with pytest.warns(UserWarning, match=r"torch\.func\.vmap"):
+        check(model, lambda: factor * log_softmax_of(model, tokens))
+
+
 def test_arguments_that_cannot_be_split_take_a_backward_pass_each() -> None:
     class ThreeTables(Tabled):
         def forward(self, x: Tensor, *tables: Tensor) -> Tensor:
