@@ -112,3 +112,14 @@ def test_hooks_leave_with_the_norms_and_see_only_what_is_recorded() -> None:
     norms.close()
     assert not norms._tape.uses
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize("batch", ["first", "later"])
+def test_inputs_and_gradients_are_released_layer_by_layer(batch: str) -> None:
+    norms, uses = ScoreNorms(Net(nn.Linear(D, D))), list[Use]()
+    for _ in range(1 if batch == "first" else 2):
+        with norms.record():
+            logp = log_softmax_of(norms._model, some_tokens())
+        uses = list(norms._tape.uses)
+        norms.squared_norms(logp)
+    assert [(use.inputs, use.gradient) for use in uses] == [(None, None)] * 3
