@@ -51,5 +51,7 @@ class Aspo(RatioMethod):
         above = torch.where(positive, 1 + bound, torch.inf).to(ratio.dtype)
         below = torch.where(negative, 1 - bound, -torch.inf).to(ratio.dtype)
         flipped = logs * torch.where(positive, -1.0, 1.0).to(logs.dtype)
-        weight = flipped.clamp_(max=math.log(self.cap)).exp_()
-        return differentiated(weight, ev.within(ratio, below, above), None)
+        capped = flipped > math.log(self.cap)
+        terms = differentiated(flipped.clamp_(max=math.log(self.cap)).exp_(), ev.within(ratio, below, above), None)
+        terms.capped = capped
+        return terms

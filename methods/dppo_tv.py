@@ -10,6 +10,7 @@ from torch import Tensor
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import POLICY_FIELDS, fields_of
 from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, flag, number
@@ -56,7 +57,9 @@ class Dppo(RatioMethod):
         kept = ev.within(self._measure(ev), *bounds_of(ev.advantage, self._floor, self._ceiling, ratio.dtype))
         beyond = ev.beyond("current", self.anchor, self.clamp) if self.live else None
         capped = ratio if math.isinf(self.cap) else torch.clamp(ratio, max=self.cap, out=ev.buffer())
-        return differentiated(capped, kept, beyond)
+        terms = differentiated(capped, kept, beyond)
+        terms.capped = ev.outside("current", self.anchor, -math.inf, log_of(self.cap))
+        return terms
 
     @property
     def _floor(self) -> float:

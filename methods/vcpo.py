@@ -1,13 +1,11 @@
 """Variance-controlled policy optimization."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.interfaces import Baseline, Step
+from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.methods.parts.constant import Constant
@@ -58,9 +56,6 @@ class Vcpo(RatioMethod):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """Truncated sequence weights."""
-        return Terms(weight=self._weight(ev))
-
-    def _weight(self, ev: EvidenceView) -> Tensor:
-        row = ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp)
-        top = math.log(self.cap) if self.cap > 0 else -math.inf
-        return row.clamp(max=top).exp().unsqueeze(-1)
+        row = ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp).unsqueeze(-1)
+        top = log_of(self.cap)
+        return Terms(weight=row.clamp(max=top).exp(), capped=row > top)

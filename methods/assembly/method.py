@@ -99,6 +99,7 @@ class Method(PartsInForce):
         keep, factor, masked = self._mask(ev, tokens)
         ev.enter("surrogate", self.name)
         terms = self.terms(ev)
+        terms.capped = self._capped(ev, terms.capped)
         parts = assemble(ev, terms, keep, factor, self._addends(ev), tokens)
         metrics = {
             "share_clipped": parts.share_clipped,
@@ -122,6 +123,15 @@ class Method(PartsInForce):
             weight = part.weight(ev)
             product = weight if product is None else product * weight
         return product
+
+    def _capped(self, ev: EvidenceView, capped: Tensor | None) -> Tensor | None:
+        """`[..., P, G, 1|T]` bool: where a cap of the surrogate or of an added weight acts."""
+        for part in self.weights:
+            ev.enter("surrogate", part.name)
+            added = part.capped(ev)
+            if added is not None:
+                capped = added if capped is None else capped | added
+        return capped
 
     def _mask(self, ev: EvidenceView, tokens: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         """Reject tokens; returns what to multiply the weight with, N `[..., P, G, 1]`, and the share rejected."""

@@ -56,6 +56,10 @@ class Weight(MethodComponent):
         """`[..., P, G, 1|T]` u >= 0, detached."""
         raise NotImplementedError(f"{type(self).__name__} must define weight()")
 
+    def capped(self, ev: EvidenceView) -> Tensor | None:
+        """`[..., P, G, 1|T]` bool: where a bound of the weight acts, for `share_clipped`; None: nowhere."""
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mask(Part):

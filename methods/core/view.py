@@ -221,10 +221,14 @@ class EvidenceView(PhasedValues, RenamedAttributes):
 
     def beyond(self, of: str = "current", to: str = "behavior", clamp: float = math.inf) -> Tensor | None:
         """`[..., P, G, T]` bool, tokens whose log-ratio the clamp changed, or None when there is none."""
-        value, low, high = self._masked_ratio(of, to)
-        if low >= -clamp and high <= clamp:
+        return self.outside(of, to, -clamp, clamp)
+
+    def outside(self, of: str, to: str, low: float, high: float) -> Tensor | None:
+        """`[..., P, G, T]` bool, tokens whose log-ratio is not in [low, high], or None when there is none."""
+        value, least, most = self._masked_ratio(of, to)
+        if least >= low and most <= high:
             return None
-        return value.abs() > clamp
+        return (value < low) | (value > high)
 
     def row_log_ratio(self, of: str = "current", to: str = "behavior") -> Tensor:
         """`[..., P, G]` log of the sequence weight, the sum of raw log-ratios over the tokens in play."""
