@@ -21,8 +21,9 @@ class Vcpo(RatioMethod):
 
     c = A min(w, cap); the step is multiplied by min(1, rho/base)^(1/2) with rho the ESS ratio of the weights before
     truncation; A = (R - b)/std with b of `Opob`. Its halves are `vcpo(baseline=group)` and
-    `vcpo(ess=off)`. `variant=released` is the published code: the weight enters the baseline twice and the ESS
-    is computed from unshifted weights, failing open (full step) when they overflow.
+    `vcpo(ess=off)`. `variant=released` is the published code: the weight enters the baseline twice, 1e-8 is added
+    to the sum of its weights, rows without tokens count in it with a reward of 0, and the ESS is computed from
+    unshifted weights, failing open (full step) when they overflow.
     """
 
     name: ClassVar[str] = "vcpo"
@@ -42,11 +43,18 @@ class Vcpo(RatioMethod):
     base: float | str = number(1.0, minimum=1e-8, words=("measured",))
     variant: str = choice("paper", "released")
 
+    @property
+    def own_revision(self) -> int:
+        """2 for the published code's baseline: it lacked the 1e-8."""
+        return 2 if self.variant == "released" and self.baseline == "opob" else 1
+
     def own_baseline(self) -> Baseline:
         """OPOB, or the group mean over the population standard deviation."""
         if self.baseline == "group":
             return Grpo()
-        return Opob(weight="released", cap=self.cap) if self.variant == "released" else Opob()
+        if self.variant == "released":
+            return Opob(weight="released", cap=self.cap, eps=1e-8, empty="zero")
+        return Opob()
 
     def own_step(self) -> Step:
         """The ESS rule, unless it is off."""

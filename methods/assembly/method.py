@@ -87,7 +87,8 @@ class Method(PartsInForce):
     def _advantage(self, ev: EvidenceView) -> Tensor:
         if ev.batch.advantage is not None:
             return ev.token_field("advantage")
-        advantage = self.baseline_part.advantage(ev).to(ev.batch.logp.dtype)
+        with ev.empty_rows(self.baseline_part.empty):
+            advantage = self.baseline_part.advantage(ev).to(ev.batch.logp.dtype)
         return advantage if advantage.dim() == ev.mask.dim() else advantage.unsqueeze(-1)
 
     def _update(self, ev: EvidenceView) -> Update:

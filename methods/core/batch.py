@@ -36,7 +36,8 @@ class Batch:
         logp: `[..., P, G, T]` log-probability of each token under the current policy, detached, float32 or float64.
         behavior_logp: `[..., P, G, T]` the same under the policy that sampled it, as its sampler reported it.
         mask: `[..., P, G, T]` bool, True where the policy generated a token that carries loss.
-        valid: `[..., P, G]` bool, False for a padding slot. A valid row with an empty mask counts in baselines.
+        valid: `[..., P, G]` bool, False for a padding slot. How a valid row with an empty mask counts
+            in baselines is their parameter `empty`.
         reward: `[..., P, G]` one scalar per trajectory.
         version: `[..., P, G, T]` int64, number of optimizer updates of the weights that sampled each token.
         now: Number of optimizer updates of the current weights: an int, or int64 of the leading shape.

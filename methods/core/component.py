@@ -57,7 +57,7 @@ class MethodComponent(Component):
 
     @property
     def own_revision(self) -> int:
-        """Revision of its numbers under its present parameters: a change that concerns some of them moves only those."""
+        """Revision of its numbers under its present parameters: a change may concern some of them only."""
         return self.revision
 
     @property

@@ -37,9 +37,16 @@ class Admission(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline(Part):
-    """Turns rewards into advantages."""
+    """Turns rewards into advantages.
+
+    `empty` says how a valid row without a token in play enters the statistics of its group and of the batch: `counted`
+    with its reward (TRL, prime-rl), as `zero` (verl and VCPO, which sum the rewards of tokens that carry loss), or
+    `skipped` (NeMo-RL). It has no coefficient in any case.
+    """
 
     slot: ClassVar[str] = "baseline"
+    common: ClassVar[tuple[str, ...]] = ("empty",)
+    empty: str = choice("counted", "zero", "skipped")
 
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`, or `[..., P, G, T]` for advantages per token."""

@@ -1,7 +1,8 @@
 """One batch as one method sees it: masked, checked, and with the quantities parts share computed once."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar
 
@@ -67,6 +68,22 @@ class EvidenceView(PhasedValues, RenamedAttributes):
     def tokens(self) -> Tensor:
         """Leading shape: number of tokens in play, in the dtype of `logp`."""
         return self._once(("tokens",), lambda: self.lengths.sum((-2, -1)))
+
+    @contextmanager
+    def empty_rows(self, rule: str) -> Iterator[None]:
+        """Inside, rows without tokens in play are in `row_mask` and `reward` as a baseline wants them.
+
+        Args:
+            rule: `counted`: as they are; `zero`: with a reward of 0; `skipped`: not at all.
+        """
+        mask, cache = self.row_mask, self._cache
+        if rule != "counted":
+            full = self.lengths > 0
+            reward = torch.where(full, self.reward, 0.0)
+            self._cache = {**cache, ("row", "reward"): reward}
+            self.row_mask = mask & full if rule == "skipped" else mask
+        yield
+        self.row_mask, self._cache = mask, cache
 
     def admit(self, keep: Tensor) -> None:
         """Leave rows out of everything that follows, baselines and denominators included."""
