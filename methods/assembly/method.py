@@ -9,7 +9,8 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.coefficients import assemble
 from vcpo_bench.methods.assembly.parts_in_force import PartsInForce
-from vcpo_bench.methods.core.batch import BATCH_AXES, Batch
+from vcpo_bench.methods.core.batch import BATCH_AXES, LARGEST_REWARD, Batch
+from vcpo_bench.methods.core.checks import bounded
 from vcpo_bench.methods.core.errors import MissingEvidence
 from vcpo_bench.methods.core.ess import ess_ratio_of_logs
 from vcpo_bench.methods.core.terms import Terms
@@ -46,6 +47,7 @@ class Method(PartsInForce):
         Raises:
             MissingEvidence: The batch lacks a field in `needs`.
             NonFiniteEvidence: A token in play or a valid row has a value that is not a number.
+            BatchError: A reward or an advantage is beyond `LARGEST_REWARD`, or a squared norm is negative.
             EvidenceOrderError: A part reads a value that is not known in its phase.
         """
         with torch.no_grad():
@@ -60,6 +62,7 @@ class Method(PartsInForce):
         Raises:
             MissingEvidence: The batch lacks a field in `needs`.
             NonFiniteEvidence: A token in play or a valid row has a value that is not a number.
+            BatchError: A reward or an advantage is beyond `LARGEST_REWARD`, or a squared norm is negative.
             EvidenceOrderError: A part reads a value that is not known in its phase.
         """
         missing = [name for name in self._fields_needed if getattr(batch, name) is None]
@@ -86,7 +89,7 @@ class Method(PartsInForce):
 
     def _advantage(self, ev: EvidenceView) -> Tensor:
         if ev.batch.advantage is not None:
-            return ev.token_field("advantage")
+            return bounded("advantage", ev.token_field("advantage"), ev.row_mask.dim(), LARGEST_REWARD)
         with ev.empty_rows(self.baseline_part.empty):
             advantage = self.baseline_part.advantage(ev).to(ev.batch.logp.dtype)
         return advantage if advantage.dim() == ev.mask.dim() else advantage.unsqueeze(-1)

@@ -9,12 +9,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.batch import POLICY_FIELDS, Batch
+from vcpo_bench.methods.core.batch import LARGEST_REWARD, POLICY_FIELDS, Batch
 from vcpo_bench.methods.core.buffers import borrow, give_back
+from vcpo_bench.methods.core.checks import bounded, finite_where, not_negative
 from vcpo_bench.methods.core.deprecated import RenamedAttributes
-from vcpo_bench.methods.core.errors import MissingEvidence, NonFiniteEvidence
+from vcpo_bench.methods.core.errors import MissingEvidence
 from vcpo_bench.methods.core.masking import as_number, gate, within
 from vcpo_bench.methods.core.phases import PhasedValues
+
+_LARGEST_LOG = 1e30
+"""Log-ratios of tokens beyond it count as it in sums over a row, which would overflow in float32."""
 
 
 class EvidenceView(PhasedValues, RenamedAttributes):
@@ -169,23 +173,27 @@ class EvidenceView(PhasedValues, RenamedAttributes):
             value = self.need(name).to(self.batch.logp.dtype) * self.mask_float
             if math.isfinite(float(value.sum())):
                 return value
-            value = torch.where(self.mask, self.need(name), 0.0).to(self.batch.logp.dtype)
+            given, largest = torch.where(self.mask, self.need(name), 0.0), torch.finfo(value.dtype).max
             if self._nonfinite == "raise" or name not in POLICY_FIELDS.values():
-                self._complain((name,))
-            return torch.where(torch.isfinite(value), value, 0.0)
+                finite_where(self.batch, (name,), self.mask)
+            return torch.where(torch.isfinite(given), given.clamp(-largest, largest).to(value.dtype), 0.0)
 
         return self._once(("field", name), make)
 
     def row_field(self, name: str) -> Tensor:
-        """`[..., P, G]` a field of the rows with zeros at rows not in play, checked to be finite."""
+        """`[..., P, G]` a field of the rows with zeros at rows not in play.
+
+        Raises:
+            MissingEvidence: The batch does not carry it.
+            NonFiniteEvidence: It is not finite in a row in play.
+            BatchError: A reward is beyond `LARGEST_REWARD`, or a squared norm is negative.
+        """
 
         def make() -> Tensor:
             value = torch.where(self.row_mask, self.need(name), 0.0)
-            if not math.isfinite(float(value.sum())):
-                bad = (~torch.isfinite(value)).nonzero()
-                if len(bad):
-                    raise NonFiniteEvidence(name, tuple(bad[0].tolist()))
-            return value
+            limit = LARGEST_REWARD if name == "reward" else torch.finfo(value.dtype).max
+            value = bounded(name, value, value.dim(), limit)
+            return not_negative(name, value) if name == "score_norm_sq" else value
 
         return self._once(("row", name), make)
 
@@ -203,7 +211,7 @@ class EvidenceView(PhasedValues, RenamedAttributes):
             if not (math.isfinite(low) and math.isfinite(high)):
                 value = torch.where(self.mask, self._difference(of, to), 0.0)
                 if self._nonfinite == "raise":
-                    self._complain((POLICY_FIELDS[of], POLICY_FIELDS[to]))
+                    finite_where(self.batch, (POLICY_FIELDS[of], POLICY_FIELDS[to]), self.mask)
                 else:
                     value = torch.where(torch.isfinite(value), value, 0.0)
                 low, high = (float(bound) for bound in torch.aminmax(value))
@@ -249,23 +257,17 @@ class EvidenceView(PhasedValues, RenamedAttributes):
 
     def row_log_ratio(self, of: str = "current", to: str = "behavior") -> Tensor:
         """`[..., P, G]` log of the sequence weight, the sum of raw log-ratios over the tokens in play."""
-        return self._once(("row", of, to), lambda: self.raw(of, to).sum(-1))
+        value, low, high = self._masked_ratio(of, to)
+        wild = low < -_LARGEST_LOG or high > _LARGEST_LOG  # sums would overflow, to both infinities in one row
+        return self._once(
+            ("row", of, to), lambda: (value.clamp(-_LARGEST_LOG, _LARGEST_LOG) if wild else value).sum(-1)
+        )
 
     def row_mean_log_ratio(self, of: str = "current", to: str = "behavior") -> Tensor:
         """`[..., P, G]` log of the length-normalized sequence ratio; 0 for rows without tokens."""
         return self.row_log_ratio(of, to) / self.lengths.clamp(min=1)
 
     # -- values that are not numbers ------------------------------------------------------------------------------
-
-    def _complain(self, names: tuple[str, ...]) -> None:
-        for name in names:
-            bad = (~torch.isfinite(self.need(name)) & self.mask).any(-1).nonzero()
-            if len(bad):
-                raise NonFiniteEvidence(name, tuple(bad[0].tolist()))
-        if len(names) > 1:  # finite numbers whose difference is not
-            bad = (~torch.isfinite(self.need(names[0]) - self.need(names[1])) & self.mask).any(-1).nonzero()
-            if len(bad):
-                raise NonFiniteEvidence(f"{names[0]} - {names[1]}", tuple(bad[0].tolist()))
 
     def _find_nonfinite(self) -> None:
         """Tokens with a log-probability that is not a number: dropped, or remembered to get a coefficient of 0."""

@@ -86,7 +86,7 @@ class Opob(Baseline):
             "released": 2 * (truncated + log_weight),
             "one": torch.zeros_like(log_weight),
         }
-        norms = ev.row_field("score_norm_sq").to(log_weight.dtype)
+        norms = ev.row_field("score_norm_sq").clamp(max=torch.finfo(log_weight.dtype).max).to(log_weight.dtype)
         if self.length:
             norms = norms / ev.lengths.clamp(min=1) ** 2
         return torch.where(ev.row_mask, power[self.weight] + norms.log(), -torch.inf)

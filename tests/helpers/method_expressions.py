@@ -6,18 +6,19 @@ from vcpo_bench.naming.component import parameters
 
 def every_choice() -> list[str]:
     """Each method and part with its defaults, and with every other word of every parameter, one at a time."""
-    return [_whole(name, setting) for name in sorted(METHODS.kinds) for setting in ("", *_settings(name))]
+    return [text for name in sorted(METHODS.kinds) for text in settings_of(name)]
 
 
-def _settings(name: str) -> list[str]:
-    """`(key=word)` for every word that is not the default."""
+def settings_of(name: str) -> list[str]:
+    """One method or part with its defaults, then with every other word of every parameter, one at a time."""
     found = parameters(METHODS.kinds[name]).items()
-    return [
+    words = [
         f"({key}={word})"
         for key, (default, parameter) in found
         for word in parameter.words
         if word != parameter.write(default)
     ]
+    return [_whole(name, setting) for setting in ("", *words)]
 
 
 def _whole(name: str, setting: str) -> str:
