@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from vcpo_bench.methods import Batch, parse_method
+from vcpo_bench.methods.dppo_tv import bernoulli_kl
 
 Make = Callable[..., Batch]
 
@@ -147,3 +148,24 @@ def test_gepo_expected_is_the_gradient_of_its_loss(make_batch: Make, scope: str)
     # the aggregation acts on the sequence loss: every token gets L times what the loss of the row gives it
     found = coefficients(text, batch) / length.unsqueeze(-1)
     assert torch.allclose(found, logp.grad, rtol=1e-12, atol=1e-14)  # float64 exponentials of the same numbers
+
+
+# -- DPPO -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "edge"), [(torch.float32, 1e-7), (torch.float64, 1e-8)])
+def test_the_bernoulli_kl_keeps_its_distance_from_certainty(dtype: torch.dtype, edge: float) -> None:
+    """KL(q || p) at p = 1: in float32 1 - 1e-8 would be 1, and the logarithm of 1 - p infinite."""
+    half, one = torch.tensor(0.5, dtype=dtype), torch.tensor(1.0, dtype=dtype)
+    expected = 0.5 * math.log(0.5 / (1 - edge)) + 0.5 * math.log(0.5 / edge)
+    rounding = 0.02 if dtype == torch.float32 else 1e-7  # 1e-7 is 1.7 ulp of 1 in float32, hence 1.2e-7 there
+    assert float(bernoulli_kl(half, one)) == pytest.approx(expected, rel=rounding)
+    assert float(bernoulli_kl(half, 1 - one)) == pytest.approx(expected, rel=rounding)
+
+
+@pytest.mark.parametrize("robust", ["median", "winsorized"])
+def test_quantiles_without_any_weight_are_rewards(make_rows: Make, robust: str) -> None:
+    zeros, reward = torch.zeros(1, 2, dtype=torch.float64), torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    batch = replace(make_rows([[0.0]] * 2, [0.0] * 2, reward=reward, score_norm_sq=zeros), advantage=None)
+    found = coefficients(f"reinforce+opob(robust={robust},std=off)+token-sum", batch)[0, :, 0]
+    assert set(found.tolist()) <= {-1.0, -0.5, 0.0, 0.5, 1.0}
