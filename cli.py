@@ -8,6 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import attach_verbs
 from vcpo_bench.errors import VcpoBenchError
 
@@ -23,16 +24,16 @@ class OneLineErrors(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            typer.echo("interrupted: ended cells are kept; run the same command again to resume", err=True)
+            say_aside("interrupted: ended cells are kept; run the same command again to resume")
             raise typer.Exit(INTERRUPTED) from None
         except VcpoBenchError as error:
-            typer.echo(f"error: {error}", err=True)
+            say_aside(f"error: {error}")
             raise typer.Exit(MISUSED) from None
         except OSError as error:
             if error.errno in (None, errno.EPIPE):  # raised by a library, or the reader of our output has left
                 raise
             what = f"{error.filename}: {error.strerror}; choose another file or folder"
-            typer.echo(f"error: {what if error.filename is not None else error.strerror}", err=True)
+            say_aside(f"error: {what if error.filename is not None else error.strerror}")
             raise typer.Exit(MISUSED) from None
 
 

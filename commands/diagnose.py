@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 FAILED = 1
@@ -56,7 +57,7 @@ def diagnose(
     found = find(read_run(paths, framework, columns), reference)
     if html is not None:
         write_diagnosis(found, html)
-    typer.echo(json.dumps(found.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(found))
+    say(json.dumps(found.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(found))
     if found.verdict in failing:
         raise typer.Exit(FAILED)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -22,7 +23,7 @@ def export(
     from vcpo_bench.reports.writers import tables as exporting
 
     for path in exporting.export(folder, out, form):
-        typer.echo(path)
+        say(path)
 
 
 VERB = Verb(

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
+from vcpo_bench.commands.support.say import say, say_aside
 
 
 def show_scoreboard(folder: Path, as_json: bool) -> None:
     """Print the scoreboard of a results folder and write its `scoreboard.csv`."""
-    from rich.console import Console
-
     from vcpo_bench.analysis.comparison.scoreboard import scoreboard, write_csv
     from vcpo_bench.analysis.results import load
+    from vcpo_bench.reports.terminal.plain_console import PlainConsole
     from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
     results = load(folder)
     board = scoreboard(results)
     for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
-        typer.echo(f"warning: {problem}", err=True)
+        say_aside(f"warning: {problem}")
     write_csv(board, folder / "scoreboard.csv")
     if as_json:
-        typer.echo(board.to_json(orient="records", indent=1))
+        say(board.to_json(orient="records", indent=1))
     else:
-        Console().print(scoreboard_table(board))
+        PlainConsole().print(scoreboard_table(board))
