@@ -16,6 +16,7 @@ PARTIAL = "partial"
 _IDENTITY = {"task", "method", "regime", "staleness", "lr", "seed", "steps"}
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version")
 _STATUSES = ("completed", "nan", "stopped_by", "error")
+_LONGEST_NAME = 500
 _AGAIN = "run the grid again to replace it"
 _DELETE = "delete the cell's folder and run the grid again"
 
@@ -62,6 +63,8 @@ def _cell(file: Path, tables: Path, key: str, controls: dict[str, bool], partial
     config = cell.get("config")
     if not isinstance(config, dict) or not _IDENTITY.issubset(config):
         raise DamagedResultError(f"has no usable 'config'; {_DELETE}")
+    if odd := [name for name, value in config.items() if isinstance(value, str) and not _is_name(value)]:
+        raise DamagedResultError(f"has a {odd[0]!r} that no run writes: control characters or too long; {_DELETE}")
     if not partial and cell.get("status") not in _STATUSES:
         raise DamagedResultError(f"has no valid 'status'; {_DELETE}")
     key = str(cell.get("key", key))
@@ -93,6 +96,11 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DamagedResultError(f"does not hold a JSON object; {_AGAIN}")
     return content
+
+
+def _is_name(text: str) -> bool:
+    """Whether a setting could be one of ours: a stranger's must not fill the page or drive the terminal."""
+    return len(text) <= _LONGEST_NAME and text.isprintable()
 
 
 def _is_scalar(value: object) -> bool:

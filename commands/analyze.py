@@ -26,6 +26,7 @@ def analyze(
     Every finding is one sentence, with a 95% confidence interval where one can be computed.
     """
     from vcpo_bench.analysis.commands import run as run_analysis
+    from vcpo_bench.analysis.csv_text import without_formulas
 
     load_plugins(plugin)
     findings = run_analysis(kind, folders or [DEFAULT_OUT])
@@ -34,7 +35,7 @@ def analyze(
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():
-            table.to_csv(out / f"{name}.csv", index=False)
+            without_formulas(table).to_csv(out / f"{name}.csv", index=False)
             say(f"table: {out / name}.csv")
         for name, content in findings.documents.items():
             (out / name).write_text(content, encoding="utf-8")

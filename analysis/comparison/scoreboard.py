@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.analysis.results import GROUP, Results
 
@@ -75,4 +76,4 @@ def scoreboard(results: Results) -> pd.DataFrame:
 
 def write_csv(board: pd.DataFrame, path: str | Path) -> None:
     """Write the scoreboard as CSV with six significant digits."""
-    board.to_csv(path, index=False, float_format="%.6g")
+    without_formulas(board).to_csv(path, index=False, float_format="%.6g")
