@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
+import os
+import sys
 from typing import Any
 
 import typer
@@ -19,6 +22,11 @@ MISUSED = 2
 class OneLineErrors(TyperGroup):
     """Turns errors a user can cause into one line and exit code 2, and Ctrl-C into one line and 130."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb and its arguments, in which `~` is the home folder where the shell left it alone."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, [_at_home(one) for one in rest]
+
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen verb."""
         try:
@@ -26,6 +34,9 @@ class OneLineErrors(TyperGroup):
         except KeyboardInterrupt:
             say_aside("interrupted: ended cells are kept; run the same command again to resume")
             raise typer.Exit(INTERRUPTED) from None
+        except SystemExit as error:  # ours are click's: this one is of a plug-in, and would pass for success
+            say_aside(f"error: a plug-in ended the program (sys.exit({error.code!r})); nothing after that was done")
+            raise typer.Exit(MISUSED) from None
         except VcpoBenchError as error:
             say_aside(f"error: {error}")
             raise typer.Exit(MISUSED) from None
@@ -53,4 +64,17 @@ attach_verbs(app)
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what another encoding lacks is spelled, not an error
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        say_aside("error: the working directory was deleted; change to another folder")
+        sys.exit(MISUSED)
     app()
+
+
+def _at_home(argument: str) -> str:
+    flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{flag}{equals}{os.path.expanduser(value)}" if value.startswith("~") else argument

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders, Plugins
+from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
@@ -28,6 +29,7 @@ def analyze(
     from vcpo_bench.analysis.commands import run as run_analysis
     from vcpo_bench.analysis.csv_text import without_formulas
 
+    check_folder("--out", out)
     load_plugins(plugin)
     findings = run_analysis(kind, folders or [DEFAULT_OUT])
     for statement in findings.statements:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map
+from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
@@ -52,6 +53,7 @@ def diagnose(
     failing = [one.strip() for one in fail_on.split(",") if one.strip()]
     if unknown := [one for one in failing if one not in VERDICTS]:
         raise UsageError(f"--fail-on {unknown[0]}: no such verdict; choose from {', '.join(VERDICTS)}")
+    check_file("--html", html)
     columns = parse_map(mapping)
     reference = read_run(baseline, framework, columns) if baseline else None
     found = find(read_run(paths, framework, columns), reference)

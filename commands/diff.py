@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
@@ -21,6 +22,7 @@ def diff(
     """Compare two results folders: changes, and conclusions that flip."""
     from vcpo_bench.reports import diff as comparing
 
+    check_file("--html", html)
     say(comparing.write_diff(first, second, html) if html else comparing.diff(first, second).text)
 
 

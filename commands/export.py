@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
@@ -22,6 +23,7 @@ def export(
     """
     from vcpo_bench.reports.writers import tables as exporting
 
+    check_folder("--out", out)
     for path in exporting.export(folder, out, form):
         say(path)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import Plugins, RecordedModel, RecordedStart, ReplayDevice
+from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
@@ -57,6 +58,7 @@ def probe(
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
     from vcpo_bench.reports.terminal.probe_table import probe_tables
 
+    check_file("--out", out)
     load_plugins(plugin)
     found = read_cell(cell, start, model, device)
     chosen = {method.canonical: method for method in map(parse_method, options.expressions(methods))}

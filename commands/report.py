@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
+from vcpo_bench.commands.support.outputs import check_file, check_folder
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
@@ -46,6 +47,9 @@ def report(
         paper.sheets(figures)  # refuses an unknown venue before anything is written
     sources = folders or [DEFAULT_OUT]
     target = html or sources[0] / "report.html"
+    check_file("--html", target)
+    check_file("--pdf", pdf)
+    check_folder("--figures", target.parent / figures if figures else None)
     if watch:
         watching.watch(sources, target, on_write=say)
     else:

@@ -11,6 +11,7 @@ import typer
 
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
+from vcpo_bench.commands.support.extras import check_extras
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
@@ -109,6 +110,7 @@ def run(
     if dry_run:
         _show_plan(cells, workers, out)
         return
+    check_extras(model, lora, wandb)
     how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
     with WandbMirror(wandb, wandb_project, out, cells, lambda text: _warn([text])) as mirror:
         failed = _train(cells, how, quiet, as_json)

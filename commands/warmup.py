@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import LANGUAGE_MODEL, Plugins
+from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Group, Verb
@@ -59,6 +60,7 @@ def warmup(
     Supervised training stops when about a third of the sampled answers are right, so that reinforcement learning has
     something to improve. Pass the file to vcpo-bench run with --start, or the folder with --model.
     """
+    check_folder("--out", out if model or create else out and out.parent)
     load_plugins(plugin)
     if model or create:
         _warm_up_model(task, out or Path("warm-model"), model, create, seed, target, device)

@@ -8,7 +8,7 @@ from vcpo_bench.commands.support.say import say, say_aside
 
 
 def show_scoreboard(folder: Path, as_json: bool) -> None:
-    """Print the scoreboard of a results folder and write its `scoreboard.csv`."""
+    """Print the scoreboard of a results folder and write its `scoreboard.csv`, if the folder can be written to."""
     from vcpo_bench.analysis.comparison.scoreboard import scoreboard, write_csv
     from vcpo_bench.analysis.results import load
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
@@ -18,8 +18,11 @@ def show_scoreboard(folder: Path, as_json: bool) -> None:
     board = scoreboard(results)
     for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
         say_aside(f"warning: {problem}")
-    write_csv(board, folder / "scoreboard.csv")
     if as_json:
         say(board.to_json(orient="records", indent=1))
     else:
         PlainConsole().print(scoreboard_table(board))
+    try:
+        write_csv(board, folder / "scoreboard.csv")
+    except OSError as error:  # results of others, or on a read-only disk
+        say_aside(f"warning: {folder / 'scoreboard.csv'} could not be written ({error.strerror})")
