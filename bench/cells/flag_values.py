@@ -58,7 +58,7 @@ def device(text: str) -> str:
 def every(text: str) -> int:
     """`--keep-checkpoints`: `every=50` means every 50 updates."""
     name, _, number = text.partition("=")
-    if name.strip() != "every" or not number.strip().isdigit() or int(number) < 1:
+    if name.strip() != "every" or not re.fullmatch(r"\s*[0-9]{1,9}\s*", number) or int(number) < 1:
         raise UsageError(f"--keep-checkpoints {text!r}: write every=N, N a number of updates, such as every=50")
     return int(number)
 

@@ -34,7 +34,13 @@ def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> d
         raise UsageError(f"--config {name}: cannot be read ({error})") from error
     except yaml.YAMLError as error:
         raise UsageError(f"--config {name}: invalid YAML ({_location(error)})") from error
-    except (ValueError, TypeError, AttributeError, OverflowError) as error:  # of a value, such as `!!int abc`
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        OverflowError,
+    ) as error:  # of a value, such as `!!int abc`
         raise UsageError(f"--config {name}: a value is not what its tag or form says ({error})") from error
     except RecursionError as error:
         raise UsageError(f"--config {name}: lists or mappings are nested too deeply; one level is enough") from error

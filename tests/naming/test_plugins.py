@@ -34,7 +34,7 @@ def test_a_file_adds_what_it_defines(dishes: Catalog[Dish], tmp_path: Path) -> N
     assert len(dishes.parse("stew").source) == 10
 
 
-def test_a_file_with_postponed_annotations_and_dataclasses_of_its_own(dishes: Catalog[Dish], tmp_path: Path) -> None:
+def test_a_file_with_postponed_annotations_and_dataclasses(dishes: Catalog[Dish], tmp_path: Path) -> None:
     own = (
         "\n@dataclass\nclass Helper:\n    kind: ClassVar[str] = ''\n    lid: Helper | None = None\n    size: int = 3\n"
     )
