@@ -40,7 +40,7 @@ def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> d
         AttributeError,
         LookupError,
         OverflowError,
-    ) as error:  # of a value, such as `!!int abc`
+    ) as error:  # such as `!!int abc`
         raise UsageError(f"--config {name}: a value is not what its tag or form says ({error})") from error
     except RecursionError as error:
         raise UsageError(f"--config {name}: lists or mappings are nested too deeply; one level is enough") from error
