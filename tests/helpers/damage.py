@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vcpo_bench.records import CELLS
+
 VALUES: list[Any] = [
     *(None, True, -1, 0, 10**400, 1e308, float("nan"), float("inf"), "", "x", "\x1b[2J", "../../../evil", [], {}),
     *([1], {"a": {}}, "9" * 5000, -(2**63), "nan", 0.5),
@@ -64,7 +66,8 @@ def swap(file: Path, chance: random.Random) -> str:
 
 
 def rename_folder(file: Path, chance: random.Random) -> None:
-    file.parent.rename(file.parent.with_name(chance.choice(["x", "a b", "é", ".hidden", "x.partial", "[red]"])))
+    if file.parent.parent.name == CELLS:
+        file.parent.rename(file.parent.with_name(chance.choice(["x", "a b", "é", ".hidden", "x.partial", "[red]"])))
 
 
 def nest_deeply(file: Path, chance: random.Random) -> None:
