@@ -1,7 +1,8 @@
 """How did a run end? A fixed rule on evaluation reward, which no method ever trains on.
 
 Let r_0 (start policy), r_1, ... be the sampled rewards of the evaluations, and b_i = max(r_0..r_i), the best so far
-including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i - r_i >= min_drop. A *fall* is
+including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i - r_i >= min_drop. (Rewards that differ by
+less than `tolerance.EQUAL` are equal here, so that rounding decides nothing.) A *fall* is
 `patience` or more consecutive evaluations that are down; its onset is the step of the first. Then, in this order:
 
 - `not applicable`: the cell ended in an error; or it did not end as nan, was not stopped, and has fewer than patience
@@ -31,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.series import first_long_streak
+from vcpo_bench.analysis.tolerance import EQUAL
 
 Kind = Literal[
     "healthy", "stall", "transient dip", "collapse with rebound", "collapse", "nan", "stopped", "not applicable"
@@ -98,7 +100,7 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
     values, at = np.asarray(reward, dtype=np.float64), np.asarray(steps, dtype=np.float64)
     values, at = values[np.isfinite(values)], at[np.isfinite(values)]
     nan, stopped = status == "nan", status == "stopped_by"
-    if status == "error" or values.size < rule.patience + 1 or values.max() < rule.min_reward:
+    if status == "error" or values.size < rule.patience + 1 or values.max() < rule.min_reward - EQUAL:
         return Event("nan" if nan else "stopped" if stopped else "not applicable", ended_nan=nan)
     best = np.maximum.accumulate(values)
     down = _down(values, best, rule)
@@ -127,7 +129,7 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
     if down[: settled.size].any():
         kind = "transient dip"
     else:
-        kind = "stall" if settled[-rule.patience :].mean() < values[0] + rule.min_gain else "healthy"
+        kind = "stall" if settled[-rule.patience :].mean() < values[0] + rule.min_gain - EQUAL else "healthy"
     return Event(kind, final=share, unresolved=unresolved)
 
 
@@ -196,7 +198,7 @@ def _verdicts(cells: pd.DataFrame, curves: Curves, rule: CollapseRule) -> list[E
 
 
 def _down(values: NDArray[np.float64], best: NDArray[np.float64], rule: CollapseRule) -> NDArray[np.bool_]:
-    return (values < (1 - rule.depth) * best) & (best - values >= rule.min_drop)
+    return (values < (1 - rule.depth) * best - EQUAL) & (best - values >= rule.min_drop - EQUAL)
 
 
 def _count_falls(down: NDArray[np.bool_], patience: int) -> int:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.tolerance import EQUAL
 
 LAST = 3
 """Evaluations whose mean is the score of a run: its end, with less noise than the very last one has."""
@@ -72,5 +73,5 @@ def _anchors(table: pd.DataFrame) -> pd.DataFrame:
             best = means.sort_values("mean", kind="stable").iloc[-1]
             row |= {"sync": best["mean"], "sync_method": best["method"], "sync_lr": best["lr"]}
             row |= {"sync_seeds": int(best["size"])}
-        rows.append(row | {"usable": bool(row["sync"] - start >= SMALLEST_RANGE)})
+        rows.append(row | {"usable": bool(row["sync"] - start >= SMALLEST_RANGE - EQUAL)})
     return pd.DataFrame(rows)

@@ -7,7 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.diagnostics.ess import expected_ess, gaussian_ess, kl_ess
+from vcpo_bench.analysis.intervals import percentile_interval
 from vcpo_bench.analysis.results import GROUP, Results
+from vcpo_bench.analysis.tolerance import EQUAL
 
 _REPLICATIONS = 1000
 LOW_ESS = 0.1
@@ -26,7 +28,7 @@ def ess_table(results: Results) -> pd.DataFrame:
     """
     steps = _with_group(results)
     steps = steps.assign(
-        starved=(steps["ess_ratio"] < LOW_ESS).where(steps["ess_ratio"].notna()).astype("float64"),
+        starved=(steps["ess_ratio"] < LOW_ESS - EQUAL).where(steps["ess_ratio"].notna()).astype("float64"),
         second_moment=steps["log_weight_var"] + (steps["length_mean"] * steps["kl_mu_theta_k1"]) ** 2,
     )
     groups = steps.groupby(GROUP, sort=False, dropna=False)
@@ -90,8 +92,8 @@ def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
     if len(per_cell) >= 2:
         generator = np.random.default_rng(seed)
         counts = generator.multinomial(len(per_cell), np.full(len(per_cell), 1 / len(per_cell)), size=_REPLICATIONS)
-        low, high = map(float, np.nanquantile(_squared_correlation(counts @ per_cell), [0.025, 0.975]))
         explained = float(_squared_correlation(per_cell.sum(axis=0)))
+        low, high = percentile_interval(explained, _squared_correlation(counts @ per_cell))
     return pd.DataFrame(
         [{"cells": len(per_cell), "explained": explained, "explained_low": low, "explained_high": high}]
     )
