@@ -1,9 +1,9 @@
 """How did a run end? A fixed rule on evaluation reward, which no method ever trains on.
 
 Let r_0 (start policy), r_1, ... be the sampled rewards of the evaluations, and b_i = max(r_0..r_i), the best so far
-including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i - r_i >= min_drop. (Rewards that differ by
-less than `tolerance.EQUAL` are equal here, so that rounding decides nothing.) A *fall* is
-`patience` or more consecutive evaluations that are down; its onset is the step of the first. Then, in this order:
+including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i - r_i >= min_drop. A *fall* is
+`patience` or more consecutive evaluations that are down; its onset is the step of the first. Rewards within
+`tolerance.EQUAL` of a threshold are on it, so that rounding decides nothing. Then, in this order:
 
 - `not applicable`: the cell ended in an error; or it did not end as nan, was not stopped, and has fewer than patience
   + 1 evaluations or never reached `min_reward`;

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from vcpo_bench.analysis.comparison.best_learning_rate import were_tuned
 from vcpo_bench.analysis.comparison.pairs import PLACE, Contrast, contrast
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import learning_rate
@@ -20,6 +21,9 @@ _VCPO = {
     "vcpo": (True, True),
 }
 """VCPO is sequence-level TIS with both halves: (ESS, OPOB)."""
+
+BEST_RATE = "best rate"
+"""Value of `at` in `ablation_table` for runs at best learning rates."""
 
 _DEFAULT_DONOR = "vcpo"
 """Method whose step sizes `lr-matched` and `lr-shuffled` use by default; canonical expressions leave it out."""
@@ -99,16 +103,16 @@ def ablation_table(tuned: pd.DataFrame, cells: pd.DataFrame, column: str) -> pd.
         column: Which score.
 
     Returns:
-        Columns `family`, `staleness`, `at` (`best rate` or a learning rate), `effect` and those of
-        `analysis.comparison.pairs.Contrast`. Effects: `ess`, `opob`, `both` against the bare base; each
+        Columns `family`, `staleness`, `at` (a learning rate, or `best rate` where there was a choice), `effect` and
+        those of `analysis.comparison.pairs.Contrast`. Effects: `ess`, `opob`, `both` against the bare base; each
         half given the other; their `interaction`; and `ess, vcpo minus clip`: positive where clipping takes away
         from the effect of ESS scaling.
     """
     families = find_families([*tuned["method"], *cells["method"]])
     rows = []
     for lag in sorted(set(cells["staleness"])):
-        scopes = {"best rate": tuned[tuned["staleness"] == lag]}
-        here = cells[cells["staleness"] == lag]
+        here, best = cells[cells["staleness"] == lag], tuned[tuned["staleness"] == lag]
+        scopes = {BEST_RATE: best} if were_tuned(best) else {}
         scopes |= {learning_rate(lr): here[here["lr"] == lr] for lr in sorted(set(here["lr"]))}
         for at, runs in scopes.items():
             where = {"staleness": lag, "at": at}

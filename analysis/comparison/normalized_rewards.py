@@ -15,6 +15,9 @@ from vcpo_bench.analysis.tolerance import EQUAL
 LAST = 3
 """Evaluations whose mean is the score of a run: its end, with less noise than the very last one has."""
 
+RAW = "score"
+"""Column with the rewards as they are, for where tasks cannot be normalized."""
+
 SMALLEST_RANGE = 0.05
 """A task whose best synchronous training gains less than this cannot be normalized."""
 
@@ -57,7 +60,7 @@ def normalize(results: Results) -> NormalizedRewards:
 
 def score_column(rewards: NormalizedRewards) -> str:
     """`normalized` where every task has its anchors, else the raw `score`."""
-    return "normalized" if bool(rewards.anchors["usable"].all()) else "score"
+    return "normalized" if bool(rewards.anchors["usable"].all()) else RAW
 
 
 def _anchors(table: pd.DataFrame) -> pd.DataFrame:

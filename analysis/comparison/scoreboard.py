@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import events
-from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.analysis.results import GROUP, Results
 
 
@@ -49,9 +49,9 @@ def scoreboard(results: Results) -> pd.DataFrame:
     """One row per task, method, regime, lag and learning rate, controls last.
 
     Columns: the group (`analysis.results.GROUP`); `seeds` (cells with an evaluation); `final_reward`,
-    `best_reward` with `_low` and `_high` (95% Student-t interval over seeds; NaN for one seed; the best
-    evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`; `collapsed`,
-    `nan`, `stopped_by`, `error`, `partial` counts of `total` cells; `lag_mean` and `lag_max` as realized.
+    `best_reward` with `_low` and `_high` (95% Student-t interval over seeds, within [0, 1] where the rewards are; NaN
+    for one seed; the best evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`;
+    `collapsed`, `nan`, `stopped_by`, `error`, `partial` counts of `total` cells; `lag_mean` and `lag_max` as realized.
     A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
     has no part in the rewards.
     """
@@ -62,7 +62,7 @@ def scoreboard(results: Results) -> pd.DataFrame:
         row = dict(zip(GROUP, group, strict=True)) | {"seeds": len(scored)}
         for name in ("final_reward", "best_reward"):
             values = scored[name].to_numpy(dtype=np.float64)
-            low, high = t_interval(values)
+            low, high = reward_interval(values)
             row |= {name: values.mean() if values.size else np.nan, f"{name}_low": low, f"{name}_high": high}
         row |= {"final_greedy": scored["final_greedy"].mean(), "median_ess": scored["median_ess"].median()}
         row |= {"collapsed": int(cells["collapsed"].sum()), "total": len(cells)}
