@@ -31,7 +31,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.analysis.series import first_long_streak
+from vcpo_bench.analysis.series import beginnings, first_long_streak, in_order
 from vcpo_bench.analysis.tolerance import EQUAL
 
 Kind = Literal[
@@ -181,12 +181,11 @@ Curves = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 def _curves(results: Results) -> Curves:
     """Steps and sampled reward of every cell that has evaluations."""
-    table = results.evals.sort_values(["key", "step"], kind="stable")
-    keys = table["key"].to_numpy()
-    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.array([], dtype=int)
+    table = in_order(results.evals)
+    keys, starts = beginnings(table)
     steps = np.split(table["step"].to_numpy(dtype=np.float64), starts[1:])
     reward = np.split(table["sampled_reward"].to_numpy(dtype=np.float64), starts[1:])
-    return {str(keys[start]): (steps[i], reward[i]) for i, start in enumerate(starts)}
+    return {key: (steps[i], reward[i]) for i, key in enumerate(keys)}
 
 
 def _verdicts(cells: pd.DataFrame, curves: Curves, rule: CollapseRule) -> list[Event]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.best_learning_rate import were_tuned
+from vcpo_bench.analysis.comparison.normalized_rewards import task_names
 from vcpo_bench.analysis.comparison.pairs import PLACE, Contrast, contrast
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import learning_rate
@@ -153,9 +154,10 @@ def cost_table(results: Results) -> pd.DataFrame:
     `high`: the mean paired difference to it (same lag, learning rate and seed) with 95% interval; NaN without pairs.
     Cells that ran side by side on a busy machine slow each other down: the interval shows by how much.
     """
-    work = 1e3 * (results.steps["seconds_score"] + results.steps["seconds_update"])
-    median = work.groupby(results.steps["key"].to_numpy()).median()
-    cells = results.cells.assign(milliseconds=results.cells["key"].map(median))
+    steps = results.step_columns("seconds_score", "seconds_update")
+    work = 1e3 * (steps["seconds_score"] + steps["seconds_update"])
+    median = work.groupby(steps["key"].to_numpy()).median()
+    cells = results.cells.assign(task=task_names(results.cells), milliseconds=results.cells["key"].map(median))
     rows = []
     for (task, method), own in cells.groupby(["task", "method"]):
         base = _base(str(method))

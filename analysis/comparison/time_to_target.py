@@ -12,6 +12,9 @@ from vcpo_bench.analysis.comparison.normalized_rewards import NormalizedRewards
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.tolerance import EQUAL
 
+_PHASES = [f"seconds_{phase}" for phase in ("sample", "score", "update", "record", "wait")]
+"""What an update waits for; `seconds_in_flight` and `seconds_in_queue` pass while others train."""
+
 TARGETS = (0.5, 0.75, 0.9)
 """Normalized rewards: shares of the way from the start policy to the best synchronous training."""
 
@@ -92,8 +95,8 @@ def _median(time: pd.Series, reached: pd.Series) -> float:
 
 def _clock(results: Results) -> dict[str, np.ndarray]:
     """Seconds of training before update t, of every cell: entry 0 is 0."""
-    steps = results.steps.sort_values(["key", "step"], kind="stable")
-    spent = steps[[name for name in steps if str(name).startswith("seconds_")]].sum(axis=1)
+    steps = results.step_columns(*_PHASES)
+    spent = steps[_PHASES].sum(axis=1)
     return {
         str(key): np.concatenate([[0.0], np.cumsum(one.to_numpy())])
         for key, one in spent.groupby(steps["key"].to_numpy(), sort=False)

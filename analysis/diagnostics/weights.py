@@ -12,6 +12,8 @@ from vcpo_bench.analysis.results import GROUP, Results
 from vcpo_bench.analysis.tolerance import EQUAL
 
 _REPLICATIONS = 1000
+_WEIGHTS = ("ess_ratio", "ess_ratio_used", "token_ess_ratio", "log_weight_max", "log_weight_var")
+_WEIGHTS += ("length_mean", "kl_mu_theta_k1")
 LOW_ESS = 0.1
 """Updates below this ESS ratio count as starved."""
 
@@ -26,7 +28,7 @@ def ess_table(results: Results) -> pd.DataFrame:
     show), the excess being the bias of a finite batch; `second_moment` of the sequence log-ratio (nats^2, M2PO's
     quantity at sequence level, taking the mean log-weight as `-length x k1`).
     """
-    steps = _with_group(results)
+    steps = _with_group(results, *_WEIGHTS)
     steps = steps.assign(
         starved=(steps["ess_ratio"] < LOW_ESS - EQUAL).where(steps["ess_ratio"].notna()).astype("float64"),
         second_moment=steps["log_weight_var"] + (steps["length_mean"] * steps["kl_mu_theta_k1"]) ** 2,
@@ -99,9 +101,9 @@ def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def _with_group(results: Results) -> pd.DataFrame:
+def _with_group(results: Results, *columns: str) -> pd.DataFrame:
     cells = results.cells[["key", *GROUP]].assign(n=_batch_size(results.cells))
-    return results.steps.merge(cells, on="key", suffixes=("_step", ""))
+    return results.step_columns(*columns).merge(cells, on="key")
 
 
 def _batch_size(cells: pd.DataFrame) -> NDArray[np.int64]:
@@ -119,7 +121,7 @@ def _expected(variance: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np
 
 def _paired(results: Results) -> pd.DataFrame:
     """Updates with a measured and a predicted ESS; the first of a run is on policy at every lag and says nothing."""
-    steps = _with_group(results)
+    steps = _with_group(results, "ess_ratio", "length_mean", "kl_mu_theta_k3")
     variance = 2 * steps["length_mean"] * steps["kl_mu_theta_k3"]
     predicted = kl_ess(steps["length_mean"], steps["kl_mu_theta_k3"])
     batch = _expected(variance.to_numpy(dtype=np.float64), steps["n"].to_numpy())

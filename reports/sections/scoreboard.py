@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.analysis.comparison.scoreboard import ODD_ENDS
 from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import MISSING, interval, rate
@@ -87,7 +88,7 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
     )
     entries.append(Entry(ess.text, ess, row["median_ess"]))
     entries.append(Entry(failed.text, failed, failed.value, "bad" if count else ""))
-    odd = [f"{int(row[name])} {name}" for name in ("nan", "stopped_by", "error", "partial") if row[name]]
+    odd = [f"{int(row[name])} {name}" for name in ODD_ENDS if row[name]]
     entries.append(Entry(", ".join(odd), sort=float(len(odd)), tone="bad" if odd else ""))
     return entries
 

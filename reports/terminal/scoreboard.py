@@ -11,11 +11,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from vcpo_bench.analysis.comparison.scoreboard import ODD_ENDS
 from vcpo_bench.analysis.tolerance import EQUAL
 from vcpo_bench.reports.formatting import fixed, interval, rate
-
-ODD_ENDS = ("nan", "stopped_by", "error", "partial")
-"""Counts of cells that did not run to completion; a column appears only where one is not zero."""
 
 
 def scoreboard_table(board: pd.DataFrame) -> RenderableType:

@@ -1,3 +1,4 @@
+import json
 import re
 
 import numpy as np
@@ -205,3 +206,23 @@ def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
     assert edge.text.startswith("For reinforce and vcpo the largest learning rate tried, 3e-4")
     tuned.choices["chosen_lr"] = 1e-4
     assert not [one for one in tuning(found) if "beyond" in one.text]
+
+
+def test_pooling_a_folder_of_other_settings_moves_no_score_of_the_first(tmp_path, make_results):
+    first = make_results(tmp_path / "a", lags=(16,), seeds=range(3), steps=100)
+    longer = make_results(tmp_path / "b", methods=("clip",), lags=(0, 16), seeds=range(3), steps=400)
+    for file in (tmp_path / "b").rglob("cell.json"):
+        facts = json.loads(file.read_text())
+        file.write_text(json.dumps(facts | {"config": facts["config"] | {"responses": 16}}))
+    alone, pooled = (analyze_compare(load(folders), replications=20) for folders in (first, [first, longer]))
+    before, after = (found.tables["scores"].set_index("key")["normalized"] for found in (alone, pooled))
+    assert before.notna().all()
+    assert after[before.index].equals(before)
+    assert pooled.tables["anchors"]["task"].tolist() == [
+        "chain, steps 100, responses 8",
+        "chain, steps 400, responses 16",
+    ]
+    pairs = pooled.tables["pairs"]
+    assert pairs.set_index(["first", "second"]).loc[("clip", "vcpo"), "pairs"] == 0
+    known = pooled.tables["anchors"]
+    assert all(set(pooled.keys("anchors", known.iloc[[row]])) for row in range(2))
