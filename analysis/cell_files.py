@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench import records
+from vcpo_bench.analysis.cell_values import check_key, check_values
 from vcpo_bench.analysis.recorded_tables import Problem
 from vcpo_bench.errors import DamagedResultError, UsageError
 
@@ -67,7 +68,8 @@ def _cell(file: Path, tables: Path, key: str, controls: dict[str, bool], partial
         raise DamagedResultError(f"has a {odd[0]!r} that no run writes: control characters or too long; {_DELETE}")
     if not partial and cell.get("status") not in _STATUSES:
         raise DamagedResultError(f"has no valid 'status'; {_DELETE}")
-    key = str(cell.get("key", key))
+    check_values(cell, config)
+    check_key(cell, key)
     row: dict[str, Any] = {"key": key, "parent": "", "fork_step": 0}  # earlier versions could not fork
     row |= {name: value if _is_scalar(value) else json.dumps(value, sort_keys=True) for name, value in config.items()}
     row |= {name: cell.get(name) for name in _FACTS}
@@ -91,7 +93,7 @@ def _newest_checkpoint(path: Path) -> Path:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DamagedResultError(f"cannot be read ({type(error).__name__}); {_AGAIN}") from error
     if not isinstance(content, dict):
         raise DamagedResultError(f"does not hold a JSON object; {_AGAIN}")

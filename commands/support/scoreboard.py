@@ -7,14 +7,14 @@ from pathlib import Path
 from vcpo_bench.commands.support.say import say, say_aside
 
 
-def show_scoreboard(folder: Path, as_json: bool) -> None:
-    """Print the scoreboard of a results folder and write its `scoreboard.csv`, if the folder can be written to."""
+def show_scoreboard(folder: Path, as_json: bool, *more: Path) -> None:
+    """Print the scoreboard of a results folder and write its `scoreboard.csv`; of several, pooled, only print it."""
     from vcpo_bench.analysis.comparison.scoreboard import scoreboard, write_csv
     from vcpo_bench.analysis.results import load
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
     from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
-    results = load(folder)
+    results = load([folder, *more])
     board = scoreboard(results)
     for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
         say_aside(f"warning: {problem}")
@@ -22,6 +22,8 @@ def show_scoreboard(folder: Path, as_json: bool) -> None:
         say(board.to_json(orient="records", indent=1))
     else:
         PlainConsole().print(scoreboard_table(board))
+    if more:
+        return
     try:
         write_csv(board, folder / "scoreboard.csv")
     except OSError as error:  # results of others, or on a read-only disk

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.figure import Line, Sheet
 from vcpo_bench.reports.plots.method_style import look
 
@@ -43,7 +44,7 @@ def panel_grid(
 
 def figure_name(what: str, task: str, regime: str) -> str:
     """Name of a figure of a task and regime, fit for a file and an anchor: `reward-steps-chain`."""
-    words = (what, task) if regime == "fifo" else (what, task, regime)
+    words = (what, task) if regime == SYNCHRONOUS else (what, task, regime)
     name = "-".join(re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-") for word in words)
     if len(name) <= _LONGEST_FILE:
         return name

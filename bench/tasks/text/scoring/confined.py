@@ -40,7 +40,7 @@ class ConfinedJudge:
     """
 
     def __init__(self, judge: str, of: str = "", seconds: float = SECONDS) -> None:
-        self._settings = {"judge": judge, "of": of, "seconds": seconds}
+        self._judge, self._of, self._seconds = judge, of, seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -55,7 +55,7 @@ class ConfinedJudge:
         """
         with self._lock:
             process = self._process or self._start()
-            reply = _ask(process, request, self._settings["seconds"] * _PATIENCE)
+            reply = _ask(process, request, self._seconds * _PATIENCE)
             if reply is None:
                 self.close()
             return reply == b"1"
@@ -78,11 +78,12 @@ class ConfinedJudge:
         )
         weakref.finalize(self, _end, process)
         path = [str(Path(entry).absolute()) for entry in sys.path]
-        reply = _ask(process, {**self._settings, "path": path}, _START_SECONDS)
+        settings = {"judge": self._judge, "of": self._of, "seconds": self._seconds, "path": path}
+        reply = _ask(process, settings, _START_SECONDS)
         if reply != program.READY:
             _end(process)
             reason = (reply or b"its process ended").removeprefix(program.FAILED).decode(errors="replace").strip()
-            raise UsageError(f"{self._settings['judge']}: cannot be used to judge answers ({reason})")
+            raise UsageError(f"{self._judge}: cannot be used to judge answers ({reason})")
         self._process = process
         return process
 
