@@ -212,7 +212,7 @@ def _read_number(text: str) -> float:
 
 
 def _inside(minimum: float | None, maximum: float | None, above: float | None, below: float | None) -> str:
-    """Description of the legal numbers: `a number from 0 to 1`, `a number above 0, at most 1`, `a number, 0 or more`."""
+    """The legal numbers as text: `a number from 0 to 1`, `a number above 0, at most 1`, `a number, 0 or more`."""
     low = "" if minimum is None else write_number(minimum)
     noun = "a finite number" if below == math.inf else "a number"
     below = None if below == math.inf else below

@@ -6,6 +6,7 @@ The short form runs each cheap verb on some damaged copies, `HARDENING=long` all
 import os
 import random
 import shutil
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,5 +53,6 @@ def test_no_damage_is_a_traceback(whole: Path, tmp_path: Path, number: int) -> N
         result = call(*(str(names.get(one, one)) for one in VERBS[number]))
         expected = result.exception is None or isinstance(result.exception, SystemExit)
         if not expected or result.exit_code not in (0, 1, 2) or "Traceback" in result.output:
-            failures.append(f"{'; '.join(done)}: {result.exception!r:.300}")
+            place = traceback.extract_tb(result.exc_info[2])[-1] if result.exc_info else None
+            failures.append(f"seed {seed}: {'; '.join(done)}: {result.exception!r:.300} at {place}")
     assert not failures, "\n".join(failures)
