@@ -24,7 +24,11 @@ def damage(folder: Path, chance: random.Random) -> str:
     file = chance.choice(sorted(path for path in folder.rglob("*") if path.is_file()))
     kinds = [*_ANY, *(_JSON if file.suffix == ".json" else ()), *(_PARQUET if file.suffix == ".parquet" else ())]
     kind = chance.choice(kinds)
-    detail = kind(file, chance)
+    try:
+        detail = kind(file, chance)
+    except (ValueError, LookupError, RecursionError, pa.ArrowException):  # damaged before: it has no values to change
+        kind, detail = remove, ""
+        remove(file, chance)
     return f"{kind.__name__} {file.relative_to(folder)} {detail or ''}"
 
 
