@@ -123,7 +123,7 @@ def together(tables: Sequence[tuple[pa.Table | None, int]], name: str, kind: str
         kind: Key of `COLUMNS`.
     """
     wanted = _ARROW[kind][name]
-    chunks = []
+    chunks: list[pa.Array] = []
     for table, rows in tables:
         known = table is not None and name in table.column_names and table.num_rows == rows
         chunks += table.column(name).chunks if known and table is not None else [pa.nulls(rows, wanted)]
