@@ -101,7 +101,7 @@ def _checked(table: pa.Table, kind: str) -> pa.Table:
         wanted = _ARROW[kind].get(name, found)
         if found != wanted:
             try:
-                if pa.types.is_string(found) != pa.types.is_string(wanted) and not pa.types.is_null(found):
+                if _is_text(found) != _is_text(wanted) and not pa.types.is_null(found):
                     raise pa.ArrowInvalid(f"{found} for {wanted}")
                 table = table.set_column(place, name, table.column(place).cast(wanted))
             except pa.ArrowException as error:
@@ -112,6 +112,11 @@ def _checked(table: pa.Table, kind: str) -> pa.Table:
         if steps.null_count or bool((np.diff(steps.to_numpy()) < 0).any()):
             raise DamagedResultError(f"holds steps that are missing or out of order; {_CONSEQUENCE}")
     return table
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
 
 
 def together(tables: Sequence[tuple[pa.Table | None, int]], name: str, kind: str) -> pd.Series:
