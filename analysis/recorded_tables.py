@@ -101,7 +101,7 @@ def _checked(table: pa.Table, kind: str) -> pa.Table:
         wanted = _ARROW[kind].get(name, found)
         if found != wanted:
             try:
-                if pa.types.is_string(found) != pa.types.is_string(wanted) and not pa.types.is_null(found):
+                if _is_text(found) != _is_text(wanted) and not pa.types.is_null(found):
                     raise pa.ArrowInvalid(f"{found} for {wanted}")
                 table = table.set_column(place, name, table.column(place).cast(wanted))
             except pa.ArrowException as error:
@@ -114,6 +114,11 @@ def _checked(table: pa.Table, kind: str) -> pa.Table:
     return table
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
+
+
 def together(tables: Sequence[tuple[pa.Table | None, int]], name: str, kind: str) -> pd.Series:
     """One column of several cells below one another, with missing values for cells that have none.
 
@@ -123,7 +128,7 @@ def together(tables: Sequence[tuple[pa.Table | None, int]], name: str, kind: str
         kind: Key of `COLUMNS`.
     """
     wanted = _ARROW[kind][name]
-    chunks = []
+    chunks: list[pa.Array] = []
     for table, rows in tables:
         known = table is not None and name in table.column_names and table.num_rows == rows
         chunks += table.column(name).chunks if known and table is not None else [pa.nulls(rows, wanted)]

@@ -30,10 +30,11 @@ def show(
     The scoreboard of one folder is also written to scoreboard.csv there. KIND is method, part, task, regime, sampler,
     signal, detector, analysis, preset or run.
     """
-    from vcpo_bench.commands.support.kinds.find import find_kind
+    from vcpo_bench.commands.support.kinds.find import find_kind, kinds
 
     first, *rest = what or [str(DEFAULT_OUT)]
-    if not rest or len(rest) > 1 or Path(first).is_dir():
+    words = {word for kind in kinds() for word in (kind.singular, kind.plural)}
+    if len(rest) != 1 or (first not in words and Path(first).is_dir()):
         show_scoreboard(Path(first), as_json, *map(Path, rest))
         return
     kind = find_kind(first)

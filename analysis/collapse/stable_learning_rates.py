@@ -45,11 +45,11 @@ def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
         first = int(np.argmax(unstable)) if unstable.any() else len(unstable)
         rates = per_rate.index.to_numpy()
         stable, following = (rates[first - 1] if first else np.nan), (rates[first] if first < len(rates) else np.nan)
-        failed, total = per_rate.iloc[first - 1].astype(int) if first else (pd.NA, pd.NA)
+        failed, total = map(int, per_rate.iloc[first - 1]) if first else (None, 0)
         row = dict(zip(("task", "method", "staleness"), name, strict=True))
         row |= {"stable_rate": stable, "next_rate": following, "reading": _reading(stable, following)}
-        row["failed_high"] = wilson(int(failed), int(total))[1] if first else np.nan
-        rows.append(row | {"failed": failed, "total": total})
+        row["failed_high"] = np.nan if failed is None else wilson(failed, total)[1]
+        rows.append(row | {"failed": failed, "total": total or None})
     columns = ["task", "method", "staleness", "stable_rate", "next_rate", "reading", "failed", "total", "failed_high"]
     return pd.DataFrame(rows, columns=columns).astype({"failed": "Int64", "total": "Int64"})
 

@@ -41,10 +41,11 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
     for name, part in runs.groupby([*place, "method"], sort=False):
         strata = [one[column].dropna().to_numpy(dtype=np.float64) for _, one in part.groupby(["task", "regime"])]
         row = dict(zip([*place, "method"], name, strict=True))
-        row |= {"seeds": min((len(one) for one in strata), default=0), "runs": len(part)}
+        seeds = min((len(one) for one in strata), default=0)
+        row |= {"seeds": seeds, "runs": len(part)}
         row["failed"] = int(part["failed"].sum())
         for statistic, estimate in aggregates(strata, replications).items():
-            low, high = _ends(part, column, estimate) if row["seeds"] > 1 else (np.nan, np.nan)
+            low, high = _ends(part, column, estimate) if seeds > 1 else (np.nan, np.nan)
             row |= {statistic: estimate.value, f"{statistic}_low": low, f"{statistic}_high": high}
         rows.append(row)
     names = ["iqm", "mean", "median", "optimality_gap"]

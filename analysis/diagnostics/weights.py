@@ -12,8 +12,8 @@ from vcpo_bench.analysis.results import GROUP, Results
 from vcpo_bench.analysis.tolerance import EQUAL
 
 _REPLICATIONS = 1000
-_WEIGHTS = ("ess_ratio", "ess_ratio_used", "token_ess_ratio", "log_weight_max", "log_weight_var")
-_WEIGHTS += ("length_mean", "kl_mu_theta_k1")
+_RAW = ("ess_ratio", "ess_ratio_used", "token_ess_ratio", "log_weight_max", "log_weight_var")
+_WEIGHTS = (*_RAW, "length_mean", "kl_mu_theta_k1")
 LOW_ESS = 0.1
 """Updates below this ESS ratio count as starved."""
 

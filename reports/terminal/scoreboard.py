@@ -67,7 +67,7 @@ def _with_interval(row: pd.Series[float], name: str) -> str:
 
 def _cut(row: Mapping[Any, Any] | pd.Series[float], name: str) -> bool:
     """Whether the interval of a reward was cut at 0 or 1, and so is not symmetric."""
-    return abs(row[f"{name}_low"] + row[f"{name}_high"] - 2 * row[name]) > EQUAL
+    return bool(abs(row[f"{name}_low"] + row[f"{name}_high"] - 2 * row[name]) > EQUAL)
 
 
 def _collapsed(row: pd.Series[float]) -> Text:
