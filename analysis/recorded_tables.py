@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from vcpo_bench import records
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.records.steps import STEPS
+from vcpo_bench.records.table_file import read_table_file
 
 COLUMNS: dict[str, tuple[records.Column, ...]] = {
     records.STEPS_FILE: STEPS,
@@ -35,6 +35,7 @@ _REQUIRED = {
     records.PROBES_FOLDER: tuple(column.name for column in records.PROBES),
 }
 """Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
+_LEFT_OUT = "its cell is left out of every figure that needs it"
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
 
 
@@ -68,18 +69,19 @@ def read_table(path: Path, kind: str, optional: bool) -> pa.Table | None:
         optional: A missing file is no damage.
 
     Raises:
-        DamagedResultError: It cannot be read or lacks a column; the message reads on after the path.
+        DamagedResultError: It cannot be read, does not match its checksum, lacks a column, or has one of another kind.
     """
     if optional and not path.exists():
         return None
     try:
-        table = pq.ParquetFile(path).read(use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
-        raise DamagedResultError(f"{what}; its cell is left out of every figure that needs it") from error
+        table = read_table_file(path, COLUMNS[kind])
+    except DamagedResultError as error:
+        raise DamagedResultError(f"{error.what}; {_LEFT_OUT}", path) from error
+    except OSError as error:
+        raise DamagedResultError(f"cannot be read ({error.strerror}); {_LEFT_OUT}", path) from error
     missing = [name for name in _REQUIRED[kind] if name not in table.column_names]
     if missing:
-        raise DamagedResultError(f"lacks the column {missing[0]!r}; its cell is left out of every figure that needs it")
+        raise DamagedResultError(f"lacks the column {missing[0]!r}; {_LEFT_OUT}", path)
     return table
 
 
