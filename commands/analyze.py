@@ -25,6 +25,7 @@ def analyze(
     Every finding is one sentence, with a 95% confidence interval where one can be computed.
     """
     from vcpo_bench.analysis.commands import run as run_analysis
+    from vcpo_bench.files.atomic import replacing, write_text
 
     load_plugins(plugin)
     findings = run_analysis(kind, folders or [DEFAULT_OUT])
@@ -33,10 +34,11 @@ def analyze(
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():
-            table.to_csv(out / f"{name}.csv", index=False)
+            with replacing(out / f"{name}.csv") as draft:
+                table.to_csv(draft, index=False)
             typer.echo(f"table: {out / name}.csv")
         for name, content in findings.documents.items():
-            (out / name).write_text(content, encoding="utf-8")
+            write_text(out / name, content)
             typer.echo(f"document: {out / name}")
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.analysis.results import GROUP, Results
+from vcpo_bench.files.atomic import replacing
 
 
 def cell_summary(results: Results) -> pd.DataFrame:
@@ -75,4 +76,5 @@ def scoreboard(results: Results) -> pd.DataFrame:
 
 def write_csv(board: pd.DataFrame, path: str | Path) -> None:
     """Write the scoreboard as CSV with six significant digits."""
-    board.to_csv(path, index=False, float_format="%.6g")
+    with replacing(Path(path)) as draft:
+        board.to_csv(draft, index=False, float_format="%.6g")
