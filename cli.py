@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from vcpo_bench.commands.support.verb import attach_verbs
+from vcpo_bench.disk_space import is_disk_full
 from vcpo_bench.errors import VcpoBenchError
 
-INTERRUPTED = 130
 MISUSED = 2
 
 
 class OneLineErrors(TyperGroup):
-    """Turns errors a user can cause into one line and exit code 2, and Ctrl-C into one line and 130."""
+    """Turns errors a user can cause into one line and exit code 2."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen verb."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            typer.echo("interrupted: ended cells are kept; run the same command again to resume", err=True)
-            raise typer.Exit(INTERRUPTED) from None
         except VcpoBenchError as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(MISUSED) from None
         except OSError as error:
-            if error.errno in (None, errno.EPIPE):  # raised by a library, or the reader of our output has left
+            if error.errno in (None, errno.EPIPE) or is_disk_full(error):  # by a library, or output nobody can take
                 raise
             what = f"{error.filename}: {error.strerror}; choose another file or folder"
             typer.echo(f"error: {what if error.filename is not None else error.strerror}", err=True)
@@ -51,5 +50,19 @@ attach_verbs(app)
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line.
+
+    Raises:
+        SystemExit: Always, with the exit code.
+    """
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter fails again when it flushes at its end
+        sys.stderr.write("error: standard output: the disk it is written to is full; free space there\n")
+        raise SystemExit(MISUSED) from None

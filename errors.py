@@ -11,3 +11,7 @@ class UsageError(VcpoBenchError, ValueError):
 
 class DamagedResultError(VcpoBenchError, ValueError):
     """A file of a results folder cannot be read or breaks its schema."""
+
+
+class DiskFullError(VcpoBenchError):
+    """There is no space left to write to; the message names the folder (exit code 2)."""

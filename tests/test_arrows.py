@@ -17,11 +17,13 @@ ROOT = Path(vcpo_bench.__file__).resolve().parent
 REPOSITORY = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 300
 
-OPEN_TO_ALL = {"", "errors", "records", "naming"}
-"""What every room may import: the version, the errors, the schema of recorded tables, the grammar of names."""
+OPEN_TO_ALL = {"", "errors", "disk_space", "records", "naming"}
+"""What every room may import: the version, the errors, the full disk, the recorded schema, the grammar of names."""
 
 WINGS = {
     "errors": set(),
+    "disk_space": {"errors"},
+    "interrupts": set(),
     "records": set(),
     "naming": {"errors"},
     "configs": set(),
@@ -31,7 +33,7 @@ WINGS = {
     "reports": OPEN_TO_ALL | {"analysis"},
     "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports"},
     "cli": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "commands"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "interrupts"},
     "": set(),
 }
 """Folders and files at the root, and which others each may import."""

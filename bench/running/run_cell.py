@@ -29,6 +29,7 @@ from vcpo_bench.bench.training.build import build_recorder, build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.disk_space import disk_full, is_disk_full
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
@@ -55,8 +56,21 @@ def run_cell(
 
     Returns:
         The status the cell ended with.
+
+    Raises:
+        DiskFullError: There is no space left; the cell keeps its latest checkpoint.
     """
-    store = CellStore(cells_folder, cell.key)
+    try:
+        return _run_cell(cell, CellStore(cells_folder, cell.key), keep_every, emit, make_observer)
+    except Exception as problem:
+        if is_disk_full(problem):
+            raise disk_full([cells_folder]) from problem
+        raise
+
+
+def _run_cell(
+    cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit, make_observer: ObserverFactory | None
+) -> str:
     began = time.perf_counter()
     with store.open():
         if (ended := store.ended()) is not None:
@@ -71,6 +85,8 @@ def run_cell(
             status, error, stopped = trainer.status, None, trainer.stopped
             recorder, steps_done = trainer.recorder, trainer.step
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
+            if is_disk_full(problem):
+                raise
             status, error, stopped = "error", traceback.format_exc() + _remedy(problem, cell.config), ""
             recorder, steps_done = _recorded(cell, store)
         seconds, reason = time.perf_counter() - began, _reason(status, error, stopped)
@@ -79,6 +95,32 @@ def run_cell(
             write_json(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
     emit("ended", cell.key, status, seconds, reason)
     return status
+
+
+def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback_text: str) -> None:
+    """End a cell that no worker can run: status `error`, with the tables up to its latest checkpoint.
+
+    Args:
+        cell: The cell.
+        cells_folder: `cells` of the results folder.
+        reason: Why, in one line.
+        traceback_text: What the last worker raised; may be empty.
+
+    Raises:
+        DiskFullError: There is no space left.
+    """
+    store = CellStore(cells_folder, cell.key)
+    try:
+        with store.open():
+            recorder, steps_done = _recorded(cell, store)
+            facts = _facts(cell, "error", reason, f"{traceback_text}{reason}\n", steps_done, recorder.seconds())
+            with store.finish() as folder:
+                recorder.write(folder)
+                write_json(folder / CELL_FILE, facts)
+    except OSError as problem:
+        if is_disk_full(problem):
+            raise disk_full([cells_folder]) from problem
+        raise
 
 
 def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:

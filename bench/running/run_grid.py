@@ -14,7 +14,8 @@ from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.running.observers import GridObserver
-from vcpo_bench.bench.running.pool import CellJob, run_jobs
+from vcpo_bench.bench.running.pool import run_jobs
+from vcpo_bench.bench.running.worker import CellJob
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.errors import DamagedResultError, UsageError
