@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool import run_jobs
 from vcpo_bench.bench.running.worker import CellJob
@@ -59,8 +59,7 @@ def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int
     if device != "cpu":
         gpus = torch.cuda.device_count() if device == "cuda" else 1
         return asked or SAMPLERS.parse(sampler).workers(gpus)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return asked or cores or 1
+    return asked or available_cores()
 
 
 def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
@@ -95,14 +94,14 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
 
 def waves(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
     """Groups of cells to run one after another: a cell that uses step scales of another comes in a later group."""
-    found: list[list[PlannedCell]] = []
-    left = list(cells)
-    while left:
-        unfinished = {cell.key for cell in left}
-        wave = [cell for cell in left if cell.config.series not in unfinished]
-        found.append(wave)
-        left = [cell for cell in left if cell not in wave]
-    return found
+    waiting = {cell.key: cell.config.series for cell in cells}
+    found: dict[int, list[PlannedCell]] = {}
+    for cell in cells:
+        depth, lender = 0, cell.config.series
+        while lender in waiting:
+            depth, lender = depth + 1, waiting[lender]
+        found.setdefault(depth, []).append(cell)
+    return [found[depth] for depth in sorted(found)]
 
 
 def _missing(folder: ResultsFolder, cell: PlannedCell, observer: GridObserver) -> bool:

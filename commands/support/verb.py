@@ -55,8 +55,10 @@ def attach_verbs(app: typer.Typer) -> None:
         title = "Example:" if len(verb.examples) == 1 else "Examples:"
         # A blank line between examples: some releases of typer join the lines of one paragraph.
         epilog = "\n\n".join([title, *verb.examples])
-        shown = {"rich_help_panel": verb.group.value, "help": _flowing(verb), "epilog": epilog}
-        app.command(name, cls=VerbCommand, **shown)(verb.function)
+        register = app.command(
+            name, cls=VerbCommand, rich_help_panel=verb.group.value, help=_flowing(verb), epilog=epilog
+        )
+        register(verb.function)
 
 
 def _flowing(verb: Verb) -> str:
