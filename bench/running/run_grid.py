@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -12,6 +13,7 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool import run_jobs
@@ -74,8 +76,10 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         Number of cells that failed.
 
     Raises:
-        UsageError: The folder cannot be used, or another process is writing to it.
+        UsageError: A package is missing, the folder cannot be used, or another process is writing to it.
+        DiskFullError: There is no space left.
     """
+    check_packages(cells)
     folder = ResultsFolder(options.out)
     with folder.locked(options.wait):
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
@@ -90,6 +94,21 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
             ]
             failed += run_jobs(jobs, options.jobs, observer)
         return failed
+
+
+def check_packages(cells: Sequence[PlannedCell]) -> None:
+    """Refuse a grid before its first cell where the packages it needs are not there.
+
+    Raises:
+        UsageError: One is missing.
+    """
+    for sampler in {cell.config.sampler for cell in cells}:
+        SAMPLERS.parse(sampler).check_installed()
+    if any(cell.config.model for cell in cells):
+        with hf_packages():
+            import_module("vcpo_bench.bench.policies.hf.loading")
+            if any(cell.config.lora for cell in cells):
+                import_module("peft")
 
 
 def waves(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
