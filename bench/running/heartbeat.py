@@ -30,19 +30,23 @@ class Heartbeat:
 
     def __init__(self, config: CellConfig, now: float) -> None:
         self.limit = HANG_SECONDS * (LANGUAGE_MODEL if config.model else 1)
-        self._label, self._heard, self._told = config.label, now, False
+        self._label, self._heard, self._told, self._paused = config.label, now, False, False
 
     def hear(self, now: float) -> None:
         """Note a heartbeat."""
-        self._heard, self._told = now, False
+        self._heard, self._told, self._paused = now, False, False
+
+    def pause(self) -> None:
+        """Expect none until the next one: the worker waits for another process."""
+        self._paused = True
 
     def hung(self, now: float) -> bool:
         """Whether it has been silent for too long."""
-        return now - self._heard > self.limit
+        return not self._paused and now - self._heard > self.limit
 
     def complaint(self, now: float, process: int | None) -> str:
         """The line to show when it becomes quiet; empty otherwise."""
-        if self._told or now - self._heard <= QUIET_SECONDS:
+        if self._told or self._paused or now - self._heard <= QUIET_SECONDS:
             return ""
         self._told = True
         return (

@@ -125,7 +125,9 @@ def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bo
         raise DiskFullError(*details)
     if event == "crashed":
         (worker.crash,) = details
-    elif event != "heartbeat":
+    elif event == "waiting" and worker.heartbeat:
+        worker.heartbeat.pause()
+    else:
         getattr(observer, event)(*details)
     if event == "ended":
         failed = details[1] == "error"

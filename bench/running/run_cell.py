@@ -35,7 +35,10 @@ from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
 
 CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
-"""Seconds between checkpoints, the most that a kill costs. Results do not depend on it, so tests may shorten it."""
+"""Seconds between checkpoints, the most that a kill costs; 0: one after every update, whatever that costs. Results do
+not depend on it."""
+CHECKPOINT_SHARE = 0.05
+"""Largest share of the time that checkpoints may take."""
 PROGRESS_SECONDS = 0.3
 
 Emit = Callable[..., None]
@@ -186,7 +189,7 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
             with store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
             saved = time.perf_counter()
-            patience = max(CHECKPOINT_SECONDS, 20 * (saved - now))  # checkpoints take at most 5% of the time
+            patience = max(CHECKPOINT_SECONDS, (saved - now) / CHECKPOINT_SHARE) if CHECKPOINT_SECONDS else 0.0
         if now - told > PROGRESS_SECONDS:
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now

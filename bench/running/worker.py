@@ -48,8 +48,8 @@ def placed(device: str, position: int, count: int) -> str:
 def work(pipe: Connection, position: int) -> None:
     """Run the jobs that arrive through the pipe, and send what happens.
 
-    Sent are the events of `GridObserver`, and two more: `disk_full` with its text, which stops the grid, and `crashed`
-    with a traceback, after which this process ends.
+    Sent are the events of `GridObserver`, and three more: `waiting` for the lock of a cell, `disk_full` with its text,
+    which stops the grid, and `crashed` with a traceback, after which this process ends.
 
     Args:
         pipe: Connection to the parent.
@@ -99,6 +99,7 @@ def _run_jobs(pipe: Connection, position: int, send: _Sender) -> None:
             load_plugin(plugin)
             loaded.add(plugin)
         cell = replace(job.cell, device=placed(job.cell.device, position, torch.cuda.device_count()))
+        send("waiting")  # until the cell's lock is free
         run_cell(cell, job.cells_folder, job.keep_every, send, job.make_observer)
         release_memory(cell.device)
 

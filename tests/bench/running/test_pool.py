@@ -114,6 +114,11 @@ def test_a_heartbeat_is_missed_once_and_hung_only_after_the_limit(tmp_path: Path
     assert not beat.hung(1900.0)
     assert beat.hung(1900.1)
     assert beat.complaint(170.0, 7)
+    beat.pause()  # it waits for the lock of its cell
+    assert not beat.hung(1e6)
+    assert beat.complaint(1e6, 7) == ""
+    beat.hear(1e6)
+    assert beat.hung(1e6 + 1801)
     slow = job.cell.config.model_copy(update={"model": "tiny@0"})
     assert heartbeat.Heartbeat(slow, 0.0).limit == 18000
 
