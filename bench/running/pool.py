@@ -119,7 +119,7 @@ def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bo
     except (EOFError, OSError):
         worker.process.join()
         return False
-    if worker.heartbeat:
+    if worker.heartbeat and event != "message":  # one says who holds the lock it waits for
         worker.heartbeat.hear(progress.clock.now())
     if event == "disk_full":
         raise DiskFullError(*details)
