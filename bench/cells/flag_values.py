@@ -11,7 +11,7 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import split_list
 
 T = TypeVar("T")
-MOST_SEEDS = 100_000
+MOST_SEEDS = 10_000
 """Largest count of seeds: more is a slip of the finger, and every seed is at least one cell."""
 
 

@@ -1,6 +1,7 @@
 """Heartbeats of workers: when silence is worth a line, and when a worker counts as hung.
 
-A worker's heartbeat is any event it sends except a message; while a cell trains that is one per update, at most every 0.3 s.
+A worker's heartbeat is any event it sends except a message. While a cell trains that is one per update, at most every
+0.3 s.
 """
 
 from __future__ import annotations
