@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pool_jobs import Log, jobs
 
-from vcpo_bench.bench.cells.results_folder import damage, read_json
 from vcpo_bench.bench.running import heartbeat, pool
 from vcpo_bench.bench.running.deaths import Death
 from vcpo_bench.bench.running.worker import placed
+from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.records import CELL_FILE, PARTIAL_SUFFIX
 
 
@@ -47,8 +47,8 @@ def test_a_cell_whose_worker_always_dies_is_given_up(tmp_path: Path) -> None:
     assert status == "error"
     assert f"died {pool.MAX_DEATHS} times (SIGKILL); most likely the machine ran out of memory" in reason
     folder = tmp_path / "cells" / key
-    assert damage(folder) is None
-    facts = read_json(folder / CELL_FILE)
+
+    facts = verify_sealed(folder / CELL_FILE)
     assert (facts["status"], facts["reason"], facts["steps_done"]) == ("error", reason, 0)
     assert not folder.with_name(f"{key}{PARTIAL_SUFFIX}").exists()
 
