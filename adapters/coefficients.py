@@ -62,10 +62,15 @@ class Rows:
         return torch.where(self.mask, self.logp.float() - self.behavior_logp.float(), 0.0).sum(-1)
 
     def padded(self, width: int) -> Rows:
-        """The same rows with T = `width`, masked tokens added on the right."""
+        """The same rows with T = `width`: masked tokens are added, or left out, at the end.
+
+        Raises:
+            UsageError: A token that carries loss would be left out.
+        """
         missing = width - self.logp.shape[1]
-        if missing < 0:
-            raise UsageError(f"a response of {self.logp.shape[1]} tokens is longer than the longest allowed, {width}")
+        if missing < 0 and bool(self.mask[:, width:].any()):
+            longest = int((self.mask * torch.arange(1, self.mask.shape[1] + 1, device=self.mask.device)).max())
+            raise UsageError(f"a response has {longest} tokens, more than the longest allowed, {width}")
         return replace(
             self,
             **{name: pad(value, (0, missing)) for name, value in self.tensors().items() if value.dim() == 2},
@@ -195,7 +200,7 @@ def _decision(rows: Rows, judged: Tensor, batch: Batch, update: Update) -> Decis
         """`[B, T]` in the order and width of the rows."""
         known = batch.to_rows(values)[:, : rows.logp.shape[1]]
         everywhere = known.new_zeros(rows.logp.shape)
-        everywhere[judged] = known
+        everywhere[judged, : known.shape[1]] = known
         return everywhere
 
     entropy = update.entropy_coefficients

@@ -67,8 +67,15 @@ def test_the_width_is_the_longest_response_allowed_not_the_longest_of_the_step()
     rows = make_rows()
     narrow, wide = (Coefficients(method, width).decide(rows, now=5).coefficients for width in (7, 14))
     torch.testing.assert_close(narrow, 2 * wide)
-    with pytest.raises(UsageError, match="7 tokens is longer than the longest allowed, 6"):
+    with pytest.raises(UsageError, match="has 7 tokens, more than the longest allowed, 6"):
         Coefficients(method, 6).decide(rows, now=5)
+
+
+def test_padding_beyond_the_width_is_no_response() -> None:
+    method, rows = parse_method("vcpo+seq-mean-token-sum-norm"), make_rows()
+    padded = Coefficients(method, 7).decide(rows.padded(16), now=5).coefficients
+    assert padded.shape == (12, 16)
+    assert torch.equal(padded[:, :7], Coefficients(method, 7).decide(rows, now=5).coefficients)
 
 
 def test_rows_that_could_not_be_judged_count_nowhere() -> None:
