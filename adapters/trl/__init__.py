@@ -7,12 +7,9 @@ Trainer = with_method(GRPOTrainer, "vcpo")
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vcpo_bench.methods import Method
-
-if TYPE_CHECKING:
-    from vcpo_bench.adapters.trl.monitor import MonitorCallback
 
 __all__ = ["MonitorCallback", "with_method"]
 
@@ -43,6 +40,6 @@ def with_method(trainer_class: type, method: str | Method, lag: str = "fifo(0)")
 def __getattr__(name: str) -> Any:
     if name != "MonitorCallback":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from vcpo_bench.adapters.trl import monitor
+    from vcpo_bench.adapters.trl.monitor import callback_class
 
-    return monitor.MonitorCallback
+    return callback_class()

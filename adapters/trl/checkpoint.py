@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def read(checkpoint: str | Path, rank: int) -> dict[str, Any]:
     """What `write` saved; code in the file is never run.
 
     Raises:
-        UsageError: The file is missing, or of a later version.
+        UsageError: The file is missing, damaged, or of a later version.
     """
     path = path_in(checkpoint, rank)
     if not path.is_file():
@@ -39,7 +40,10 @@ def read(checkpoint: str | Path, rank: int) -> dict[str, Any]:
             f"{path} is missing: the checkpoint was written by another trainer, or with fewer processes; resume with "
             "as many processes and the same method, or start from its weights without resuming"
         )
-    content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise UsageError(f"{path} cannot be read ({str(error).splitlines()[0]}): use an earlier checkpoint") from None
     if content["format"] != FORMAT:
         raise UsageError(f"{path} has format {content['format']}; this version of vcpo-bench reads {FORMAT}")
     return content

@@ -24,8 +24,8 @@ def read_lag(text: str) -> int:
         item = read_item(text)
     except ExpressionError as error:
         raise UsageError(f"lag: {error}") from None
-    values = [argument.value.text for argument in item.arguments or ()]
-    if item.name.text != "fifo" or len(values) != 1 or not values[0].isdecimal():
+    values = [value.text for key, value in item.arguments if key is None or key.text == "k"]
+    if item.name.text != "fifo" or len(values) != 1 or len(item.arguments) != 1 or not values[0].isdecimal():
         raise UsageError(f"lag={text!r}: write fifo(k), for example fifo(8); k is the number of updates that data wait")
     return int(values[0])
 
@@ -44,9 +44,7 @@ class PromptStream:
         repeats: How often the sampler repeats a batch.
     """
 
-    def __init__(
-        self, dataset: Any, sampler: Iterable[int], rows: int, rank: int, ranks: int, repeats: int
-    ) -> None:
+    def __init__(self, dataset: Any, sampler: Iterable[int], rows: int, rank: int, ranks: int, repeats: int) -> None:
         self._dataset, self._sampler = dataset, sampler
         self._rows, self._rank, self._ranks, self._repeats = rows, rank, ranks, repeats
         self._batches = self._endless()

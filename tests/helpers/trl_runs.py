@@ -1,9 +1,9 @@
 """A tiny Llama, a character tokenizer, and trainers on a toy task, for the tests that need TRL."""
 
+import itertools
 import logging
 import os
 import random
-import string
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from vcpo_bench.adapters.trl import with_method
 
-CHARACTERS = string.digits + "+="
+CHARACTERS = "0123+="
 LENGTH = 8
 
 torch.set_num_threads(1)
@@ -35,7 +35,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 def model(seed: int = 0, **changes: Any) -> LlamaForCausalLM:
-    """Seven thousand weights; a response ends at every token with probability of about one in fifteen."""
+    """A few thousand weights; a response ends at every token with probability of about one in nine."""
     torch.manual_seed(seed)
     settings: dict[str, Any] = {
         "vocab_size": 3 + len(CHARACTERS),
@@ -52,10 +52,16 @@ def model(seed: int = 0, **changes: Any) -> LlamaForCausalLM:
     return LlamaForCausalLM(LlamaConfig(**(settings | changes)))
 
 
+def saved_model(folder: Path | str) -> LlamaForCausalLM:
+    """From a folder, where TRL looks for the reference policy."""
+    model().save_pretrained(f"{folder}/model")
+    return LlamaForCausalLM.from_pretrained(f"{folder}/model", dtype=torch.float32)
+
+
 def prompts(count: int = 64) -> Dataset:
     """All different."""
-    pairs = [(a, b) for a in range(10, 40) for b in range(10, 40)]
-    return Dataset.from_list([{"prompt": f"{a}+{b}="} for a, b in random.Random(0).sample(pairs, count)])
+    texts = [f"{a}{b}+{c}{d}=" for a, b, c, d in itertools.product("0123", repeat=4)]
+    return Dataset.from_list([{"prompt": text} for text in random.Random(0).sample(texts, count)])
 
 
 def share_of_digits(completions: list[str], **_: Any) -> list[float]:
