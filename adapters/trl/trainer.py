@@ -198,7 +198,7 @@ class MethodTrainer:
 
     def _hand_out(self, name: str, values: Tensor, window: Sequence[Samples]) -> None:
         sizes = [len(samples["prompt_ids"]) for samples in window]
-        for samples, part in zip(window, values.split(sizes), strict=True):
+        for samples, part in zip(window, torch.split(values, sizes), strict=True):
             missing = samples["completion_ids"].shape[1] - part.shape[1]
             samples[OURS + name] = torch.nn.functional.pad(part, (0, missing))
 
@@ -206,15 +206,14 @@ class MethodTrainer:
         """`-sum c log pi` of one micro-batch; DDP averages over the ranks, so their number is multiplied."""
         parent: Any = super()
         if f"{OURS}coefficients" not in inputs:
-            loss: Tensor = parent._compute_loss(model, inputs)
-            return loss
+            return parent._compute_loss(model, inputs)  # type: ignore[no-any-return]
         bonus = inputs.get(f"{OURS}entropy_coefficients")
         logp, entropy = self._scorer.differentiable(model, inputs, entropy=bonus is not None)
         mask = loss_mask(inputs)
-        total = (inputs[f"{OURS}coefficients"] * torch.where(mask, logp, 0.0)).sum()
+        total: Tensor = (inputs[f"{OURS}coefficients"] * torch.where(mask, logp, 0.0)).sum()
         if bonus is not None:
             total = total + (bonus * torch.where(mask, entropy, 0.0)).sum()
-        return -total * self.accelerator.num_processes
+        return -total * int(self.accelerator.num_processes)
 
     def _clip_grad_norm(self, model: Any) -> Any:
         parent: Any = super()
