@@ -1,4 +1,4 @@
-"""The callback around a trainer's optimizer step."""
+"""The callback of a trainer with a method."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ class AroundOptimizerStep:
 
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Called by every `train()`, also by a second one."""
+        if not state.global_step:
+            self._trainer.forget_samples()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, optimizer: Any = None, **others: Any) -> None:
         """Called after clipping."""

@@ -103,13 +103,14 @@ class MethodTrainer:
         A token whose log-probability the engine could not tell (NaN) gets that of the weights, too.
         """
         reported: Tensor | None = samples.get("sampling_per_token_logps")
-        if reported is not None and bool(torch.isfinite(reported).all()):
-            return reported.float()
+        if reported is not None:
+            unknown = torch.isnan(reported) & loss_mask(samples)
+            count = int(self.accelerator.gather(unknown.sum()).sum())  # the ranks score together, or none does
+            if not count:
+                return reported.float()
+            self._log("unreported_logps", float(count))
         own = self._scorer.logp(samples, self.args.per_device_train_batch_size).float()
-        if reported is None:
-            return own
-        self._log("unreported_logps", float((torch.isnan(reported) & loss_mask(samples)).sum()))
-        return torch.where(torch.isnan(reported), own, reported.float())
+        return own if reported is None else torch.where(torch.isnan(reported), own, reported.float())
 
     def _sample_ahead(self) -> Samples:
         trainer: Any = self
@@ -244,6 +245,11 @@ class MethodTrainer:
             "previous_gradient": self.optimizer_step.previous if first else None,
         }
         checkpoint.write(folder, self.accelerator.process_index, content)
+
+    def forget_samples(self) -> None:
+        """Drop what waits for an update: a new run does not train on what an earlier one sampled."""
+        self._queue.waiting.clear()
+        self._buffered_inputs, self._step = None, 0
 
     def _in_use(self) -> bool:
         """Whether the next step trains on what is sampled already."""

@@ -179,6 +179,14 @@ def test_rows_without_a_reward_count_nowhere(tmp_path: Path) -> None:
     assert run.decision.coefficients[~unjudged].abs().max() > 0
 
 
+def test_a_second_run_samples_anew(tmp_path: Path) -> None:
+    run = trainer(tmp_path, "tis", "fifo(2)", max_steps=3)
+    run.train()
+    run.train()
+    lags = [entry["vcpo_bench/lag_max"] for entry in run.state.log_history if "vcpo_bench/lag_max" in entry]
+    assert lags == [0, 1, 2]
+
+
 def test_evaluation_is_trls(tmp_path: Path) -> None:
     run = trainer(tmp_path, "vcpo", "fifo(2)", max_steps=2)
     run.train()
