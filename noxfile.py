@@ -14,14 +14,14 @@ nox.options.sessions = ["tests", "lint", "types"]
 def tests(session: nox.Session) -> None:
     """The README's test line; arguments go to pytest."""
     session.install(".[test]")
-    session.run("pytest", *session.posargs, env=ONE_THREAD)
+    session.run("pytest", *(session.posargs or ["-n", "auto"]), env=ONE_THREAD)
 
 
 @nox.session
 def slow(session: nox.Session) -> None:
     """The slow tests, which .ci/run adds to the others; arguments go to pytest."""
     session.install(".[test]")
-    session.run("pytest", "-m", "slow", *session.posargs, env=ONE_THREAD)
+    session.run("pytest", "-m", "slow", *(session.posargs or ["-n", "auto"]), env=ONE_THREAD)
 
 
 @nox.session

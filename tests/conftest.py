@@ -22,6 +22,14 @@ _ARROW = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": p
 _LEVELS = ("basic", "diagnostics", "full")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """One worker runs a whole file, so that a fixture of a module is built once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
+
+
 def reward_curve(shape: str, steps: int) -> np.ndarray:
     """Noise-free sampled reward of the policy before each update, and after the last: [steps + 1]."""
     t = np.arange(steps + 1) / steps

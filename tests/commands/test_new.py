@@ -31,7 +31,9 @@ def begin(kind: str, folder: Path) -> Path:
     return plugin
 
 
-@pytest.mark.parametrize("kind", BEGUN)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind == "task" else kind for kind in BEGUN]
+)  # a task's test trains a policy
 def test_the_generated_test_passes_as_written(kind: str, tmp_path: Path) -> None:
     begin(kind, tmp_path)
     done = subprocess.run(

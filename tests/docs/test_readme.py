@@ -29,8 +29,8 @@ def test_the_python_example_runs() -> None:
 
 def test_the_two_lines_are_there() -> None:
     assert "\n    pip install . && vcpo-bench run --methods vcpo,clip,vespo --staleness 1,16,128\n" in README
-    assert "\n    pip install '.[test]' && pytest\n" in README
-    assert "pip install '.[test]' && pytest\n" in (Path(__file__).parents[2] / ".ci" / "run").read_text()
+    assert "\n    pip install '.[test]' && pytest -n auto\n" in README
+    assert "pip install '.[test]' && pytest -n auto\n" in (Path(__file__).parents[2] / ".ci" / "run").read_text()
 
 
 def commands() -> list[str]:
