@@ -63,6 +63,9 @@ class MethodTrainer:
         self.optimizer_step = OptimizerStep(self.method, trained)
         self._queue = LagQueue(self.lag, self._sample_ahead)
         self._stream: PromptStream | None = None
+        generated = self.args.steps_per_generation * trainer.num_iterations
+        # what is trained on once, by the weights that sampled it, is scored once
+        self._one_update = not self.lag and generated == self.args.gradient_accumulation_steps
         self._sampled_groups = 0
         self._rewards: Tensor | None = None
         self.rows: Rows | None = None
@@ -93,7 +96,8 @@ class MethodTrainer:
         samples[f"{OURS}reward"] = self._rewards[place]
         samples[f"{OURS}group"] = place // trainer.num_generations + self._sampled_groups
         samples[f"{OURS}version"] = torch.full((rows,), self.state.global_step, device=device)
-        samples[f"{OURS}behavior"] = self._behavior(samples)
+        if not (self._one_update and "sampling_per_token_logps" not in samples):
+            samples[f"{OURS}behavior"] = self._behavior(samples)
         self._sampled_groups += rows * self.accelerator.num_processes // trainer.num_generations
         return samples
 
@@ -185,7 +189,7 @@ class MethodTrainer:
         needs = self._locality.needs
         return Rows(
             logp=scores.logp.float(),
-            behavior_logp=samples[f"{OURS}behavior"],
+            behavior_logp=samples.get(f"{OURS}behavior", scores.logp.float()),
             mask=loss_mask(samples),
             reward=samples[f"{OURS}reward"].float(),
             group=samples[f"{OURS}group"],

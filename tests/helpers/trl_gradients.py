@@ -191,7 +191,7 @@ def noisy(run: Any) -> None:
         logp: Tensor = plain(samples)
         return (logp + NOISE * torch.randn_like(logp)).clamp(max=-1e-3)
 
-    run._behavior = behavior
+    run._behavior, run._one_update = behavior, False
 
 
 def measure(folder: str, micro: int, expressions: list[str]) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """A tiny Llama, a character tokenizer, and trainers on a toy task, for the tests that need TRL."""
 
 import itertools
-import logging
 import os
 import random
 from pathlib import Path
@@ -13,6 +12,7 @@ import torch
 from datasets import Dataset
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, PrinterCallback
+from transformers.utils.logging import set_verbosity_error
 from trl import GRPOConfig, GRPOTrainer
 
 from vcpo_bench.adapters.trl import with_method
@@ -21,7 +21,7 @@ CHARACTERS = "0123+="
 LENGTH = 8
 
 torch.set_num_threads(1)
-logging.disable(logging.WARNING)
+set_verbosity_error()
 
 
 def tokenizer() -> PreTrainedTokenizerFast:

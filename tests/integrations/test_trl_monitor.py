@@ -1,6 +1,5 @@
 """The monitor in the log of the real TRL: what it reads, when it speaks, and when it stops a run."""
 
-import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,6 @@ from vcpo_bench.analysis.monitoring.detectors import Detector
 
 LOUD = Calibration(Detector("ess", 1, 1e-6), None, None, None, "no study", 0, 0)
 """Raises an alarm as soon as the weights differ at all."""
-
-
-@pytest.fixture(autouse=True)
-def audible() -> Any:
-    logging.disable(logging.NOTSET)
-    yield
-    logging.disable(logging.WARNING)
 
 
 def monitored(folder: Path, method: str | None, **changes: Any) -> tuple[Any, Any]:
