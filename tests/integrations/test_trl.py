@@ -179,6 +179,14 @@ def test_rows_without_a_reward_count_nowhere(tmp_path: Path) -> None:
     assert run.decision.coefficients[~unjudged].abs().max() > 0
 
 
+@pytest.mark.parametrize(("method", "lag"), [("vcpo", "fifo(0)"), ("vespo", "fifo(4)")])
+def test_a_run_learns(tmp_path: Path, method: str, lag: str) -> None:
+    run = trainer(tmp_path, method, lag, max_steps=40, learning_rate=1e-2)
+    run.train()
+    rewards = [entry["reward"] for entry in run.state.log_history if "reward" in entry]
+    assert sum(rewards[-5:]) / 5 > sum(rewards[:5]) / 5 + 0.3
+
+
 def test_a_second_run_samples_anew(tmp_path: Path) -> None:
     run = trainer(tmp_path, "tis", "fifo(2)", max_steps=3)
     run.train()
