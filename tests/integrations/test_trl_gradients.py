@@ -47,7 +47,7 @@ def launch(ranks: int, *arguments: str) -> None:
             port = free.getsockname()[1]
         command += ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--master-port", str(port)]
     done = subprocess.run(
-        [*command, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True, timeout=500
+        [*command, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True, timeout=800
     )
     assert done.returncode == 0, done.stderr[-3000:]
 
