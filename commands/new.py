@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -22,7 +23,7 @@ def new(
     from vcpo_bench.commands.support.kinds.find import find_kind
 
     for path in find_kind(kind).write_new(name, folder):
-        typer.echo(path)
+        say(path)
 
 
 VERB = Verb(

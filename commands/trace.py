@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -19,7 +20,7 @@ def trace(
     """Show the recorded rows behind a number or statement of a report."""
     from vcpo_bench.reports.trace import trace as find
 
-    typer.echo(find(folders or [DEFAULT_OUT], number).text)
+    say(find(folders or [DEFAULT_OUT], number).text)
 
 
 VERB = Verb(trace, Group.READ, 5, examples=("vcpo-bench trace final_reward-1a2b3c4d results/default",))

@@ -34,7 +34,7 @@ from vcpo_bench.reports.study import Study
 ORDER: tuple[tuple[str, str, Callable[[Study, Ledger], list[Block]]], ...] = (
     ("verdict", "Verdict", verdict.blocks),
     ("scoreboard", "Scoreboard", scoreboard.blocks),
-    ("ranking", "At the best learning rate", ranking.blocks),
+    ("ranking", "Ranking", ranking.blocks),
     ("reward-lag", "Reward against lag", reward_lag.blocks),
     ("learning-curves", "Learning curves", learning_curves.blocks),
     ("ess", "ESS and collapse", ess.blocks),

@@ -22,7 +22,11 @@ from vcpo_bench.analysis.comparison.coverage import coverage
 from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import UsageError
+
+CURVES = ("sampled_reward", "ess_ratio", "grad_norm", "kl_mu_theta_k3", "log_weight_max", "entropy", "step_scale")
+"""Columns of the updates that figures draw over time."""
 
 Series = NDArray[np.float64]
 _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
@@ -30,7 +34,8 @@ _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
 
 def _caveats(results: Results) -> Findings:
     """Every table is read first, because damage is found by reading. A report does not say where its folder was."""
-    for name in ("steps", "evals", "lags", "episodes", "probes", "lm_eval"):
+    results.step_columns(*CURVES)
+    for name in ("evals", "lags", "episodes", "probes", "lm_eval"):
         getattr(results, name)
     return caveats(results, lambda folder: folder.resolve().name)
 
@@ -120,13 +125,13 @@ class Study:
 
     @cached_property
     def steps(self) -> dict[str, pd.DataFrame]:
-        """Key of a cell to its rows of the steps table, in order of `step`; cells without rows are absent."""
-        return _by_key(self.results.steps)
+        """Key of a cell to its updates, columns `CURVES`, in order of `step`; cells without rows are absent."""
+        return dict(by_key(self.results.step_columns(*CURVES)))
 
     @cached_property
     def evals(self) -> dict[str, pd.DataFrame]:
         """Key of a cell to its rows of the evals table, in order of `step`; cells without rows are absent."""
-        return _by_key(self.results.evals)
+        return dict(by_key(self.results.evals))
 
 
 def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False) -> Study:
@@ -149,11 +154,6 @@ def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False
 
 def _setting(row: tuple[Any, ...]) -> Setting:
     return Setting(str(row[0]), str(row[1]), float(row[2]), int(row[3]))
-
-
-def _by_key(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    ordered = table.sort_values(["key", "step"], kind="stable")
-    return {str(key): rows for key, rows in ordered.groupby("key", sort=False)}
 
 
 def binned(steps: Series, values: Series, edges: Series) -> Series:

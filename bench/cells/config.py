@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.records import RULES_VERSION
+from vcpo_bench.records import RULES_VERSION, SYNCHRONOUS
 
 NUMERIC_BACKEND = "torch-cpu-float32"
 """Default arithmetic of a cell; `dtype` and `device` are fields of their own."""
@@ -42,7 +42,7 @@ class CellConfig(CellSettings):
     staleness: int = Field(ge=0)
     seed: int = Field(ge=0)
     task: str = "chain"
-    regime: str = "fifo"
+    regime: str = SYNCHRONOUS
     lr: float = Field(default=3e-4, gt=0)
     series: str = ""
     start: str = ""

@@ -50,7 +50,7 @@ def updates(text: str) -> list[int]:
 
 def device(text: str) -> str:
     """`--device`: `cpu`, `cuda` or `cuda:N`."""
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", text):
+    if not re.fullmatch(r"cpu|cuda(:[0-9]+)?", text):
         raise UsageError(f"--device {text}: choose cpu, cuda or cuda:N")
     return text
 
@@ -58,7 +58,7 @@ def device(text: str) -> str:
 def every(text: str) -> int:
     """`--keep-checkpoints`: `every=50` means every 50 updates."""
     name, _, number = text.partition("=")
-    if name.strip() != "every" or not number.strip().isdigit() or int(number) < 1:
+    if name.strip() != "every" or not re.fullmatch("[0-9]{1,9}", number.strip()) or int(number) < 1:
         raise UsageError(f"--keep-checkpoints {text!r}: write every=N, N a number of updates, such as every=50")
     return int(number)
 

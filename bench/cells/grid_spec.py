@@ -16,6 +16,7 @@ from vcpo_bench.bench.samplers.policy_sampler import PolicySampler
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.errors import UsageError
+from vcpo_bench.records import SYNCHRONOUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class GridSpec:
     seeds: Sequence[int]
     tasks: Sequence[str] = ("chain",)
     lrs: Sequence[float] = (3e-4,)
-    regimes: Sequence[str] = ("fifo",)
+    regimes: Sequence[str] = (SYNCHRONOUS,)
     settings: CellSettings = CellSettings()  # noqa: RUF009 - immutable
     controls: bool = True
     start: Path | None = None

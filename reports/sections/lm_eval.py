@@ -8,7 +8,7 @@ from vcpo_bench.analysis.comparison.lm_eval_scores import lm_score_summary
 from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import interval, rate, whole
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.sections.scoreboard import describe
+from vcpo_bench.reports.sections.scoreboard import describe, task_name
 from vcpo_bench.reports.study import Setting, Study
 
 _HEADINGS = ["task", "lr", "lag", "method", "lm-eval task", "metric", "updates", "documents", "seeds", "score", "95%"]
@@ -43,9 +43,8 @@ def _row(ledger: Ledger, row: pd.Series) -> list[Entry]:
     )
     low = pd.notna(row["higher_is_better"]) and not row["higher_is_better"]
     width = row["value_high"] - row["value_low"]
-    task = row["task"] if row["regime"] == "fifo" else f"{row['task']} ({row['regime']})"
     return [
-        Entry(task),
+        Entry(task_name(setting)),
         Entry(rate(setting.lr), sort=setting.lr),
         Entry(str(setting.lag), sort=setting.lag),
         Entry(method, tone="dim" if row["control"] else ""),

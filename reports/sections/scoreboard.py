@@ -5,8 +5,10 @@ from __future__ import annotations
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.analysis.comparison.scoreboard import ODD_ENDS
+from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.document import Block, Entry, Table
-from vcpo_bench.reports.formatting import interval, rate
+from vcpo_bench.reports.formatting import MISSING, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.study import Setting, Study
 
@@ -44,9 +46,8 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
     runs = runs[runs["control"] == row["control"]]
     about = (*describe(setting), row["method"] + (" (control)" if row["control"] else ""))
     scored = runs[(runs["status"] != "error") & runs["final_reward"].notna()]
-    task = row["task"] if row["regime"] == "fifo" else f"{row['task']} ({row['regime']})"
     entries = [
-        Entry(task),
+        Entry(task_name(setting)),
         Entry(rate(setting.lr), sort=setting.lr),
         Entry(str(setting.lag), sort=setting.lag),
         Entry(row["method"] + ("*" if row["control"] else ""), tone="dim" if row["control"] else ""),
@@ -83,13 +84,18 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
         runs["key"],
         table="cells",
         columns=("event", "onset"),
-        text=f"{count}/{judged}",
+        text=f"{count}/{judged}" if judged else MISSING,
     )
     entries.append(Entry(ess.text, ess, row["median_ess"]))
     entries.append(Entry(failed.text, failed, failed.value, "bad" if count else ""))
-    odd = [f"{int(row[name])} {name}" for name in ("nan", "stopped_by", "error", "partial") if row[name]]
+    odd = [f"{int(row[name])} {name}" for name in ODD_ENDS if row[name]]
     entries.append(Entry(", ".join(odd), sort=float(len(odd)), tone="bad" if odd else ""))
     return entries
+
+
+def task_name(setting: Setting) -> str:
+    """The task, with the regime where it is not the usual one."""
+    return setting.task if setting.regime == SYNCHRONOUS else f"{setting.task} ({setting.regime})"
 
 
 def describe(setting: Setting) -> tuple[str, str, str, str]:
