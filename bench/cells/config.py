@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.records import RULES_VERSION, SYNCHRONOUS
+from vcpo_bench.records import KEY_PATTERN, RULES_VERSION, SYNCHRONOUS
 
 NUMERIC_BACKEND = "torch-cpu-float32"
 """Default arithmetic of a cell; `dtype` and `device` are fields of their own."""
@@ -44,9 +44,9 @@ class CellConfig(CellSettings):
     task: str = "chain"
     regime: str = SYNCHRONOUS
     lr: float = Field(default=3e-4, gt=0)
-    series: str = ""
+    series: str = Field(default="", pattern=rf"^({KEY_PATTERN})?$")
     start: str = ""
-    parent: str = ""
+    parent: str = Field(default="", pattern=rf"^({KEY_PATTERN})?$")
     fork_step: int = Field(default=0, ge=0)
     model: str = ""
     plugins: str = ""

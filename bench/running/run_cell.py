@@ -15,23 +15,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import torch
-from safetensors import SafetensorError
 
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.provenance import gpu, provenance
-from vcpo_bench.bench.cells.results_folder import write_json
 from vcpo_bench.bench.training.build import build_recorder, build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.checksums import write_sealed
+from vcpo_bench.files.parquet import read_parquet
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
+from vcpo_bench.records.table_file import seal_beside
 
 CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
 """Seconds between checkpoints, the most that a kill costs. Results do not depend on it, so tests may shorten it."""
@@ -58,7 +59,7 @@ def run_cell(
     """
     store = CellStore(cells_folder, cell.key)
     began = time.perf_counter()
-    with store.open():
+    with store.open(lambda text: emit("message", f"{cell.config.label}: {without_paths(text)}")):
         if (ended := store.ended()) is not None:
             store.clear()
             emit("ended", cell.key, ended, 0.0, "")
@@ -71,34 +72,40 @@ def run_cell(
             status, error, stopped = trainer.status, None, trainer.stopped
             recorder, steps_done = trainer.recorder, trainer.step
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
-            status, error, stopped = "error", traceback.format_exc() + _remedy(problem, cell.config), ""
+            status, stopped = "error", ""
+            error = without_paths(traceback.format_exc() + _remedy(problem, cell.config))
             recorder, steps_done = _recorded(cell, store)
         seconds, reason = time.perf_counter() - began, _reason(status, error, stopped)
-        with store.finish() as folder:
+        with store.finish(failed=status == "error") as folder:
             recorder.write(folder)
-            write_json(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
+            write_sealed(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
     emit("ended", cell.key, status, seconds, reason)
     return status
 
 
 def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
-    trainer = _trainer(cell, store, make_observer)
-    checkpoint = store.latest_checkpoint()
-    if checkpoint is None:
-        return trainer
-    try:
-        trainer.load(checkpoint)
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as problem:
-        trainer.close()
-        if isinstance(problem, (torch.OutOfMemoryError, torch.AcceleratorError)):
-            raise  # a problem of the GPU: the checkpoint is fine
-        aside = store.set_checkpoint_aside(checkpoint)
-        emit(
-            "message",
-            f"{cell.config.label}: damaged checkpoint moved to {aside.name} ({problem}); starting from scratch",
-        )
-        return _trainer(cell, store, make_observer)
-    return trainer
+    """The trainer at the newest checkpoint that is this cell's and undamaged, or at the start."""
+    aside: list[str] = []
+    for checkpoint in store.checkpoints():
+        trainer = _trainer(cell, store, make_observer)
+        try:
+            trainer.load(checkpoint)
+        except DamagedResultError as problem:
+            trainer.close()
+            aside.append(f"moved to {store.set_checkpoint_aside(checkpoint).name} ({without_paths(str(problem))})")
+        except BaseException:  # the disk, the GPU or a server does not answer: the checkpoint is fine
+            trainer.close()
+            raise
+        else:
+            _tell(cell, aside, f"resuming from update {trainer.step}", emit)
+            return trainer
+    _tell(cell, aside, "starting from scratch", emit)
+    return _trainer(cell, store, make_observer)
+
+
+def _tell(cell: PlannedCell, aside: list[str], then: str, emit: Emit) -> None:
+    for text in aside:
+        emit("message", f"{cell.config.label}: checkpoint {text}; {then}")
 
 
 def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory | None) -> Trainer:
@@ -121,10 +128,14 @@ def _step_scales(donor: Path) -> list[float]:
 
     Raises:
         UsageError: The cell has not ended, or has none.
+        DamagedResultError: It has ended, but its steps are damaged.
     """
     try:
-        values = pq.read_table(donor / STEPS_FILE, columns=["step_scale"])["step_scale"].to_pylist()
-    except OSError as error:
+        steps = donor / STEPS_FILE
+        values = read_parquet(steps, seal_beside(steps), ["step_scale"])["step_scale"].to_pylist()
+    except DamagedResultError as error:
+        if (donor / CELL_FILE).exists():
+            raise
         raise UsageError(f"cell {donor.name}, whose step scales this cell uses, has not ended: run it first") from error
     scales = [value for value in values if value is not None and math.isfinite(value)]
     if not scales:
@@ -157,7 +168,7 @@ def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:
     if checkpoint:
         try:
             recorder.read(checkpoint)
-        except (OSError, ValueError):
+        except (OSError, DamagedResultError):
             return build_recorder(cell.config), 0
     return recorder, recorder.updates
 

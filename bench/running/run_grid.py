@@ -77,7 +77,7 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         UsageError: The folder cannot be used, or another process is writing to it.
     """
     folder = ResultsFolder(options.out)
-    with folder.locked(options.wait):
+    with folder.locked(options.wait, observer.message):
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
         missing = [cell for cell in cells if _missing(folder, cell, observer)]
         for cell in set(cells) - set(missing):
