@@ -27,3 +27,7 @@ class DamagedResultError(VcpoBenchError, ValueError):
     def __init__(self, what: str, path: Path | None = None) -> None:
         super().__init__(what if path is None else f"{path} {what}")
         self.what = what
+
+
+class DiskFullError(VcpoBenchError):
+    """There is no space left to write to; the message names the folder (exit code 2)."""

@@ -23,6 +23,7 @@ OPEN_TO_ALL = {"", "errors", "files", "records", "naming"}
 WINGS = {
     "errors": set(),
     "files": {"errors"},
+    "interrupts": set(),
     "records": {"errors", "files"},
     "naming": {"errors"},
     "configs": set(),
@@ -33,7 +34,7 @@ WINGS = {
     "reports": OPEN_TO_ALL | {"analysis"},
     "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports"},
     "cli": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "commands"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "interrupts"},
     "": set(),
 }
 """Folders and files at the root, and which others each may import."""

@@ -29,13 +29,17 @@ from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import write_sealed
+from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.files.parquet import read_parquet
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
 from vcpo_bench.records.table_file import seal_beside
 
 CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
-"""Seconds between checkpoints, the most that a kill costs. Results do not depend on it, so tests may shorten it."""
+"""Seconds between checkpoints, the most that a kill costs; 0: one after every update, whatever that costs. Results do
+not depend on it."""
+CHECKPOINT_SHARE = 0.05
+"""Largest share of the time that checkpoints may take."""
 PROGRESS_SECONDS = 0.3
 
 Emit = Callable[..., None]
@@ -56,8 +60,21 @@ def run_cell(
 
     Returns:
         The status the cell ended with.
+
+    Raises:
+        DiskFullError: There is no space left; the cell keeps its latest checkpoint.
     """
-    store = CellStore(cells_folder, cell.key)
+    try:
+        return _run_cell(cell, CellStore(cells_folder, cell.key), keep_every, emit, make_observer)
+    except Exception as problem:
+        if is_disk_full(problem):
+            raise disk_full([cells_folder]) from problem
+        raise
+
+
+def _run_cell(
+    cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit, make_observer: ObserverFactory | None
+) -> str:
     began = time.perf_counter()
     with store.open(lambda text: emit("message", f"{cell.config.label}: {without_paths(text)}")):
         if (ended := store.ended()) is not None:
@@ -72,6 +89,8 @@ def run_cell(
             status, error, stopped = trainer.status, None, trainer.stopped
             recorder, steps_done = trainer.recorder, trainer.step
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
+            if is_disk_full(problem):
+                raise
             status, stopped = "error", ""
             error = without_paths(traceback.format_exc() + _remedy(problem, cell.config))
             recorder, steps_done = _recorded(cell, store)
@@ -81,6 +100,34 @@ def run_cell(
             write_sealed(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
     emit("ended", cell.key, status, seconds, reason)
     return status
+
+
+def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback_text: str) -> None:
+    """End a cell that no worker can run: status `error`, with the tables up to its latest checkpoint.
+
+    Args:
+        cell: The cell.
+        cells_folder: `cells` of the results folder.
+        reason: Why, in one line.
+        traceback_text: What the last worker raised; may be empty.
+
+    Raises:
+        DiskFullError: There is no space left.
+    """
+    store = CellStore(cells_folder, cell.key)
+    try:
+        with store.open():
+            recorder, steps_done = _recorded(cell, store)
+            facts = _facts(
+                cell, "error", reason, without_paths(f"{traceback_text}{reason}\n"), steps_done, recorder.seconds()
+            )
+            with store.finish(failed=True) as folder:
+                recorder.write(folder)
+                write_sealed(folder / CELL_FILE, facts)
+    except OSError as problem:
+        if is_disk_full(problem):
+            raise disk_full([cells_folder]) from problem
+        raise
 
 
 def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
@@ -155,7 +202,7 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
             with store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
             saved = time.perf_counter()
-            patience = max(CHECKPOINT_SECONDS, 20 * (saved - now))  # checkpoints take at most 5% of the time
+            patience = max(CHECKPOINT_SECONDS, (saved - now) / CHECKPOINT_SHARE) if CHECKPOINT_SECONDS else 0.0
         if now - told > PROGRESS_SECONDS:
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now

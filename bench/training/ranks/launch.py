@@ -18,6 +18,7 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy, open_task
+from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.training.build import build_learner, build_recorder
 from vcpo_bench.bench.training.ranks.learner import ParallelLearner
@@ -41,10 +42,11 @@ def parallel_trainer(config: CellConfig, count: int) -> Iterator[Trainer]:
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store"
         command = [sys.executable, "-m", "vcpo_bench.bench.training.ranks.launch", str(store), str(count)]
-        others = [
-            subprocess.Popen([*command, str(rank), config.model_dump_json()], stdin=subprocess.DEVNULL)
-            for rank in range(1, count)
-        ]
+        with shielded():
+            others = [
+                subprocess.Popen([*command, str(rank), config.model_dump_json()], stdin=subprocess.DEVNULL)
+                for rank in range(1, count)
+            ]
         try:
             with Ranks.opened(store, 0, count) as ranks:
                 yield _trainer(Trainer, config, ranks)

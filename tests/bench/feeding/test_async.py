@@ -72,7 +72,7 @@ def run(trainer: Trainer, updates: int) -> list[tuple[int, int]]:
     return consumed
 
 
-def test_lag_grows_to_k_and_a_full_queue_is_taken_up_without_losing_anything(make, tmp_path: Path) -> None:
+def test_lag_grows_to_k_and_a_full_queue_is_resumed_without_losing_anything(make, tmp_path: Path) -> None:
     began = time.monotonic()
     first = make("async", record="diagnostics")
     consumed = run(first, 5)
