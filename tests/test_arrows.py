@@ -30,6 +30,7 @@ WINGS = {
     "methods": OPEN_TO_ALL,
     "bench": OPEN_TO_ALL | {"methods"},
     "analysis": OPEN_TO_ALL,
+    "adapters": OPEN_TO_ALL | {"methods", "bench", "analysis"},
     "reports": OPEN_TO_ALL | {"analysis"},
     "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports"},
     "cli": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "commands"},
@@ -42,6 +43,9 @@ GROUND = "(files)"
 """The files that lie in a wing itself and are not named in the order."""
 FRONT = "(front door)"
 """The `__init__.py` of a wing: what it offers to others, above everything in it."""
+
+ADAPTERS_MAY_USE = ("bench.score_norms", "analysis.monitoring")
+"""All that adapters import of wings they may not know as a whole: other trainers are not ours to run or to judge."""
 
 ORDER: dict[str, list[set[str]]] = {
     "methods": [{"core"}, {"parts"}, {"assembly"}, {GROUND}, {FRONT}],
@@ -70,6 +74,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"commands"},
         {FRONT},
     ],
+    "adapters": [{GROUND}, {"trl", "verl"}, {FRONT}],
     "reports": [
         {GROUND},
         {"terminal"},
@@ -131,6 +136,17 @@ def test_every_folder_and_file_at_the_root_has_its_place() -> None:
 def test_every_room_has_its_place(wing: str) -> None:
     here = {path.name for path in (ROOT / wing).iterdir() if any(path.glob("*.py"))}
     assert here <= set.union(*ORDER[wing])
+
+
+def test_adapters_use_only_what_they_may() -> None:
+    wrong = [
+        f"{file.name} imports {name}"
+        for file in FILES.values()
+        if wing_of(file.name) == "adapters"
+        for name in sorted(file.imports)
+        if wing_of(name) in ("bench", "analysis") and not name.startswith(ADAPTERS_MAY_USE)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("wing", ORDER)
