@@ -8,6 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from vcpo_bench.commands.support.plain_help import hide_types
 from vcpo_bench.commands.support.verb import attach_verbs
 from vcpo_bench.errors import VcpoBenchError
 
@@ -17,6 +18,11 @@ MISUSED = 2
 
 class OneLineErrors(TyperGroup):
     """Turns errors a user can cause into one line and exit code 2, and Ctrl-C into one line and 130."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        hide_types(self.get_params(ctx))
+        super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen verb."""

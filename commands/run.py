@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from vcpo_bench.bench.cells import defaults
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
@@ -27,28 +28,29 @@ def run(
     methods: flags.Methods = "vcpo,clip,vespo",
     staleness: flags.Staleness = "1,16,128",
     seeds: flags.Seeds = "3",
-    task: flags.Tasks = "chain",
-    regime: flags.Regimes = "fifo",
-    lr: flags.LearningRates = "3e-4",
-    weight_decay: flags.WeightDecay = 0.0,
-    steps: flags.Steps = 300,
-    prompts: flags.Prompts = 16,
-    responses: flags.Responses = 8,
-    record: flags.Record = "basic",
+    task: flags.Tasks = defaults.TASK,
+    regime: flags.Regimes = defaults.REGIME,
+    lr: flags.LearningRates = defaults.LR,
+    weight_decay: flags.WeightDecay = defaults.WEIGHT_DECAY,
+    steps: flags.Steps = defaults.STEPS,
+    prompts: flags.Prompts = defaults.PROMPTS,
+    responses: flags.Responses = defaults.RESPONSES,
+    record: flags.Record = defaults.RECORD,
     start: flags.Start = None,
     model: flags.Model = "",
-    dtype: flags.Precision = "float32",
-    lora: flags.LoraRank = 0,
-    sampler: flags.Sampler = "torch",
+    dtype: flags.Precision = defaults.DTYPE,
+    lora: flags.LoraRank = defaults.LORA,
+    sampler: flags.Sampler = defaults.SAMPLER,
     url: flags.ServerUrl = "",
-    max_response: flags.MaxResponse = 0,
-    micro_tokens: flags.MicroTokens = 0,
-    checkpointing: flags.ActivationCheckpointing = False,
-    chat_template: flags.ChatTemplate = True,
+    max_response: flags.MaxResponse = defaults.MAX_RESPONSE,
+    micro_tokens: flags.MicroTokens = defaults.MICRO_TOKENS,
+    checkpointing: flags.ActivationCheckpointing = defaults.CHECKPOINTING,
+    chat_template: flags.ChatTemplate = defaults.CHAT,
     controls: flags.Controls = True,
     stop_on_alarm: flags.StopOnAlarm = False,
+    detector: flags.StopDetector = "",
     out: flags.Out = DEFAULT_OUT,
-    device: flags.Device = "cpu",
+    device: flags.Device = defaults.DEVICE,
     jobs: Jobs = 0,
     plugin: Plugins = None,
     dry_run: flags.DryRun = False,
@@ -78,7 +80,7 @@ def run(
     if url:
         os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
     settings = read_settings(ctx.params)
-    watched = alarms.stop_default(settings.record) if stop_on_alarm else None
+    watched = alarms.stop_detector(detector, settings.record) if stop_on_alarm or detector else None
     spec = GridSpec(
         methods=options.expressions(methods),
         staleness=options.lags(staleness),

@@ -19,7 +19,8 @@ def show(
         typer.Argument(metavar="DIR|KIND", help="Results folder; or a kind, such as method, with a name after it."),
     ] = str(DEFAULT_OUT),
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of one entry of that kind; vcpo-bench ls lists them.")
+        str,
+        typer.Argument(metavar="NAME", help="One entry of that kind; parameters may follow, as in chain(n=8)."),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print the scoreboard as JSON.")] = False,
     plugin: Plugins = None,
@@ -29,9 +30,13 @@ def show(
     A scoreboard is also written to scoreboard.csv in its folder. KIND is method, part, task, regime, sampler, signal,
     detector, analysis, preset or run.
     """
-    from vcpo_bench.commands.support.kinds.find import find_kind
+    from vcpo_bench.commands.support.kinds.find import find_kind, kinds
+    from vcpo_bench.errors import UsageError
 
     if not name:
+        named = [kind for kind in kinds() if what in (kind.singular, kind.plural)]
+        if named and not Path(what).is_dir():
+            raise UsageError(f"show {what}: give a name; vcpo-bench ls {named[0].plural} lists them")
         show_scoreboard(Path(what), as_json)
         return
     kind = find_kind(what)

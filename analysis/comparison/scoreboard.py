@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.analysis.results import GROUP, Results
 
@@ -51,7 +51,8 @@ def scoreboard(results: Results) -> pd.DataFrame:
     Columns: the group (`analysis.results.GROUP`); `seeds` (cells with an evaluation); `final_reward`,
     `best_reward` with `_low` and `_high` (95% Student-t interval over seeds; NaN for one seed; the best
     evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`; `collapsed`,
-    `nan`, `stopped_by`, `error`, `partial` counts of `total` cells; `lag_mean` and `lag_max` as realized.
+    `nan`, `stopped_by`, `error`, `partial` counts of `total` cells, of which the collapse rule could judge
+    `judged`; `lag_mean` and `lag_max` as realized.
     A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
     has no part in the rewards.
     """
@@ -66,6 +67,7 @@ def scoreboard(results: Results) -> pd.DataFrame:
             row |= {name: values.mean() if values.size else np.nan, f"{name}_low": low, f"{name}_high": high}
         row |= {"final_greedy": scored["final_greedy"].mean(), "median_ess": scored["median_ess"].median()}
         row |= {"collapsed": int(cells["collapsed"].sum()), "total": len(cells)}
+        row |= {"judged": int((~cells["event"].isin(UNDECIDED)).sum())}
         row |= {status: int((cells["status"] == status).sum()) for status in ("nan", "stopped_by", "error", "partial")}
         row |= {"lag_mean": cells["lag_mean"].mean(), "lag_max": cells["lag_max"].max()}
         rows.append(row)

@@ -66,5 +66,6 @@ TASKS = TaskCatalog(
     NamedTask,  # type: ignore[type-abstract]  # only its subclasses are ever made
     ["vcpo_bench.bench.tasks", "vcpo_bench.bench.tasks.text"],
     template="vcpo_bench.bench.tasks.template",
+    to_subclass=("TokenTask", "TextTask"),
 )
 """Every task, those of plug-ins included."""

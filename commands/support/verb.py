@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 import vcpo_bench.commands
+from vcpo_bench.commands.support.plain_help import PlainHelp
 
 
 class Group(Enum):
@@ -54,7 +55,9 @@ def attach_verbs(app: typer.Typer) -> None:
         title = "Example:" if len(verb.examples) == 1 else "Examples:"
         # A blank line between examples: some releases of typer join the lines of one paragraph.
         epilog = "\n\n".join([title, *verb.examples])
-        app.command(name, rich_help_panel=verb.group.value, help=_flowing(verb), epilog=epilog)(verb.function)
+        app.command(name, cls=PlainHelp, rich_help_panel=verb.group.value, help=_flowing(verb), epilog=epilog)(
+            verb.function
+        )
 
 
 def _flowing(verb: Verb) -> str:

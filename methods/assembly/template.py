@@ -5,7 +5,9 @@ MODULE = '''"""{title}: say here what it stabilizes."""
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods import EvidenceView, RatioMethod, Terms
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
+from vcpo_bench.methods.core.terms import Terms
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 

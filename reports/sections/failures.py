@@ -7,9 +7,12 @@ from vcpo_bench.analysis.comparison.coverage import COMPLETE
 from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import rate, whole
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.cell_pages import anchor, why
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Failures", 190)
 
 _HEADINGS = ["method", "task", "lag", "lr", "seed", "ended as", "updates", "reason"]
 _CAPTION = "Cells that did not complete. A cell that ended as nan is a result; one that ended in an error is not."

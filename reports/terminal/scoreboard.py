@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vcpo_bench.reports.formatting import fixed, rate
+from vcpo_bench.reports.formatting import MISSING, fixed, rate
 
 ODD_ENDS = ("nan", "stopped_by", "error", "partial")
 """Counts of cells that did not run to completion; a column appears only where one is not zero."""
@@ -19,7 +19,7 @@ def scoreboard_table(board: pd.DataFrame) -> RenderableType:
     """One table per task, regime and learning rate; fits 80 columns.
 
     Behind `±` stands half the width of the 95% confidence interval over seeds. Controls carry an asterisk, and
-    collapses are printed in red.
+    collapses are printed in red. Collapses are counted of the cells that the collapse rule could judge.
 
     Args:
         board: The rows of `analysis.comparison.scoreboard.scoreboard`.
@@ -61,5 +61,7 @@ def _with_interval(row: pd.Series[float], name: str) -> str:
 
 
 def _collapsed(row: pd.Series[float]) -> Text:
-    count = f"{int(row['collapsed'])}/{int(row['total'])}"
+    if not row["judged"]:
+        return Text(MISSING)
+    count = f"{int(row['collapsed'])}/{int(row['judged'])}"
     return Text(count, style="bold red" if row["collapsed"] else "")

@@ -6,6 +6,8 @@ import pytest
 from command_line import call
 
 from vcpo_bench.commands.support.kinds.find import kinds
+from vcpo_bench.methods import METHODS
+from vcpo_bench.naming.entries import Broken
 
 WORDS = [kind.plural for kind in kinds()]
 
@@ -50,6 +52,20 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
 )
 def test_lists(word: str, shown: str, finished: Path) -> None:
     assert shown in call("ls", word, "--results", str(finished.parent)).output
+
+
+def test_without_a_kind_the_kinds_are_listed() -> None:
+    shown = call("ls")
+    assert shown.exit_code == 0, shown.output
+    lines = {line.split()[0]: line for line in shown.output.splitlines() if line.strip()}
+    assert set(WORDS) <= set(lines)
+    assert "new method NAME" in lines["methods"]
+    assert "new" not in lines["parts"]
+
+
+def test_a_broken_plugin_is_listed_among_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(METHODS.entries, "broken", [Broken("odd", "entry point odd", "ValueError: odd")])
+    assert "BROKEN: ValueError: odd" in call("ls", "methods").output
 
 
 def test_a_damaged_run_is_a_row(tmp_path: Path) -> None:

