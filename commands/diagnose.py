@@ -36,8 +36,8 @@ def diagnose(
     """Say when and why a run collapsed, from any trainer's log.
 
     Reads the logs of verl, TRL, prime-rl, slime, AReaL, NeMo-RL, SkyRL, OpenRLHF, PipelineRL, open-instruct,
-    tinker-cookbook and vcpo-bench. The verdict comes from the reward only. Signals are put in order; causes are listed
-    with what speaks for and against them.
+    tinker-cookbook and vcpo-bench. The verdict comes from the reward only. Signals are listed
+    in the order in which they left their own history, and each possible cause with the evidence for and against it.
     """
     import json
 

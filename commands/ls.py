@@ -32,7 +32,7 @@ def ls(
     ] = Path("results"),
     plugin: Plugins = None,
 ) -> None:
-    """List what there is to choose from.
+    """List the methods, tasks, regimes and so on.
 
     KIND is methods, parts, tasks, regimes, samplers, signals, detectors, analyses, presets or runs.
     vcpo-bench show explains a single entry.

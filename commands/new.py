@@ -17,7 +17,7 @@ def new(
 ) -> None:
     """Write a working method, task, regime or signal, and its test.
 
-    Both files pass as written: run pytest on the test, and pass the other file to any verb with --plugin.
+    The generated test passes unchanged: run pytest on it, and pass the other file to any verb with --plugin.
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, load_catalogs
 

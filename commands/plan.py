@@ -30,7 +30,7 @@ def plan(
 ) -> None:
     """Draw which weight version each update trains on.
 
-    Trains nothing. Below the drawing stand the largest lag, the mean lag and the period of the schedule, in optimizer
+    Trains nothing. Also prints the largest lag, the mean lag and the period of the schedule, in optimizer
     updates. With --simulate, the regime must give its service times, such as async(sampler=2,learner=1).
     """
     from vcpo_bench.bench.regimes.simulation import describe, describe_speed

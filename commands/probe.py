@@ -22,7 +22,7 @@ def probe(
         typer.Option(
             metavar="LIST",
             help="Methods to measure; signal-to-noise ratios are relative to the first.",
-            show_default="tis, vcpo and its two halves, vespo, clip, gspo, reinforce",
+            show_default="tis, vcpo and its two ablations, vespo, clip, gspo, reinforce",
         ),
     ] = "tis,vcpo(baseline=group),vcpo(ess=off),vcpo,vespo,clip,gspo,reinforce",
     batches: Annotated[

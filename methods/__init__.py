@@ -1,4 +1,4 @@
-"""The gradient coefficients of every stabilizer: pure tensor maths, torch only."""
+"""The gradient coefficients of every stabilizer: pure tensor math, torch only."""
 
 import sys
 from typing import Any

@@ -39,10 +39,10 @@ def _key(text: str, item: Item, argument: Argument, known: Mapping[str, Paramete
     if argument.key is None:
         if bare:
             return bare, argument.value
-        raise ExpressionError(text, argument.value.start, f"expected key=value; {name} has: {legal_values(known)}")
+        raise ExpressionError(text, argument.value.start, f"expected key=value; {name} takes: {legal_values(known)}")
     key = argument.key.text
     if key not in known:
-        problem = f"{name} has no parameter {key!r}{closest(key, known) or '.'} It has: {legal_values(known)}"
+        problem = f"{name} has no parameter {key!r}{closest(key, known) or '.'} It takes: {legal_values(known)}"
         raise ExpressionError(text, argument.key.start, problem)
     return key, argument.value
 
@@ -55,5 +55,5 @@ def _value(text: str, key: str, value: Piece, parameter: Parameter, nested: Call
     except ValueError as error:
         reason = f" ({error})" if isinstance(error, UsageError) else ""
         close = closest(value.text, parameter.words) or "."
-        problem = f"{key}={value.text} is not legal{close} {key} is {parameter.legal}{reason}"
+        problem = f"{key}={value.text} is not legal{close} {key} must be {parameter.legal}{reason}"
         raise ExpressionError(text, value.start, problem) from None

@@ -34,7 +34,8 @@ parameter says `anchor=proximal`.
 ## The grammar
 
     expression = item {"+" item}
-    item       = name [":paper"] ["(" [key "=" value {"," key "=" value}] ")"]
+    item       = name [":paper"] ["(" [argument {"," argument}] ")"]
+    argument   = [key "="] value; the first value may lack its key where the name has a first parameter to take it
     value      = number | fraction such as 1/8 | word | nested expression
 
 The first item is a method. What follows `+` is a part, or a weight that multiplies the advantage: `clip+ess`,

@@ -61,7 +61,7 @@ def kl_says_already(found: Findings) -> Finding:
     if not np.isfinite(row["explained"]):
         text = (
             "Whether ESS says more than token KL times length cannot be determined: "
-            f"{row['cells']:.0f} cells recorded both, and at least 2 are needed."
+            f"cells that recorded both: {row['cells']:.0f}; at least 2 are needed."
         )
     return found.finding(KL, text, "kl_explained", table, tuple(table.columns))
 

@@ -52,7 +52,7 @@ def plan_forks(spec: ForkSpec) -> list[PlannedCell]:
         vcpo_bench.methods.ExpressionError: A method expression cannot be read.
     """
     if not spec.methods:
-        raise UsageError("--methods: the list is empty; give at least one value")
+        raise UsageError("--methods: the list is empty; give at least one method")
     if spec.at < 1:
         raise UsageError(f"--at {spec.at}: before the first update there is nothing to share; use vcpo-bench run")
     asked = [parse_method(text) for text in spec.methods]

@@ -78,8 +78,8 @@ class LogWeightQuantile(Diagnostic):
     def __init__(self, percent: int) -> None:
         self.percent = percent
         self.name = f"log_weight_q{percent:02}"
-        whole = {5: "5% quantile of the sequence log-weights", 50: "median"}
-        self.meaning = whole.get(percent, f"{percent}% quantile")
+        whole = {5: "5% quantile of the sequence log-weights", 50: "median of the sequence log-weights"}
+        self.meaning = whole.get(percent, f"{percent}% quantile of the sequence log-weights")
 
     def compute(self, facts: StepFacts) -> float:
         """By linear interpolation."""
@@ -101,7 +101,9 @@ class LogWeightVariance(Diagnostic):
 
 COLUMNS = (
     EssRatio(),
-    MethodMetric("ess_ratio_used", "1/n..1", "the same of the weights the method really applied; null: no weight"),
+    MethodMetric(
+        "ess_ratio_used", "1/n..1", "(sum w)^2 / (n sum w^2) of the weights the method applied; null: it applied none"
+    ),
     LogWeightMax(),
     *(LogWeightQuantile(percent) for percent in PERCENTS),
     LogWeightVariance(),

@@ -1,4 +1,4 @@
-"""How long, and in how much memory, the analyzes take: `python tests/benchmarks/analyze.py [--cells N] [--steps N]`.
+"""How long, and in how much memory, the analyses take: `python tests/benchmarks/analyze.py [--cells N] [--steps N]`.
 
 Writes a synthetic results folder (steps and evals tables), then runs every analysis in a process of its own and
 prints a table. Bounds asked for: 30 s and 2 GB each, bootstraps aside (2 minutes with 10,000 replications of every

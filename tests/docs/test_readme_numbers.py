@@ -64,7 +64,7 @@ def test_which_half_of_vcpo_matters() -> None:
         assert seedwise("chain", lag, "vcpo", "vcpo(ess=off)").abs().mean() < 0.01
     harm = seedwise("walk", 64, "vcpo(ess=off)", "tis")
     repair = seedwise("walk", 64, "vcpo", "vcpo(ess=off)")
-    assert "the baseline alone does harm, and ESS scaling repairs it (4 seeds)" in FINDINGS
+    assert "the baseline alone hurts, and ESS scaling repairs it (4 seeds)" in FINDINGS
     assert len(harm) == len(repair) == 4
     assert (harm < 0).all()
     assert (repair > 0).all()

@@ -50,7 +50,7 @@ def test_a_bare_value_is_never_a_common_parameter(clocks: Catalog[Clock]) -> Non
     assert clocks.parse("rich(3,ticks=2)") == Rich(depth=3, ticks=2)
     assert clocks.parse("rich(3,ticks=2)").text() == "rich(depth=3,ticks=2)"
     assert clocks.parse("plain(ticks=2)") == Plain(ticks=2)
-    with pytest.raises(ExpressionError, match="expected key=value; plain has") as caught:
+    with pytest.raises(ExpressionError, match="expected key=value; plain takes") as caught:
         clocks.parse("plain(2)")
     assert caught.value.position == len("plain(")
 
@@ -64,7 +64,7 @@ def test_a_number_read_is_what_its_canonical_text_says(clocks: Catalog[Clock], t
 
 @pytest.mark.parametrize("typed", ["inf", "nan", "-1", "1e999"])
 def test_infinity_is_not_a_finite_number(clocks: Catalog[Clock], typed: str) -> None:
-    with pytest.raises(ExpressionError, match="drift is a finite number, 0 or more"):
+    with pytest.raises(ExpressionError, match="drift must be a finite number, 0 or more"):
         clocks.parse(f"plain(drift={typed})")
 
 

@@ -50,7 +50,7 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
     if not spec.steps:
         raise UsageError("--at: the list is empty; give at least one update, such as 50,150")
     if not spec.methods:
-        raise UsageError("--methods: the list is empty; give at least one value")
+        raise UsageError("--methods: the list is empty; give at least one method")
     for flag, value in (("--batches", spec.batches), ("--fresh", spec.fresh)):
         if value < LEAST_BATCHES:
             raise UsageError(

@@ -89,8 +89,12 @@ def test_a_text_may_be_written_by_hand() -> None:
     [
         ("ess", 3, "window is missing; write ess(window=10,threshold=2.3,persistence=2)"),
         ("ess(window=1)", 3, "threshold is missing; write ess("),
-        ("ess(3)", 4, "expected key=value; ess has: window (a whole number, 1 or more); threshold (a number); persist"),
-        ("ess(window=0,threshold=1.0)", 11, "window=0 is not legal. window is a whole number, 1 or more"),
+        (
+            "ess(3)",
+            4,
+            "expected key=value; ess takes: window (a whole number, 1 or more); threshold (a number); persist",
+        ),
+        ("ess(window=0,threshold=1.0)", 11, "window=0 is not legal. window must be a whole number, 1 or more"),
         ("ess(window=1,threshold=x)", 23, "threshold=x is not legal"),
         ("ess(window=1,threshold=nan)", 23, "threshold=nan is not legal"),
         ("ess(windo=1,threshold=1)", 4, "ess has no parameter 'windo'; did you mean window?"),
