@@ -23,6 +23,10 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Student-t interval of the mean over seeds; (NaN, NaN) with fewer than two finite values.
 
     With three to six seeds a percentile bootstrap covers far less than it claims; the t interval is rightly wide.
+
+    Args:
+        values: One per seed, shape [n].
+        level: Of the interval.
     """
     finite = _finite(values)
     if finite.size < 2:
@@ -50,7 +54,7 @@ def stratified_t(
     against 0.
 
     Args:
-        strata: One array of (paired) differences per stratum; empty ones are left out.
+        strata: One array of (paired) differences per stratum, of shape [seeds]; empty ones are left out.
         level: Of the interval.
         widen: Factor for the standard error, where values are known not to be independent.
 
@@ -75,6 +79,10 @@ def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
     """Two-sided sign-flip permutation p-value of the mean difference: no assumption beyond symmetry.
 
     Exact up to 14 differences, 20,000 random flips above. With n pairs it cannot be below `2^(1-n)`.
+
+    Args:
+        differences: One per pair, shape [n]; those that are not finite are left out.
+        seed: Of the random flips.
     """
     finite = _finite(differences)
     if finite.size == 0:
@@ -89,7 +97,14 @@ def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Holm's step-down adjustment of a family of p-values; NaN stays NaN and is not counted in the family."""
+    """Holm's step-down adjustment of a family of p-values; NaN stays NaN and is not counted in the family.
+
+    Args:
+        p_values: Shape [m].
+
+    Returns:
+        Adjusted p-values, shape [m].
+    """
     p = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(p.shape, np.nan)
     known = np.flatnonzero(~np.isnan(p))

@@ -20,6 +20,7 @@ from vcpo_bench.commands.support.verb import Group, Verb
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid import PlannedCell
     from vcpo_bench.bench.cells.grid_spec import GridSpec
+    from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.running.run_grid import RunOptions
 
 
@@ -71,9 +72,7 @@ def run(
     from vcpo_bench.analysis.monitoring import stop_on_alarm as alarms
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.cells import grid
-    from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import read_settings
-    from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
     from vcpo_bench.bench.running import run_grid
 
     plugins = load_plugins(plugin)
@@ -81,26 +80,12 @@ def run(
         os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
     settings = read_settings(ctx.params)
     watched = alarms.stop_detector(detector, settings.record) if stop_on_alarm or detector else None
-    spec = GridSpec(
-        methods=options.expressions(methods),
-        staleness=options.lags(staleness),
-        seeds=options.seeds(seeds),
-        tasks=options.expressions(task),
-        lrs=options.rates(lr),
-        regimes=options.expressions(regime),
-        settings=settings.model_copy(update={"stop": watched.detector.text}) if watched else settings,
-        controls=controls,
-        start=start,
-        model=model,
-        device=device,
-    )
+    spec = _spec(ctx, settings.model_copy(update={"stop": watched.detector.text}) if watched else settings)
     if save_config:
         write_config(ctx, save_config)
     keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0
     if dry_run and spec.model and device != "cpu":
-        from vcpo_bench.bench.machine.gpu_plan import gpu_plan
-
-        typer.echo("\n".join(gpu_plan(spec)))
+        _show_gpu_plan(spec)
         return
     cells = grid.plan_grid(spec)
     _warn([*spec.warnings(), *_skipped(spec)])
@@ -111,11 +96,29 @@ def run(
         _show_plan(cells, workers, out)
         return
     how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
-    with WandbMirror(wandb, wandb_project, out, cells, lambda text: _warn([text])) as mirror:
-        failed = _train(cells, how, quiet, as_json)
-        mirror.report(lambda: _write_page(out))
-    if failed:
+    if _train_mirrored(cells, how, (wandb, wandb_project), quiet, as_json):
         raise typer.Exit(1)
+
+
+def _spec(ctx: typer.Context, settings: CellSettings) -> GridSpec:
+    """The grid of this call's flags."""
+    from vcpo_bench.bench.cells import flag_values as options
+    from vcpo_bench.bench.cells.grid_spec import GridSpec
+
+    given = ctx.params
+    return GridSpec(
+        methods=options.expressions(given["methods"]),
+        staleness=options.lags(given["staleness"]),
+        seeds=options.seeds(given["seeds"]),
+        tasks=options.expressions(given["task"]),
+        lrs=options.rates(given["lr"]),
+        regimes=options.expressions(given["regime"]),
+        settings=settings,
+        controls=given["controls"],
+        start=given["start"],
+        model=given["model"],
+        device=given["device"],
+    )
 
 
 def _skipped(spec: GridSpec) -> list[str]:
@@ -123,6 +126,18 @@ def _skipped(spec: GridSpec) -> list[str]:
 
     skipped = skipped_methods(spec)
     return [f"skipped methods that the regime does not support: {', '.join(skipped)}"] if skipped else []
+
+
+def _train_mirrored(
+    cells: list[PlannedCell], how: RunOptions, wandb: tuple[str, str], quiet: bool, as_json: bool
+) -> int:
+    """Train and, as wandb's mode and project say, mirror; returns how many cells failed."""
+    from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
+
+    with WandbMirror(*wandb, how.out, cells, lambda text: _warn([text])) as mirror:
+        failed = _train(cells, how, quiet, as_json)
+        mirror.report(lambda: _write_page(how.out))
+    return failed
 
 
 def _train(cells: list[PlannedCell], how: RunOptions, quiet: bool, as_json: bool) -> int:
@@ -150,6 +165,12 @@ def _write_page(out: Path) -> Path:
 def _warn(texts: Iterable[str]) -> None:
     for text in texts:
         typer.echo(f"warning: {text}", err=True)
+
+
+def _show_gpu_plan(spec: GridSpec) -> None:
+    from vcpo_bench.bench.machine.gpu_plan import gpu_plan
+
+    typer.echo("\n".join(gpu_plan(spec)))
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:

@@ -48,14 +48,6 @@ def load_plugin(path: str | Path) -> list[str]:
     return added
 
 
-def forget_plugins() -> None:
-    """Forget every file that was loaded: the grammar is again what ships and what is installed."""
-    if _FILES:
-        _FILES.clear()
-        for catalog in CATALOGS.values():
-            catalog.forget()
-
-
 def plugin_files(digests: str) -> tuple[Path, ...]:
     """The files that another process must load to know what comes from them.
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from plugin_state import forget_plugins
 
 from vcpo_bench import records
-from vcpo_bench.naming.plugins import forget_plugins
 from vcpo_bench.records.steps import STEPS
 
 SHAPES = ("healthy", "collapsed", "rebound", "dip", "stall", "nan", "error")

@@ -35,7 +35,11 @@ class VllmServerSampler(EngineSampler):
     pause: str = choice("wait", "keep", "abort")
 
     def check(self, job: SamplingJob) -> None:
-        """See `EngineSampler.check`."""
+        """See `EngineSampler.check`.
+
+        Raises:
+            UsageError: The weights change within responses that keep their cache.
+        """
         super().check(job)
         if job.keeps_cache:
             raise UsageError(

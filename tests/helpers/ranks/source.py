@@ -7,13 +7,14 @@ from typing import Any
 
 from torch import Tensor
 
+from ranks.ranks import Ranks
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import StepInput
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.regimes.regime import SYNCHRONOUS
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.training.ranks.ranks import Ranks
 from vcpo_bench.bench.trajectories import Trajectories, join
 from vcpo_bench.errors import UsageError
 
@@ -62,10 +63,10 @@ def check_shares(config: CellConfig, count: int) -> None:
     Raises:
         UsageError: It is not synchronous, or its prompts cannot be divided evenly.
     """
-    if config.staleness or config.regime != "fifo":
+    if config.staleness or config.regime != SYNCHRONOUS:
         raise UsageError(
             f"{count} ranks train synchronously, not at staleness {config.staleness} under {config.regime}: "
-            "use staleness 0 and the regime fifo"
+            f"use staleness 0 and the regime {SYNCHRONOUS}"
         )
     if config.prompts % count:
         raise UsageError(f"{config.prompts} prompts cannot be divided evenly among {count} ranks: use a multiple")
