@@ -113,7 +113,7 @@ def _last(rewards: pd.Series) -> int:
 
 def _largest(rewards: pd.Series) -> int:
     """Row number of the first of the largest rewards of a cell."""
-    return int(rewards.index[rewards.to_numpy().argmax()])
+    return int(rewards.index[int(rewards.to_numpy().argmax())])
 
 
 def _ess(ledger: Ledger, line: _Line) -> Entry:
