@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.masking import choose
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -45,11 +45,13 @@ class Aspo(RatioMethod):
         ratio = ev.ratio("current", self.anchor, self.clamp)
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         positive, negative = ev.advantage > 0, ev.advantage < 0
-        bound: Tensor | float = self.eps
+        upper, lower = ratio.new_tensor(1 + self.eps), ratio.new_tensor(1 - self.eps)
         if not isinstance(self.entropy, str):
-            bound = torch.where(ev.token_field("entropy") > self.entropy, self.wide, self.eps)
-        above = torch.where(positive, 1 + bound, torch.inf).to(ratio.dtype)
-        below = torch.where(negative, 1 - bound, -torch.inf).to(ratio.dtype)
-        flipped = logs * torch.where(positive, -1.0, 1.0).to(logs.dtype)
-        weight = flipped.clamp_(max=math.log(self.cap)).exp_()
-        return differentiated(weight, ev.within(ratio, below, above), None)
+            bound = choose(ev.token_field("entropy") > self.entropy, self.wide, self.eps, ratio.dtype)
+            upper, lower = 1 + bound, 1 - bound
+        above, below = torch.where(positive, upper, torch.inf), torch.where(negative, lower, -torch.inf)
+        flipped = logs * choose(positive, -1.0, 1.0, logs.dtype)
+        capped = flipped > math.log(self.cap)
+        terms = differentiated(flipped.clamp_(max=math.log(self.cap)).exp_(), ev.within(ratio, below, above), None)
+        terms.capped = capped
+        return terms

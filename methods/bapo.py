@@ -10,6 +10,7 @@ from torch import Tensor
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.masking import choose
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -42,8 +43,8 @@ class Bapo(RatioMethod):
         ratio = ev.ratio("current", self.anchor, self.clamp)
         low, high = self.bounds(ev, ratio)
         negative = ev.advantage < 0
-        above = torch.where(ev.advantage > 0, high, torch.where(negative, self.cap, torch.inf)).to(ratio.dtype)
-        below = torch.where(negative, low, -torch.inf).to(ratio.dtype)
+        above = torch.where(ev.advantage > 0, high, choose(negative, self.cap, torch.inf, ratio.dtype))
+        below = torch.where(negative, low, -torch.inf)
         return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bounds(self, ev: EvidenceView, ratio: Tensor) -> tuple[Tensor, Tensor]:

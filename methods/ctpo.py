@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.masking import choose
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -53,8 +54,8 @@ class Ctpo(RatioMethod):
         logs = self.prefix(ev)
         growth = self._position(ev) ** self.power
         negative = ev.advantage < 0
-        outward = torch.where(ev.advantage > 0, self.high, torch.where(negative, self.dual, math.inf)).to(logs.dtype)
-        inward = torch.where(negative, -self.low, -math.inf).to(logs.dtype)
+        outward = torch.where(ev.advantage > 0, self.high, choose(negative, self.dual, math.inf, logs.dtype))
+        inward = choose(negative, -self.low, -math.inf, logs.dtype)
         above = (outward * growth).clamp_(max=self.clamp)
         kept = ev.within(logs, inward * growth, above)
         return differentiated(logs.clamp(max=self.clamp).exp_(), kept, None)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.proximal import approximate_proximal
+from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -48,4 +49,5 @@ class Decoupled(Clip):
         terms = super().terms(ev)
         assert terms.weight is not None
         terms.weight = terms.weight * ev.ratio("proximal", "behavior", self.clamp).clamp(max=self.cap)
+        terms.capped = ev.outside("proximal", "behavior", -math.inf, log_of(self.cap))
         return terms

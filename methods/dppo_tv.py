@@ -10,6 +10,8 @@ from torch import Tensor
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import POLICY_FIELDS, fields_of
 from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.masking import choose
+from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, flag, number
@@ -56,7 +58,9 @@ class Dppo(RatioMethod):
         kept = ev.within(self._measure(ev), *bounds_of(ev.advantage, self._floor, self._ceiling, ratio.dtype))
         beyond = ev.beyond("current", self.anchor, self.clamp) if self.live else None
         capped = ratio if math.isinf(self.cap) else torch.clamp(ratio, max=self.cap, out=ev.buffer())
-        return differentiated(capped, kept, beyond)
+        terms = differentiated(capped, kept, beyond)
+        terms.capped = ev.outside("current", self.anchor, -math.inf, log_of(self.cap))
+        return terms
 
     @property
     def _floor(self) -> float:
@@ -81,7 +85,7 @@ class Dppo(RatioMethod):
 def bounds_of(advantage: Tensor, low: float, high: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """As in PPO, but A = 0 is on the negative side."""
     positive = advantage > 0
-    return torch.where(positive, -torch.inf, low).to(dtype), torch.where(positive, high, torch.inf).to(dtype)
+    return choose(positive, -torch.inf, low, dtype), choose(positive, high, torch.inf, dtype)
 
 
 def bernoulli_kl(q: Tensor, p: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
-from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
 from vcpo_bench.methods.core.ratios import row_mean
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -38,8 +38,7 @@ class Gmpo(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The row's clipped geometric mean on its unclipped tokens."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
-        above = torch.where(ev.advantage > 0, self.high, torch.inf).to(logs.dtype)
-        below = torch.where(ev.advantage < 0, -self.low, -torch.inf).to(logs.dtype)
+        below, above = clip_bounds(ev.advantage, -self.low, self.high, logs.dtype)
         held = torch.minimum(torch.maximum(logs, below), above)
         geometric = row_mean(ev, held).exp() * _row_weight(ev)
         beyond = ev.beyond("current", self.anchor, self.clamp)

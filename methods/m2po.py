@@ -43,8 +43,8 @@ class M2po(RatioMethod):
         tau = self.bound(ev)
         high = 1 + torch.expm1(tau).clamp(min=self.high)
         low = 1 - (-torch.expm1(-tau)).clamp(min=self.low)
-        above = torch.where(ev.advantage > 0, high, math.inf).to(ratio.dtype)
-        below = torch.where(ev.advantage < 0, low, -math.inf).to(ratio.dtype)
+        above = torch.where(ev.advantage > 0, high, math.inf)
+        below = torch.where(ev.advantage < 0, low, -math.inf)
         return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
 
     def bound(self, ev: EvidenceView) -> Tensor:

@@ -50,7 +50,8 @@ class P3o(RatioMethod):
         low, high = torch.aminmax(distance)
         if float(low) < -10.0 or float(high) > 10.0:  # the authors clamp the exponent: only the linear term is left
             pull = torch.where(distance.abs() > 10.0, 1.0, pull)
-        return Terms(weight=torch.minimum(ratio, ess, out=ev.buffer()), addend=pull.mul_(ess - 1))
+        weight = torch.minimum(ratio, ess, out=ev.buffer())
+        return Terms(weight=weight, addend=pull.mul_(ess - 1), capped=ratio > ess)
 
     def _ess(self, ev: EvidenceView, anchor: str) -> Tensor:
         """`[..., 1, 1, 1]` ESS over tokens / number of tokens."""

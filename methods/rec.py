@@ -40,16 +40,17 @@ class Rec(RatioMethod):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The chosen weight with the chosen mask."""
-        ratio = self._ratio(ev)
+        ratio, capped = self._ratio(ev), None
         if self.use == "one":
             weight = torch.ones_like(ratio)
         elif self.use == "truncated":
             weight = ratio.clamp(1 - self.low2, 1 + self.high2)
+            capped = weight != ratio
         elif self.use == "advantage":
             weight = (ev.advantage / self.temperature).clamp(-self.clamp, self.clamp).exp()
         else:
             weight = ratio
-        return Terms(weight=weight, kept=self._keep(ratio, ev.advantage))
+        return Terms(weight=weight, kept=self._keep(ratio, ev.advantage), capped=capped)
 
     def _ratio(self, ev: EvidenceView) -> Tensor:
         if self.level == "token":

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
-from vcpo_bench.methods.core.masking import gate
+from vcpo_bench.methods.core.masking import choose, gate
 from vcpo_bench.methods.core.ratios import row_mean
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -51,6 +51,6 @@ class Sapo(RatioMethod):
         return Terms(weight=weight, score=weight * mean * row_mean(ev, applied))
 
     def _soft(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        tau = torch.where(advantage > 0, self.tau_pos, self.tau_neg).to(ratio.dtype)
+        tau = choose(advantage > 0, self.tau_pos, self.tau_neg, ratio.dtype)
         soft = torch.sigmoid(tau * (ratio - 1))
         return soft * (1 - soft) * ratio * 4

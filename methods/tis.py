@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
-from vcpo_bench.methods.core.ratios import log_of, segment_mean
+from vcpo_bench.methods.core.ratios import log_of, outside, segment_mean
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
@@ -54,6 +54,12 @@ class Tis(WeightMethod):
         out = ev.buffer() if logs.shape == ev.mask.shape else torch.empty_like(logs)
         weight = torch.clamp(logs, log_of(self.low), log_of(self.cap), out=out).exp_()
         return self.normalized(ev, weight)
+
+    def capped(self, ev: EvidenceView) -> Tensor | None:
+        """Where `low` or `cap` changes the weight."""
+        if self.level == "token":
+            return ev.outside(self.of, self.anchor, log_of(self.low), log_of(self.cap))
+        return outside(self.log_weight(ev), self.low, self.cap)
 
     def normalized(self, ev: EvidenceView, weight: Tensor) -> Tensor:
         """Divided by its mean over tokens or rows in play, unless that is (nearly) zero."""

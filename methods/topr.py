@@ -32,8 +32,9 @@ class Topr(RatioMethod):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """One, or the truncated ratio."""
-        rewarded = (ev.reward > 0).unsqueeze(-1)
-        return Terms(weight=torch.where(rewarded, 1.0, self._ratio(ev).clamp(max=self.cap)))
+        rewarded, ratio = (ev.reward > 0).unsqueeze(-1), self._ratio(ev)
+        weight = torch.where(rewarded, 1.0, ratio.clamp(max=self.cap))
+        return Terms(weight=weight, capped=~rewarded & (ratio > self.cap))
 
     def _ratio(self, ev: EvidenceView) -> Tensor:
         if self.level == "token":

@@ -1,13 +1,11 @@
 """Variance-controlled policy optimization."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.interfaces import Baseline, Step
+from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.methods.parts.constant import Constant
@@ -23,8 +21,9 @@ class Vcpo(RatioMethod):
 
     c = A min(w, cap); the step is multiplied by min(1, rho/base)^(1/2) with rho the ESS ratio of the weights before
     truncation; A = (R - b)/std with b of `Opob`. Its halves are `vcpo(baseline=group)` and
-    `vcpo(ess=off)`. `variant=released` is the published code: the weight enters the baseline twice and the ESS
-    is computed from unshifted weights, failing open (full step) when they overflow.
+    `vcpo(ess=off)`. `variant=released` is the published code: the weight enters the baseline twice, 1e-8 is added
+    to the sum of its weights, rows without tokens count in it with a reward of 0, and the ESS is computed from
+    unshifted weights, failing open (full step) when they overflow.
     """
 
     name: ClassVar[str] = "vcpo"
@@ -44,11 +43,18 @@ class Vcpo(RatioMethod):
     base: float | str = number(1.0, minimum=1e-8, words=("measured",))
     variant: str = choice("paper", "released")
 
+    @property
+    def own_revision(self) -> int:
+        """2 for the published code's baseline: it lacked the 1e-8."""
+        return 2 if self.variant == "released" and self.baseline == "opob" else 1
+
     def own_baseline(self) -> Baseline:
         """OPOB, or the group mean over the population standard deviation."""
         if self.baseline == "group":
             return Grpo()
-        return Opob(weight="released", cap=self.cap) if self.variant == "released" else Opob()
+        if self.variant == "released":
+            return Opob(weight="released", cap=self.cap, eps=1e-8, empty="zero")
+        return Opob()
 
     def own_step(self) -> Step:
         """The ESS rule, unless it is off."""
@@ -58,9 +64,6 @@ class Vcpo(RatioMethod):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """Truncated sequence weights."""
-        return Terms(weight=self._weight(ev))
-
-    def _weight(self, ev: EvidenceView) -> Tensor:
-        row = ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp)
-        top = math.log(self.cap) if self.cap > 0 else -math.inf
-        return row.clamp(max=top).exp().unsqueeze(-1)
+        row = ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp).unsqueeze(-1)
+        top = log_of(self.cap)
+        return Terms(weight=row.clamp(max=top).exp(), capped=row > top)

@@ -1,5 +1,6 @@
 """IMPALA's V-trace with the group mean as a constant value function."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,4 +57,5 @@ class Vtrace(RatioMethod):
         if self.scale == "std":
             advantage = over_std(advantage, group_std(ev).to(advantage.dtype).unsqueeze(-1), 0.0)
         extra = 1.0 if ev.extra_weight is None else ev.extra_weight
-        return Terms(weight=weight, score=weight * advantage * extra)
+        capped = ev.outside("current", self.anchor, -math.inf, log_of(self.pg))
+        return Terms(weight=weight, score=weight * advantage * extra, capped=capped)

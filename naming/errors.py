@@ -16,11 +16,27 @@ class ExpressionError(UsageError):
         self.expression = expression
         self.position = position
         self.problem = problem
-        super().__init__(f"{problem} (at character {position + 1} of {expression!r}, marked: {self.marked()})")
+        shown = _abridged(repr(expression), 1 + position)
+        text = f"{problem} (at character {position + 1} of {shown}, marked: {self._marked_near()})"
+        super().__init__(_printable(text))
 
     def marked(self) -> str:
         """The expression with the offending place marked by `>>>`."""
         return f"{self.expression[: self.position]}>>>{self.expression[self.position :]}"
+
+    def _marked_near(self) -> str:
+        return _abridged(self.marked(), self.position)
+
+
+def _printable(text: str) -> str:
+    """Line breaks and terminal escapes are spelled out."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def _abridged(text: str, position: int, around: int = 100) -> str:
+    """At most so many characters of a text before and after a position, `...` for the others."""
+    begin, end = max(position - around, 0), position + around
+    return f"{'...' if begin else ''}{text[begin:end]}{'...' if end < len(text) else ''}"
 
 
 class ParameterError(UsageError):

@@ -18,6 +18,8 @@ from typing import NamedTuple
 from vcpo_bench.naming.errors import ExpressionError
 
 _PAIRS = {"(": ")", "[": "]"}
+DEEPEST = 16
+"""Brackets that may stand in one another; expressions are read recursively."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,8 @@ def _outside(text: str, piece: Piece) -> Iterator[tuple[int, str]]:
             yield index, character
         if character in _PAIRS:
             open_at.append(index)
+            if len(open_at) > DEEPEST:
+                raise ExpressionError(text, piece.start + index, f"more than {DEEPEST} brackets in one another")
         elif character in _PAIRS.values() and (not open_at or _PAIRS[piece.text[open_at.pop()]] != character):
             raise ExpressionError(text, piece.start + index, f"unexpected {character!r}")
     if open_at:

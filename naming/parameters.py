@@ -206,6 +206,8 @@ def _metadata(parameter: Parameter) -> Mapping[str, Parameter]:
 def _read_number(text: str) -> float:
     numerator, slash, denominator = text.partition("/")
     try:
+        if not text.isascii() or "_" in text:  # digits of other scripts, and 1_000, are numbers for Python
+            raise ValueError
         return float(numerator) / float(denominator) if slash else float(numerator)
     except (ValueError, ZeroDivisionError):
         raise ValueError("not a number") from None

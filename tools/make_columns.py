@@ -22,6 +22,10 @@ Missing values are null.
 
 A column of `steps.parquet` is one small class in [records/steps](../records/steps): a new file there is a new column
 in the recorded table, in the wandb mirror and on this page.
+
+`share_clipped` counts capped weights since 0.1.0. Tables recorded by development versions before it, those of the
+shipped studies among them, count removed gradients alone: the column is 0 there for `tis`, `token-tis`, `geo-tis`,
+`snis`, `cispo`, `aipo`, `topr`, `vcpo`, `p3o` and `vtrace`. They stay readable; do not compare the column of the two.
 """
 TABLES: dict[str, tuple[str, tuple[Column, ...]]] = {
     "cells/KEY/steps.parquet": ("One row per optimizer update.", STEPS),

@@ -7,6 +7,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vcpo_bench.analysis.arrays import as_flags, as_floats
+
 Array = NDArray[np.float64]
 
 _BIAS_DRAWS = 1000
@@ -50,7 +52,7 @@ def gaussian_ess(log_weight_variance: ArrayLike) -> Array:
     Returns:
         The same shape, 0 to 1.
     """
-    return np.exp(-np.asarray(log_weight_variance, dtype=np.float64))
+    return np.exp(-as_floats(log_weight_variance))
 
 
 def kl_ess(length: ArrayLike, kl_k3: ArrayLike) -> Array:
@@ -66,7 +68,7 @@ def kl_ess(length: ArrayLike, kl_k3: ArrayLike) -> Array:
     Returns:
         The broadcast shape, 0 to 1.
     """
-    return gaussian_ess(2 * np.asarray(length, dtype=np.float64) * np.asarray(kl_k3, dtype=np.float64))
+    return gaussian_ess(2 * as_floats(length) * as_floats(kl_k3))
 
 
 def expected_ess(log_weight_variance: ArrayLike, n: int) -> Array:
@@ -79,7 +81,7 @@ def expected_ess(log_weight_variance: ArrayLike, n: int) -> Array:
         log_weight_variance: nats^2, any shape; above 49 it is taken as 49.
         n: Batch size in trajectories.
     """
-    variance = np.clip(np.asarray(log_weight_variance, dtype=np.float64), 0.0, _BIAS_GRID[-1])
+    variance = np.clip(as_floats(log_weight_variance), 0.0, _BIAS_GRID[-1])
     return np.asarray(np.interp(np.sqrt(variance), np.sqrt(_BIAS_GRID), _bias_table(n)), dtype=np.float64)
 
 
@@ -91,14 +93,10 @@ def _bias_table(n: int) -> Array:
 
 def _prepared(log_weights: ArrayLike, where: ArrayLike | None) -> tuple[Array, NDArray[np.int64]]:
     """Log-weights in float64, uncounted entries at -inf, and the number that count; 0 marks an undefined result."""
-    log_w = np.asarray(log_weights, dtype=np.float64)
+    log_w = as_floats(log_weights)
     if log_w.shape[-1] == 0:
         return np.zeros((*log_w.shape[:-1], 1)), np.zeros(log_w.shape[:-1], dtype=np.int64)
-    counts = (
-        np.ones(log_w.shape, dtype=bool)
-        if where is None
-        else np.broadcast_to(np.asarray(where, dtype=bool), log_w.shape)
-    )
+    counts = np.ones(log_w.shape, dtype=bool) if where is None else np.broadcast_to(as_flags(where), log_w.shape)
     broken = np.any(counts & (np.isnan(log_w) | np.isposinf(log_w)), axis=-1)
     log_w = np.where(counts & ~broken[..., None], log_w, -np.inf)
     usable = np.any(np.isfinite(log_w), axis=-1)

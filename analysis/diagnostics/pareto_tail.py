@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vcpo_bench.analysis.arrays import as_floats
+
 Array = NDArray[np.float64]
 
 SMALLEST_TAIL = 5
@@ -60,7 +62,7 @@ def pareto_k(log_weights: ArrayLike) -> Array:
         Shape [...]; NaN where n < 25 (fewer than five tail values), the tail is constant (on-policy data, or weights
         tied at a cap) or the input is not finite.
     """
-    log_w = np.asarray(log_weights, dtype=np.float64)
+    log_w = as_floats(log_weights)
     flat = log_w.reshape(-1, log_w.shape[-1])
     length = tail_length(flat.shape[-1])
     if length < SMALLEST_TAIL:
@@ -96,7 +98,7 @@ def _shape_of(excess: Array) -> Array:
 
 def tail(log_weights: ArrayLike, replications: int = 200, seed: int = 0) -> Tail:
     """K-hat of pooled log-weights [n] with a 95% percentile-bootstrap interval over the weights."""
-    log_w = np.asarray(log_weights, dtype=np.float64).ravel()
+    log_w = as_floats(log_weights).ravel()
     number = log_w.size
     limit = reliability_limit(number)
     if tail_length(number) < SMALLEST_TAIL:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.arrays import as_floats
 from vcpo_bench.analysis.monitoring.calibration import Calibration
 from vcpo_bench.analysis.monitoring.detectors import Detector, DetectorStream
 from vcpo_bench.analysis.monitoring.signal import SIGNALS, Signal
@@ -66,7 +67,7 @@ class GrowingTable:
             self._values = np.concatenate([self._values, np.empty_like(self._values)], axis=1)
         for name, position in self._names.items():
             value = row.get(name)
-            number = np.nan if value is None else float(value)
+            number = np.nan if value is None else float(as_floats(value))
             self._values[position, self._length] = number if np.isfinite(number) else np.nan
         self._length += 1
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vcpo_bench.analysis.arrays import as_floats
 from vcpo_bench.analysis.monitoring.trailing import streamed_mean
 from vcpo_bench.naming.arguments import read_arguments
 from vcpo_bench.naming.errors import ExpressionError
@@ -61,7 +62,7 @@ class Detector:
 
     def scores(self, values: ArrayLike) -> Array:
         """Trailing mean of a series [S] at each update; NaN where the window holds no value."""
-        return streamed_mean(np.asarray(values, dtype=np.float64), self.window)
+        return streamed_mean(as_floats(values), self.window)
 
     def alarms(self, values: ArrayLike) -> NDArray[np.bool_]:
         """Whether there is an alarm at each update of a series [S]. A score that is NaN ends a streak."""
@@ -109,7 +110,7 @@ class DetectorStream:
 
     def feed(self, value: float) -> bool:
         """Take the value of the next update; returns whether there is an alarm."""
-        self._values.append(float(value))
+        self._values.append(float(as_floats(value)))
         total, number = 0.0, 0
         for one in self._values:
             if one == one:  # not NaN

@@ -20,6 +20,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vcpo_bench.analysis.arrays import as_floats, as_number
 from vcpo_bench.analysis.diagnostics.ess import entropy_ess, kish_ess, max_weight_ess
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k, reliability_limit
 from vcpo_bench.analysis.monitoring.alarm_panel import Alarm, AlarmPanel
@@ -123,6 +124,8 @@ class Monitor:
     ) -> Reading:
         """Take what one update saw and read the gauges.
 
+        Every number may be a torch tensor as the loop holds it: on a GPU, in bfloat16, with gradient history.
+
         Args:
             log_weights: Shape [n]: log pi_theta(y|x) - log mu(y|x) of each trajectory, summed over its tokens, in
                 nats, before any clipping.
@@ -135,10 +138,15 @@ class Monitor:
                 `grad_cosine`.
 
         Raises:
-            ValueError: There is no log-weight, or a column is unknown.
+            ValueError: There is no log-weight, a column is unknown, or what should be one number is several.
         """
-        log_w = np.asarray(log_weights, dtype=np.float64).ravel()
+        log_w = as_floats(log_weights).ravel()
         _check(log_w, columns or {})
+        token_kl, grad_norm, entropy = (
+            None if value is None else as_number(name, value)
+            for name, value in (("token_kl", token_kl), ("grad_norm", grad_norm), ("entropy", entropy))
+        )
+        given = {name: as_number(name, value) for name, value in (columns or {}).items()}
         weights, reward, length = _weight_gauges(log_w), _mean(rewards), _mean(lengths)
         row: dict[str, float | None] = {
             "step": self._step,
@@ -155,7 +163,7 @@ class Monitor:
         if self._panel.columns & set(_QUANTILES):
             with np.errstate(invalid="ignore"):  # between weights of zero
                 row |= zip(_QUANTILES, np.quantile(log_w, list(_QUANTILES.values())), strict=True)
-        alarms = self._panel.feed({**row, **(columns or {})})
+        alarms = self._panel.feed({**row, **given})
         k, pooled = self._tail(log_w)
         reading = Reading(
             step=self._step,
@@ -225,7 +233,7 @@ def _broken(log_w: Array) -> int:
 
 
 def _mean(values: ArrayLike | None) -> float:
-    return float("nan") if values is None else float(np.mean(np.asarray(values, dtype=np.float64)))
+    return float("nan") if values is None else float(np.mean(as_floats(values)))
 
 
 def _number(value: float | None) -> float:

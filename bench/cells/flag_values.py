@@ -70,7 +70,7 @@ def device(text: str) -> str:
     Raises:
         UsageError: The text is something else.
     """
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", text):
+    if not re.fullmatch(r"cpu|cuda(:[0-9]+)?", text):
         raise UsageError(f"--device {text}: choose cpu, cuda or cuda:N")
     return text
 
@@ -82,7 +82,7 @@ def every(text: str) -> int:
         UsageError: The text is something else.
     """
     name, _, number = text.partition("=")
-    if name.strip() != "every" or not number.strip().isdigit() or int(number) < 1:
+    if name.strip() != "every" or not re.fullmatch("[0-9]{1,9}", number.strip()) or int(number) < 1:
         raise UsageError(f"--keep-checkpoints {text!r}: write every=N, N a number of updates, such as every=50")
     return int(number)
 

@@ -15,7 +15,7 @@ from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
 
 from vcpo_bench.bench.score_norms.capture import Layer, Use
 from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
-from vcpo_bench.bench.score_norms.errors import InexactError
+from vcpo_bench.bench.score_norms.errors import NotBatchedError
 from vcpo_bench.bench.score_norms.row_layout import RowLayout
 from vcpo_bench.bench.score_norms.rules import LayerRule
 
@@ -97,7 +97,7 @@ def with_broadcasts(uses: Sequence[Use], loose: Sequence[Layer], logp: Tensor, l
         layout: How rows of trajectories are found in a layer's tensors.
 
     Raises:
-        InexactError: A loose parameter is used in another way than added to one row per trajectory.
+        NotBatchedError: A loose parameter is used in another way than added to one row per trajectory.
     """
     one_row = {use for use in uses if isinstance(use.layer.rule, EmbeddingRule) and use.shape[:-1].numel() == 1}
     suspects = one_row if layout.count > 1 else set()
@@ -115,7 +115,7 @@ def _embedding_use(use: Use, users: Users, layout: RowLayout) -> Use:
     site = _climb(use.edge.node, users, (*use.shape, rule.parameters[0].shape[1]), RESHAPING, layout.count)
     if site is None:
         return use
-    layer = replace(use.layer, rule=BroadcastEmbeddingRule(rule.parameters[0], rule.padding_idx))
+    layer = replace(use.layer, rule=BroadcastEmbeddingRule(rule.parameters[0], rule.padding_idx, rule.scale))
     edge = GradientEdge(site.path[-1], 0)
     return replace(use, layer=layer, inputs=(use.inputs, site), edge=edge, path=site.path)
 
@@ -127,7 +127,7 @@ def _loose_uses(layer: Layer, users: Users, layout: RowLayout) -> list[Use]:
         return []
     site = _climb(node, users, parameter.shape, (*RESHAPING, *SELECTING), layout.count)
     if site is None:
-        raise InexactError(
+        raise NotBatchedError(
             f"parameter {layer.name!r} belongs to no layer of its own and is not simply added to one row per "
             "trajectory: wrap the code that uses it in an nn.Module that takes and returns rows"
         )

@@ -2,21 +2,23 @@
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from vcpo_bench.bench.score_norms.rules import LayerRule, at_least_float32, sum_squares
 
 
 class EmbeddingRule(LayerRule):
-    """y_t = W[id_t]: the gradient of a trajectory is, in row v, the sum of b_t over the positions where id_t = v.
+    """y_t = s W[id_t]: the gradient of a trajectory is, in row v, the sum of s b_t over the positions where id_t = v.
 
     Args:
         weight: [V, d].
         padding_idx: Row that never receives a gradient, or None.
+        scale: The factor s; Gemma multiplies by the root of d.
     """
 
-    def __init__(self, weight: nn.Parameter, padding_idx: int | None = None) -> None:
+    def __init__(self, weight: nn.Parameter, padding_idx: int | None = None, scale: float = 1.0) -> None:
         self.parameters = [weight]
-        self.padding_idx = padding_idx
+        self.padding_idx, self.scale = padding_idx, scale
 
     def squared(self, a: Tensor, b: Tensor) -> Tensor:
         """See `LayerRule.squared`."""
@@ -50,8 +52,8 @@ class EmbeddingRule(LayerRule):
         return self.per_row(a, b) if self._is_small(a.shape[1]) else None
 
     def counted(self, ids: Tensor, b: Tensor) -> Tensor:
-        """Gradients `b` [B, T, d], zero at positions with the padding id."""
-        b = at_least_float32(b)
+        """Gradients with respect to rows of the weight, from `b` [B, T, d]: zero at positions with the padding id."""
+        b = at_least_float32(b) if self.scale == 1.0 else at_least_float32(b) * self.scale
         return b if self.padding_idx is None else b.masked_fill((ids == self.padding_idx).unsqueeze(-1), 0.0)
 
     def _is_small(self, T: int) -> bool:
@@ -69,3 +71,22 @@ def scatter(keys: Tensor, values: Tensor, count: int) -> Tensor:
         return values.new_zeros(count, values.shape[-1]).index_add_(0, keys.flatten(), values.flatten(0, -2))
     sums: Tensor = torch.ops.aten.embedding_dense_backward(values, keys, count, -1, False)
     return sums
+
+
+def embedding_scale(layer: nn.Embedding) -> float | None:
+    """The factor by which a layer multiplies what `nn.Embedding` looks up; None if it does something else.
+
+    It is read from the layer's effect on a weight of ones, and must hold bit by bit for random weights, for every id.
+    """
+    ids = torch.arange(layer.num_embeddings, device=layer.weight.device).unsqueeze(0)
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(layer.num_embeddings, 2, generator=generator).to(layer.weight)
+    with torch.no_grad():
+        try:
+            ones = functional_call(layer, {"weight": torch.ones_like(weight)}, (ids,))
+            found = functional_call(layer, {"weight": weight}, (ids,))
+            scale = float(ones.flatten()[0])
+            same = torch.equal(ones, torch.full_like(ones, scale)) and torch.equal(found, weight.unsqueeze(0) * scale)
+        except Exception:  # it takes or returns something else, and may raise anything
+            return None
+    return scale if same else None

@@ -1,6 +1,5 @@
 """Which layers of a model own trainable parameters, the rule for each, and which of them share parameters."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -8,7 +7,7 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms.broadcast import BroadcastRule
 from vcpo_bench.bench.score_norms.capture import Layer
-from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
+from vcpo_bench.bench.score_norms.embedding import EmbeddingRule, embedding_scale
 from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.fallback import FallbackRule
 from vcpo_bench.bench.score_norms.linear import LinearRule
@@ -21,7 +20,7 @@ WHOLE = (nn.MultiheadAttention, nn.RNNBase)  # they use weights of inner layers 
 def layers_of(model: nn.Module) -> list[Layer]:
     """The layers of a model that own trainable parameters, each with its rule.
 
-    Layers without a rule are recomputed per trajectory; a warning names their types.
+    Layers without a rule have a `FallbackRule`.
 
     Raises:
         InexactError: A layer is compiled, sharded, or of a kind for which exact norms are impossible.
@@ -29,25 +28,13 @@ def layers_of(model: nn.Module) -> list[Layer]:
     for name, module in model.named_modules():
         if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
             raise InexactError(
-                f"{name or 'the model'!r} is compiled, which hides its layers: create ScoreNorms before compiling"
+                f"{name or 'the model'!r} is compiled, which hides its layers: pass the model as it was before"
             )
     for name, parameter in model.named_parameters():
         if hasattr(parameter, "placements"):  # a DTensor
-            raise InexactError(f"parameter {name!r} is sharded: score norms need whole parameters")
-    layers, unknown = [], set()
-    for module, name in {module: name for name, module in _owners(model, "")}.items():
-        rule = rule_for(module)
-        if rule is None:
-            unknown.add(type(module).__name__)
-            rule = FallbackRule(module)
-        layers.append(Layer(name, module, rule))
-    if unknown:
-        warnings.warn(
-            f"no score-norm rule for {', '.join(sorted(unknown))}: gradients are recomputed per trajectory with "
-            "torch.func.vmap, which is exact but slower",
-            stacklevel=3,
-        )
-    return layers
+            raise InexactError(f"parameter {name!r} is sharded: unshard the model first, score norms need all of it")
+    owners = {module: name for name, module in _owners(model, "")}
+    return [Layer(name, module, rule_for(module) or FallbackRule(module)) for module, name in owners.items()]
 
 
 def loose_parameters_of(model: nn.Module) -> list[Layer]:
@@ -104,17 +91,19 @@ def rule_for(module: nn.Module) -> LayerRule | None:
     forward = type(module).forward
     if isinstance(module, nn.Linear) and forward is nn.Linear.forward:
         return LinearRule(trainable(module.weight), trainable(module.bias))
-    if isinstance(module, nn.Embedding) and forward is nn.Embedding.forward:
+    if isinstance(module, nn.Embedding):
         if module.scale_grad_by_freq or module.max_norm is not None or module.sparse:
             raise InexactError(
                 "an Embedding with scale_grad_by_freq, max_norm or sparse has no score norm: turn it off"
             )
-        return EmbeddingRule(cast(nn.Parameter, module.weight), module.padding_idx)
+        scale = 1.0 if forward is nn.Embedding.forward else embedding_scale(module)
+        weight = cast(nn.Parameter, module.weight)
+        return None if scale is None else EmbeddingRule(weight, module.padding_idx, scale)
     if isinstance(module, nn.LayerNorm) and forward is nn.LayerNorm.forward and len(module.normalized_shape) == 1:
         return GainRule(trainable(module.weight), trainable(module.bias), layer_norm(module))
     if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.training:
         raise InexactError(
-            "batch normalization mixes trajectories, so that none has a gradient of its own; use LayerNorm"
+            "batch normalization mixes trajectories, so that none has a gradient of its own: use LayerNorm, or eval()"
         )
     if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # the layer of GPT-2 in transformers
         return LinearRule(trainable(module.weight), trainable(module.bias), transposed=True)

@@ -112,5 +112,8 @@ def gram(x: Tensor) -> Tensor:
 
 
 def gram_is_cheaper(T: int, d: int, p: int) -> bool:
-    """Whether two [T, T] Gram matrices need less work and no more memory than one [p, d] gradient per trajectory."""
-    return T * (p + d) < p * d and p * d >= 2 * T * T
+    """Whether two [T, T] Gram matrices need less work than one [p, d] gradient per trajectory.
+
+    Then they also need less than half the memory: sqrt(p d) <= (p + d) / 2, so that T (p + d) < p d means p d > 4 T^2.
+    """
+    return T * (p + d) < p * d

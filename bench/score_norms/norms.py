@@ -1,19 +1,25 @@
 """Exact squared norms of all trajectories' score gradients, and the gradient of the update, from one backward pass."""
 
-from collections import Counter, defaultdict
+import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms.audit import check_every_use_is_seen, check_rows_are_independent
+from vcpo_bench.bench.score_norms.audit import Sums, check_every_use_is_seen, check_rows_are_independent
 from vcpo_bench.bench.score_norms.broadcast import with_broadcasts
-from vcpo_bench.bench.score_norms.capture import LayerTape, Use, backward
-from vcpo_bench.bench.score_norms.errors import InexactError
+from vcpo_bench.bench.score_norms.capture import LayerTape, Use
+from vcpo_bench.bench.score_norms.collect import Recorded, collect
+from vcpo_bench.bench.score_norms.errors import InexactError, NotBatchedError
+from vcpo_bench.bench.score_norms.fallback import FallbackRule
 from vcpo_bench.bench.score_norms.inspection import groups_of, layers_of, loose_parameters_of
+from vcpo_bench.bench.score_norms.one_by_one import OneByOne
 from vcpo_bench.bench.score_norms.row_layout import PackedLayout, RowLayout
-from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
+from vcpo_bench.bench.score_norms.sharing import Contribution
+
+Kinds = tuple[object, ...]
 
 
 class ScoreNorms:
@@ -25,7 +31,8 @@ class ScoreNorms:
     otherwise `segments` says which positions belong together.
 
     The first batch of each combination of shapes is checked for causes of silently wrong norms (`audit`), which costs
-    two more backward passes.
+    four more backward passes. Models that hooks cannot follow (mixtures of experts, state-space layers, parameters used
+    outside their layer) take one backward pass per trajectory through the graph of the batch; a warning says so once.
 
     Args:
         model: The model; its layers are inspected once, and hooks stay on it until `close`.
@@ -39,9 +46,12 @@ class ScoreNorms:
         layers = layers_of(model)
         self._loose = loose_parameters_of(model)
         self._groups = groups_of([*layers, *self._loose])
+        self._owners = {p: self._groups[each.name] for each in (*layers, *self._loose) for p in each.rule.parameters}
+        self._fallbacks = [each.rule for each in layers if isinstance(each.rule, FallbackRule)]
         self._tape = LayerTape(layers)
         self._trainable = self._trainable_parameters()
-        self._checked: dict[tuple[tuple[str, str], ...], bool] = {}
+        self._checked: dict[Kinds, bool] = {}
+        self._batched, self._announced = True, False
         self._kept: dict[str, Contribution] = {}
         self._layers: dict[str, Tensor] = {}
 
@@ -82,16 +92,23 @@ class ScoreNorms:
             [B], or [N] with segments, in the dtype of `logp`, at least float32. `.grad` is not touched.
 
         Raises:
-            InexactError: Nothing was recorded, or a layer's tensors cannot be split by trajectory.
+            InexactError: Nothing was recorded, or trajectories influence each other.
         """
-        uses: Sequence[Use] = self._tape.uses
+        uses = self._tape.uses
         if not uses or logp.grad_fn is None:
             raise InexactError("nothing was recorded: compute logp inside `with norms.record():`, with gradients on")
         weights = torch.ones_like(logp) if mask is None else mask.to(logp.dtype)
-        layout = self._layout(uses, logp, segments)
-        uses = with_broadcasts(uses, self._loose, logp, layout)
-        first_suffice = self._check_once(uses, logp, weights, layout)
-        self._collect(uses, logp, weights, layout, retain_graph, first_suffice)
+        recorded = Recorded(uses, logp, weights, self._layout(uses, logp, segments))
+        try:
+            if self._batched:
+                self._pass_once(recorded, retain_graph)
+        except NotBatchedError as reason:
+            self._check_first(recorded)
+            self._batched = False
+            price = f"one backward pass per trajectory, {recorded.layout.count} for this batch"
+            warnings.warn(f"score norms take {price}, which is exact but slower: {reason}", stacklevel=3)
+        if not self._batched:
+            self._pass_for_each(recorded, retain_graph)
         self._tape.uses = []
         return torch.stack(list(self._layers.values())).sum(0)
 
@@ -159,54 +176,86 @@ class ScoreNorms:
         lengths = {use.shape[1:].numel() for use in uses if len(use.shape) > 1 and use.shape[0] == B}
         return RowLayout(B, lengths | {logp.shape[1:].numel()})
 
-    def _check_once(self, uses: Sequence[Use], logp: Tensor, weights: Tensor, layout: RowLayout) -> bool:
-        """Check the first batch of each combination of shapes; returns `first_suffice` for `capture.backward`."""
-        kinds = tuple((use.layer.name, "broadcast" if use.path else layout.kind(use.shape)) for use in uses)
-        if kinds not in self._checked:
-            check_every_use_is_seen(self._model, uses, logp)
-            self._checked[kinds] = check_rows_are_independent(uses, logp, weights, layout)
-        return self._checked[kinds]
+    def _pass_once(self, recorded: Recorded, retain_graph: bool) -> None:
+        """All norms from one backward pass.
 
-    def _collect(
-        self,
-        uses: Sequence[Use],
-        logp: Tensor,
-        weights: Tensor,
-        layout: RowLayout,
-        retain_graph: bool,
-        first_suffice: bool,
-    ) -> None:
-        """Backpropagate; settle each group of layers as soon as all its uses have input and gradient."""
-        members: dict[str, list[Use]] = defaultdict(list)
-        for use in uses:
-            members[self._groups[use.layer.name]].append(use)
-        missing = Counter({group: len(group_uses) for group, group_uses in members.items()})
+        Raises:
+            NotBatchedError: That is impossible; the graph is still there.
+        """
+        uses = with_broadcasts(recorded.uses, self._loose, recorded.logp, recorded.layout)
+        recorded = recorded._replace(uses=uses)
+        kinds = ("batched", *_kinds(recorded))
+        first_suffice = self._checked[kinds] if kinds in self._checked else self._check(recorded)
 
-        # a replay calls this inside the modes of the forward pass, where autocast would round the norms
-        @torch.no_grad()
-        @torch.autocast(logp.device.type, enabled=False)  # type: ignore[untyped-decorator]
-        def settle(group: str) -> None:
-            sides = []
-            for use in members.pop(group):
-                if use.inputs is None:
-                    raise InexactError(f"layer {use.layer.name!r} is no longer checkpointed: create a new ScoreNorms")
-                if use.gradient is not None:
-                    sides.append((use.layer.rule, *use.layer.rule.arrange(use.inputs, use.gradient, use.shape, layout)))
-                    use.inputs = use.gradient = None
-            if sides:
-                contribution = contribution_of(sides, keep=not retain_graph)
-                self._layers[group] = contribution.squared()
-                if not retain_graph:
-                    self._kept[group] = contribution
+        def receive(group: str, contribution: Contribution) -> None:
+            self._layers[group] = contribution.squared()
+            if not retain_graph:
+                self._kept[group] = contribution
 
-        def complete(use: Use) -> None:
-            group = self._groups[use.layer.name]
-            if use.inputs is not None and use.gradient is not None:
-                missing[group] -= 1
-                if not missing[group]:
-                    settle(group)
+        collect(
+            self._tape,
+            self._groups,
+            recorded,
+            receive,
+            keep=not retain_graph,
+            retain_graph=retain_graph or bool(self._fallbacks),  # which may find that they cannot split an argument
+            first_suffice=first_suffice,
+        )
+        self._remember(kinds, first_suffice)
+        if self._fallbacks and not self._announced:
+            self._announced = True
+            names = sorted({type(rule.layer).__name__ for rule in self._fallbacks})
+            warnings.warn(
+                f"no score-norm rule for {', '.join(names)}: gradients are recomputed per trajectory with "
+                "torch.func.vmap, which is exact but slower",
+                stacklevel=4,
+            )
 
-        with self._tape.replaying(complete) as arrived:
-            backward(uses, logp, weights, arrived, retain_graph, first_suffice)
-        for group in list(members):
-            settle(group)
+    def _pass_for_each(self, recorded: Recorded, retain_graph: bool) -> None:
+        """All norms from one backward pass per trajectory."""
+        kinds = self._check_first(recorded)
+        _, logp, weights, layout = recorded
+        found = OneByOne(logp, weights, layout.trajectories(logp), layout.count, self._owners)
+        self._layers = found.squared_by_group()
+        self._kept = {} if retain_graph else {"": found}
+        self._remember(kinds, True)
+
+    def _check_first(self, recorded: Recorded) -> Kinds:
+        """Check that no trajectory's log-probability depends on the input of another; returns what was checked.
+
+        Raises:
+            InexactError: One does, or the rows of the first layers are not trajectories.
+        """
+        uses = with_broadcasts(recorded.uses, (), recorded.logp, recorded.layout)
+        first = recorded._replace(uses=[use for use in uses if not use.behind] or uses[:1])
+        kinds = ("one by one", *_kinds(first))
+        try:
+            if kinds not in self._checked:
+                check_rows_are_independent(first, bits=(recorded.layout.count - 1).bit_length())
+        except NotBatchedError as error:
+            raise InexactError(str(error)) from error
+        return kinds
+
+    def _check(self, recorded: Recorded) -> bool:
+        """Check that all norms will be right; returns `first_suffice` for `capture.backward`.
+
+        Raises:
+            NotBatchedError: They will not.
+        """
+        check_every_use_is_seen(self._model, recorded.uses, recorded.logp)
+        first_suffice = check_rows_are_independent(recorded)
+        sums = Sums(self._model, recorded, {self._groups[layer.name] for layer in self._loose})
+        collect(self._tape, self._groups, recorded, sums.receive, keep=False, retain_graph=True, retain_inputs=True)
+        sums.finish()
+        return first_suffice
+
+    def _remember(self, kinds: Kinds, first_suffice: bool) -> None:
+        """Check no more batches of these kinds, unless this one proved nothing for want of a finite gradient."""
+        if kinds not in self._checked and 0 < float(torch.stack(list(self._layers.values())).sum()) < math.inf:
+            self._checked[kinds] = first_suffice
+
+
+def _kinds(recorded: Recorded) -> Kinds:
+    """What distinguishes batches that must be checked: the layers used, and how their tensors are read."""
+    layout = recorded.layout
+    return tuple((use.layer.name, "broadcast" if use.path else layout.kind(use.shape)) for use in recorded.uses)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.score_norms.errors import InexactError
+from vcpo_bench.bench.score_norms.errors import InexactError, NotBatchedError
 
 
 class RowLayout:
@@ -36,13 +36,13 @@ class RowLayout:
             real: Positions of no trajectory become zero, as gradients need; else they may hold anything.
 
         Raises:
-            InexactError: The axes cannot be assigned to rows and positions.
+            NotBatchedError: The axes cannot be assigned to rows and positions.
         """
         kind = self.kind(shape)
         if kind == "rows" and len(shape) == 2:
             return x
         if not kind:
-            raise InexactError(
+            raise NotBatchedError(
                 f"a layer saw positions of shape {list(shape)} for {self.count} trajectories: its first axis must be "
                 "the trajectory, or all rows and positions flattened"
             )

@@ -111,6 +111,11 @@ def inner_products(gradients: Sequence[Tensor]) -> Tensor:
     return flat @ flat.t()
 
 
+def random_factors(count: int, like: Tensor) -> Tensor:
+    """[count] numbers without any pattern, between 0.5 and 1.5, always the same; float64 on the device of `like`."""
+    return torch.rand(count, generator=torch.Generator().manual_seed(0), dtype=torch.float64).add(0.5).to(like.device)
+
+
 def at_least_float32(x: Tensor) -> Tensor:
     """In float32 or wider, so that products of half-precision gradients are summed in float32."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.score_norms.norms import ScoreNorms
+from vcpo_bench.bench.score_norms.rules import at_least_float32
 
 
 @torch.no_grad()
@@ -42,6 +43,7 @@ def noise_to_signal(norms: ScoreNorms, weights: Tensor) -> Tensor:
     Raises:
         InexactError: Nothing is kept.
     """
+    weights = at_least_float32(weights)
     N = len(weights)
     squares = torch.stack(list(norms.layers().values())).sum(0)
     signal = torch.stack([gradient.square().sum() for gradient in norms.gradient(weights).values()]).sum()

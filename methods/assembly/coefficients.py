@@ -18,7 +18,8 @@ class Assembled(NamedTuple):
 
     Attributes:
         coefficients: `[..., P, G, T]`, exactly 0 at masked tokens.
-        share_clipped: Leading shape: share of the tokens whose gradient the surrogate removed.
+        share_clipped: Leading shape: share of the tokens whose gradient the surrogate removed or whose weight a cap
+            holds.
         ess_used: Leading shape: effective sample size of the weights that multiply the advantage; NaN: there are none.
     """
 
@@ -69,18 +70,36 @@ def assemble(
 
 def _applied(ev: EvidenceView, terms: Terms, keep: Tensor | None) -> tuple[Tensor | None, Tensor, Tensor | None]:
     """The weight, 0 where it does not act; where it acts, as zeros and ones; and how many tokens were clipped."""
-    weight, inside, clipped = terms.weight, ev.mask_float, None
+    weight, inside, free = terms.weight, ev.mask_float, None
     if terms.kept is not None:
         kept = as_number(terms.kept, inside.dtype)
         if weight is not None and weight.shape[-1] == kept.shape[-1] == 1:  # by row: no pass over the tokens
-            weight = torch.where(terms.kept.bool(), weight, 0.0)
-            clipped = ev.tokens - (kept.squeeze(-1) * ev.lengths).sum(ROW_AXES)
+            weight, free = torch.where(terms.kept.bool(), weight, 0.0), kept
         else:
-            inside = torch.mul(inside, kept, out=kept if kept.shape == inside.shape else ev.buffer())
-            clipped = ev.tokens - inside.sum(BATCH_AXES)
+            inside = free = torch.mul(inside, kept, out=kept if kept.shape == inside.shape else ev.buffer())
+    clipped = _clipped(ev, free, terms.capped)
     if keep is not None:
         inside = torch.mul(inside, as_number(keep, inside.dtype), out=ev.buffer())
     return None if weight is None else ev.gated(weight, inside), inside, clipped
+
+
+def _clipped(ev: EvidenceView, free: Tensor | None, capped: Tensor | None) -> Tensor | None:
+    """Leading shape: how many tokens in play the surrogate silenced or a cap holds; None: it has neither.
+
+    Args:
+        ev: The evidence.
+        free: `[..., P, G, 1]`, or `[..., P, G, T]` with 0 at masked tokens: zeros and ones, what is let through.
+        capped: `[..., P, G, 1|T]` bool.
+    """
+    if capped is not None:
+        uncapped = as_number(~capped, ev.mask_float.dtype)
+        free = uncapped if free is None else free * uncapped
+        free = free if free.shape[-1] == 1 else free * ev.mask_float
+    if free is None:
+        return None
+    if free.shape[-1] == 1:
+        return ev.tokens - (free.squeeze(-1) * ev.lengths).sum(ROW_AXES)
+    return ev.tokens - free.sum(BATCH_AXES)
 
 
 def _ess_used(ev: EvidenceView, weight: Tensor) -> Tensor:

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.coefficients import assemble
 from vcpo_bench.methods.assembly.parts_in_force import PartsInForce
-from vcpo_bench.methods.core.batch import BATCH_AXES, Batch
+from vcpo_bench.methods.core.batch import BATCH_AXES, LARGEST_REWARD, Batch
+from vcpo_bench.methods.core.checks import bounded
 from vcpo_bench.methods.core.errors import MissingEvidence
 from vcpo_bench.methods.core.ess import ess_ratio_of_logs
 from vcpo_bench.methods.core.terms import Terms
@@ -46,6 +47,7 @@ class Method(PartsInForce):
         Raises:
             MissingEvidence: The batch lacks a field in `needs`.
             NonFiniteEvidence: A token in play or a valid row has a value that is not a number.
+            BatchError: A reward or an advantage is beyond `LARGEST_REWARD`, or a squared norm is negative.
             EvidenceOrderError: A part reads a value that is not known in its phase.
         """
         with torch.no_grad():
@@ -60,6 +62,7 @@ class Method(PartsInForce):
         Raises:
             MissingEvidence: The batch lacks a field in `needs`.
             NonFiniteEvidence: A token in play or a valid row has a value that is not a number.
+            BatchError: A reward or an advantage is beyond `LARGEST_REWARD`, or a squared norm is negative.
             EvidenceOrderError: A part reads a value that is not known in its phase.
         """
         missing = [name for name in self._fields_needed if getattr(batch, name) is None]
@@ -86,8 +89,9 @@ class Method(PartsInForce):
 
     def _advantage(self, ev: EvidenceView) -> Tensor:
         if ev.batch.advantage is not None:
-            return ev.token_field("advantage")
-        advantage = self.baseline_part.advantage(ev).to(ev.batch.logp.dtype)
+            return bounded("advantage", ev.token_field("advantage"), ev.row_mask.dim(), LARGEST_REWARD)
+        with ev.empty_rows(self.baseline_part.empty):
+            advantage = self.baseline_part.advantage(ev).to(ev.batch.logp.dtype)
         return advantage if advantage.dim() == ev.mask.dim() else advantage.unsqueeze(-1)
 
     def _update(self, ev: EvidenceView) -> Update:
@@ -99,6 +103,7 @@ class Method(PartsInForce):
         keep, factor, masked = self._mask(ev, tokens)
         ev.enter("surrogate", self.name)
         terms = self.terms(ev)
+        terms.capped = self._capped(ev, terms.capped)
         parts = assemble(ev, terms, keep, factor, self._addends(ev), tokens)
         metrics = {
             "share_clipped": parts.share_clipped,
@@ -122,6 +127,15 @@ class Method(PartsInForce):
             weight = part.weight(ev)
             product = weight if product is None else product * weight
         return product
+
+    def _capped(self, ev: EvidenceView, capped: Tensor | None) -> Tensor | None:
+        """`[..., P, G, 1|T]` bool: where a cap of the surrogate or of an added weight acts."""
+        for part in self.weights:
+            ev.enter("surrogate", part.name)
+            added = part.capped(ev)
+            if added is not None:
+                capped = added if capped is None else capped | added
+        return capped
 
     def _mask(self, ev: EvidenceView, tokens: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         """Reject tokens; returns what to multiply the weight with, N `[..., P, G, 1]`, and the share rejected."""

@@ -131,7 +131,7 @@ class PartsInForce(MethodComponent, RenamedAttributes):
     @property
     def version(self) -> int:
         """Its own revision, plus every later revision of a part in force."""
-        return self.revision + sum(part.revision - 1 for part in self._parts)
+        return self.own_revision + sum(part.own_revision - 1 for part in self._parts)
 
     @property
     def plugins(self) -> str:

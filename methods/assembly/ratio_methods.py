@@ -37,7 +37,7 @@ class WeightMethod(RatioMethod, Weight):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """C = A u."""
-        return Terms(weight=self.weight(ev))
+        return Terms(weight=self.weight(ev), capped=self.capped(ev))
 
     def own_needs(self) -> frozenset[str]:
         """The proximal policy, when it is in the ratio."""

@@ -21,6 +21,11 @@ POLICY_FIELDS = {
 """The policies that a ratio can name, and the field with their log-probabilities."""
 _TOKEN_FLOATS = ("behavior_logp", "advantage", "proximal_logp", "reference_logp", "entropy", "sum_pi_sq")
 _ROW_FLOATS = ("reward", "score_norm_sq")
+_HALF = (torch.float16, torch.bfloat16)
+
+
+LARGEST_REWARD = 1e12
+"""Larger rewards and advantages are refused: their squares, or their products with weights, overflow in float32."""
 
 
 def fields_of(*policies: str) -> frozenset[str]:
@@ -32,12 +37,16 @@ def fields_of(*policies: str) -> frozenset[str]:
 class Batch:
     """What a method may know about one optimizer step. Leading axes `...` are independent runs.
 
+    Tensors of a training loop are taken as they are: those with gradient history are detached, half precision becomes
+    float32. That restores no digits: a log-probability of -10 in bfloat16 is known to 0.03.
+
     Attributes:
-        logp: `[..., P, G, T]` log-probability of each token under the current policy, detached, float32 or float64.
+        logp: `[..., P, G, T]` log-probability of each token under the current policy.
         behavior_logp: `[..., P, G, T]` the same under the policy that sampled it, as its sampler reported it.
         mask: `[..., P, G, T]` bool, True where the policy generated a token that carries loss.
-        valid: `[..., P, G]` bool, False for a padding slot. A valid row with an empty mask counts in baselines.
-        reward: `[..., P, G]` one scalar per trajectory.
+        valid: `[..., P, G]` bool, False for a padding slot. How a valid row with an empty mask counts
+            in baselines is their parameter `empty`.
+        reward: `[..., P, G]` one scalar per trajectory, at most `LARGEST_REWARD` in size, as is `advantage`.
         version: `[..., P, G, T]` int64, number of optimizer updates of the weights that sampled each token.
         now: Number of optimizer updates of the current weights: an int, or int64 of the leading shape.
         advantage: `[..., P, G, T]` optional; replaces the method's own baseline.
@@ -45,12 +54,12 @@ class Batch:
         reference_logp: `[..., P, G, T]` under a frozen reference policy.
         entropy: `[..., P, G, T]` entropy of the current policy at each token, nats.
         sum_pi_sq: `[..., P, G, T]` sum over the vocabulary of squared probabilities.
-        score_norm_sq: `[..., P, G]` squared norm of the gradient of the row's summed log-probability.
+        score_norm_sq: `[..., P, G]` squared norm of the gradient of the row's summed log-probability, 0 or more.
         state: Tensors the method returned in its last `Update`.
         rows: `[B]` int64 flat slot of each original row when made by `from_rows`.
 
     Raises:
-        BatchError: Shapes or dtypes do not fit; the message names the field.
+        BatchError: Shapes or dtypes do not fit, or there is no prompt, response or token; the message names the field.
     """
 
     logp: Tensor
@@ -70,9 +79,13 @@ class Batch:
     rows: Tensor | None = None
 
     def __post_init__(self) -> None:
+        for name in ("logp", *_TOKEN_FLOATS, *_ROW_FLOATS):
+            object.__setattr__(self, name, _evidence(getattr(self, name)))
         shape = self.logp.shape
         if len(shape) < 3:
             raise BatchError(f"logp has shape {list(shape)}; it needs at least the three axes [P, G, T]")
+        if 0 in shape:
+            raise BatchError(f"logp has shape {list(shape)}; an update needs a prompt, a response and a token at least")
         if self.logp.dtype not in (torch.float32, torch.float64):
             raise BatchError(f"logp is {self.logp.dtype}; convert it to float32 or float64")
         self._check("mask", torch.Size(shape), "bool")
@@ -159,6 +172,8 @@ class Batch:
             raise BatchError(f"logp must be [B, T] and group [B]; got {list(logp.shape)} and {list(group.shape)}")
         if version is None:
             version = torch.zeros(logp.shape, dtype=torch.int64, device=logp.device) + torch.as_tensor(now)
+        if 0 in logp.shape:
+            raise BatchError(f"logp has shape {list(logp.shape)}; an update needs a row and a token at least")
         slots, prompts, width = _slots(group)
         given = {
             "logp": logp,
@@ -168,6 +183,7 @@ class Batch:
             "version": version,
         }
         given |= {name: value for name, value in optional.items() if value is not None}
+        given = {name: value.detach() for name, value in given.items()}
         valid = torch.zeros(prompts * width, dtype=torch.bool, device=logp.device)
         valid[slots] = True
         padded = {name: _scatter(name, value, slots, prompts, width) for name, value in given.items()}
@@ -182,6 +198,13 @@ class Batch:
         if self.rows is None:
             raise BatchError("to_rows needs a batch made by Batch.from_rows")
         return tensor.flatten(0, 1)[self.rows]
+
+
+def _evidence(value: Tensor | None) -> Tensor | None:
+    """Without gradient history, and float32 where it is half precision."""
+    if value is None:
+        return None
+    return (value.float() if value.dtype in _HALF else value).detach()
 
 
 def _slots(group: Tensor) -> tuple[Tensor, int, int]:

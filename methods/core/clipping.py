@@ -3,14 +3,14 @@
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.masking import as_number
+from vcpo_bench.methods.core.masking import as_number, choose
 from vcpo_bench.methods.core.terms import Terms
 
 
 def clip_bounds(advantage: Tensor, low: float, high: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Where PPO's clip removes the gradient: below the first for A < 0, above the second for A > 0."""
-    below = torch.where(advantage < 0, low, -torch.inf).to(dtype)
-    return below, torch.where(advantage > 0, high, torch.inf).to(dtype)
+    below = choose(advantage < 0, low, -torch.inf, dtype)
+    return below, choose(advantage > 0, high, torch.inf, dtype)
 
 
 def differentiated(ratio: Tensor, kept: Tensor, beyond: Tensor | None) -> Terms:

@@ -56,9 +56,14 @@ class MethodComponent(Component):
         return super().unfinished() or unknown
 
     @property
+    def own_revision(self) -> int:
+        """Revision of its numbers under its present parameters: a change may concern some of them only."""
+        return self.revision
+
+    @property
     def version(self) -> int:
         """Raised whenever the numbers change; a method adds up its parts."""
-        return self.revision
+        return self.own_revision
 
     @property
     def needs(self) -> frozenset[str]:

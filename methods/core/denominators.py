@@ -13,14 +13,14 @@ def to_row_shape(value: Tensor) -> Tensor:
 
 
 def rows_in_denominator(ev: EvidenceView, empty: str) -> Tensor:
-    """`[..., 1, 1]` rows in the denominator, at least 1.
+    """`[..., 1, 1]` rows in the denominator, at least 1, in the dtype of `logp`.
 
     Args:
         ev: The evidence.
         empty: `counted`: all valid rows; `skipped`: those with tokens in play.
     """
     counted = ev.row_mask if empty == "counted" else ev.lengths > 0
-    return to_row_shape(counted.sum(ROW_AXES).clamp(min=1))
+    return to_row_shape(counted.sum(ROW_AXES).clamp(min=1).to(ev.batch.logp.dtype))
 
 
 def where_tokens(ev: EvidenceView, value: Tensor) -> Tensor:

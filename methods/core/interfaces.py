@@ -37,9 +37,16 @@ class Admission(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline(Part):
-    """Turns rewards into advantages."""
+    """Turns rewards into advantages.
+
+    `empty` says how a valid row without a token in play enters the statistics of its group and of the batch: `counted`
+    with its reward (TRL, prime-rl), as `zero` (verl and VCPO, which sum the rewards of tokens that carry loss), or
+    `skipped` (NeMo-RL). It has no coefficient in any case.
+    """
 
     slot: ClassVar[str] = "baseline"
+    common: ClassVar[tuple[str, ...]] = ("empty",)
+    empty: str = choice("counted", "zero", "skipped")
 
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`, or `[..., P, G, T]` for advantages per token."""
@@ -55,6 +62,10 @@ class Weight(MethodComponent):
     def weight(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]` u >= 0, detached."""
         raise NotImplementedError(f"{type(self).__name__} must define weight()")
+
+    def capped(self, ev: EvidenceView) -> Tensor | None:
+        """`[..., P, G, 1|T]` bool: where a bound of the weight acts, for `share_clipped`; None: nowhere."""
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)

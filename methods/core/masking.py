@@ -11,6 +11,11 @@ def as_number(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return mask.view(torch.int8).to(dtype) if mask.dtype == torch.bool else mask.to(dtype)
 
 
+def choose(where: Tensor, yes: float, no: float, dtype: torch.dtype) -> Tensor:
+    """One of two numbers by a bool tensor; `torch.where` on two plain numbers would round them to float32."""
+    return torch.where(where, torch.full((), yes, dtype=dtype, device=where.device), no)
+
+
 def within(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """1 where low <= value <= high, else 0, in the dtype of `value`."""
     return torch.minimum(torch.maximum(value, low), high).eq_(value)

@@ -13,6 +13,11 @@ def log_of(bound: float) -> float:
     return math.log(bound) if bound > 0 else -math.inf
 
 
+def outside(log_weight: Tensor, low: float, high: float) -> Tensor:
+    """Bool, where the logarithm of a weight lies strictly beyond one of its bounds."""
+    return (log_weight < log_of(low)) | (log_weight > log_of(high))
+
+
 def segment_mean(value: Tensor, mask: Tensor) -> Tensor:
     """`[..., T]` mean of `value` over the run of True tokens each token belongs to; 0 at masked tokens."""
     before = torch.nn.functional.pad(mask[..., :-1], (1, 0))

@@ -15,6 +15,8 @@ class Terms:
         weight: `[..., P, G, 1|T]` u; None: 1.
         kept: `[..., P, G, 1|T]` bool, or zeros and ones: where the surrogate lets the gradient of u through. None:
             everywhere. What u is elsewhere does not matter. The tensor may be overwritten.
+        capped: `[..., P, G, 1|T]` bool: where a cap holds a detached u, which still acts. None: nowhere. It changes
+            no coefficient; `share_clipped` counts these tokens with those that `kept` leaves out.
         addend: `[..., P, G, T]` k, which the advantage does not multiply.
         score: `[..., P, G, 1|T]` in place of A w u kept, where that is not a product token by token.
         absorbs: True when u contains w, which is then not multiplied again.
@@ -23,6 +25,7 @@ class Terms:
 
     weight: Tensor | None = None
     kept: Tensor | None = None
+    capped: Tensor | None = None
     addend: Tensor | None = None
     score: Tensor | None = None
     absorbs: bool = False

@@ -15,7 +15,8 @@ class Update:
         step_scale: Multiplier of the learning rate, of the leading shape `...`.
         entropy_coefficients: `[..., P, G, T]` minus dLoss/dentropy, or None.
         state: Tensors to save with the checkpoint and hand back in the next batch.
-        metrics: Scalars of the leading shape: `share_clipped` and `share_masked` of the tokens carrying loss,
+        metrics: Scalars of the leading shape: `share_clipped`, the share of the tokens carrying loss whose gradient
+            the surrogate removed or whose weight a cap holds; `share_masked`, the share that masks rejected;
             `ess_ratio` of the raw sequence weights current/behavior, `ess_ratio_used` of the weights that
             multiply the advantage (mean over the tokens of a row; NaN when the method applies no weight).
     """

@@ -1,19 +1,24 @@
 """One batch as one method sees it: masked, checked, and with the quantities parts share computed once."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.batch import POLICY_FIELDS, Batch
+from vcpo_bench.methods.core.batch import LARGEST_REWARD, POLICY_FIELDS, Batch
 from vcpo_bench.methods.core.buffers import borrow, give_back
+from vcpo_bench.methods.core.checks import bounded, finite_where, not_negative
 from vcpo_bench.methods.core.deprecated import RenamedAttributes
-from vcpo_bench.methods.core.errors import MissingEvidence, NonFiniteEvidence
+from vcpo_bench.methods.core.errors import MissingEvidence
 from vcpo_bench.methods.core.masking import as_number, gate, within
 from vcpo_bench.methods.core.phases import PhasedValues
+
+_LARGEST_LOG = 1e30
+"""Log-ratios of tokens beyond it count as it in sums over a row, which would overflow in float32."""
 
 
 class EvidenceView(PhasedValues, RenamedAttributes):
@@ -67,6 +72,22 @@ class EvidenceView(PhasedValues, RenamedAttributes):
     def tokens(self) -> Tensor:
         """Leading shape: number of tokens in play, in the dtype of `logp`."""
         return self._once(("tokens",), lambda: self.lengths.sum((-2, -1)))
+
+    @contextmanager
+    def empty_rows(self, rule: str) -> Iterator[None]:
+        """Inside, rows without tokens in play are in `row_mask` and `reward` as a baseline wants them.
+
+        Args:
+            rule: `counted`: as they are; `zero`: with a reward of 0; `skipped`: not at all.
+        """
+        mask, cache = self.row_mask, self._cache
+        if rule != "counted":
+            full = self.lengths > 0
+            reward = torch.where(full, self.reward, 0.0)
+            self._cache = {**cache, ("row", "reward"): reward}
+            self.row_mask = mask & full if rule == "skipped" else mask
+        yield
+        self.row_mask, self._cache = mask, cache
 
     def admit(self, keep: Tensor) -> None:
         """Leave rows out of everything that follows, baselines and denominators included."""
@@ -152,23 +173,27 @@ class EvidenceView(PhasedValues, RenamedAttributes):
             value = self.need(name).to(self.batch.logp.dtype) * self.mask_float
             if math.isfinite(float(value.sum())):
                 return value
-            value = torch.where(self.mask, self.need(name), 0.0).to(self.batch.logp.dtype)
+            given, largest = torch.where(self.mask, self.need(name), 0.0), torch.finfo(value.dtype).max
             if self._nonfinite == "raise" or name not in POLICY_FIELDS.values():
-                self._complain((name,))
-            return torch.where(torch.isfinite(value), value, 0.0)
+                finite_where(self.batch, (name,), self.mask)
+            return torch.where(torch.isfinite(given), given.clamp(-largest, largest).to(value.dtype), 0.0)
 
         return self._once(("field", name), make)
 
     def row_field(self, name: str) -> Tensor:
-        """`[..., P, G]` a field of the rows with zeros at rows not in play, checked to be finite."""
+        """`[..., P, G]` a field of the rows with zeros at rows not in play.
+
+        Raises:
+            MissingEvidence: The batch does not carry it.
+            NonFiniteEvidence: It is not finite in a row in play.
+            BatchError: A reward is beyond `LARGEST_REWARD`, or a squared norm is negative.
+        """
 
         def make() -> Tensor:
             value = torch.where(self.row_mask, self.need(name), 0.0)
-            if not math.isfinite(float(value.sum())):
-                bad = (~torch.isfinite(value)).nonzero()
-                if len(bad):
-                    raise NonFiniteEvidence(name, tuple(bad[0].tolist()))
-            return value
+            limit = LARGEST_REWARD if name == "reward" else torch.finfo(value.dtype).max
+            value = bounded(name, value, value.dim(), limit)
+            return not_negative(name, value) if name == "score_norm_sq" else value
 
         return self._once(("row", name), make)
 
@@ -186,7 +211,7 @@ class EvidenceView(PhasedValues, RenamedAttributes):
             if not (math.isfinite(low) and math.isfinite(high)):
                 value = torch.where(self.mask, self._difference(of, to), 0.0)
                 if self._nonfinite == "raise":
-                    self._complain((POLICY_FIELDS[of], POLICY_FIELDS[to]))
+                    finite_where(self.batch, (POLICY_FIELDS[of], POLICY_FIELDS[to]), self.mask)
                 else:
                     value = torch.where(torch.isfinite(value), value, 0.0)
                 low, high = (float(bound) for bound in torch.aminmax(value))
@@ -221,30 +246,28 @@ class EvidenceView(PhasedValues, RenamedAttributes):
 
     def beyond(self, of: str = "current", to: str = "behavior", clamp: float = math.inf) -> Tensor | None:
         """`[..., P, G, T]` bool, tokens whose log-ratio the clamp changed, or None when there is none."""
-        value, low, high = self._masked_ratio(of, to)
-        if low >= -clamp and high <= clamp:
+        return self.outside(of, to, -clamp, clamp)
+
+    def outside(self, of: str, to: str, low: float, high: float) -> Tensor | None:
+        """`[..., P, G, T]` bool, tokens whose log-ratio is not in [low, high], or None when there is none."""
+        value, least, most = self._masked_ratio(of, to)
+        if least >= low and most <= high:
             return None
-        return value.abs() > clamp
+        return (value < low) | (value > high)
 
     def row_log_ratio(self, of: str = "current", to: str = "behavior") -> Tensor:
         """`[..., P, G]` log of the sequence weight, the sum of raw log-ratios over the tokens in play."""
-        return self._once(("row", of, to), lambda: self.raw(of, to).sum(-1))
+        value, low, high = self._masked_ratio(of, to)
+        wild = low < -_LARGEST_LOG or high > _LARGEST_LOG  # sums would overflow, to both infinities in one row
+        return self._once(
+            ("row", of, to), lambda: (value.clamp(-_LARGEST_LOG, _LARGEST_LOG) if wild else value).sum(-1)
+        )
 
     def row_mean_log_ratio(self, of: str = "current", to: str = "behavior") -> Tensor:
         """`[..., P, G]` log of the length-normalized sequence ratio; 0 for rows without tokens."""
         return self.row_log_ratio(of, to) / self.lengths.clamp(min=1)
 
     # -- values that are not numbers ------------------------------------------------------------------------------
-
-    def _complain(self, names: tuple[str, ...]) -> None:
-        for name in names:
-            bad = (~torch.isfinite(self.need(name)) & self.mask).any(-1).nonzero()
-            if len(bad):
-                raise NonFiniteEvidence(name, tuple(bad[0].tolist()))
-        if len(names) > 1:  # finite numbers whose difference is not
-            bad = (~torch.isfinite(self.need(names[0]) - self.need(names[1])) & self.mask).any(-1).nonzero()
-            if len(bad):
-                raise NonFiniteEvidence(f"{names[0]} - {names[1]}", tuple(bad[0].tolist()))
 
     def _find_nonfinite(self) -> None:
         """Tokens with a log-probability that is not a number: dropped, or remembered to get a coefficient of 0."""

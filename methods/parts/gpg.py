@@ -20,6 +20,7 @@ class Gpg(Baseline):
     summary: ClassVar[str] = "group mean, scaled up for rows whose advantage is zero"
     reference: ClassVar[str] = "GPG 2504.02546"
     year: ClassVar[int] = 2025
+    revision: ClassVar[int] = 2
     formula: ClassVar[str] = "A = (B / #nonzero) (R - mean_G R)"
     singleton: str = choice("zero", "raw")
 
@@ -27,6 +28,6 @@ class Gpg(Baseline):
         """`[..., P, G]`; nonzero counts the rows with a reward other than 0, as in verl."""
         rows = ev.row_mask.sum(ROW_AXES, keepdim=True)
         nonzero = ((ev.reward != 0) & ev.row_mask).sum(ROW_AXES, keepdim=True)
-        alpha = rows / nonzero.clamp(min=1)
+        alpha = rows.to(ev.reward.dtype) / nonzero.clamp(min=1)
         centered = singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)
         return alpha * centered

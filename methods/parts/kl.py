@@ -20,9 +20,10 @@ class Kl(Regularizer):
     With l = log pi - log pi_anchor: k1 = l, k2 = l^2/2, k3 = e^-l - 1 + l, abs = |l|; gradients 1, l, 1 - e^-l,
     sign l. `k1+` and `k3+` keep the value and take the gradient of k2, as verl's suffix does: spelled
     `kind=k2` here, since only the gradient acts. `clamp` bounds l inside the estimate and `limit` the
-    estimate itself; beyond either the gradient is 0. `weight=proximal` or `behavior` multiplies the estimate by that
-    ratio inside the graph (unbiased KL, DeepSeek-V3.2), `current` by 1 with the gradient of a ratio (NeMo-RL), and
-    `held-...` by the detached ratio. `kind=forward` is -l, the KL from the anchor's samples. `into=advantage`
+    estimate itself; beyond either its gradient is 0. `weight=proximal` or `behavior` multiplies the estimate by that
+    ratio inside the graph (unbiased KL, DeepSeek-V3.2), which keeps its own gradient until `clamp` holds it, too;
+    for k3 the two add up to r l. `current` multiplies by 1 with the gradient of a ratio (NeMo-RL), and `held-...` by
+    the detached ratio. `kind=forward` is -l, the KL from the anchor's samples. `into=advantage`
     takes the value, detached, from each token's advantage instead of adding to the loss (KL in the reward).
     """
 
@@ -52,17 +53,22 @@ class Kl(Regularizer):
         """What the penalty pulls toward."""
         return {"kl": self.anchor}
 
+    @property
+    def own_revision(self) -> int:
+        """2 for a ratio inside the graph: its gradient cancelled in float32 and was lost beyond the clamp."""
+        return 2 if self.weight in ("proximal", "behavior", "current") else 1
+
     def addend(self, ev: EvidenceView) -> Tensor | None:
         """`[..., P, G, T]`."""
         if self.into == "advantage":
             return None
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         value, slope = self._estimate(logs)
-        beyond = ev.beyond("current", self.anchor, self.clamp)
-        if beyond is not None:
-            slope = slope.masked_fill(beyond, 0.0)
+        held = ev.beyond("current", self.anchor, self.clamp)
+        if held is not None:
+            slope = slope.masked_fill(held, 0.0)
         if self.weight != "none":
-            value, slope = self._weighted(ev, value, slope)
+            value, slope = self._weighted(ev, logs, value, slope, held)
         if math.isfinite(self.limit):
             slope = torch.where(value.abs() > self.limit, 0.0, slope)
         return slope * -self.beta
@@ -73,15 +79,19 @@ class Kl(Regularizer):
             return None
         return self.beta * self._estimate(ev.log_ratio("current", self.anchor, self.clamp))[0]
 
-    def _weighted(self, ev: EvidenceView, value: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
-        """The estimate times a ratio: its gradient included, except where the clamp or `held-` holds it."""
+    def _weighted(
+        self, ev: EvidenceView, logs: Tensor, value: Tensor, slope: Tensor, held: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The estimate k(l) times a ratio r: r k, and its derivative r (k' + k), where the clamp does not hold r."""
         policy = self.weight.removeprefix("held-")
-        ratio = torch.ones_like(value) if policy == "current" else ev.ratio("current", policy, 20.0)
+        ratio = torch.ones_like(value) if policy == "current" else ev.ratio("current", policy, self.clamp)
         if self.weight.startswith("held-"):
             return ratio * value, ratio * slope
-        beyond = ev.beyond("current", self.anchor, self.clamp)
-        own = value if beyond is None else value.masked_fill(beyond, 0.0)
-        return ratio * value, ratio * (slope + own)
+        both = slope + value
+        if self.kind == "k3":  # k' + k is l: the exponentials, which differ by far more than l, drop out
+            both = logs if held is None else torch.where(held, value, logs)
+        stuck = None if policy == "current" else ev.beyond("current", policy, self.clamp)
+        return ratio * value, ratio * (both if stuck is None else torch.where(stuck, slope, both))
 
     def _estimate(self, logs: Tensor) -> tuple[Tensor, Tensor]:
         """Value and derivative in the log-probability."""

@@ -53,7 +53,7 @@ def budget_bound(value: Tensor, inside: Tensor, budget: float, at_least: int) ->
     """
 
     def exceeded(_: Tensor, number: Tensor, total: Tensor) -> Tensor:
-        return total > budget * number
+        return total > budget * number.to(total.dtype)
 
     leading = value.shape[:-3]
     bounds = []

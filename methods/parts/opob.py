@@ -22,7 +22,8 @@ class Opob(Baseline):
     code, in which the weight enters twice: W = min(w, cap)^2 w^2 ||.||^2. `length=on` divides the norm by L_i,
     the gradient that a mean over tokens really applies. `others=on` leaves the row's own term out, `scope=batch`
     fits one b to all rows, `robust` takes the weighted median, or the mean of rewards clipped to their weighted 5 %
-    and 95 % quantiles, instead of the mean. `std=off` does not divide by the standard deviation.
+    and 95 % quantiles, instead of the mean. `std=off` does not divide by the standard deviation. `eps` is added to
+    sum W, as the published code does with 1e-8: where all weights are that small, b is pulled to 0.
     """
 
     name: ClassVar[str] = "opob"
@@ -40,6 +41,7 @@ class Opob(Baseline):
     scope: str = choice("group", "batch")
     robust: str = choice("mean", "median", "winsorized")
     std: bool = flag(True)
+    eps: float = number(0.0, minimum=0)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -57,7 +59,7 @@ class Opob(Baseline):
         return over_std(centered, group_std(ev), 0.0) if self.std else centered
 
     def baseline(self, ev: EvidenceView) -> Tensor:
-        """`[..., P, G]` or broadcastable: b; the mean reward where every importance is zero."""
+        """`[..., P, G]` or broadcastable: b; where every importance is zero the mean reward, with `eps` 0."""
         logs, reward = self._log_importance(ev), ev.reward
         if self.scope == "batch":
             logs, reward = logs.flatten(-2).unsqueeze(-2), reward.flatten(-2).unsqueeze(-2)
@@ -69,10 +71,10 @@ class Opob(Baseline):
             low, high = (_weighted_quantile(logs, reward, level).unsqueeze(-1) for level in (0.05, 0.95))
             reward = reward.clamp(low, high)
         if not self.others:
-            return _weighted_mean(logs, reward, plain).unsqueeze(-1)
+            return _weighted_mean(logs, reward, plain, self.eps).unsqueeze(-1)
         own = torch.eye(logs.shape[-1], dtype=torch.bool, device=logs.device)
         pairs = logs.unsqueeze(-2).masked_fill(own, -torch.inf)
-        return _weighted_mean(pairs, reward.unsqueeze(-2), plain.unsqueeze(-1).expand_as(reward))
+        return _weighted_mean(pairs, reward.unsqueeze(-2), plain.unsqueeze(-1).expand_as(reward), self.eps)
 
     def _log_importance(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` log W; -inf for rows that do not count."""
@@ -84,17 +86,23 @@ class Opob(Baseline):
             "released": 2 * (truncated + log_weight),
             "one": torch.zeros_like(log_weight),
         }
-        norms = ev.row_field("score_norm_sq").to(log_weight.dtype)
+        norms = ev.row_field("score_norm_sq").clamp(max=torch.finfo(log_weight.dtype).max).to(log_weight.dtype)
         if self.length:
             norms = norms / ev.lengths.clamp(min=1) ** 2
         return torch.where(ev.row_mask, power[self.weight] + norms.log(), -torch.inf)
 
 
-def _weighted_mean(log_importance: Tensor, value: Tensor, fallback: Tensor) -> Tensor:
-    """Mean of `value` over the last axis with weights exp(log_importance); `fallback` without any weight."""
+def _weighted_mean(log_importance: Tensor, value: Tensor, fallback: Tensor, eps: float) -> Tensor:
+    """Mean of `value` over the last axis with weights W = exp(log_importance), eps added to sum W.
+
+    Without any weight it is `fallback`, or 0 where eps is added.
+    """
     top = log_importance.amax(-1, keepdim=True)
-    weight = torch.exp(log_importance - torch.where(torch.isfinite(top), top, 0.0))
+    shift = torch.where(torch.isfinite(top), top, 0.0)
+    weight = torch.exp(log_importance - shift)
     total = weight.sum(-1)
+    if eps > 0:
+        total, fallback = total + eps * torch.exp(-shift.squeeze(-1)), torch.zeros_like(fallback)
     return torch.where(total > 0, (weight * value).sum(-1) / total.clamp(min=0.5), fallback)
 
 

@@ -40,7 +40,7 @@ class Otb(Baseline):
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]`."""
         logp = ev.token_field(POLICY_FIELDS[self.policy])
-        norm = 1 - 2 * logp.exp() + ev.token_field("sum_pi_sq")
+        norm = 1 - 2 * logp.clamp(max=0.0).exp() + ev.token_field("sum_pi_sq")
         if self.weights:
             norm = norm * ev.ratio(self.policy, "behavior", 20.0).clamp(max=self.cap) ** 2
         importance = torch.where(ev.mask, torch.where(ev.mask, norm, 0.0).cumsum(-1), 0.0)

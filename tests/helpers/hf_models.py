@@ -37,6 +37,7 @@ def network(kind: str, seed: int = 0, **changes: Any) -> Any:
     config, model = {
         "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
         "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM),
+        "gemma2": (transformers.Gemma2Config, transformers.Gemma2ForCausalLM),
         "granite": (transformers.GraniteConfig, transformers.GraniteForCausalLM),
     }[kind]
     return model(config(**(settings | changes))).eval()

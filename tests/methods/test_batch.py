@@ -1,7 +1,7 @@
 """Batches refuse tensors that do not fit, and rows come back in the order they went in."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from vcpo_bench.methods import (
     NonFiniteEvidence,
     parse_method,
 )
+from vcpo_bench.methods.core.batch import LARGEST_REWARD
 
 Make = Callable[..., Batch]
 
@@ -29,7 +30,7 @@ Make = Callable[..., Batch]
         ({"valid": torch.ones(3, 5, dtype=torch.bool)}, "valid has shape"),
         ({"reward": torch.zeros(3, 4, 6)}, "reward has shape"),
         ({"version": torch.zeros(3, 4, 6)}, "version is torch.float32"),
-        ({"logp": torch.zeros(3, 4, 6, dtype=torch.float16)}, "float32 or float64"),
+        ({"logp": torch.zeros(3, 4, 6, dtype=torch.int64)}, "float32 or float64"),
         ({"logp": torch.zeros(4, 6)}, "at least the three axes"),
         ({"score_norm_sq": torch.zeros(3)}, "score_norm_sq has shape"),
         ({"now": torch.zeros(2, dtype=torch.int64)}, "now has shape"),
@@ -115,3 +116,60 @@ def test_evidence_without_gradient_history_is_returned(make_batch: Make) -> None
 def test_the_command_line_answers_every_error_with_one_line(kind: type[MethodError]) -> None:
     assert issubclass(kind, MethodError)
     assert issubclass(kind, UsageError)
+
+
+def test_half_precision_evidence_is_worked_on_in_float32(make_batch: Make) -> None:
+    """TRL and verl may hold log-probabilities, rewards and norms in bfloat16."""
+    batch = make_batch()
+    floats = [each.name for each in fields(batch) if getattr(getattr(batch, each.name), "dtype", None) == torch.float64]
+    for dtype in (torch.bfloat16, torch.float16):
+        half = {name: getattr(batch, name).to(dtype) for name in floats}
+        given, single = replace(batch, **half), replace(batch, **{name: x.float() for name, x in half.items()})
+        for text in ("vcpo", "vespo+kl", "clip+otb", "stapo"):
+            assert torch.equal(parse_method(text)(given).coefficients, parse_method(text)(single).coefficients)
+
+
+def test_tensors_with_gradient_history_are_taken(make_batch: Make) -> None:
+    batch = make_batch()
+    floats = [each.name for each in fields(batch) if getattr(getattr(batch, each.name), "dtype", None) == torch.float64]
+    live = replace(batch, **{name: (getattr(batch, name).clone().requires_grad_() * 1) for name in floats})
+    for text in ("vcpo", "vespo+kl", "clip+otb", "psis"):
+        update = parse_method(text)(live)
+        assert torch.equal(update.coefficients, parse_method(text)(batch).coefficients)
+        assert not update.coefficients.requires_grad
+        assert not update.step_scale.requires_grad
+
+
+def test_coefficients_go_back_through_bfloat16_log_probabilities() -> None:
+    """The loop of the README with a model in bfloat16."""
+    weight = torch.zeros(4, 3, dtype=torch.bfloat16, requires_grad=True)
+    logp = weight - 1
+    rows = {"mask": torch.ones(4, 3), "reward": torch.tensor([1.0, 0.0, 1.0, 0.0]), "group": torch.tensor([0, 0, 1, 1])}
+    batch = Batch.from_rows(logp=logp, behavior_logp=logp.detach(), **rows)
+    coefficients = batch.to_rows(parse_method("clip")(batch).coefficients)
+    logp.backward(-coefficients)
+    assert weight.grad is not None
+    assert torch.equal(weight.grad, -coefficients.bfloat16())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"reward": torch.full((3, 4), 1e13)}, r"reward of row \(0, 0\) is 1e\+13, which is beyond 1e\+12 in size"),
+        ({"reward": torch.full((3, 4), -3e38)}, r"reward of row \(0, 0\) is -3e\+38"),
+        ({"advantage": torch.full((3, 4, 6), 2e12)}, r"advantage of row \(0, 0\) is 2e\+12"),
+        ({"score_norm_sq": torch.full((3, 4), -1.0)}, r"score_norm_sq of row \(0, 0\) is -1, which is no squared norm"),
+    ],
+)
+def test_values_that_would_overflow_are_refused(make_batch: Make, change: dict[str, Any], message: str) -> None:
+    batch = make_batch()
+    batch.mask[0, 0] = True
+    with pytest.raises(BatchError, match=message):
+        parse_method("vcpo")(replace(batch, **change))
+
+
+def test_the_largest_reward_is_accepted(make_batch: Make) -> None:
+    batch = make_batch()
+    batch = replace(batch, reward=batch.reward * LARGEST_REWARD, logp=batch.logp.float())
+    for text in ("vcpo", "reinforce+raw+kl", "clip+gpg"):
+        assert torch.isfinite(parse_method(text)(batch).coefficients).all()

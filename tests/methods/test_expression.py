@@ -87,3 +87,30 @@ def test_all_names_every_method() -> None:
 
 def test_equal_meaning_is_equal_and_hashable() -> None:
     assert len({parse_method("clip(high=0.2)+ess"), parse_method("clip+ess(base=1)")}) == 1
+
+
+@pytest.mark.parametrize("depth", [17, 100, 20_000])
+def test_expressions_in_one_another_end_in_one_short_line(depth: int) -> None:
+    text = "lr-matched(to=" * depth + "clip" + ")" * depth
+    for one in (f"clip+{text}", text.replace("lr-matched(", "clip+lr-matched(")):
+        with pytest.raises(ExpressionError, match="more than 16 brackets in one another") as caught:
+            parse_method(one)
+        assert len(str(caught.value)) < 700
+
+
+def test_borrowing_from_a_borrower_is_read() -> None:
+    text = "clip+lr-matched(to=clip+lr-matched(to=clip+lr-shuffled(to=tis)))"
+    assert parse_method(text).canonical == text
+
+
+def test_a_long_expression_is_shown_around_its_mistake() -> None:
+    with pytest.raises(ExpressionError) as caught:
+        parse_method(f"clip(high={'9' * 5000}x)")
+    assert len(str(caught.value)) < 5700  # the value itself is named once, in full
+    assert "marked: clip(high=>>>999" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["\u0663", "1_000", "\uff11\uff12", "\u00b2"])
+def test_numbers_are_written_in_ascii_digits(value: str) -> None:
+    with pytest.raises(ExpressionError, match="is not legal"):
+        parse_method(f"clip(high={value})")

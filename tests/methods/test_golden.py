@@ -15,6 +15,7 @@ from golden_folder import (
     GOLDEN,
     LOOSE,
     MAPPING,
+    RTOL,
     Folder,
     batch_of,
     close,
@@ -118,7 +119,7 @@ def check_opob_end_to_end(folder: Folder, entry: dict[str, Any], case: str, spec
 def check_psis(folder: Folder, entry: dict[str, Any], case: str, spec: dict[str, Any], batch: None) -> None:
     smoothed, shape = pareto_smooth(folder.array(entry, case, "log_weights_in"))
     close(smoothed, folder.array(entry, case, "log_weights_out"), LOOSE)
-    assert shape == pytest.approx(folder.scalar(entry, case, "khat"), rel=1e-6)
+    assert shape == pytest.approx(folder.scalar(entry, case, "khat"), rel=RTOL)
 
 
 def check_vtrace(folder: Folder, entry: dict[str, Any], case: str, spec: dict[str, Any], batch: Batch) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tolerances import ROUNDING, SINGLE
 
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, describe, method_names, parse_method, part_names
 from vcpo_bench.methods.reinforce import Reinforce
@@ -73,7 +74,7 @@ def test_on_policy_data_gives_the_plain_policy_gradient(method: Method, make_bat
     ours, theirs = method(same), plain(same).coefficients
     if {method.name, *(part.name for part in method.extras)} & set(NOT_PLAIN_ON_POLICY):
         return
-    assert torch.allclose(ours.coefficients, theirs, atol=1e-12)
+    assert torch.allclose(ours.coefficients, theirs, **ROUNDING)
 
 
 @quick
@@ -87,8 +88,8 @@ def test_the_order_of_groups_and_responses_does_not_matter(method: Method, make_
     groups, rows = torch.randperm(P, generator=generator), torch.randperm(G, generator=generator)
     shuffled = method(apply(batch, lambda value: value[groups][:, rows]))
     straight = method(batch)
-    assert torch.allclose(shuffled.coefficients, straight.coefficients[groups][:, rows], atol=1e-12)
-    assert torch.allclose(shuffled.step_scale, straight.step_scale)
+    assert torch.allclose(shuffled.coefficients, straight.coefficients[groups][:, rows], **ROUNDING)
+    assert torch.allclose(shuffled.step_scale, straight.step_scale, **ROUNDING)
 
 
 @quick
@@ -122,12 +123,12 @@ def test_padding_slots_change_nothing(method: Method, make_batch: Make, seed: in
     padded = apply(batch, pad)
     padded.valid[P:], padded.valid[:, G:] = False, False
     update, plain = method(padded), method(batch)
-    assert torch.allclose(update.coefficients[:P, :G], plain.coefficients, atol=1e-12)
+    assert torch.allclose(update.coefficients[:P, :G], plain.coefficients, **ROUNDING)
     assert (update.coefficients[P:] == 0).all()
     assert (update.coefficients[:, G:] == 0).all()
-    assert torch.allclose(update.step_scale, plain.step_scale)
+    assert torch.allclose(update.step_scale, plain.step_scale, **ROUNDING)
     for name, value in plain.metrics.items():
-        assert torch.allclose(update.metrics[name], value, equal_nan=True), name
+        assert torch.allclose(update.metrics[name], value, equal_nan=True, **ROUNDING), name
 
 
 @quick
@@ -138,7 +139,7 @@ def test_equal_rewards_teach_nothing(method: Method, make_batch: Make, seed: int
     names = {method.name, *(part.name for part in method.extras)}
     if names & PULLS or method.baseline_part.name in NOT_CENTERED:
         return
-    assert update.coefficients.abs().max() < 1e-12
+    assert update.coefficients.abs().max() < ROUNDING["atol"]
 
 
 @quick
@@ -148,10 +149,10 @@ def test_leading_axes_equal_a_loop(method: Method, make_batch: Make, seed: int) 
     together = method(stack)
     for one in range(2):
         alone = method(apply(stack, lambda value, one=one: value[one]))  # type: ignore[misc]
-        assert torch.allclose(together.coefficients[one], alone.coefficients, atol=1e-12)
-        assert torch.allclose(together.step_scale[one], alone.step_scale)
+        assert torch.allclose(together.coefficients[one], alone.coefficients, **ROUNDING)
+        assert torch.allclose(together.step_scale[one], alone.step_scale, **ROUNDING)
         for name, value in alone.metrics.items():
-            assert torch.allclose(together.metrics[name][one], value, equal_nan=True), name
+            assert torch.allclose(together.metrics[name][one], value, equal_nan=True, **ROUNDING), name
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -185,8 +186,8 @@ def test_float32_agrees_with_float64(method: Method, make_batch: Make, seed: int
     single = {name: value.float() for name, value in tensors(batch).items() if value.dtype == torch.float64}
     narrow, wide = method(replace(batch, **single)), method(batch)
     assert narrow.coefficients.dtype == torch.float32
-    assert torch.allclose(narrow.coefficients.double(), wide.coefficients, rtol=2e-3, atol=2e-5)
-    assert torch.allclose(narrow.step_scale.double(), wide.step_scale, rtol=1e-3)
+    assert torch.allclose(narrow.coefficients.double(), wide.coefficients, **SINGLE)
+    assert torch.allclose(narrow.step_scale.double(), wide.step_scale, **SINGLE)
 
 
 def varied() -> dict[str, torch.Tensor]:
@@ -212,8 +213,8 @@ def test_methods_differ_from_one_another_off_policy(make_batch: Make) -> None:
     for one, other in itertools.combinations(answers, 2):
         if any({one, other} <= same for same in SAME_NUMBERS):
             continue
-        same = torch.allclose(answers[one].coefficients, answers[other].coefficients, rtol=1e-9, atol=1e-12)
-        same &= torch.allclose(answers[one].step_scale, answers[other].step_scale)
+        same = torch.allclose(answers[one].coefficients, answers[other].coefficients, **ROUNDING)
+        same &= torch.allclose(answers[one].step_scale, answers[other].step_scale, **ROUNDING)
         assert not same, f"{one} and {other} give the same coefficients and step"
 
 

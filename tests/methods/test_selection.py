@@ -17,7 +17,9 @@ def test_the_largest_prefix_with_a_small_mean(count: int, budget: float) -> None
     expected = value.sort().values[kept - 1] if kept else None
     assert (expected is None) == (place == 0)
     if expected is not None:
-        assert float(ordered[place - 1]) == pytest.approx(float(expected), rel=1e-12)
+        assert float(ordered[place - 1]) == pytest.approx(
+            float(expected), rel=1e-12
+        )  # sums of some thousand numbers, in two orders
 
 
 def test_ties_and_constants_do_not_confuse_it() -> None:

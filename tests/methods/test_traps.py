@@ -26,7 +26,7 @@ def test_01_undefined_ess_shrinks_the_step_and_never_opens_it() -> None:
     rows = torch.ones(2, 3, dtype=torch.bool)
     for bad in (math.inf, math.nan):
         logs = torch.tensor([[0.0, 0.0, bad], [0.0, 0.0, 0.0]], dtype=torch.float64)
-        assert float(ess_ratio_of_logs(logs, rows)) <= 1 / 6 + 1e-12
+        assert float(ess_ratio_of_logs(logs, rows)) <= 1 / 6 + 1e-12  # (sum w)^2 / (B sum w^2) rounds
     assert float(ess_ratio_of_logs(torch.zeros(2, 3), ~rows)) == 0.0
 
 
@@ -38,13 +38,15 @@ def test_01_a_weight_that_overflows_does_not_restore_the_full_rate(make_rows: Ma
 
 def test_02_ess_does_not_depend_on_the_scale_of_the_weights(make_rows: Make) -> None:
     steps = [scale("clip+ess", make_rows([[a + shift], [shift]], [1.0, -1.0])) for a in [1.0] for shift in (0.0, -40.0)]
-    assert steps[0] == pytest.approx(steps[1], rel=1e-9)
-    assert scale("clip+ess(space=raw)", make_rows([[-39.0], [-40.0]], [1.0, -1.0])) < 1e-6
+    assert steps[0] == pytest.approx(steps[1], rel=1e-9)  # a shift by 40 costs the log-ratio two digits of sixteen
+    assert (
+        scale("clip+ess(space=raw)", make_rows([[-39.0], [-40.0]], [1.0, -1.0])) < 1e-6
+    )  # 1e-8 drowns weights of e^-78
 
 
 def test_02_on_long_rows_ess_sits_at_its_floor(make_rows: Make) -> None:
     batch = make_rows([[1.0 + i] * 60 for i in range(4)], [1.0, -1.0, 1.0, -1.0])
-    assert scale("clip+ess(rule=linear)", batch) == pytest.approx(1 / 4, rel=1e-6)
+    assert scale("clip+ess(rule=linear)", batch) == pytest.approx(1 / 4, rel=1e-6)  # the others weigh e^-60 and less
 
 
 def test_03_the_weight_enters_opob_once_unless_the_released_code_is_asked_for(make_rows: Make) -> None:
@@ -201,7 +203,7 @@ def test_22_aggregation_constants_are_exact(make_batch: Make) -> None:
     batch = make_batch()
     ev = parse_method("reinforce").evidence(batch)
     total = (SeqMeanTokenMean().factor(ev).unsqueeze(-1) * batch.mask).sum()
-    assert float(total) == pytest.approx(1.0, abs=1e-15)  # 1 / (L + 1e-8) would miss it by 1e-9
+    assert float(total) == pytest.approx(1.0, abs=1e-15)  # four ulp; 1 / (L + 1e-8) would miss it by 1e-9
 
 
 def test_23_products_are_clamped_before_they_are_exponentiated(make_rows: Make) -> None:

@@ -124,14 +124,41 @@ class CausalNetwork(nn.Module):
 
     @torch.no_grad()
     def _check_head(self) -> None:
-        """Refuse models that scale or cap their logits after the head: their log-probabilities would be wrong."""
+        """Refuse models that scale or cap what goes into the head or comes out: log-probabilities would be wrong.
+
+        The logits are replaced by numbers up to 125, which must leave the model bit by bit: neither a cap nor a factor
+        is small enough to pass.
+        """
+        seen: dict[str, Tensor] = {}
+
+        def note(module: nn.Module, args: Any, out: Any) -> None:
+            seen["hidden"] = out.last_hidden_state
+
+        def replace(module: nn.Module, args: Any, logits: Tensor) -> Tensor:
+            seen["input"] = args[0]
+            seen["logits"] = (torch.arange(logits.shape[-1]) % 251 - 125).to(logits).expand_as(logits)
+            return seen["logits"]
+
         tokens = torch.tensor([[1, 0, 1]], device=self.device) % self.network.config.vocab_size
-        with self.precision():
-            theirs = self.network(input_ids=tokens, use_cache=False).logits.float()
-            ours = self.logits(self.network.base_model(input_ids=tokens, use_cache=False).last_hidden_state)
-        if not torch.allclose(theirs, ours, rtol=1e-2, atol=1e-3):
-            kind = type(self.network).__name__
-            raise UsageError(f"{kind} scales or caps its logits after the output head: such models are not supported")
+        noting = self.network.base_model.register_forward_hook(note)
+        with self.precision(), noting, self.output_head().register_forward_hook(replace):
+            found = self.network(input_ids=tokens, use_cache=False).logits
+        if not (
+            seen.keys() == {"hidden", "input", "logits"}
+            and torch.equal(seen["input"], seen["hidden"])
+            and torch.equal(found, seen["logits"].to(found.dtype))
+        ):
+            raise UsageError(
+                f"{type(self.network).__name__} scales or caps its logits{_logit_settings(self.network.config)}, which "
+                "is not supported: take a model without (Llama, Qwen, Gemma 3), or switch it off in its config.json"
+            )
+
+
+def _logit_settings(config: Any) -> str:
+    """The settings of a model that concern its logits, in parentheses; empty if it has none."""
+    settings = config.get_text_config().to_dict().items()
+    found = [f"{k}={v}" for k, v in settings if "logit" in k and "attn" not in k and type(v) in (int, float)]
+    return f" ({', '.join(found)})" if found else ""
 
 
 def _checkpointed(network: Any) -> list[nn.Module]:

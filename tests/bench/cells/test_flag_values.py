@@ -41,6 +41,9 @@ def test_lists_are_read() -> None:
         (options.device, "cuda:x"),
         (options.every, "50"),
         (options.every, "every=0"),
+        (options.every, "every=\u00b2"),  # a superscript: a digit, but no number
+        (options.every, "every=\u0663"),  # an Arabic three
+        (options.device, "cuda:\u0663"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_a_remedy(read, text: str) -> None:

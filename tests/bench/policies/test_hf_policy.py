@@ -210,9 +210,24 @@ def test_bfloat16_computes_in_it_and_trains_float32() -> None:
 
 
 def test_a_model_that_changes_its_logits_after_the_head_is_refused() -> None:
-    with pytest.raises(UsageError, match="GraniteForCausalLM"):
+    with pytest.raises(UsageError, match=r"GraniteForCausalLM .*\(logits_scaling=4.0\).* config.json"):
         hf_models.policy("granite", logits_scaling=4.0)
     hf_models.policy("granite", logits_scaling=1.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_cap_is_found_however_small_the_logits_of_a_fresh_model_are(dtype: torch.dtype) -> None:
+    small = {"head_dim": 8, "initializer_range": 1e-3}
+    with pytest.raises(UsageError, match=r"Gemma2ForCausalLM .*\(final_logit_softcapping=30.0\)"):
+        hf_models.policy("gemma2", dtype=dtype, **small)
+    hf_models.policy("gemma2", dtype=dtype, final_logit_softcapping=None, **small)
+
+
+def test_a_model_that_scales_what_its_head_reads_is_refused() -> None:
+    network = hf_models.network("llama")
+    network.lm_head.register_forward_pre_hook(lambda _, args: (1.001 * args[0],))
+    with pytest.raises(UsageError, match="LlamaForCausalLM scales or caps its logits, which is not supported"):
+        CausalPolicy(network, PAD)
 
 
 def test_truncated_sampling_reports_what_it_drew_from() -> None:

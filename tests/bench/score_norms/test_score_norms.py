@@ -98,6 +98,26 @@ def test_flattened_rows_and_repeated_layers() -> None:
     torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-10, atol=0)
 
 
+def test_flattened_rows_longer_than_the_responses() -> None:
+    """How many positions a flattened row has is known from layers that see rows, when the head sees fewer."""
+
+    class Flat(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.layer, self.out = nn.Embedding(5, 6), nn.Linear(6, 6), nn.Linear(6, 5)
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            x = torch.tanh(self.layer(self.embedding(tokens).flatten(0, 1))).unflatten(0, tokens.shape)
+            return self.out(x[:, -2:])
+
+    model, tokens = Flat().double(), torch.randint(5, (4, 7))
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = model(tokens).log_softmax(-1)[..., 0]
+    expected = slow_norms(model, logp.sum(1))
+    torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-10, atol=0)
+
+
 def test_wrong_use_is_refused_with_the_reason() -> None:
     model = Tiny()
     norms = ScoreNorms(model)

@@ -1,0 +1,65 @@
+"""Values of the evidence that no method can use: not numbers, too large, or negative where that cannot be."""
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.methods.core.batch import Batch
+from vcpo_bench.methods.core.errors import BatchError, NonFiniteEvidence
+
+
+def bounded(name: str, value: Tensor, rows: int, limit: float) -> Tensor:
+    """The values of a field, checked.
+
+    Args:
+        name: The field.
+        value: `[..., P, G]` or `[..., P, G, T]`, zero where nothing counts.
+        rows: Number of axes of `[..., P, G]`.
+        limit: Largest size.
+
+    Raises:
+        NonFiniteEvidence: One is not finite.
+        BatchError: One is larger than the limit.
+    """
+    if not float(value.abs().amax()) <= limit:  # also where it is not a number
+        bad = (~torch.isfinite(value)).nonzero()
+        if len(bad):
+            raise NonFiniteEvidence(name, tuple(bad[0].tolist()[:rows]))
+        _refuse(name, value, rows, value.abs() > limit, f"is beyond {limit:g} in size: scale it down")
+    return value
+
+
+def not_negative(name: str, value: Tensor) -> Tensor:
+    """The values `[..., P, G]` of a field, checked.
+
+    Raises:
+        BatchError: One is below 0.
+    """
+    if float(value.amin()) < 0:
+        _refuse(name, value, value.dim(), value < 0, "is no squared norm: it must be 0 or more")
+    return value
+
+
+def finite_where(batch: Batch, names: tuple[str, ...], mask: Tensor) -> None:
+    """Check log-probabilities or other fields of tokens, and the difference of the first two.
+
+    Args:
+        batch: The batch, which carries these fields.
+        names: Which fields.
+        mask: `[..., P, G, T]` bool, the tokens that count.
+
+    Raises:
+        NonFiniteEvidence: Naming the field and the first row with a token that counts and is not finite.
+    """
+    values = [getattr(batch, name) for name in names]
+    if len(names) > 1:  # finite numbers whose difference is not
+        names, values = (*names, f"{names[0]} - {names[1]}"), [*values, values[0] - values[1]]
+    for name, value in zip(names, values, strict=True):
+        bad = (~torch.isfinite(value) & mask).any(-1).nonzero()
+        if len(bad):
+            raise NonFiniteEvidence(name, tuple(bad[0].tolist()))
+
+
+def _refuse(name: str, value: Tensor, rows: int, bad: Tensor, problem: str) -> None:
+    place = tuple(bad.nonzero()[0].tolist())
+    row = ", ".join(map(str, place[:rows]))
+    raise BatchError(f"{name} of row ({row}) is {float(value[place]):.3g}, which {problem}")
