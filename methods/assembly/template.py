@@ -17,6 +17,7 @@ class {cls}(RatioMethod):
 
     name: ClassVar[str] = "{name}"
     summary: ClassVar[str] = "token ratio capped at 2"
+    reference: ClassVar[str] = "unpublished"  # or the paper, such as "VCPO 2602.17616", and its year
     formula: ClassVar[str] = "c = A min(r, cap)"
     cap: float = number(2.0, minimum=0)
 

@@ -1,5 +1,6 @@
 """`vcpo-bench ls`, for every kind."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,8 +65,10 @@ def test_without_a_kind_the_kinds_are_listed() -> None:
 
 
 def test_a_broken_plugin_is_listed_among_methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(METHODS.entries, "broken", [Broken("odd", "entry point odd", "ValueError: odd")])
-    assert "BROKEN: ValueError: odd" in call("ls", "methods").output
+    odd = [Broken("odd", "entry point odd", "ValueError: odd")]
+    monkeypatch.setattr(METHODS, "_entries", replace(METHODS.entries, broken=odd))
+    for word in ("methods", "parts"):
+        assert "BROKEN: ValueError: odd" in call("ls", word).output
 
 
 def test_a_damaged_run_is_a_row(tmp_path: Path) -> None:

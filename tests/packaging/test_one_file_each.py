@@ -14,14 +14,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 ELSEWHERE = (".git", ".types", ".nox", "build", "dist", "results", "*.egg-info", ".*cache*", "__pycache__")
 
 WRITTEN = {
-    "method": ("my-method", "methods"),
-    "task": ("my-task", "bench/tasks"),
-    "regime": ("my-regime", "bench/regimes"),
-    "signal": ("my_signal", "analysis/monitoring/signals"),
+    "method": ("dropped-method", "methods"),
+    "task": ("dropped-task", "bench/tasks"),
+    "regime": ("dropped-regime", "bench/regimes"),
+    "signal": ("dropped_signal", "analysis/monitoring/signals"),
 }
 """What `vcpo-bench new` writes: the kind, a name, and the folder that its file is moved into."""
 
-ANALYSIS = '''"""`analyze longest`: which runs are longest."""
+ANALYSIS = '''"""`analyze dropped`: which runs are longest."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from vcpo_bench.analysis.results import Results
 
 
 @dataclass(frozen=True, kw_only=True)
-class Longest(Analysis):
-    """`vcpo-bench analyze longest`."""
+class Dropped(Analysis):
+    """`vcpo-bench analyze dropped`."""
 
-    name = "longest"
+    name = "dropped"
     summary = "Which runs are longest"
 
     def run(self, results: Results) -> Findings:
@@ -58,8 +58,9 @@ from vcpo_bench.methods.core.view import EvidenceView
 class Half(Baseline):
     """A = R / 2."""
 
-    name: ClassVar[str] = "half"
+    name: ClassVar[str] = "dropped-half"
     summary: ClassVar[str] = "half of the reward"
+    reference: ClassVar[str] = "unpublished"
     formula: ClassVar[str] = "A = R / 2"
 
     def advantage(self, ev: EvidenceView) -> torch.Tensor:
@@ -101,7 +102,7 @@ from vcpo_bench.bench.samplers.torch_sampler import TorchSampler
 class MySampler(TorchSampler):
     """Samples as its parent does."""
 
-    name = "mine"
+    name = "dropped"
     summary = "as torch"
 '''
 SECTION = '''"""How many cells there are."""
@@ -134,11 +135,11 @@ def hello() -> None:
 VERB = Verb(hello, Group.EXTEND, 9, examples=("vcpo-bench hello",))
 '''
 OTHERS = {
-    "analysis/commands/longest.py": ANALYSIS,
-    "methods/parts/half.py": PART,
+    "analysis/commands/dropped.py": ANALYSIS,
+    "methods/parts/dropped_half.py": PART,
     "records/steps/trajectories.py": COLUMN,
-    "bench/samplers/my_sampler.py": SAMPLER,
-    "reports/sections/cell_count.py": SECTION,
+    "bench/samplers/dropped_sampler.py": SAMPLER,
+    "reports/sections/dropped.py": SECTION,
     "commands/hello.py": COMMAND,
     "configs/mine.yaml": "# One method.\nmethods: vcpo\n",
 }

@@ -142,10 +142,10 @@ def test_every_file_of_the_folder_is_called_what_a_user_types() -> None:
 
 
 def test_signals_without_a_place_of_their_own_come_last() -> None:
-    newcomer = type("Newcomer", (SIGNALS["kl"].__class__,), {"name": "a_newcomer", "rank": Signal.rank})
+    newcomer = type("Newcomer", (SIGNALS["kl"].__class__,), {"name": "zz_newcomer", "rank": Signal.rank})
     CATALOG.add(newcomer, "the test")
     try:
-        assert [*SIGNALS, "a_newcomer"] == list(all_signals())
+        assert [*SIGNALS, "zz_newcomer"] == list(all_signals())
     finally:
         CATALOG.forget()
 
