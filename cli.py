@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import errno
+import io
+import os
+import sys
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from vcpo_bench.commands.support.plain_help import hide_types
+from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import attach_verbs
 from vcpo_bench.errors import VcpoBenchError
 
@@ -24,21 +28,29 @@ class OneLineErrors(TyperGroup):
         hide_types(self.get_params(ctx))
         super().format_help(ctx, formatter)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb and its arguments, in which `~` is the home folder where the shell left it alone."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, [_at_home(one) for one in rest]
+
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen verb."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            typer.echo("interrupted: ended cells are kept; run the same command again to resume", err=True)
+            say_aside("interrupted: ended cells are kept; run the same command again to resume")
             raise typer.Exit(INTERRUPTED) from None
+        except SystemExit as error:  # ours are click's: this one is of a plug-in, and would pass for success
+            say_aside(f"error: a plug-in ended the program (sys.exit({error.code!r})); nothing after that was done")
+            raise typer.Exit(MISUSED) from None
         except VcpoBenchError as error:
-            typer.echo(f"error: {error}", err=True)
+            say_aside(f"error: {error}")
             raise typer.Exit(MISUSED) from None
         except OSError as error:
             if error.errno in (None, errno.EPIPE):  # raised by a library, or the reader of our output has left
                 raise
             what = f"{error.filename}: {error.strerror}; choose another file or folder"
-            typer.echo(f"error: {what if error.filename is not None else error.strerror}", err=True)
+            say_aside(f"error: {what if error.filename is not None else error.strerror}")
             raise typer.Exit(MISUSED) from None
 
 
@@ -58,4 +70,17 @@ attach_verbs(app)
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what another encoding lacks is spelled, not an error
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        say_aside("error: the working directory was deleted; change to another folder")
+        sys.exit(MISUSED)
     app()
+
+
+def _at_home(argument: str) -> str:
+    flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{flag}{equals}{os.path.expanduser(value)}" if value.startswith("~") else argument

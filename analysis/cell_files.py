@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench import records
+from vcpo_bench.analysis.cell_values import check_key, check_values
 from vcpo_bench.analysis.recorded_tables import Problem
 from vcpo_bench.errors import DamagedResultError, UsageError
 
@@ -16,6 +17,7 @@ PARTIAL = "partial"
 _IDENTITY = {"task", "method", "regime", "staleness", "lr", "seed", "steps"}
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version")
 _STATUSES = ("completed", "nan", "stopped_by", "error")
+_LONGEST_NAME = 500
 _AGAIN = "run the grid again to replace it"
 _DELETE = "delete the cell's folder and run the grid again"
 
@@ -62,9 +64,12 @@ def _cell(file: Path, tables: Path, key: str, controls: dict[str, bool], partial
     config = cell.get("config")
     if not isinstance(config, dict) or not _IDENTITY.issubset(config):
         raise DamagedResultError(f"has no usable 'config'; {_DELETE}")
+    if odd := [name for name, value in config.items() if isinstance(value, str) and not _is_name(value)]:
+        raise DamagedResultError(f"has a {odd[0]!r} that no run writes: control characters or too long; {_DELETE}")
     if not partial and cell.get("status") not in _STATUSES:
         raise DamagedResultError(f"has no valid 'status'; {_DELETE}")
-    key = str(cell.get("key", key))
+    check_values(cell, config)
+    check_key(cell, key)
     row: dict[str, Any] = {"key": key, "parent": "", "fork_step": 0}  # earlier versions could not fork
     row |= {name: value if _is_scalar(value) else json.dumps(value, sort_keys=True) for name, value in config.items()}
     row |= {name: cell.get(name) for name in _FACTS}
@@ -88,11 +93,16 @@ def _newest_checkpoint(path: Path) -> Path:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DamagedResultError(f"cannot be read ({type(error).__name__}); {_AGAIN}") from error
     if not isinstance(content, dict):
         raise DamagedResultError(f"does not hold a JSON object; {_AGAIN}")
     return content
+
+
+def _is_name(text: str) -> bool:
+    """Whether a setting could be one of ours: a stranger's must not fill the page or drive the terminal."""
+    return len(text) <= _LONGEST_NAME and text.isprintable()
 
 
 def _is_scalar(value: object) -> bool:

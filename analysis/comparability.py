@@ -1,4 +1,4 @@
-"""What must be known before cells are compared: repeats, versions, and settings that no table separates."""
+"""What must be known before cells are compared: repeats, versions, and settings that no scoreboard separates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ NOT_SEPARATED = {
     "max_response": 0,
     "device": "cpu",
 }
-"""Settings that no table separates, and the value of cells that were recorded before the setting existed."""
+"""Settings that no scoreboard separates, and the value of cells that were recorded before the setting existed."""
+
+BUDGET = ("steps", "prompts", "responses", "start", "weight_decay", "model", "lora", "chat", "max_response")
+"""Of these, the settings that decide what a run can reach: the comparison of methods keeps them apart."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,8 @@ def _settings(cells: pd.DataFrame) -> Iterator[Note]:
         values = {usual if pd.isna(one) else one for one in cells.get(name, [])}
         if len(values) > 1:
             shown = ", ".join(sorted(str(one) or "none" for one in values))
-            yield Note(f"Cells differ in {name} ({shown}), which no table separates.", (name,), _keys(cells))
+            apart = "which only the comparison of methods keeps apart" if name in BUDGET else "which no table separates"
+            yield Note(f"Cells differ in {name} ({shown}), {apart}.", (name,), _keys(cells))
 
 
 def _unfinished(cells: pd.DataFrame) -> Iterator[Note]:

@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from vcpo_bench.analysis.tolerance import EQUAL
+
 Array = NDArray[np.float64]
 
+LEVEL = 0.05
+"""Of every test: a difference is only called one below it."""
 FEW_SEEDS = 5
 """With fewer seeds than this, a bootstrap interval covers far less than it claims."""
 
@@ -35,6 +39,36 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     return (float(finite.mean() - half), float(finite.mean() + half))
 
 
+def reward_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """`t_interval` of rewards: where all of them lie within [0, 1], so does their mean, and the interval ends there."""
+    return within_unit(_finite(values), *t_interval(values, level))
+
+
+def within_unit(values: ArrayLike, low: float, high: float) -> tuple[float, float]:
+    """An interval of a mean of rewards, cut at 0 and 1 where all rewards lie between them; NaN stays NaN."""
+    rewards = _finite(values)
+    if rewards.size and rewards.min() >= -EQUAL and rewards.max() <= 1 + EQUAL:
+        return (float(np.maximum(low, 0.0)), float(np.minimum(high, 1.0)))
+    return (low, high)
+
+
+def percentile_interval(value: float, drawn: ArrayLike) -> tuple[float, float]:
+    """95% percentile-bootstrap interval of an estimate, widened to include it.
+
+    Args:
+        value: The estimate from all values.
+        drawn: The estimate in each replication; NaN is left out.
+
+    Returns:
+        (NaN, NaN) without a finite replication.
+    """
+    finite = _finite(drawn)
+    if not finite.size:
+        return (float("nan"), float("nan"))
+    low, high = (float(end) for end in np.quantile(finite, [0.025, 0.975]))
+    return (min(low, value), max(high, value))
+
+
 def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson score interval of a share: 0 of 5 only means that the share is below 0.43. (NaN, NaN) for a total of 0."""
     if total == 0:
@@ -53,6 +87,9 @@ def stratified_t(
     """Mean of the strata's means with a Student-t interval from the spread within strata, and its two-sided p
     against 0.
 
+    Strata may differ in size and spread: the degrees of freedom are those of Welch and Satterthwaite,
+    `(sum v)^2 / sum (v^2 / (n - 1))` with v the squared standard error of each stratum's mean.
+
     Args:
         strata: One array of (paired) differences per stratum, of shape [seeds]; empty ones are left out.
         level: Of the interval.
@@ -65,12 +102,14 @@ def stratified_t(
     if not kept:
         return math.nan, math.nan, math.nan, math.nan
     mean = float(np.mean([values.mean() for values in kept]))
-    degrees = sum(values.size - 1 for values in kept)
     if min(values.size for values in kept) < 2:
         return (mean, float("nan"), float("nan"), float("nan"))
-    error = widen * np.sqrt(sum(values.var(ddof=1) / values.size for values in kept)) / len(kept)
+    squared = np.array([values.var(ddof=1) / values.size for values in kept])
+    error = float(widen * np.sqrt(squared.sum()) / len(kept))
     if error == 0:
-        return (mean, mean, mean, 1.0 if mean == 0 else 0.0)
+        return (mean, mean, mean, 1.0 if abs(mean) <= EQUAL else 0.0)
+    share = squared / squared.sum()
+    degrees = 1 / sum(one**2 / (values.size - 1) for one, values in zip(share, kept, strict=True))
     half = float(stats.t.ppf(0.5 + level / 2, degrees) * error)
     return (mean, mean - half, mean + half, float(2 * stats.t.sf(abs(mean) / error, degrees)))
 
@@ -78,7 +117,7 @@ def stratified_t(
 def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
     """Two-sided sign-flip permutation p-value of the mean difference: no assumption beyond symmetry.
 
-    Exact up to 14 differences, 20,000 random flips above. With n pairs it cannot be below `2^(1-n)`.
+    Exact up to 14 differences, 20,000 random flips above. With n pairs it cannot be below `least_sign_flip(n)`.
 
     Args:
         differences: One per pair, shape [n]; those that are not finite are left out.
@@ -94,6 +133,16 @@ def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
         signs[0] = 1.0
     extreme = np.abs(signs @ finite) >= abs(finite.sum()) - 1e-12 * np.abs(finite).sum()
     return float(extreme.mean())
+
+
+def least_sign_flip(pairs: int) -> float:
+    """Smallest p that an exact two-sided sign-flip test of so many pairs can give: `2^(1-n)`."""
+    return min(1.0, 2.0 ** (1 - pairs))
+
+
+def can_decide(pairs: int, level: float = LEVEL) -> bool:
+    """Whether an exact paired test of so many pairs can reach the level at all: from 6 pairs on at 5%."""
+    return least_sign_flip(pairs) < level
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -126,7 +175,7 @@ def seed_warning(seeds: int) -> str | None:
         return f"With {seeds} seed per method and task there are no intervals, and no comparison can be made."
     return (
         f"With only {seeds} seeds per method and task (the fewest of any), intervals are wide, bootstrap intervals are "
-        f"too narrow, and an exact paired test cannot go below p = {2.0 ** (1 - seeds):g}."
+        f"too narrow, and an exact paired test within one task cannot go below p = {least_sign_flip(seeds):g}."
     )
 
 

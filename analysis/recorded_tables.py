@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,10 @@ _REQUIRED = {
     records.PROBES_FOLDER: tuple(column.name for column in records.PROBES),
 }
 """Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
+_ARROW_KIND = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
+_ARROW = {kind: {column.name: _ARROW_KIND[column.kind] for column in columns} for kind, columns in COLUMNS.items()}
+_IN_ORDER = (records.STEPS_FILE, records.EVALS_FILE, records.LAGS_FILE)
+_CONSEQUENCE = "its cell is left out of every figure that needs it"
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
 
 
@@ -59,28 +64,76 @@ class Problem:
         return f"{self.folder / self.file} {self.what}"
 
 
-def read_table(path: Path, kind: str, optional: bool) -> pa.Table | None:
+def read_table(path: Path, kind: str, optional: bool, columns: Sequence[str] | None = None) -> pa.Table | None:
     """Read one table of one cell; None if it is optional and absent.
 
     Args:
         path: The file.
         kind: Key of `COLUMNS`.
         optional: A missing file is no damage.
+        columns: Which columns to read, where the file has them; None: all.
 
     Raises:
-        DamagedResultError: It cannot be read or lacks a column; the message reads on after the path.
+        DamagedResultError: It cannot be read, lacks a column, or holds values of another type or steps out of order;
+            the message reads on after the path.
     """
     if optional and not path.exists():
         return None
     try:
-        table = pq.ParquetFile(path).read(use_threads=False)
+        file = pq.ParquetFile(path)
+        missing = [name for name in _REQUIRED[kind] if name not in file.schema_arrow.names]
+        if missing:
+            raise DamagedResultError(f"lacks the column {missing[0]!r}; {_CONSEQUENCE}")
+        table = file.read(columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
-        raise DamagedResultError(f"{what}; its cell is left out of every figure that needs it") from error
-    missing = [name for name in _REQUIRED[kind] if name not in table.column_names]
-    if missing:
-        raise DamagedResultError(f"lacks the column {missing[0]!r}; its cell is left out of every figure that needs it")
+        raise DamagedResultError(f"{what}; {_CONSEQUENCE}") from error
+    return _checked(table, kind)
+
+
+def _checked(table: pa.Table, kind: str) -> pa.Table:
+    """The table with the types that its kind declares.
+
+    Raises:
+        DamagedResultError: A column holds something else, or steps are missing or not in order.
+    """
+    for place, (name, found) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+        wanted = _ARROW[kind].get(name, found)
+        if found != wanted:
+            try:
+                if _is_text(found) != _is_text(wanted) and not pa.types.is_null(found):
+                    raise pa.ArrowInvalid(f"{found} for {wanted}")
+                table = table.set_column(place, name, table.column(place).cast(wanted))
+            except pa.ArrowException as error:
+                what = f"holds {found} in the column {name!r} where {wanted} belongs"
+                raise DamagedResultError(f"{what}; {_CONSEQUENCE}") from error
+    if "step" in table.column_names and kind in _IN_ORDER:
+        steps = table.column("step")
+        if steps.null_count or bool((np.diff(steps.to_numpy()) < 0).any()):
+            raise DamagedResultError(f"holds steps that are missing or out of order; {_CONSEQUENCE}")
     return table
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
+
+
+def together(tables: Sequence[tuple[pa.Table | None, int]], name: str, kind: str) -> pd.Series:
+    """One column of several cells below one another, with missing values for cells that have none.
+
+    Args:
+        tables: The table of each cell, None where it cannot be read, and its number of rows.
+        name: The column.
+        kind: Key of `COLUMNS`.
+    """
+    wanted = _ARROW[kind][name]
+    chunks: list[pa.Array] = []
+    for table, rows in tables:
+        known = table is not None and name in table.column_names and table.num_rows == rows
+        chunks += table.column(name).chunks if known and table is not None else [pa.nulls(rows, wanted)]
+    values: pd.Series = pa.chunked_array(chunks, wanted).to_pandas()
+    return values.where(np.isfinite(values)) if values.dtype.kind == "f" else values
 
 
 def concatenate(keys: list[str], tables: list[pa.Table], kind: str) -> pd.DataFrame:

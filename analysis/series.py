@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from vcpo_bench.analysis.arrays import as_flags, as_floats
@@ -35,3 +38,33 @@ def first_long_streak(flags: ArrayLike, length: int) -> int | None:
     starts, ends = edges[::2], edges[1::2]
     long = starts[ends - starts >= length]
     return int(long[0]) if long.size else None
+
+
+def in_order(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the rows of each cell together and in order of `step`; itself where they already stand so.
+
+    Args:
+        table: With columns `key` and `step`.
+    """
+    keys, begins = beginnings(table)
+    falls = np.flatnonzero(np.diff(table["step"].to_numpy()) < 0) + 1
+    if len(set(keys)) == len(keys) and np.isin(falls, begins).all():
+        return table
+    return table.sort_values(["key", "step"], kind="stable")
+
+
+def beginnings(table: pd.DataFrame) -> tuple[list[str], NDArray[np.int64]]:
+    """Keys of the cells of a table whose rows stand together, and where the rows of each begin."""
+    keys = table["key"].to_numpy(dtype=object)
+    if not len(keys):
+        return [], np.array([], dtype=np.int64)
+    begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    return [str(key) for key in keys[begins]], begins
+
+
+def by_key(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The rows of each cell in order of `step`, as parts of the table where they already stand so."""
+    ordered = in_order(table)
+    keys, begins = beginnings(ordered)
+    for key, begin, end in zip(keys, begins, np.append(begins, len(ordered))[1:], strict=True):
+        yield key, ordered.iloc[begin:end]

@@ -79,12 +79,16 @@ def counted(number: int, noun: str) -> str:
 
 
 def learning_rate(lr: float) -> str:
-    """A learning rate as people write it: `3e-4`."""
-    mantissa, exponent = f"{lr:.3g}", ""
-    if lr and abs(lr) < 0.01:
-        mantissa, exponent = f"{lr:.2e}".split("e")
-        mantissa, exponent = mantissa.rstrip("0").rstrip("."), f"e{int(exponent)}"
-    return mantissa + exponent
+    """A learning rate as people write it: `3e-4`; with all its digits, so that two rates never look the same."""
+    return next((text for digits in range(3, 17) if float(text := rounded_rate(lr, digits)) == lr), repr(float(lr)))
+
+
+def rounded_rate(lr: float, digits: int = 3) -> str:
+    """A computed learning rate, such as an effective one, with this many significant digits."""
+    if not lr or abs(lr) >= 0.01:
+        return f"{lr:.{digits}g}"
+    mantissa, exponent = f"{lr:.{digits - 1}e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
 
 
 def listed(names: Sequence[str]) -> str:

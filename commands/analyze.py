@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders, Plugins
+from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -36,23 +38,25 @@ def analyze(
     """
     from vcpo_bench.analysis.commands import ANALYSES
     from vcpo_bench.analysis.commands import run as run_analysis
+    from vcpo_bench.analysis.csv_text import without_formulas
     from vcpo_bench.errors import UsageError
     from vcpo_bench.reports.numbers import statement_id
 
+    check_folder("--out", out)
     load_plugins(plugin)
     findings = run_analysis(kind, folders or [DEFAULT_OUT])
     if ids and ANALYSES.parse(kind).text() not in ANALYSES.names():
         raise UsageError(f"--ids: trace computes analyses with their defaults; leave out the parameters of {kind}")
     for statement in findings.statements:
-        typer.echo(f"{statement_id(kind, statement.text)}  {statement.text}" if ids else statement.text)
+        say(f"{statement_id(kind, statement.text)}  {statement.text}" if ids else statement.text)
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():
-            table.to_csv(out / f"{name}.csv", index=False)
-            typer.echo(f"table: {out / name}.csv")
+            without_formulas(table).to_csv(out / f"{name}.csv", index=False)
+            say(f"table: {out / name}.csv")
         for name, content in findings.documents.items():
             (out / name).write_text(content, encoding="utf-8")
-            typer.echo(f"document: {out / name}")
+            say(f"document: {out / name}")
 
 
 VERB = Verb(

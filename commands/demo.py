@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import Quiet
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.verb import Group, Verb
 
@@ -21,8 +22,6 @@ def demo(
     Trains tis, vcpo and vespo on the task chain at lag 16 and learning rate 1e-3 for 200 updates, then draws their
     reward curves and prints the scoreboard.
     """
-    from rich.console import Console
-
     from vcpo_bench.analysis.results import load
     from vcpo_bench.bench.cells.grid import plan_grid
     from vcpo_bench.bench.cells.grid_spec import GridSpec
@@ -30,16 +29,17 @@ def demo(
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.reports.terminal.curves import curves
     from vcpo_bench.reports.terminal.live import make_view
+    from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
     methods = ("tis", "vcpo", "vespo")
     settings = CellSettings(steps=200)
     spec = GridSpec(methods, staleness=(16,), seeds=(0,), lrs=(1e-3,), settings=settings, controls=False)
-    view = make_view(quiet, Console())
+    view = make_view(quiet, PlainConsole())
     try:
         failed = run_grid.run_grid(plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
     finally:
         view.close()
-    typer.echo(curves(load(out)))
+    say(curves(load(out)))
     show_scoreboard(out, as_json=False)
     if failed:
         raise typer.Exit(1)

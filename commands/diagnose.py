@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map
+from vcpo_bench.commands.support.outputs import check_file
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 FAILED = 1
@@ -51,12 +53,13 @@ def diagnose(
     failing = [one.strip() for one in fail_on.split(",") if one.strip()]
     if unknown := [one for one in failing if one not in VERDICTS]:
         raise UsageError(f"--fail-on {unknown[0]}: no such verdict; choose from {', '.join(VERDICTS)}")
+    check_file("--html", html)
     columns = parse_map(mapping)
     reference = read_run(baseline, framework, columns) if baseline else None
     found = find(read_run(paths, framework, columns), reference)
     if html is not None:
         write_diagnosis(found, html)
-    typer.echo(json.dumps(found.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(found))
+    say(json.dumps(found.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(found))
     if found.verdict in failing:
         raise typer.Exit(FAILED)
 

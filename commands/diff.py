@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.outputs import check_file
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -20,7 +22,8 @@ def diff(
     """Compare two results folders: changes, and conclusions that flip."""
     from vcpo_bench.reports import diff as comparing
 
-    typer.echo(comparing.write_diff(first, second, html) if html else comparing.diff(first, second).text)
+    check_file("--html", html)
+    say(comparing.write_diff(first, second, html) if html else comparing.diff(first, second).text)
 
 
 VERB = Verb(diff, Group.READ, 3, examples=("vcpo-bench diff results/default results/default-lr1e-4",))

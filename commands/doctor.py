@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -21,7 +22,7 @@ def doctor(
 
     failed = False
     for finding in [*examining.examine(), *(gpu_checks() if gpu else ())]:
-        typer.echo(f"{finding.status:8} {finding.name}: {finding.text}")
+        say(f"{finding.status:8} {finding.name}: {finding.text}")
         failed |= finding.status == "failed"
     if failed:
         raise typer.Exit(1)

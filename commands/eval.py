@@ -9,6 +9,7 @@ import typer
 
 from vcpo_bench.commands.support.options import EXECUTION, Plugins, RecordedModel
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -53,10 +54,10 @@ def evaluate(
     load_plugins(plugin)
     scoring = Scoring(expressions(tasks), limit, tasks_from, model, device)
     for one, scores in evaluate_cells(cells, checkpoint, scoring):
-        typer.echo(f"{one.key} after {one.step} updates")
+        say(f"{one.key} after {one.step} updates")
         for score in scores:
             error = "" if score["stderr"] is None else f" +- {score['stderr']:.4f}"
-            typer.echo(f"  {score['task']:24} {score['metric']:12} {score['value']:.4f}{error}")
+            say(f"  {score['task']:24} {score['metric']:12} {score['value']:.4f}{error}")
 
 
 VERB = Verb(

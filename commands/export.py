@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.outputs import check_folder
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -21,8 +23,9 @@ def export(
     """
     from vcpo_bench.reports.writers import tables as exporting
 
+    check_folder("--out", out)
     for path in exporting.export(folder, out, form):
-        typer.echo(path)
+        say(path)
 
 
 VERB = Verb(

@@ -17,6 +17,7 @@ from vcpo_bench.commands.support.options import (
     Wait,
 )
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.verb import Group, Verb
 
@@ -59,20 +60,19 @@ def fork(
     Each run is replayed bit for bit up to update --at. From there every method continues with the same weights,
     optimizer state, queued data and random streams.
     """
-    from rich.console import Console
-
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.replay import fork as forking
     from vcpo_bench.bench.replay.recorded_cell import read_cell
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.reports.terminal.live import make_view
+    from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
     plugins = load_plugins(plugin)
     parents = [read_cell(folder, start, model, device) for folder in cells]
     spec = forking.ForkSpec(parents, at, options.expressions(methods), out, steps)
     planned, workers = forking.plan_forks(spec), run_grid.worker_count(jobs, spec.device)
-    forking.write_origins(spec, planned, wait, typer.echo)
-    view = make_view(quiet, Console())
+    forking.write_origins(spec, planned, wait, say)
+    view = make_view(quiet, PlainConsole())
     try:
         failed = run_grid.run_grid(planned, run_grid.RunOptions(out, workers, wait, plugins=plugins), view)
     finally:

@@ -48,11 +48,12 @@ def ls(
 
 def _print(found: Listing) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
+    from vcpo_bench.reports.terminal.plain_console import PlainConsole
+
     limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    console = Console(markup=False, highlight=False, width=None if limited else UNLIMITED)
+    console = PlainConsole(width=None if limited else UNLIMITED)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, heading in enumerate(found.columns):
         table.add_column(heading, no_wrap=number == 0, overflow="fold")

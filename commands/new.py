@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -23,7 +24,7 @@ def new(
 
     load_catalogs()  # an error names the kinds that can be written
     for path in find_kind(kind).write_new(name, folder):
-        typer.echo(path)
+        say(path)
 
 
 VERB = Verb(

@@ -8,6 +8,7 @@ import typer
 
 from vcpo_bench.commands.support.options import Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -36,7 +37,7 @@ def plan(
     from vcpo_bench.bench.regimes.simulation import describe, describe_speed
 
     load_plugins(plugin)
-    typer.echo((describe_speed if simulate else describe)(regime, staleness, steps, seed))
+    say((describe_speed if simulate else describe)(regime, staleness, steps, seed))
 
 
 VERB = Verb(

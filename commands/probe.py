@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import Plugins, RecordedModel, RecordedStart, ReplayDevice
+from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -49,22 +51,22 @@ def probe(
 
     The run is replayed to each checkpoint, where every method computes its update from the same stale batches.
     """
-    from rich.console import Console
-
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.replay import probe as probing
     from vcpo_bench.bench.replay.recorded_cell import read_cell
     from vcpo_bench.methods import parse_method
+    from vcpo_bench.reports.terminal.plain_console import PlainConsole
     from vcpo_bench.reports.terminal.probe_table import probe_tables
 
+    check_file("--out", out)
     load_plugins(plugin)
     found = read_cell(cell, start, model, device)
     chosen = {method.canonical: method for method in map(parse_method, options.expressions(methods))}
     spec = probing.ProbeSpec(found, options.updates(at), list(chosen.values()), batches, fresh)
     target = out or probing.default_path(found)
-    probing.run_probe(spec, target, typer.echo)
-    Console().print(probe_tables(target))
-    typer.echo(target)
+    probing.run_probe(spec, target, say)
+    PlainConsole().print(probe_tables(target))
+    say(target)
 
 
 VERB = Verb(

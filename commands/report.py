@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
+from vcpo_bench.commands.support.outputs import check_file, check_folder
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -45,15 +47,18 @@ def report(
         paper.sheets(figures)  # refuses an unknown venue before anything is written
     sources = folders or [DEFAULT_OUT]
     target = html or sources[0] / "report.html"
+    check_file("--html", target)
+    check_file("--pdf", pdf)
+    check_folder("--figures", target.parent / figures if figures else None)
     if watch:
-        watching.watch(sources, target, on_write=typer.echo)
+        watching.watch(sources, target, on_write=say)
     else:
-        typer.echo(page.write_page(sources, target, partial))
+        say(page.write_page(sources, target, partial))
     if pdf:
-        typer.echo(typeset.write_pdf(sources, pdf, partial))
+        say(typeset.write_pdf(sources, pdf, partial))
     if figures:
         for path in paper.write_figures(sources, target.parent / figures, figures):
-            typer.echo(path)
+            say(path)
 
 
 VERB = Verb(

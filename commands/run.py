@@ -12,8 +12,10 @@ import typer
 from vcpo_bench.bench.cells import defaults
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
+from vcpo_bench.commands.support.extras import check_extras
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.verb import Group, Verb
 
@@ -90,11 +92,12 @@ def run(
     cells = grid.plan_grid(spec)
     _warn([*spec.warnings(), *_skipped(spec)])
     if watched:
-        typer.echo(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}", err=True)
+        say_aside(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}")
     workers = run_grid.worker_count(jobs, device, sampler)
     if dry_run:
         _show_plan(cells, workers, out)
         return
+    check_extras(model, lora, wandb)
     how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
     if _train_mirrored(cells, how, (wandb, wandb_project), quiet, as_json):
         raise typer.Exit(1)
@@ -142,12 +145,11 @@ def _train_mirrored(
 
 def _train(cells: list[PlannedCell], how: RunOptions, quiet: bool, as_json: bool) -> int:
     """Run the cells, print the scoreboard, and return how many cells failed."""
-    from rich.console import Console
-
     from vcpo_bench.bench.running.run_grid import run_grid
     from vcpo_bench.reports.terminal.live import make_view
+    from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
-    view = make_view(quiet or as_json, Console(stderr=as_json))
+    view = make_view(quiet or as_json, PlainConsole(stderr=as_json))
     try:
         failed = run_grid(cells, how, view)
     finally:
@@ -164,13 +166,13 @@ def _write_page(out: Path) -> Path:
 
 def _warn(texts: Iterable[str]) -> None:
     for text in texts:
-        typer.echo(f"warning: {text}", err=True)
+        say_aside(f"warning: {text}")
 
 
 def _show_gpu_plan(spec: GridSpec) -> None:
     from vcpo_bench.bench.machine.gpu_plan import gpu_plan
 
-    typer.echo("\n".join(gpu_plan(spec)))
+    say("\n".join(gpu_plan(spec)))
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
@@ -182,14 +184,14 @@ def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
     missing = [cell for cell in cells if cell.key not in done]
     for cell in cells:
         note = "ended" if cell.key in done else "control" if cell.control else ""
-        typer.echo(f"{cell.config.label:60} {note}".rstrip())
+        say(f"{cell.config.label:60} {note}".rstrip())
     counts = f"{counted(len(cells), 'cell')}, {len(missing)} to run"
     if missing:
         minutes = estimate(missing, workers) / 60
         counts += (
             f" on {counted(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
         )
-    typer.echo(counts)
+    say(counts)
 
 
 VERB = Verb(

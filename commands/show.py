@@ -15,33 +15,34 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 def show(
     what: Annotated[
-        str,
-        typer.Argument(metavar="DIR|KIND", help="Results folder; or a kind, such as method, with a name after it."),
-    ] = str(DEFAULT_OUT),
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="One entry of that kind; parameters may follow, as in chain(n=8)."),
-    ] = "",
+        list[str] | None,
+        typer.Argument(
+            metavar="DIR... | KIND NAME",
+            help="Results folders, which are pooled; or a kind, such as method, and a name that vcpo-bench ls lists.",
+            show_default=str(DEFAULT_OUT),
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print the scoreboard as JSON.")] = False,
     plugin: Plugins = None,
 ) -> None:
     """Show the scoreboard of a results folder, or explain one entry.
 
-    A scoreboard is also written to scoreboard.csv in its folder. KIND is method, part, task, regime, sampler, signal,
-    detector, analysis, preset or run.
+    The scoreboard of one folder is also written to scoreboard.csv there. KIND is method, part, task, regime, sampler,
+    signal, detector, analysis, preset or run.
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds
     from vcpo_bench.errors import UsageError
 
-    if not name:
-        named = [kind for kind in kinds() if what in (kind.singular, kind.plural)]
-        if named and not Path(what).is_dir():
-            raise UsageError(f"show {what}: give a name; vcpo-bench ls {named[0].plural} lists them")
-        show_scoreboard(Path(what), as_json)
+    first, *rest = what or [str(DEFAULT_OUT)]
+    named = {word: kind for kind in kinds() for word in (kind.singular, kind.plural)}
+    if not rest and first in named and not Path(first).is_dir():
+        raise UsageError(f"show {first}: give a name; vcpo-bench ls {named[first].plural} lists them")
+    if len(rest) != 1 or (first not in named and Path(first).is_dir()):
+        show_scoreboard(Path(first), as_json, *map(Path, rest))
         return
-    kind = find_kind(what)
+    kind = find_kind(first)
     load_plugins(plugin)
-    kind.show(name, as_json)
+    kind.show(rest[0], as_json)
 
 
 VERB = Verb(

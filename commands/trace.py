@@ -8,6 +8,7 @@ import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders, Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -22,7 +23,7 @@ def trace(
     from vcpo_bench.reports.trace import trace as find
 
     load_plugins(plugin)
-    typer.echo(find(folders or [DEFAULT_OUT], number).text)
+    say(find(folders or [DEFAULT_OUT], number).text)
 
 
 VERB = Verb(trace, Group.READ, 5, examples=("vcpo-bench trace final_reward-1a2b3c4d results/default",))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -26,7 +27,7 @@ def wandb(
     from vcpo_bench.reports.writers.html import write_page
 
     count = mirror_folder(folder, mode, project, write_page([folder], folder / "report.html"))
-    typer.echo(f"{count} cells mirrored to the wandb project {project} ({mode})")
+    say(f"{count} cells mirrored to the wandb project {project} ({mode})")
 
 
 VERB = Verb(wandb, Group.READ, 7, examples=("vcpo-bench wandb results/default --mode offline",))

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import LANGUAGE_MODEL, Plugins
+from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -58,6 +60,7 @@ def warmup(
     Supervised training stops when about a third of the sampled answers are right, so that reinforcement learning has
     something to improve. Pass the file to vcpo-bench run with --start, or the folder with --model.
     """
+    check_folder("--out", out if model or create else out and out.parent)
     load_plugins(plugin)
     if model or create:
         _warm_up_model(task, out or Path("warm-model"), model, create, seed, target, device)
@@ -65,7 +68,7 @@ def warmup(
     from vcpo_bench.bench.training.imitation import warmup_command
 
     start, path = warmup_command(task, out, seed)
-    typer.echo(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
+    say(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
 
 
 def _warm_up_model(task: str, out: Path, model: str, create: str, seed: int, target: float, device: str) -> None:
@@ -75,10 +78,10 @@ def _warm_up_model(task: str, out: Path, model: str, create: str, seed: int, tar
         from vcpo_bench.bench.training.imitation_hf import warm_up_model
 
     def tell(step: int, reward: float) -> None:
-        typer.echo(f"{step} supervised updates, sampled reward {reward:.2f}", err=True)
+        say_aside(f"{step} supervised updates, sampled reward {reward:.2f}")
 
     warmed = warm_up_model(task, out, model, create, seed, target, device, tell)
-    typer.echo(
+    say(
         f"{out}: {warmed.task}, {warmed.parameters:,} parameters, sampled reward {warmed.reward:.2f} after "
         f"{warmed.steps} supervised updates"
     )

@@ -95,7 +95,7 @@ class Entries(Generic[C]):
         for point in entry_points(group=group):
             try:
                 self._enter_loaded(point.load(), f"entry point {point.value}")
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self.broken.append(Broken(point.name, point.value, one_line(error)))
 
     def of(self, module: ModuleType) -> Iterator[type[C]]:

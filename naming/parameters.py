@@ -21,7 +21,7 @@ class Parameter:
     """How one parameter is read, checked and written.
 
     Attributes:
-        legal: Legal values in words, shown in errors and documentation.
+        legal: Description of the legal values, shown in errors and documentation.
         read: Text to value; raises `ValueError` when the text is not a legal value.
         write: Value to its canonical text.
         check: Raises `ValueError` when a value given from Python is not legal.
@@ -147,7 +147,7 @@ def text(default: str, *, legal: str) -> Any:
 
     Args:
         default: Its default.
-        legal: What it is, in words.
+        legal: Description of the legal texts.
     """
 
     def check(value: Any) -> None:
@@ -214,7 +214,7 @@ def _read_number(text: str) -> float:
 
 
 def _inside(minimum: float | None, maximum: float | None, above: float | None, below: float | None) -> str:
-    """The legal numbers in words: `a number from 0 to 1`, `a number above 0, at most 1`, `a number, 0 or more`."""
+    """The legal numbers as text: `a number from 0 to 1`, `a number above 0, at most 1`, `a number, 0 or more`."""
     low = "" if minimum is None else write_number(minimum)
     noun = "a finite number" if below == math.inf else "a number"
     below = None if below == math.inf else below

@@ -23,6 +23,7 @@ from vcpo_bench.records.layout import (
     SAMPLES_FILE,
     SCORES_FOLDER,
     STEPS_FILE,
+    SYNCHRONOUS,
     Status,
 )
 from vcpo_bench.records.tables import EPISODES, EVALS, EVENTS, LAGS, LM_EVAL_SCORES, PROBES, SAMPLES
@@ -48,6 +49,7 @@ __all__ = [
     "SAMPLES_FILE",
     "SCORES_FOLDER",
     "STEPS_FILE",
+    "SYNCHRONOUS",
     "Column",
     "Kind",
     "Level",

@@ -25,5 +25,8 @@ PROBES_FOLDER = "probes"
 SCORES_FOLDER = "scores"
 """Holds `<key>.parquet` for each cell that `vcpo-bench eval` scored: an ended cell's own folder never changes."""
 
+SYNCHRONOUS = "fifo"
+"""The usual regime, left out of names; also what synchronous training is called, for every regime is it at lag 0."""
+
 Status = Literal["completed", "nan", "stopped_by", "error"]
 """How a cell ended. `nan`: three updates in a row were not finite. Collapse is a judgment of `analysis`."""

@@ -12,6 +12,9 @@ from vcpo_bench.analysis.comparison.coverage import coverage
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import Results
 
+CURVES = ("sampled_reward", "ess_ratio", "grad_norm", "kl_mu_theta_k3", "log_weight_max", "entropy", "step_scale")
+"""Columns of the updates that figures draw over time."""
+
 
 class Source(NamedTuple):
     """Where findings of a report come from.
@@ -27,7 +30,8 @@ class Source(NamedTuple):
 
 def _caveats(results: Results) -> Findings:
     """Every table is read first, because damage is found by reading. A report does not say where its folder was."""
-    for name in ("steps", "evals", "lags", "episodes", "probes", "lm_eval"):
+    results.step_columns(*CURVES)
+    for name in ("evals", "lags", "episodes", "probes", "lm_eval"):
         getattr(results, name)
     return caveats(results, lambda folder: folder.resolve().name)
 

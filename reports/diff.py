@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from vcpo_bench.analysis.intervals import can_decide
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import counted, verdict
 from vcpo_bench.reports.document import Document, Entry, Prose, Section, Table, sentence
@@ -125,7 +126,8 @@ def _verdicts(study: Study) -> dict[tuple[int, str, str], tuple[str, str]]:
         if first != str(row["first"]):
             low, high, estimate = -high, -low, -estimate
         shown = f"{fixed(estimate)} {interval(low, high)}"
-        found[int(row["staleness"]), first, second] = (verdict(low, high), shown)
+        word = verdict(low, high) if can_decide(int(row["pairs"])) else "too few pairs"
+        found[int(row["staleness"]), first, second] = (word, shown)
     return found
 
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import UsageError
-from vcpo_bench.reports.analyses import find_source
+from vcpo_bench.reports.analyses import CURVES, find_source
 
 Series = NDArray[np.float64]
 _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
@@ -100,13 +101,13 @@ class Study:
 
     @cached_property
     def steps(self) -> dict[str, pd.DataFrame]:
-        """Key of a cell to its rows of the steps table, in order of `step`; cells without rows are absent."""
-        return _by_key(self.results.steps)
+        """Key of a cell to its updates, columns `CURVES`, in order of `step`; cells without rows are absent."""
+        return dict(by_key(self.results.step_columns(*CURVES)))
 
     @cached_property
     def evals(self) -> dict[str, pd.DataFrame]:
         """Key of a cell to its rows of the evals table, in order of `step`; cells without rows are absent."""
-        return _by_key(self.results.evals)
+        return dict(by_key(self.results.evals))
 
 
 def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False) -> Study:
@@ -129,11 +130,6 @@ def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False
 
 def _setting(row: tuple[Any, ...]) -> Setting:
     return Setting(str(row[0]), str(row[1]), float(row[2]), int(row[3]))
-
-
-def _by_key(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    ordered = table.sort_values(["key", "step"], kind="stable")
-    return {str(key): rows for key, rows in ordered.groupby("key", sort=False)}
 
 
 def binned(steps: Series, values: Series, edges: Series) -> Series:

@@ -2,7 +2,8 @@
 
 Let r_0 (start policy), r_1, ... be the sampled rewards of the evaluations, and b_i = max(r_0..r_i), the best so far
 including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i - r_i >= min_drop. A *fall* is
-`patience` or more consecutive evaluations that are down; its onset is the step of the first. Then, in this order:
+`patience` or more consecutive evaluations that are down; its onset is the step of the first. Rewards within
+`tolerance.EQUAL` of a threshold are on it, so that rounding decides nothing. Then, in this order:
 
 - `not applicable`: the cell ended in an error; or it did not end as nan, was not stopped, and has fewer than patience
   + 1 evaluations or never reached `min_reward`;
@@ -30,7 +31,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.analysis.series import first_long_streak
+from vcpo_bench.analysis.series import beginnings, first_long_streak, in_order
+from vcpo_bench.analysis.tolerance import EQUAL
 
 Kind = Literal[
     "healthy", "stall", "transient dip", "collapse with rebound", "collapse", "nan", "stopped", "not applicable"
@@ -98,7 +100,7 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
     values, at = np.asarray(reward, dtype=np.float64), np.asarray(steps, dtype=np.float64)
     values, at = values[np.isfinite(values)], at[np.isfinite(values)]
     nan, stopped = status == "nan", status == "stopped_by"
-    if status == "error" or values.size < rule.patience + 1 or values.max() < rule.min_reward:
+    if status == "error" or values.size < rule.patience + 1 or values.max() < rule.min_reward - EQUAL:
         return Event("nan" if nan else "stopped" if stopped else "not applicable", ended_nan=nan)
     best = np.maximum.accumulate(values)
     down = _down(values, best, rule)
@@ -127,7 +129,7 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
     if down[: settled.size].any():
         kind = "transient dip"
     else:
-        kind = "stall" if settled[-rule.patience :].mean() < values[0] + rule.min_gain else "healthy"
+        kind = "stall" if settled[-rule.patience :].mean() < values[0] + rule.min_gain - EQUAL else "healthy"
     return Event(kind, final=share, unresolved=unresolved)
 
 
@@ -179,12 +181,11 @@ Curves = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 def _curves(results: Results) -> Curves:
     """Steps and sampled reward of every cell that has evaluations."""
-    table = results.evals.sort_values(["key", "step"], kind="stable")
-    keys = table["key"].to_numpy()
-    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.array([], dtype=int)
+    table = in_order(results.evals)
+    keys, starts = beginnings(table)
     steps = np.split(table["step"].to_numpy(dtype=np.float64), starts[1:])
     reward = np.split(table["sampled_reward"].to_numpy(dtype=np.float64), starts[1:])
-    return {str(keys[start]): (steps[i], reward[i]) for i, start in enumerate(starts)}
+    return {key: (steps[i], reward[i]) for i, key in enumerate(keys)}
 
 
 def _verdicts(cells: pd.DataFrame, curves: Curves, rule: CollapseRule) -> list[Event]:
@@ -196,7 +197,7 @@ def _verdicts(cells: pd.DataFrame, curves: Curves, rule: CollapseRule) -> list[E
 
 
 def _down(values: NDArray[np.float64], best: NDArray[np.float64], rule: CollapseRule) -> NDArray[np.bool_]:
-    return (values < (1 - rule.depth) * best) & (best - values >= rule.min_drop)
+    return (values < (1 - rule.depth) * best - EQUAL) & (best - values >= rule.min_drop - EQUAL)
 
 
 def _count_falls(down: NDArray[np.bool_], patience: int) -> int:

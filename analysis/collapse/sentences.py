@@ -8,7 +8,8 @@ import numpy as np
 
 from vcpo_bench.analysis.collapse.rule import KINDS
 from vcpo_bench.analysis.findings import Finding, Findings
-from vcpo_bench.analysis.wording import p_value, row_by_row
+from vcpo_bench.analysis.intervals import LEVEL
+from vcpo_bench.analysis.wording import counted, p_value, row_by_row
 
 OUTCOMES = "outcomes"
 """Topic: what became of the runs."""
@@ -48,16 +49,21 @@ def failures_by_lag(found: Findings) -> Iterator[Finding]:
 
 def survival(found: Findings) -> Iterator[Finding]:
     """Whether the methods survive differently, over all lags and at each."""
-    columns = ("staleness", "methods", "runs", "failed", "p")
+    columns = ("staleness", "methods", "runs", "failed", "p", "least_p")
     for part, row in row_by_row(found.tables["log_rank"]):
         where = "over all lags" if row["staleness"] == "all" else f"at lag {row['staleness']}"
-        differs = "differs between the methods" if row["p"] < 0.05 else "cannot be told apart between the methods"
+        differs = "differs between the methods" if row["p"] < LEVEL else "cannot be told apart between the methods"
         text = (
             f"Survival {differs} {where} (log-rank test stratified by task, regime, lag and learning rate: "
             f"{p_value(row['p'])}, {row['failed']} of {row['runs']} runs failed)."
         )
         if not np.isfinite(row["p"]):
             text = f"Survival {where} cannot be compared: no run failed, or only one method ran."
+        elif row["least_p"] >= LEVEL:
+            text = (
+                f"Survival {where} is not compared: with {counted(row['runs'], 'run')} of "
+                f"{counted(row['methods'], 'method')} an exact test cannot go below p = {row['least_p']:.2g}."
+            )
         yield found.finding(SURVIVAL, text, "log_rank", part, columns)
 
 

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.intervals import wilson
+from vcpo_bench.analysis.tolerance import EQUAL
 from vcpo_bench.analysis.wording import learning_rate
 
 Array = NDArray[np.float64]
 
-TOLERATED = 1 / 3
-"""A learning rate is stable when less than this share of its seeds failed."""
+TOLERATED = 3
+"""A learning rate is stable when fewer than one in this many of its seeds failed."""
 
 _EXPONENTS = np.linspace(-1.0, 3.0, 81)
 _HALF_DEVIANCE = 1.92
@@ -33,23 +34,24 @@ def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         Columns `task`, `method`, `staleness`, `stable_rate` (the largest learning rate up to which all are
         stable; NaN: none is), `next_rate` (the smallest unstable one; NaN: none is), `reading` (both in words),
-        `failed` and `total` at `stable_rate`, and `failed_high`, the upper end of the Wilson interval of the failure
-        rate there.
+        `failed` and `total` at `stable_rate` (missing where none is stable), and `failed_high`, the upper end of the
+        Wilson interval of the failure rate there.
     """
     judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
     rows = []
     for name, cells in judged.groupby(["task", "method", "staleness"], sort=False):
         per_rate = cells.groupby("lr")["failed"].agg(["sum", "size"]).sort_index()
-        unstable = (per_rate["sum"] / per_rate["size"] >= TOLERATED).to_numpy()
+        unstable = (TOLERATED * per_rate["sum"] >= per_rate["size"]).to_numpy()
         first = int(np.argmax(unstable)) if unstable.any() else len(unstable)
         rates = per_rate.index.to_numpy()
         stable, following = (rates[first - 1] if first else np.nan), (rates[first] if first < len(rates) else np.nan)
-        failed, total = per_rate.iloc[first - 1].astype(int) if first else (0, 0)
+        failed, total = map(int, per_rate.iloc[first - 1]) if first else (None, 0)
         row = dict(zip(("task", "method", "staleness"), name, strict=True))
         row |= {"stable_rate": stable, "next_rate": following, "reading": _reading(stable, following)}
-        rows.append(row | {"failed": failed, "total": total, "failed_high": wilson(failed, total)[1]})
+        row["failed_high"] = np.nan if failed is None else wilson(failed, total)[1]
+        rows.append(row | {"failed": failed, "total": total or None})
     columns = ["task", "method", "staleness", "stable_rate", "next_rate", "reading", "failed", "total", "failed_high"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns).astype({"failed": "Int64", "total": "Int64"})
 
 
 def frontier(table: pd.DataFrame) -> pd.DataFrame:
@@ -86,7 +88,7 @@ def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     best = int(likelihood.argmax())
     if slope[best] <= 0.1:
         return facts | nothing | {"reason": "failures do not become more likely at larger learning rates"}
-    inside = np.flatnonzero((likelihood >= likelihood[best] - _HALF_DEVIANCE) & (slope > 0))
+    inside = np.flatnonzero((likelihood >= likelihood[best] - _HALF_DEVIANCE - EQUAL) & (slope > 0))
     low = -np.inf if inside[0] == 0 else _EXPONENTS[inside[0]]
     high = np.inf if inside[-1] == len(_EXPONENTS) - 1 else _EXPONENTS[inside[-1]]
     return facts | {"exponent": float(_EXPONENTS[best]), "low": low, "high": high, "reason": ""}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -25,14 +27,17 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> pd.DataFrame:
     """Survival curve with 95% log-log (exponential Greenwood) intervals.
 
     Args:
-        time: When each run failed or was last seen, shape [n].
+        time: When each run failed or was last seen, shape [n]; infinite: it is at risk for ever.
         event: True where it failed, False where it was censored, shape [n].
 
     Returns:
         One row per distinct time, beginning with 0: `time`, `at_risk`, `events`, `censored`, `survival`,
         `low`, `high`. Where survival is 0 or 1 the interval is degenerate: the bounds equal it.
+
+    Raises:
+        ValueError: A time is NaN: such a run was never seen, and belongs in no risk set.
     """
-    seen, failed = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=bool)
+    seen, failed = _known_times(time), np.asarray(event, dtype=bool)
     times = np.unique(np.concatenate([[0.0], seen]))
     at_risk = (seen[None, :] >= times[:, None]).sum(axis=1)
     events = ((seen[None, :] == times[:, None]) & failed).sum(axis=1)
@@ -58,9 +63,17 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> pd.DataFrame:
 
 
 def median_survival(curve: pd.DataFrame) -> float:
-    """First time at which half or fewer survive; infinite where the curve stays above."""
-    reached = curve.loc[curve["survival"] <= 0.5, "time"]
-    return float(reached.iloc[0]) if len(reached) else float("inf")
+    """First time at which half or fewer survive; infinite where the curve stays above.
+
+    Computed from the counts `at_risk` and `events` of `kaplan_meier`: the rounded product of shares may miss one half.
+    """
+    left, total = 1, 1
+    for time, at_risk, events in zip(curve["time"], curve["at_risk"], curve["events"], strict=True):
+        if events:
+            left, total = left * int(at_risk - events), total * int(at_risk)
+            if 2 * left <= total:
+                return float(time)
+    return float("inf")
 
 
 def restricted_mean(curve: pd.DataFrame, horizon: float) -> tuple[float, float, float]:
@@ -89,8 +102,11 @@ def log_rank(time: ArrayLike, event: ArrayLike, group: ArrayLike, stratum: Array
         event: True where the run failed, shape [n].
         group: Which group a run belongs to, shape [n]; at least two.
         stratum: Which stratum (task, lag, learning rate); None: one.
+
+    Raises:
+        ValueError: A time is NaN.
     """
-    seen, failed = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=bool)
+    seen, failed = _known_times(time), np.asarray(event, dtype=bool)
     names, member = np.unique(np.asarray(group), return_inverse=True)
     layer = np.zeros(seen.size) if stratum is None else np.asarray(stratum)
     surplus, covariance = np.zeros(len(names)), np.zeros((len(names), len(names)))
@@ -104,6 +120,30 @@ def log_rank(time: ArrayLike, event: ArrayLike, group: ArrayLike, stratum: Array
         return LogRank(0.0, 0, float("nan"))
     chi2 = float(surplus @ np.linalg.pinv(covariance) @ surplus)
     return LogRank(chi2, degrees, float(stats.chi2.sf(chi2, degrees)))
+
+
+def least_p(group: ArrayLike, stratum: ArrayLike) -> float:
+    """Smallest p that an exact test could give: 1 over the ways to deal the runs out to the groups, strata apart.
+
+    Dealings that only exchange groups of equal size in every stratum give the same statistic and count together.
+
+    Args:
+        group: Which group a run belongs to, shape [n].
+        stratum: Which stratum it is in, shape [n].
+    """
+    sizes = pd.crosstab(np.asarray(stratum), np.asarray(group)).to_numpy()
+    ways = math.prod(math.factorial(int(row.sum())) for row in sizes)
+    same = math.prod(math.factorial(int(size)) for size in sizes.ravel())
+    alike = np.unique(sizes, axis=1, return_counts=True)[1]
+    return min(1.0, float(Fraction(same * math.prod(math.factorial(int(one)) for one in alike), ways)))
+
+
+def _known_times(time: ArrayLike) -> Array:
+    seen = np.asarray(time, dtype=np.float64)
+    unknown = int(np.isnan(seen).sum())
+    if unknown:
+        raise ValueError(f"{unknown} of {seen.size} times are NaN; leave out runs that were never seen")
+    return seen
 
 
 def _observed_minus_expected(

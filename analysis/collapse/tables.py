@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import FAILURES, KINDS, UNDECIDED
-from vcpo_bench.analysis.collapse.survival import kaplan_meier, log_rank, median_survival, restricted_mean
+from vcpo_bench.analysis.collapse.survival import kaplan_meier, least_p, log_rank, median_survival, restricted_mean
 from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.results import GROUP
 
@@ -82,7 +82,8 @@ def survival_tables(verdicts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
 def log_rank_table(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Do methods fail at different rates over time? Log-rank tests stratified by task, regime, lag and learning rate.
 
-    Columns: `staleness` (`all` or one lag), `methods`, `runs`, `failed`, `chi2`, `degrees`, `p`.
+    Columns: `staleness` (`all` or one lag), `methods`, `runs`, `failed`, `chi2`, `degrees`, `p`, and `least_p`: the
+    smallest p that an exact test of so many runs could give.
     """
     judged = _timed(verdicts)
     judged = judged[judged["staleness"] > 0]
@@ -92,7 +93,8 @@ def log_rank_table(verdicts: pd.DataFrame) -> pd.DataFrame:
         stratum = cells.groupby(PLACE, sort=False).ngroup()
         facts = {"staleness": name, "methods": cells["method"].nunique(), "runs": len(cells)}
         test = log_rank(cells["time"], cells["failed"], cells["method"], stratum)
-        rows.append(facts | {"failed": int(cells["failed"].sum())} | test._asdict())
+        facts |= {"failed": int(cells["failed"].sum())} | test._asdict()
+        rows.append(facts | {"least_p": least_p(cells["method"], stratum)})
     return pd.DataFrame(rows)
 
 
@@ -102,7 +104,11 @@ def applicable(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _timed(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Runs the rule applies to: time of failure or last evaluation, and how long each was or would be watched."""
+    """Runs the rule applies to: time of failure or last evaluation, and how long each was or would be watched.
+
+    A run of which neither is known, such as one whose evaluations cannot be read, is in no risk set.
+    """
     judged = applicable(verdicts)
     time = judged["onset"].where(judged["failed"], judged["last_step"])
-    return judged.assign(time=time, watched=judged["steps"].where(judged["failed"], judged["last_step"]))
+    watched = judged["steps"].where(judged["failed"], judged["last_step"])
+    return judged.assign(time=time, watched=watched)[time.notna()]

@@ -14,7 +14,7 @@ from vcpo_bench.analysis.results import GROUP, Results
 
 def analyze_gradients(results: Results) -> Findings:
     """Tables `norms` and, where score norms were recorded, `contributions` (per update) and `contribution_medians`."""
-    cells = results.cells[results.cells["key"].isin(results.steps["key"])]
+    cells = results.cells[results.cells["key"].isin(results.step_columns()["key"])]
     found = Findings({"norms": norm_table(results)}, {"norms": agreeing(cells, *GROUP)})
     found.statements += [*say.largest_norms(found), *say.strongest_scaling(found)]
     per_update = contribution_table(results)

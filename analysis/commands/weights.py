@@ -15,7 +15,7 @@ from vcpo_bench.analysis.results import GROUP, Results
 
 def analyze_weights(results: Results) -> Findings:
     """Tables `ess`, `kl`, `kl_explained` and, where trajectories were recorded, `per_update`, `by_lag` and `tails`."""
-    cells = results.cells[results.cells["key"].isin(results.steps["key"])]
+    cells = results.cells[results.cells["key"].isin(results.step_columns()["key"])]
     tables = {"ess": ess_table(results), "kl": kl_table(results), "kl_explained": kl_explained_table(results)}
     behind = {"ess": agreeing(cells, *GROUP), "kl": agreeing(cells, *GROUP), "kl_explained": agreeing(cells)}
     found = Findings(tables, behind)

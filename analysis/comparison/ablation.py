@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from vcpo_bench.analysis.comparison.best_learning_rate import were_tuned
+from vcpo_bench.analysis.comparison.normalized_rewards import task_names
 from vcpo_bench.analysis.comparison.pairs import PLACE, Contrast, contrast
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import learning_rate
@@ -20,6 +22,9 @@ _VCPO = {
     "vcpo": (True, True),
 }
 """VCPO is sequence-level TIS with both halves: (ESS, OPOB)."""
+
+BEST_RATE = "best rate"
+"""Value of `at` in `ablation_table` for runs at best learning rates."""
 
 _DEFAULT_DONOR = "vcpo"
 """Method whose step sizes `lr-matched` and `lr-shuffled` use by default; canonical expressions leave it out."""
@@ -89,16 +94,16 @@ def ablation_table(tuned: pd.DataFrame, cells: pd.DataFrame, column: str) -> pd.
         column: Which score.
 
     Returns:
-        Columns `family`, `staleness`, `at` (`best rate` or a learning rate), `effect` and those of
-        `analysis.comparison.pairs.Contrast`. Effects: `ess`, `opob`, `both` against the bare base; each
+        Columns `family`, `staleness`, `at` (a learning rate, or `best rate` where there was a choice), `effect` and
+        those of `analysis.comparison.pairs.Contrast`. Effects: `ess`, `opob`, `both` against the bare base; each
         half given the other; their `interaction`; and `ess, vcpo minus clip`: positive where clipping takes away
         from the effect of ESS scaling.
     """
     families = find_families([*tuned["method"], *cells["method"]])
     rows = []
     for lag in sorted(set(cells["staleness"])):
-        scopes = {"best rate": tuned[tuned["staleness"] == lag]}
-        here = cells[cells["staleness"] == lag]
+        here, best = cells[cells["staleness"] == lag], tuned[tuned["staleness"] == lag]
+        scopes = {BEST_RATE: best} if were_tuned(best) else {}
         scopes |= {learning_rate(lr): here[here["lr"] == lr] for lr in sorted(set(here["lr"]))}
         for at, runs in scopes.items():
             where = {"staleness": lag, "at": at}
@@ -139,9 +144,10 @@ def cost_table(results: Results) -> pd.DataFrame:
     `high`: the mean paired difference to it (same lag, learning rate and seed) with 95% interval; NaN without pairs.
     Cells that ran side by side on a busy machine slow each other down: the interval shows by how much.
     """
-    work = 1e3 * (results.steps["seconds_score"] + results.steps["seconds_update"])
-    median = work.groupby(results.steps["key"].to_numpy()).median()
-    cells = results.cells.assign(milliseconds=results.cells["key"].map(median))
+    steps = results.step_columns("seconds_score", "seconds_update")
+    work = 1e3 * (steps["seconds_score"] + steps["seconds_update"])
+    median = work.groupby(steps["key"].to_numpy()).median()
+    cells = results.cells.assign(task=task_names(results.cells), milliseconds=results.cells["key"].map(median))
     rows = []
     for (task, method), own in cells.groupby(["task", "method"]):
         base = _base(str(method))

@@ -12,6 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vcpo_bench.analysis.intervals import percentile_interval
+from vcpo_bench.analysis.tolerance import EQUAL
+
 Array = NDArray[np.float64]
 Strata = Sequence[Array]
 
@@ -19,7 +22,7 @@ REPLICATIONS = 10_000
 
 
 class BootstrapEstimate(NamedTuple):
-    """A point estimate with its 95% percentile-bootstrap interval."""
+    """A point estimate with its 95% percentile-bootstrap interval, which includes it."""
 
     value: float
     low: float
@@ -115,10 +118,10 @@ def performance_profile(
     if not kept:
         nothing = np.full(levels.shape, np.nan)
         return nothing, nothing, nothing
-    share = (np.concatenate(kept)[:, None] > levels).mean(axis=0)
+    share = (np.concatenate(kept)[:, None] > levels + EQUAL).mean(axis=0)
     drawn = [_shares_above(np.concatenate(rows, axis=-1), levels) for rows in resamples(kept, replications, seed)]
     low, high = np.quantile(np.concatenate(drawn), [0.025, 0.975], axis=0)
-    return share, low, high
+    return share, np.minimum(low, share), np.maximum(high, share)
 
 
 def resamples(strata: Sequence[Array], replications: int, seed: int) -> list[list[Array]]:
@@ -138,16 +141,16 @@ def resamples(strata: Sequence[Array], replications: int, seed: int) -> list[lis
 def _wins(first: Array, second: Array) -> Array:
     """Share of pairs of the last axes in which the first is larger; ties count half."""
     difference = first[..., :, None] - second[..., None, :]
-    return np.asarray((np.sign(difference).mean(axis=(-2, -1)) + 1) / 2)
+    sign = np.sign(np.where(np.abs(difference) <= EQUAL, 0.0, difference))
+    return np.asarray((sign.mean(axis=(-2, -1)) + 1) / 2)
 
 
 def _shares_above(scores: Array, levels: Array) -> Array:
     """Share of [R, N] scores above each of [K] levels, [R, K], without an [R, N, K] array in memory at once."""
     ordered = np.sort(scores, axis=-1)
-    below = np.stack([(ordered <= level).sum(axis=-1) for level in levels], axis=-1)
+    below = np.stack([(ordered <= level + EQUAL).sum(axis=-1) for level in levels], axis=-1)
     return np.asarray(1 - below / scores.shape[-1])
 
 
 def _estimate(value: float, drawn: list[Array]) -> BootstrapEstimate:
-    low, high = np.quantile(np.concatenate(drawn), [0.025, 0.975])
-    return BootstrapEstimate(value, float(low), float(high))
+    return BootstrapEstimate(value, *percentile_interval(value, np.concatenate(drawn)))

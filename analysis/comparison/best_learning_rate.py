@@ -78,9 +78,19 @@ def tune(table: pd.DataFrame, column: str = "score") -> TunedRuns:
     return TunedRuns(together, pd.DataFrame(choices), pd.DataFrame(budgets))
 
 
+def had_choice(budget: pd.DataFrame) -> bool:
+    """Whether some methods could choose among several learning rates, in some of these rows of `TunedRuns.budget`."""
+    return any(len(rates) > 1 for rates in budget.get("rates", ()))
+
+
 def widening(runs: pd.DataFrame) -> float:
     """Factor for intervals of means of these runs: `CROSS_FIT` if there was a choice of learning rates, else 1."""
-    return CROSS_FIT if "rates" in runs and (runs["rates"] > 1).any() else 1.0
+    return CROSS_FIT if were_tuned(runs) else 1.0
+
+
+def were_tuned(runs: pd.DataFrame) -> bool:
+    """Whether there was a choice of learning rates for some of these runs (`TunedRuns.runs`)."""
+    return bool("rates" in runs and (runs["rates"] > 1).any())
 
 
 def _budget(cells: pd.DataFrame) -> tuple[list[float], list[str]]:

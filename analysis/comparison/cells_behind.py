@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
-from vcpo_bench.analysis.comparison.ablation import find_families, methods_of, step_control
+from vcpo_bench.analysis.comparison.ablation import BEST_RATE, find_families, methods_of, step_control
 from vcpo_bench.analysis.findings import CellsBehind, agreeing, of_methods, own_key
 from vcpo_bench.analysis.wording import learning_rate
 
@@ -54,7 +54,7 @@ def _of_ablation(cells: pd.DataFrame, runs: pd.DataFrame) -> CellsBehind:
     def behind(rows: pd.DataFrame) -> Iterable[str]:
         keys: list[str] = []
         for row in rows.to_dict("records"):
-            tuned = row["at"] == "best rate"
+            tuned = row["at"] == BEST_RATE
             here = runs if tuned else cells[cells["lr"].map(learning_rate) == row["at"]]
             named = here["method"].isin(methods_of(families, row["family"], row["effect"]))
             keys += here.loc[named & (here["staleness"] == row["staleness"]), "key"].tolist()

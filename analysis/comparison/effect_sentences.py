@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import pandas as pd
+
+from vcpo_bench.analysis.comparison.ablation import BEST_RATE
+from vcpo_bench.analysis.comparison.pairs import decidable, why_not_judged
 from vcpo_bench.analysis.findings import Finding, Findings
 from vcpo_bench.analysis.wording import interval_of, listed, row_by_row, verdict
 
@@ -45,10 +49,13 @@ def stability(found: Findings) -> Iterator[Finding]:
 
 
 def ablation(found: Findings) -> Iterator[Finding]:
-    """The effect of each half, at best learning rates."""
+    """The effect of each half, at best learning rates or at the only one."""
     table = found.tables["ablation"]
-    columns = ("family", "staleness", "at", "effect", *_INTERVAL)
-    for part, row in row_by_row(table[table["at"] == "best rate"]):
+    columns = ("family", "staleness", "at", "effect", "pairs", *_INTERVAL)
+    rates = table.groupby("staleness")["at"].transform("nunique")
+    table = table[(table["at"] == BEST_RATE) | (rates == 1)]
+    yield from _not_judged(found, "ablation", table, "what the halves of a method add is", columns)
+    for part, row in row_by_row(table[decidable(table)]):
         change = interval_of({"value": row["estimate"]} | row)
         word = verdict(row["low"], row["high"])
         if row["family"] == "vcpo, clip":
@@ -71,7 +78,10 @@ def ablation(found: Findings) -> Iterator[Finding]:
 def step_controls(found: Findings) -> Iterator[Finding]:
     """Whether the timing of a method's small steps matters, or only their size."""
     table = found.tables["step_controls"]
-    for part, row in row_by_row(table[table["pairs"] > 0]):
+    table = table[table["pairs"] > 0]
+    columns = ("method", "control", "staleness", "pairs", *_INTERVAL)
+    yield from _not_judged(found, "step_controls", table, "whether the timing of small steps matters is", columns)
+    for part, row in row_by_row(table[decidable(table)]):
         says = {
             "more": "so the timing of small steps matters, not only their size",
             "less": "so steps of the same sizes at other times do better",
@@ -80,7 +90,15 @@ def step_controls(found: Findings) -> Iterator[Finding]:
             f"Lag {row['staleness']}: {row['method']} minus its lr-{row['control']} control is "
             f"{interval_of({'value': row['estimate']} | row)}, {says}."
         )
-        yield found.finding(ABLATION, text, "step_controls", part, ("method", "control", "staleness", *_INTERVAL))
+        yield found.finding(ABLATION, text, "step_controls", part, columns)
+
+
+def _not_judged(
+    found: Findings, name: str, table: pd.DataFrame, what: str, columns: tuple[str, ...]
+) -> Iterator[Finding]:
+    """A sentence per lag on the rows with too few pairs to judge."""
+    for lag, rows in table[~decidable(table)].groupby("staleness"):
+        yield found.finding(ABLATION, f"Lag {lag}: {what} not judged: {why_not_judged(rows)}.", name, rows, columns)
 
 
 def targets(found: Findings) -> Iterator[Finding]:
@@ -89,8 +107,9 @@ def targets(found: Findings) -> Iterator[Finding]:
     columns = ("staleness", "method", "target", "reached", "total", "median_updates", "mean_updates")
     for lag, rows in table[table["target"] == _TARGET].groupby("staleness"):
         fastest = rows.sort_values(["median_updates", "mean_updates"]).iloc[0]
+        arrives = "is first at" if len(rows) > 1 else "reaches"
         text = (
-            f"Lag {lag}: {fastest['method']} is first at {_TARGET:.0%} of the synchronous gain, after a median of "
+            f"Lag {lag}: {fastest['method']} {arrives} {_TARGET:.0%} of the synchronous gain, after a median of "
             f"{fastest['median_updates']:.0f} updates ({fastest['reached']} of {fastest['total']} runs reach it)."
         )
         if math.isinf(fastest["median_updates"]):

@@ -9,10 +9,15 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.comparability import BUDGET, NOT_SEPARATED
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.tolerance import EQUAL
 
 LAST = 3
 """Evaluations whose mean is the score of a run: its end, with less noise than the very last one has."""
+
+RAW = "score"
+"""Column with the rewards as they are, for where tasks cannot be normalized."""
 
 SMALLEST_RANGE = 0.05
 """A task whose best synchronous training gains less than this cannot be normalized."""
@@ -26,9 +31,9 @@ class NormalizedRewards:
     """One score per cell.
 
     Attributes:
-        table: One row per cell: `CELL`, `key`, `control`, `event`, `onset`, `failed`, `last_step`,
-            `start`, `score` (mean sampled reward of the last `LAST` evaluations; NaN for a cell that ended
-            in an error) and `normalized`: `(score - start) / (sync - start)` of its task.
+        table: One row per cell: `CELL` (`task` as `task_names` writes it), `key`, `control`, `status`, `event`,
+            `onset`, `failed`, `last_step`, `start`, `score` (mean sampled reward of the last `LAST` evaluations; NaN
+            for a cell that ended in an error) and `normalized`: `(score - start) / (sync - start)` of its task.
         anchors: One row per task: `start`, `sync`, `sync_method`, `sync_lr`, `sync_seeds`, and `usable`.
     """
 
@@ -45,7 +50,7 @@ def normalize(results: Results) -> NormalizedRewards:
     final = verdicts["key"].map(last).astype("float64").mask(verdicts["status"] == "error")
     start = verdicts["key"].map(first).astype("float64")
     kept = ["key", *CELL, "control", "status", "event", "onset", "failed", "last_step"]
-    table = verdicts[kept].assign(start=start, score=final)
+    table = verdicts[kept].assign(start=start, score=final, task=task_names(verdicts))
     anchors = _anchors(table)
     by_task = anchors.set_index("task")
     low, high = table["task"].map(by_task["start"]), table["task"].map(by_task["sync"])
@@ -54,9 +59,23 @@ def normalize(results: Results) -> NormalizedRewards:
     return NormalizedRewards(table, anchors)
 
 
+def task_names(cells: pd.DataFrame) -> pd.Series:
+    """The task of each cell, with the settings that decide what can be reached wherever cells differ in them.
+
+    Such as `chain, steps 600`: runs of another length or batch are no anchor, no pair and no rival for these.
+    """
+    names = cells["task"].astype(str)
+    for setting in BUDGET:
+        values = cells.get(setting, pd.Series(NOT_SEPARATED[setting], cells.index))
+        values = values.astype(object).where(values.notna(), NOT_SEPARATED[setting])
+        if values.nunique() > 1:
+            names = names + f", {setting} " + values.map(lambda value: str(value) or "none")
+    return names
+
+
 def score_column(rewards: NormalizedRewards) -> str:
     """`normalized` where every task has its anchors, else the raw `score`."""
-    return "normalized" if bool(rewards.anchors["usable"].all()) else "score"
+    return "normalized" if bool(rewards.anchors["usable"].all()) else RAW
 
 
 def _anchors(table: pd.DataFrame) -> pd.DataFrame:
@@ -72,5 +91,5 @@ def _anchors(table: pd.DataFrame) -> pd.DataFrame:
             best = means.sort_values("mean", kind="stable").iloc[-1]
             row |= {"sync": best["mean"], "sync_method": best["method"], "sync_lr": best["lr"]}
             row |= {"sync_seeds": int(best["size"])}
-        rows.append(row | {"usable": bool(row["sync"] - start >= SMALLEST_RANGE)})
+        rows.append(row | {"usable": bool(row["sync"] - start >= SMALLEST_RANGE - EQUAL)})
     return pd.DataFrame(rows)

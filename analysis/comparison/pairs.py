@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from vcpo_bench.analysis.comparison.best_learning_rate import widening
-from vcpo_bench.analysis.intervals import holm, sign_flip, stratified_t
+from vcpo_bench.analysis.intervals import can_decide, holm, sign_flip, stratified_t
+from vcpo_bench.analysis.wording import counted
 
 PLACE = ("task", "regime", "staleness", "seed")
 """What two runs at their best learning rates must share to be a pair; at a fixed learning rate also `lr`."""
@@ -55,6 +57,19 @@ def contrast(runs: pd.DataFrame, weights: Mapping[str, float], column: str, plac
     strata = [name for name in place if name != "seed"]
     groups = [one.to_numpy() for _, one in values.groupby(level=strata)]
     return Contrast(*stratified_t(groups, widen=widening(wanted)), sign_flip(values.to_numpy()), len(values))
+
+
+def decidable(table: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which rows of contrasts rest on enough pairs for an exact test to reach the level: only those are judged."""
+    return np.array([can_decide(int(pairs)) for pairs in table["pairs"]], dtype=bool)
+
+
+def why_not_judged(table: pd.DataFrame) -> str:
+    """Why rows that are not `decidable` are not judged, as a clause."""
+    pairs = int(table["pairs"].max())
+    if not pairs:
+        return "no two runs make a pair"
+    return f"an exact test of at most {counted(pairs, 'pair')} of runs cannot reach the 5% level"
 
 
 def all_pairs(runs: pd.DataFrame, column: str, place: Sequence[str] = PLACE) -> pd.DataFrame:

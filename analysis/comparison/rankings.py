@@ -9,13 +9,15 @@ import pandas as pd
 
 from vcpo_bench.analysis.comparison.aggregates import (
     REPLICATIONS,
+    BootstrapEstimate,
     Strata,
     aggregates,
     performance_profile,
     probability_of_improvement,
 )
 from vcpo_bench.analysis.comparison.best_learning_rate import widening
-from vcpo_bench.analysis.intervals import stratified_t
+from vcpo_bench.analysis.comparison.normalized_rewards import RAW
+from vcpo_bench.analysis.intervals import stratified_t, within_unit
 
 PROFILE_LEVELS = np.round(np.linspace(-1.0, 1.5, 51), 2)
 
@@ -32,16 +34,18 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
     Returns:
         Columns `place`, `method`, `seeds` (fewest in a task), `runs`, `failed`, then `iqm`, `mean`,
         `median`, `optimality_gap`, each with `_low` and `_high`, widened for tuned runs
-        (`analysis.comparison.best_learning_rate.CROSS_FIT`).
+        (`analysis.comparison.best_learning_rate.CROSS_FIT`), within the range of rewards where these are what is
+        ranked, and NaN with one seed.
     """
     rows = []
     for name, part in runs.groupby([*place, "method"], sort=False):
         strata = [one[column].dropna().to_numpy(dtype=np.float64) for _, one in part.groupby(["task", "regime"])]
         row = dict(zip([*place, "method"], name, strict=True))
-        row |= {"seeds": min((len(one) for one in strata), default=0), "runs": len(part)}
+        seeds = min((len(one) for one in strata), default=0)
+        row |= {"seeds": seeds, "runs": len(part)}
         row["failed"] = int(part["failed"].sum())
         for statistic, estimate in aggregates(strata, replications).items():
-            low, high = (estimate.value + widening(part) * (end - estimate.value) for end in estimate[1:])
+            low, high = _ends(part, column, estimate) if seeds > 1 else (np.nan, np.nan)
             row |= {statistic: estimate.value, f"{statistic}_low": low, f"{statistic}_high": high}
         rows.append(row)
     names = ["iqm", "mean", "median", "optimality_gap"]
@@ -56,6 +60,7 @@ def task_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:
     rows = []
     for name, part in runs.groupby(["task", "staleness", "method"]):
         mean, low, high, _ = stratified_t([part[column]], widen=widening(part))
+        low, high = within_unit(part[column], low, high) if column == RAW else (low, high)
         row = dict(zip(("task", "staleness", "method"), name, strict=True)) | {"seeds": int(part[column].count())}
         row |= {"mean": mean, "low": low, "high": high}
         rows.append(row | {"reward": part["score"].mean(), "failed": int(part["failed"].sum())})
@@ -93,6 +98,12 @@ def profile_table(runs: pd.DataFrame, column: str, replications: int = REPLICATI
         parts.append(pd.DataFrame(columns))
     names = ["method", "level", "share", "low", "high"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
+
+
+def _ends(part: pd.DataFrame, column: str, estimate: BootstrapEstimate) -> tuple[float, float]:
+    """Interval of an aggregate of these runs."""
+    low, high = (estimate.value + widening(part) * (end - estimate.value) for end in estimate[1:])
+    return within_unit(part[column], low, high) if column == RAW else (low, high)
 
 
 def _strata(part: pd.DataFrame, column: str, places: list[tuple[str, str]]) -> Strata:

@@ -8,8 +8,12 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
-from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.analysis.csv_text import without_formulas
+from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.analysis.results import GROUP, Results
+
+ODD_ENDS = ("nan", "stopped_by", "error", "partial", "damaged")
+"""Columns of `scoreboard` that count cells that did not run to completion or cannot be read."""
 
 
 def cell_summary(results: Results) -> pd.DataFrame:
@@ -21,8 +25,7 @@ def cell_summary(results: Results) -> pd.DataFrame:
     `last_step`, `failed`, and `collapsed` (collapse, also with rebound).
     """
     evals = results.evals.sort_values(["key", "step"], kind="stable").groupby("key", sort=False)
-    steps = results.steps.sort_values(["key", "step"], kind="stable")
-    by_key = steps.groupby("key", sort=False)
+    by_key = results.step_columns("ess_ratio", "lag_mean", "lag_max").groupby("key", sort=False)
     summary = pd.DataFrame(
         {
             "final_reward": evals["sampled_reward"].last(),
@@ -49,26 +52,28 @@ def scoreboard(results: Results) -> pd.DataFrame:
     """One row per task, method, regime, lag and learning rate, controls last.
 
     Columns: the group (`analysis.results.GROUP`); `seeds` (cells with an evaluation); `final_reward`,
-    `best_reward` with `_low` and `_high` (95% Student-t interval over seeds; NaN for one seed; the best
-    evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`; `collapsed`,
-    `nan`, `stopped_by`, `error`, `partial` counts of `total` cells, of which the collapse rule could judge
-    `judged`; `lag_mean` and `lag_max` as realized.
+    `best_reward` with `_low` and `_high` (95% Student-t interval over seeds, within [0, 1] where the rewards are; NaN
+    for one seed; the best evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`;
+    `collapsed`, `nan`, `stopped_by`, `error`, `partial`, `damaged` (a file of it cannot be read) counts of `total`
+    cells, of which the collapse rule could judge `judged`; `lag_mean` and `lag_max` as realized.
     A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
     has no part in the rewards.
     """
     summary = cell_summary(results)
+    damaged = results.damaged_keys()
     rows = []
     for group, cells in summary.groupby(GROUP, sort=False, dropna=False):
         scored = cells[(cells["status"] != "error") & cells["final_reward"].notna()]
         row = dict(zip(GROUP, group, strict=True)) | {"seeds": len(scored)}
         for name in ("final_reward", "best_reward"):
             values = scored[name].to_numpy(dtype=np.float64)
-            low, high = t_interval(values)
+            low, high = reward_interval(values)
             row |= {name: values.mean() if values.size else np.nan, f"{name}_low": low, f"{name}_high": high}
         row |= {"final_greedy": scored["final_greedy"].mean(), "median_ess": scored["median_ess"].median()}
         row |= {"collapsed": int(cells["collapsed"].sum()), "total": len(cells)}
         row |= {"judged": int((~cells["event"].isin(UNDECIDED)).sum())}
-        row |= {status: int((cells["status"] == status).sum()) for status in ("nan", "stopped_by", "error", "partial")}
+        row |= {status: int((cells["status"] == status).sum()) for status in ODD_ENDS}
+        row["damaged"] = int(cells["key"].isin(damaged).sum())
         row |= {"lag_mean": cells["lag_mean"].mean(), "lag_max": cells["lag_max"].max()}
         rows.append(row)
     order = ["task", "lr", "staleness", "control", "final_reward"]
@@ -77,4 +82,4 @@ def scoreboard(results: Results) -> pd.DataFrame:
 
 def write_csv(board: pd.DataFrame, path: str | Path) -> None:
     """Write the scoreboard as CSV with six significant digits."""
-    board.to_csv(path, index=False, float_format="%.6g")
+    without_formulas(board).to_csv(path, index=False, float_format="%.6g")

@@ -7,8 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from vcpo_bench.analysis.comparison.best_learning_rate import had_choice
+from vcpo_bench.analysis.comparison.pairs import decidable, why_not_judged
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
-from vcpo_bench.analysis.intervals import FEW_SEEDS, seed_warning
+from vcpo_bench.analysis.intervals import FEW_SEEDS, LEVEL, seed_warning
 from vcpo_bench.analysis.wording import interval_of, learning_rate, listed, row_by_row
 
 RANKING = "ranking"
@@ -82,9 +84,11 @@ def winners(found: Findings, column: str) -> Iterator[Finding]:
     unit = "normalized reward (0: start policy, 1: best synchronous training)" if column == "normalized" else "reward"
     for lag, rows in found.tables["ranking"].groupby("staleness"):
         best = rows.iloc[0]
+        budget = found.tables["budget"]
+        tuned = "at its best learning rate, " if had_choice(budget[budget["staleness"] == lag]) else ""
         text = (
-            f"Lag {lag}: at its best learning rate, {best['method']} has the highest interquartile mean of {unit}, "
-            f"{interval_of(best, 'iqm')}."
+            f"Lag {lag}: {tuned}{best['method']} has {'the highest' if len(rows) > 1 else 'an'} interquartile mean of "
+            f"{unit}{',' if len(rows) > 1 else ' of'} {interval_of(best, 'iqm')}."
         )
         unit = unit.partition(" (")[0]  # the scale is explained once
         yield found.finding(RANKING, text, "ranking", rows, ("staleness", "method", "iqm", "iqm_low", "iqm_high"))
@@ -94,24 +98,31 @@ def winners(found: Findings, column: str) -> Iterator[Finding]:
 def _beaten(found: Findings, lag: object, best: str) -> Iterator[Finding]:
     pairs = found.tables["pairs"]
     here = pairs[(pairs["staleness"] == lag) & ((pairs["first"] == best) | (pairs["second"] == best))]
+    others = here["second"].where(here["first"] == best, here["first"])
+    enough = decidable(here)
+    columns = ("staleness", "first", "second", "estimate", "pairs", "p_holm")
+    if not enough.all():
+        untested = here[~enough]
+        text = f"Lag {lag}: {best} is not compared with {listed(list(others[~enough]))}: {why_not_judged(untested)}."
+        yield found.finding(RANKING, text, "pairs", untested, columns)
+    here = here[enough]
     if here.empty:
         return
     beaten: list[str] = []
     open_: list[str] = []
-    for pair in here.to_dict("records"):
+    for pair, other in zip(here.to_dict("records"), others[enough], strict=True):
         ahead = (pair["estimate"] > 0) == (pair["first"] == best)
-        other = pair["second"] if pair["first"] == best else pair["first"]
-        (beaten if ahead and pair["p_holm"] < 0.05 else open_).append(other)
+        (beaten if ahead and pair["p_holm"] < LEVEL else open_).append(other)
     parts = [f"is better than {listed(beaten)}"] if beaten else []
     parts += [f"cannot be told apart from {listed(open_)}"] if open_ else []
     text = f"Lag {lag}: {best} {'; it '.join(parts)} (paired t tests, Holm-corrected, 5% level)."
-    yield found.finding(RANKING, text, "pairs", here, ("staleness", "first", "second", "estimate", "p_holm"))
+    yield found.finding(RANKING, text, "pairs", here, columns)
 
 
 def tuning(found: Findings) -> Iterator[Finding]:
     """The learning rates chosen at each lag, and whether the search ended at its largest."""
     choices, budget = found.tables["choices"], found.tables["budget"]
-    if choices.empty or not any(len(rates) > 1 for rates in budget["rates"]):
+    if choices.empty or not had_choice(budget):
         return
     columns = (*_PLACE, "method", "chosen_lr")
     for lag, here in choices.groupby("staleness") if choices["chosen_lr"].nunique() > 1 else ():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.collapse.rule import CollapseRule, Event, judge
 from vcpo_bench.analysis.diagnosis.diagnosis import Outcome, Verdict
 from vcpo_bench.analysis.logs.run import LoggedRun, Series
+from vcpo_bench.analysis.tolerance import EQUAL
 
 Array = NDArray[np.float64]
 
@@ -85,11 +86,11 @@ def _points(series: Series, column: str) -> tuple[Array, Array, float]:
 def _to_unit(values: Array) -> tuple[Array | None, str]:
     """Reward on the scale the rule was set for; the reason where it cannot be, or what was done to it."""
     low, high = float(values.min()), float(values.max())
-    if low >= 0 and high <= 1:
+    if low >= -EQUAL and high <= 1 + EQUAL:
         return values, ""
-    if low >= -1 and high <= 1:
+    if low >= -1 - EQUAL and high <= 1 + EQUAL:
         return (values + 1) / 2, "Reward between -1 and 1 was moved to 0 to 1."
-    if low >= 0:
+    if low >= -EQUAL:
         return values / high, f"Reward was divided by its largest value, {high:.3g}."
     return None, (
         f"it runs from {low:.3g} to {high:.3g}, and half of the best means nothing without a zero; map an accuracy "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vcpo_bench.analysis.findings import Finding, Findings
-from vcpo_bench.analysis.wording import label, learning_rate, percent, span
+from vcpo_bench.analysis.wording import label, percent, rounded_rate, span
 
 NORMS = "gradient norms"
 """Topic: norms, clipping and step scales."""
@@ -44,7 +44,7 @@ def strongest_scaling(found: Findings) -> Iterator[Finding]:
     text = (
         f"Step scaling is strongest under {label(row, table)} at lag {row['staleness']}: the median factor is "
         f"{row['step_scale']:.2f}; together with gradient clipping, the effective learning rate is "
-        f"{learning_rate(row['effective_rate'])}."
+        f"{rounded_rate(row['effective_rate'])}."
     )
     yield found.finding(NORMS, text, "norms", scaled, (*_GROUP, "step_scale", "effective_rate"))
 

@@ -11,6 +11,7 @@ from vcpo_bench.analysis.results import GROUP, Results
 
 Array = NDArray[np.float64]
 
+_NORMS = ("grad_norm", "grad_norm_clipped", "step_scale", "lr", "grad_cosine", "head_grad_norm")
 _MEDIANS = ("largest_share", "gini", "noise_to_signal")
 
 
@@ -24,7 +25,7 @@ def norm_table(results: Results) -> pd.DataFrame:
     gradient; `diagnostics` only) and `head_share` (median norm of the output head over the whole).
     """
     cells = results.cells[["key", *GROUP]].rename(columns={"lr": "base_lr"})
-    steps = results.steps.merge(cells, on="key")
+    steps = results.step_columns(*_NORMS).merge(cells, on="key")
     norm, clipped = steps["grad_norm"], steps["grad_norm_clipped"]
     factor = (clipped / norm.where(norm > 0)).clip(upper=1.0)
     steps = steps.assign(
@@ -61,10 +62,12 @@ def contribution_table(results: Results) -> pd.DataFrame:
     gradient (trace) over its squared norm, `(n sum g_i^2 - G^2) / ((n - 1) G^2)` with G the recorded norm of the
     whole gradient and n trajectories consumed; where only some were recorded, the sum is scaled up.
     """
-    consumed = results.lags.groupby(["key", "step"])["trajectories"].sum()
-    whole = results.steps.set_index(["key", "step"])["grad_norm"]
     rows = []
-    for key, recorded in results.samples_by_cell():
+    consumed, whole = pd.Series(dtype="float64"), pd.Series(dtype="float64")
+    for number_of_cell, (key, recorded) in enumerate(results.samples_by_cell()):
+        if number_of_cell == 0:
+            consumed = results.lags.groupby(["key", "step"])["trajectories"].sum()
+            whole = results.step_columns("grad_norm").set_index(["key", "step"])["grad_norm"]
         samples = prepared(recorded)
         for step, share in samples["applied"].dropna().groupby(samples["step"]):
             values = share.to_numpy(dtype=np.float64)

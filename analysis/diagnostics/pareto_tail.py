@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vcpo_bench.analysis.arrays import as_floats
+from vcpo_bench.analysis.intervals import percentile_interval
 
 Array = NDArray[np.float64]
 
@@ -113,5 +114,4 @@ def tail(log_weights: ArrayLike, replications: int = 200, seed: int = 0) -> Tail
     drawn = [
         pareto_k(log_w[generator.integers(number, size=(chunk, number))]) for _ in range(-(-replications // chunk))
     ]
-    low, high = np.nanquantile(np.concatenate(drawn), [0.025, 0.975])
-    return Tail(k, float(low), float(high), number, limit, "")
+    return Tail(k, *percentile_interval(k, np.concatenate(drawn)), number, limit, "")

@@ -7,9 +7,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.diagnostics.ess import expected_ess, gaussian_ess, kl_ess
+from vcpo_bench.analysis.intervals import percentile_interval
 from vcpo_bench.analysis.results import GROUP, Results
+from vcpo_bench.analysis.tolerance import EQUAL
 
 _REPLICATIONS = 1000
+_RAW = ("ess_ratio", "ess_ratio_used", "token_ess_ratio", "log_weight_max", "log_weight_var")
+_WEIGHTS = (*_RAW, "length_mean", "kl_mu_theta_k1")
 LOW_ESS = 0.1
 """Updates below this ESS ratio count as starved."""
 
@@ -24,9 +28,9 @@ def ess_table(results: Results) -> pd.DataFrame:
     show), the excess being the bias of a finite batch; `second_moment` of the sequence log-ratio (nats^2, M2PO's
     quantity at sequence level, taking the mean log-weight as `-length x k1`).
     """
-    steps = _with_group(results)
+    steps = _with_group(results, *_WEIGHTS)
     steps = steps.assign(
-        starved=(steps["ess_ratio"] < LOW_ESS).where(steps["ess_ratio"].notna()).astype("float64"),
+        starved=(steps["ess_ratio"] < LOW_ESS - EQUAL).where(steps["ess_ratio"].notna()).astype("float64"),
         second_moment=steps["log_weight_var"] + (steps["length_mean"] * steps["kl_mu_theta_k1"]) ** 2,
     )
     groups = steps.groupby(GROUP, sort=False, dropna=False)
@@ -90,16 +94,16 @@ def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
     if len(per_cell) >= 2:
         generator = np.random.default_rng(seed)
         counts = generator.multinomial(len(per_cell), np.full(len(per_cell), 1 / len(per_cell)), size=_REPLICATIONS)
-        low, high = map(float, np.nanquantile(_squared_correlation(counts @ per_cell), [0.025, 0.975]))
         explained = float(_squared_correlation(per_cell.sum(axis=0)))
+        low, high = percentile_interval(explained, _squared_correlation(counts @ per_cell))
     return pd.DataFrame(
         [{"cells": len(per_cell), "explained": explained, "explained_low": low, "explained_high": high}]
     )
 
 
-def _with_group(results: Results) -> pd.DataFrame:
+def _with_group(results: Results, *columns: str) -> pd.DataFrame:
     cells = results.cells[["key", *GROUP]].assign(n=_batch_size(results.cells))
-    return results.steps.merge(cells, on="key", suffixes=("_step", ""))
+    return results.step_columns(*columns).merge(cells, on="key")
 
 
 def _batch_size(cells: pd.DataFrame) -> NDArray[np.int64]:
@@ -117,7 +121,7 @@ def _expected(variance: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np
 
 def _paired(results: Results) -> pd.DataFrame:
     """Updates with a measured and a predicted ESS; the first of a run is on policy at every lag and says nothing."""
-    steps = _with_group(results)
+    steps = _with_group(results, "ess_ratio", "length_mean", "kl_mu_theta_k3")
     variance = 2 * steps["length_mean"] * steps["kl_mu_theta_k3"]
     predicted = kl_ess(steps["length_mean"], steps["kl_mu_theta_k3"])
     batch = _expected(variance.to_numpy(dtype=np.float64), steps["n"].to_numpy())

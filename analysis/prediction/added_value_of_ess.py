@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.intervals import holm
+from vcpo_bench.analysis.intervals import holm, percentile_interval
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
 from vcpo_bench.analysis.prediction.covariates import ESS_FAMILY, FATE, configuration_risk, features
@@ -67,8 +67,8 @@ def difference(better: Comparison, worse: Comparison, panel: Panel, draws: Array
     if min(row.values()) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}
     gap = one.replicates(draws) - other.replicates(draws)
-    low, high = (float(bound) for bound in np.nanquantile(gap, [0.025, 0.975]))
     row |= {"without": other.auroc(), "with": one.auroc(), "value": one.auroc() - other.auroc()}
+    low, high = percentile_interval(row["value"], gap)
     row |= {"low": low, "high": high, "p": wald_p(row["value"], float(np.nanstd(gap)))}
     verdict = "more" if low > 0 else "less" if high < 0 else "cannot be told apart"
     return row | {"verdict": verdict}

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from vcpo_bench.analysis.intervals import holm, wilson
+from vcpo_bench.analysis.intervals import holm, percentile_interval, wilson
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks, average_precision, landmarks, ranks_within
+from vcpo_bench.analysis.tolerance import EQUAL
 
 REPLICATIONS = 1000
 AFTER = -10
@@ -65,8 +66,8 @@ def auroc_row(comparison: Comparison, panel: Panel, draws: Array) -> Row:
 
 def area_interval(value: float, drawn: Array, cases: int) -> tuple[float, float]:
     """95% percentile interval; where every replicate is perfect, Wilson's bound for that many cases instead."""
-    low, high = (float(one) for one in np.nanquantile(drawn, [0.025, 0.975]))
-    if value in (0.0, 1.0) and low == high:
+    low, high = percentile_interval(value, drawn)
+    if min(value, 1 - value) <= EQUAL and high - low <= EQUAL:
         return wilson(round(value * cases), cases)
     return low, high
 
@@ -151,6 +152,6 @@ def _precision(scores: Array, rest: Landmarks, draws: Array, enough: bool) -> di
     rank = ranks_within(values[known], rest.group[known])
     ones = np.ones((1, draws.shape[1]))
     drawn = average_precision(rank, label, run, draws[:_PRECISION_REPLICATIONS])
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
     area = float(average_precision(rank, label, run, ones)[0])
-    return {"auprc": area, "auprc_low": float(low), "auprc_high": float(high), "prevalence": float(label.mean())}
+    low, high = percentile_interval(area, drawn)
+    return {"auprc": area, "auprc_low": low, "auprc_high": high, "prevalence": float(label.mean())}

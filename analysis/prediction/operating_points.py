@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.intervals import wilson
+from vcpo_bench.analysis.intervals import percentile_interval, wilson
 from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST, Clock, Outcomes, clock, placebo
 from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, TOO_FEW, Array, Flags, Panel
@@ -120,8 +120,8 @@ def _ratio(name: str, above: Array, below: Array, known: Flags, draws: Array) ->
         return _interval(name, np.nan, (np.nan, np.nan))
     total = draws @ below
     drawn = (draws @ above)[total > 0] / total[total > 0]
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return _interval(name, above.sum() / below.sum(), (float(low), float(high)))
+    ratio = float(above.sum() / below.sum())
+    return _interval(name, ratio, percentile_interval(ratio, drawn))
 
 
 def _settings(name: str, split: str, target: float, settings: list[tuple[Fold, TunedDetector]]) -> list[Row]:

@@ -123,32 +123,30 @@ def build_panel(
         samples: Also read the recorded trajectories, for `TAIL`.
     """
     verdicts = events(results, rule)
-    tables = _by_run(results.steps)
-    judged = verdicts[(verdicts["event"] != "not applicable") & verdicts["key"].isin(list(tables))]
+    lengths = results.step_columns().groupby("key", sort=False)["step"].max()
+    judged = verdicts[(verdicts["event"] != "not applicable") & verdicts["key"].isin(lengths.index)]
     judged = judged.sort_values("key", kind="stable").reset_index(drop=True)
     stride = _stride(results.evals)
     onset, found, end = _times(judged, stride)
-    values = _values(
-        [tables[key] for key in judged["key"]], {name: one.of for name, one in (signals or all_signals()).items()}
-    )
+    formulas = {name: one.of for name, one in (signals or all_signals()).items()}
+    values = _values(results, list(judged["key"]), int(lengths.max()) + 1 if len(lengths) else 1, formulas)
     if samples:
         values[TAIL] = tail_indices(results, list(judged["key"]), next(iter(values.values())).shape[1])
     columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "failed", "steps_done"]
     return Panel(judged[columns], values, onset, found, end, stride)
 
 
-def _by_run(steps: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    ordered = steps.sort_values(["key", "step"], kind="stable")
-    return {str(key): table for key, table in ordered.groupby("key", sort=False)}
-
-
-def _values(tables: list[pd.DataFrame], formulas: Mapping[str, Callable[[pd.DataFrame], Array]]) -> dict[str, Array]:
-    positions = [table["step"].to_numpy(dtype=np.int64) for table in tables]
-    length = max((int(at[-1]) + 1 for at in positions if at.size), default=1)
-    values = {name: np.full((len(tables), length), np.nan) for name in formulas}
-    for i, (table, at) in enumerate(zip(tables, positions, strict=True)):
-        for name, formula in formulas.items():
-            values[name][i, at] = formula(table)
+def _values(
+    results: Results, keys: list[str], length: int, formulas: Mapping[str, Callable[[pd.DataFrame], Array]]
+) -> dict[str, Array]:
+    """Every signal of every run [N, length]; one run is read at a time, because formulas may use any column."""
+    row = {key: number for number, key in enumerate(keys)}
+    values = {name: np.full((len(keys), length), np.nan) for name in formulas}
+    for key, table in results.steps_by_cell():
+        if key in row:
+            at = table["step"].to_numpy(dtype=np.int64)
+            for name, formula in formulas.items():
+                values[name][row[key], at] = formula(table)
     return values
 
 

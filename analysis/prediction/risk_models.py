@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
+from vcpo_bench.analysis.intervals import percentile_interval
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.added_value_of_ess import baselines, held_out_odds
 from vcpo_bench.analysis.prediction.auroc import auroc_row
@@ -150,13 +151,13 @@ def _judge(
     if min(row.values()) < LEAST_RUNS:
         return row | {"verdict": TOO_FEW}
     value, drawn = _uno(pairs, panel, draws)
-    row |= {"c_index": value} | _bounds("c_index", drawn)
+    row |= _estimate("c_index", value, drawn)
     loss = _per_run(weight * (chance - rows.positive) ** 2, rows.run, known, len(panel.runs))
     reference = _per_run(weight * (null - rows.positive) ** 2, rows.run, known, len(panel.runs))
     number = _per_run(weight, rows.run, known, len(panel.runs))
     row |= {"brier": loss.sum() / number.sum(), "brier_null": reference.sum() / number.sum()}
     skill = 1 - (draws @ loss) / (draws @ reference)
-    row |= {"skill": 1 - loss.sum() / reference.sum()} | _bounds("skill", skill)
+    row |= _estimate("skill", float(1 - loss.sum() / reference.sum()), skill)
     clipped = np.clip(chance[known], 1e-6, 1 - 1e-6)
     recalibrated = fit(np.log(clipped / (1 - clipped))[:, None], rows.positive[known], ridge=0.0)
     row["slope"] = float(recalibrated.coefficients[1])
@@ -212,9 +213,10 @@ def _bins(panel: Panel, rows: Landmarks, weight: Array, chance: Array, draws: Ar
         below = _per_run(weight, rows.run, here, len(panel.runs))
         total = draws @ below
         drawn = (draws @ above)[total > 0] / total[total > 0]
+        observed = float(above.sum() / below.sum())
+        low, high = percentile_interval(observed, drawn)
         row: Row = {"bin": number, "rows": int(here.sum()), "predicted": float(chance[here].mean())}
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        result.append(row | {"observed": above.sum() / below.sum(), "low": float(low), "high": float(high)})
+        result.append(row | {"observed": observed, "low": low, "high": high})
     return result
 
 
@@ -222,6 +224,6 @@ def _per_run(values: Array, run: NDArray[np.int64], kept: Flags, runs: int) -> A
     return np.bincount(run[kept], weights=values[kept], minlength=runs).astype(np.float64)
 
 
-def _bounds(name: str, drawn: Array) -> Row:
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
-    return {f"{name}_low": float(low), f"{name}_high": float(high)}
+def _estimate(name: str, value: float, drawn: Array) -> Row:
+    low, high = percentile_interval(value, drawn)
+    return {name: value, f"{name}_low": low, f"{name}_high": high}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from vcpo_bench.records import Level
+from vcpo_bench.records import SYNCHRONOUS, Level
 
 TASK = "chain"
-REGIME = "fifo"
+REGIME = SYNCHRONOUS
 LR = "3e-4"
 """As a user types it."""
 STEPS = 300

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,8 +34,20 @@ def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> d
         raise UsageError(f"--config {name}: cannot be read ({error})") from error
     except yaml.YAMLError as error:
         raise UsageError(f"--config {name}: invalid YAML ({_location(error)})") from error
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        OverflowError,
+    ) as error:  # such as `!!int abc`
+        raise UsageError(f"--config {name}: a value is not what its tag or form says ({error})") from error
+    except RecursionError as error:
+        raise UsageError(f"--config {name}: lists or mappings are nested too deeply; one level is enough") from error
     if not isinstance(values, dict):
-        raise UsageError(f"--config {name}: must contain lines such as 'methods: vcpo,clip', not {values!r}")
+        raise UsageError(
+            f"--config {name}: must contain lines such as 'methods: vcpo,clip', not {reprlib.repr(values)}"
+        )
     return {_key(key, flags, name): _value(key, value, flags, name) for key, value in values.items()}
 
 
@@ -57,7 +71,7 @@ def preset_names(presets: Path) -> list[str]:
 def _find(name: str, presets: Path) -> Path:
     if (presets / f"{name}.yaml").is_file():
         return presets / f"{name}.yaml"
-    path = Path(name)
+    path = Path(os.path.expanduser(name))
     if path.is_file():
         return path
     known = preset_names(presets)
@@ -82,8 +96,8 @@ def _value(key: str, value: Any, flags: Mapping[str, type], name: str) -> Scalar
     if wanted is str and isinstance(value, list) and all(isinstance(v, (str, int, float)) for v in value):
         return ",".join(map(str, value)) + ("," if len(value) == 1 else "")
     if wanted is str and isinstance(value, (str, int, float)) and not truth:
-        return str(value)
-    raise UsageError(f"--config {name}: {key}: --{key} does not take {value!r}")
+        return os.path.expanduser(str(value))
+    raise UsageError(f"--config {name}: {key}: --{key} does not take {reprlib.repr(value)}")
 
 
 def _location(error: yaml.YAMLError) -> str:

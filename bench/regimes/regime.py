@@ -12,9 +12,7 @@ from vcpo_bench.bench.regimes.service_times import Service
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
 from vcpo_bench.naming.parameters import Parameter, custom, integer, number
-
-SYNCHRONOUS = "fifo"
-"""The regime that stands for synchronous training: what every regime is at lag 0."""
+from vcpo_bench.records import SYNCHRONOUS
 
 _ROUNDINGS = ("off", "bf16", "int8")
 

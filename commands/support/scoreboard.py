@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
+from vcpo_bench.commands.support.say import say, say_aside
 
 
-def show_scoreboard(folder: Path, as_json: bool) -> None:
-    """Print the scoreboard of a results folder and write its `scoreboard.csv`."""
-    from rich.console import Console
-
+def show_scoreboard(folder: Path, as_json: bool, *more: Path) -> None:
+    """Print the scoreboard of a results folder and write its `scoreboard.csv`; of several, pooled, only print it."""
     from vcpo_bench.analysis.comparison.scoreboard import scoreboard, write_csv
     from vcpo_bench.analysis.results import load
+    from vcpo_bench.reports.terminal.plain_console import PlainConsole
     from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
-    results = load(folder)
+    results = load([folder, *more])
     board = scoreboard(results)
     for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
-        typer.echo(f"warning: {problem}", err=True)
-    write_csv(board, folder / "scoreboard.csv")
+        say_aside(f"warning: {problem}")
     if as_json:
-        typer.echo(board.to_json(orient="records", indent=1))
+        say(board.to_json(orient="records", indent=1))
     else:
-        Console().print(scoreboard_table(board))
+        PlainConsole().print(scoreboard_table(board))
+    if more:
+        return
+    try:
+        write_csv(board, folder / "scoreboard.csv")
+    except OSError as error:  # results of others, or on a read-only disk
+        say_aside(f"warning: {folder / 'scoreboard.csv'} could not be written ({error.strerror})")

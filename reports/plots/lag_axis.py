@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.method_style import INK, look
@@ -78,8 +78,7 @@ def _final_rewards(
         if name == method and (setting.task, setting.regime, setting.lr) == (task, regime, lr) and setting.lag in lags:
             rewards = runs.loc[runs["status"] != "error", "final_reward"].dropna().to_numpy(np.float64)
             if rewards.size:
-                low, high = t_interval(rewards)
-                found.append((setting.lag, rewards.mean(), max(low, 0.0), min(high, 1.0)))
+                found.append((setting.lag, rewards.mean(), *reward_interval(rewards)))
     if not found:
         return None
     x, y, low_bound, high_bound = np.array(sorted(found), dtype=np.float64).T

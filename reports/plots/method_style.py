@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any, Literal, NamedTuple, cast
 
@@ -99,8 +101,12 @@ def look(method: str) -> Look:
 _KEPT = ("backend", "backend_fallback", "interactive", "toolbar")
 
 
-def drawing(font_size: float = 8.0) -> AbstractContextManager[None]:
+@contextmanager
+def drawing(font_size: float = 8.0) -> Iterator[None]:
     """Matplotlib settings of this project, for a `with` block; nothing global changes.
+
+    Names in figures are never read as math, and what matplotlib says of a name without room or glyph is no news to
+    who asked for a report.
 
     Args:
         font_size: Points, in print.
@@ -110,4 +116,6 @@ def drawing(font_size: float = 8.0) -> AbstractContextManager[None]:
     sizes = dict.fromkeys(("font.size", "axes.labelsize", "axes.titlesize"), font_size)
     sizes |= {name: max(font_size - 1.0, 7.0) for name in ("xtick.labelsize", "ytick.labelsize", "legend.fontsize")}
     defaults = {name: value for name, value in mpl.rcParamsDefault.items() if name not in _KEPT}
-    return mpl.rc_context(cast("Any", {**defaults, **settings, **sizes}))
+    with mpl.rc_context(cast("Any", {**defaults, **settings, **sizes})), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing|.*_layout not applied", UserWarning)
+        yield

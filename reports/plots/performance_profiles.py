@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vcpo_bench.analysis.comparison.best_learning_rate import had_choice
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.sheet import add_legend, draw_line, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
@@ -29,9 +30,11 @@ def profiles(study: Study, sheet: Sheet) -> Plot | None:
     axes.set_ylim(-0.03, 1.03)
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
+    tuned = had_choice(study.findings("compare").tables["budget"])
+    chosen = ", at the learning rate chosen without the seed" if tuned else ""
     title = "How are the scores of each method distributed?"
     caption = (
-        f"{title} Share of runs (tasks, lags and seeds, at the learning rate chosen without the seed) whose score is "
-        "above the level; score 0 is the start policy, 1 the best synchronous training. Band: 95% stratified bootstrap."
+        f"{title} Share of runs (tasks, lags and seeds{chosen}) whose score is above the level; score 0 is the start "
+        "policy, 1 the best synchronous training. Band: 95% stratified bootstrap."
     )
     return Plot("profiles", title, caption, figure, methods, lines, "score", "share", ["all lags"])

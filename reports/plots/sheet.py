@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 
@@ -11,8 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.figure import Line, Sheet
 from vcpo_bench.reports.plots.method_style import look
+
+_LONGEST_FILE = 120  # characters: with its ending and a draft's, below the 255 bytes of file systems
 
 LEGEND_ROW = 1.5
 """Height of a row of a legend, in font sizes."""
@@ -40,8 +44,11 @@ def panel_grid(
 
 def figure_name(what: str, task: str, regime: str) -> str:
     """Name of a figure of a task and regime, fit for a file and an anchor: `reward-steps-chain`."""
-    words = (what, task) if regime == "fifo" else (what, task, regime)
-    return "-".join(re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-") for word in words)
+    words = (what, task) if regime == SYNCHRONOUS else (what, task, regime)
+    name = "-".join(re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-") for word in words)
+    if len(name) <= _LONGEST_FILE:
+        return name
+    return f"{name[:_LONGEST_FILE]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def columns_for(sheet: Sheet, natural: int) -> int:

@@ -19,7 +19,7 @@ _COLORS = (OKABE_ITO["sky"], OKABE_ITO["orange"], OKABE_ITO["blue"], OKABE_ITO["
 def phases(study: Study, sheet: Sheet) -> Plot | None:
     """Median milliseconds of each phase of an update, a bar per method; None when no time was recorded."""
     columns = [one.name for one in _PHASES]
-    steps = study.results.steps[["key", *columns]].merge(study.results.cells[["key", "method"]], on="key")
+    steps = study.results.step_columns(*columns).merge(study.results.cells[["key", "method"]], on="key")
     medians = 1e3 * steps.groupby("method")[columns].median()
     medians = medians[medians.sum(axis=1) > 0]
     if medians.empty:

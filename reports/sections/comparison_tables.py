@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vcpo_bench.analysis.comparison.best_learning_rate import had_choice
 from vcpo_bench.reports.document import Table
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table
@@ -95,11 +96,11 @@ _COST = {
 _SCORE = "Rewards are normalized: 0 is the start policy, 1 the best synchronous training, where there is one."
 _LAYOUTS = {
     "ranking": (
-        f"Methods at their best learning rate, which was chosen on other seeds than those tested. {_SCORE}",
+        f"Methods at the one learning rate they were run at. {_SCORE}",
         _RANKING,
     ),
     "pairs": (
-        "Paired differences of scores at best learning rates: same task, lag and seed. Holm's correction is per lag.",
+        "Paired differences of scores: same task, lag and seed. Holm's correction is per lag.",
         _PAIRS,
     ),
     "choices": ("The learning rate each half of the seeds was tested at, chosen on the other half.", _CHOICES),
@@ -118,6 +119,14 @@ _LAYOUTS = {
 }
 """Caption and columns of each table."""
 
+_TUNED = {
+    "ranking": f"Methods at their best learning rate, which was chosen on other seeds than those tested. {_SCORE}",
+    "pairs": (
+        "Paired differences of scores at best learning rates: same task, lag and seed. Holm's correction is per lag."
+    ),
+}
+"""Captions where there was a choice of learning rates."""
+
 _ABOUT_RATES = ("choices", "frontier")
 """Tables that say nothing when a single learning rate was run."""
 
@@ -128,11 +137,13 @@ _IN_ORDER = ("stable_rates", "choices", "targets")
 def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
     """The named tables of the comparison that are not empty."""
     tables: list[Table] = []
-    tuned = study.cells["lr"].nunique() > 1
+    several = study.cells["lr"].nunique() > 1
+    tuned = had_choice(study.findings("compare").tables["budget"])
     for name in names:
-        if name in _ABOUT_RATES and not tuned:
+        if name in _ABOUT_RATES and not several:
             continue
-        layout = Layout(name, *_LAYOUTS[name])
+        caption, columns = _LAYOUTS[name]
+        layout = Layout(name, _TUNED.get(name, caption) if tuned else caption, columns)
         frame = study.findings("compare").tables[name]
         if name in _IN_ORDER:
             frame = frame.sort_values(list(layout.named[:3]))

@@ -23,7 +23,7 @@ _LONGEST = 200
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """A table of the failed runs that fell furthest and the best surviving ones per task; none without records."""
     written = {str(key): rows for key, rows in study.results.episodes.groupby("key", sort=False)}
-    told = study.cells[study.cells["key"].isin(written)]
+    told = study.cells[study.cells["key"].isin(written) & study.cells["key"].isin(study.evals)]  # both can be read
     chosen = pd.concat([_chosen(runs) for _, runs in told.groupby("task", sort=True)]) if len(told) else told
     rows = [row for _, cell in chosen.iterrows() for row in _rows(study, cell, written[str(cell["key"])])]
     if not rows:

@@ -1,11 +1,12 @@
-"""Cells that did not complete, and damaged files."""
+"""Cells that did not complete or cannot be read, and damaged files."""
 
 from __future__ import annotations
 
 from vcpo_bench.analysis.caveats import DAMAGE
 from vcpo_bench.analysis.comparison.coverage import COMPLETE
+from vcpo_bench.analysis.recorded_tables import Problem
 from vcpo_bench.reports.document import Block, Entry, Table
-from vcpo_bench.reports.formatting import rate, whole
+from vcpo_bench.reports.formatting import MISSING, rate, whole
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.analysis_blocks import statements
@@ -15,7 +16,10 @@ from vcpo_bench.reports.study import Study
 PLACE = Place("Failures", 190)
 
 _HEADINGS = ["method", "task", "lag", "lr", "seed", "ended as", "updates", "reason"]
-_CAPTION = "Cells that did not complete. A cell that ended as nan is a result; one that ended in an error is not."
+_CAPTION = (
+    "Cells that did not complete. A cell that ended as nan is a result; one that ended in an error is not, nor is one "
+    "that is damaged."
+)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
@@ -42,4 +46,17 @@ def _incomplete(study: Study) -> list[Table]:
         ]
         for _, cell in cells.iterrows()
     ]
+    rows += [_set_aside(problem) for problem in _unread(study)]
     return [Table("failures", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}))] if rows else []
+
+
+def _unread(study: Study) -> list[Problem]:
+    """Damage that leaves a cell out of every other table."""
+    known = set(study.cells["key"])
+    return [one for one in study.results.problems if one.key and one.key not in known]
+
+
+def _set_aside(problem: Problem) -> list[Entry]:
+    """A cell whose own file cannot be read: nothing is known of it but its key."""
+    unknown = [Entry(MISSING) for _ in range(4)]
+    return [Entry(problem.key), *unknown, Entry("damaged", tone="bad"), Entry(MISSING), Entry(problem.what)]

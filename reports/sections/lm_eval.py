@@ -9,7 +9,7 @@ from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import interval, rate, whole
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.sections.scoreboard import describe
+from vcpo_bench.reports.sections.scoreboard import describe, task_name
 from vcpo_bench.reports.study import Setting, Study
 
 PLACE = Place("Scores by lm-eval", 140)
@@ -46,9 +46,8 @@ def _row(ledger: Ledger, row: pd.Series) -> list[Entry]:
     )
     low = pd.notna(row["higher_is_better"]) and not row["higher_is_better"]
     width = row["value_high"] - row["value_low"]
-    task = row["task"] if row["regime"] == "fifo" else f"{row['task']} ({row['regime']})"
     return [
-        Entry(task),
+        Entry(task_name(setting)),
         Entry(rate(setting.lr), sort=setting.lr),
         Entry(str(setting.lag), sort=setting.lag),
         Entry(method, tone="dim" if row["control"] else ""),

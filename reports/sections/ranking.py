@@ -13,7 +13,7 @@ from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.comparison_tables import comparison_tables
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("At the best learning rate", 30)
+PLACE = Place("Ranking", 30)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

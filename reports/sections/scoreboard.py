@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.analysis.comparison.scoreboard import ODD_ENDS
+from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import MISSING, interval, rate
 from vcpo_bench.reports.numbers import Ledger
@@ -66,7 +68,7 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
     runs = runs[runs["control"] == row["control"]]
     about = (*describe(setting), row["method"] + (" (control)" if row["control"] else ""))
     line = _Line(row, about, runs, runs[(runs["status"] != "error") & runs["final_reward"].notna()])
-    odd = [f"{int(row[name])} {name}" for name in ("nan", "stopped_by", "error", "partial") if row[name]]
+    odd = [f"{int(row[name])} {name}" for name in ODD_ENDS if row[name]]
     return [
         *_names(setting, row),
         *_rewards(study, ledger, line),
@@ -77,9 +79,8 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
 
 
 def _names(setting: Setting, row: pd.Series) -> list[Entry]:
-    task = setting.task if setting.regime == "fifo" else f"{setting.task} ({setting.regime})"
     return [
-        Entry(task),
+        Entry(task_name(setting)),
         Entry(rate(setting.lr), sort=setting.lr),
         Entry(str(setting.lag), sort=setting.lag),
         Entry(row["method"] + ("*" if row["control"] else ""), tone="dim" if row["control"] else ""),
@@ -144,6 +145,11 @@ def _failed(ledger: Ledger, line: _Line) -> Entry:
         text=f"{count}/{len(judged)}" if len(judged) else MISSING,
     )
     return Entry(failed.text, failed, failed.value, "bad" if count else "")
+
+
+def task_name(setting: Setting) -> str:
+    """The task, with the regime where it is not the usual one."""
+    return setting.task if setting.regime == SYNCHRONOUS else f"{setting.task} ({setting.regime})"
 
 
 def describe(setting: Setting) -> tuple[str, str, str, str]:

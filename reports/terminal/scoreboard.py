@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vcpo_bench.reports.formatting import MISSING, fixed, rate
-
-ODD_ENDS = ("nan", "stopped_by", "error", "partial")
-"""Counts of cells that did not run to completion; a column appears only where one is not zero."""
+from vcpo_bench.analysis.comparison.scoreboard import ODD_ENDS
+from vcpo_bench.analysis.tolerance import EQUAL
+from vcpo_bench.reports.formatting import MISSING, fixed, interval, rate
 
 
 def scoreboard_table(board: pd.DataFrame) -> RenderableType:
     """One table per task, regime and learning rate; fits 80 columns.
 
-    Behind `±` stands half the width of the 95% confidence interval over seeds. Controls carry an asterisk, and
-    collapses are printed in red. Collapses are counted of the cells that the collapse rule could judge.
+    Behind `±` stands half the width of the 95% confidence interval over seeds; where it ends at 0 or 1, both ends stand
+    in brackets. Controls carry an asterisk, and collapses are printed in red. Collapses are counted of
+    the cells that the collapse rule could judge.
 
     Args:
         board: The rows of `analysis.comparison.scoreboard.scoreboard`.
@@ -31,6 +33,8 @@ def scoreboard_table(board: pd.DataFrame) -> RenderableType:
     legend = ["* control"] if bool(board["control"].any()) else []
     if bool(board[["final_reward_low", "best_reward_low"]].notna().any(axis=None)):
         legend.append("±: half the width of the 95% confidence interval over seeds")
+    if any(_cut(row, name) for row in board.to_dict("records") for name in ("final_reward", "best_reward")):
+        legend[-1] = "±: half the 95% interval over seeds; []: its ends, cut at 0 or 1"
     return Group(*parts, Text("; ".join(legend), style="dim")) if legend else Group(*parts)
 
 
@@ -56,8 +60,15 @@ def _table(rows: pd.DataFrame) -> Table:
 
 
 def _with_interval(row: pd.Series[float], name: str) -> str:
-    half = (row[f"{name}_high"] - row[f"{name}_low"]) / 2
-    return fixed(row[name]) if math.isnan(half) else f"{fixed(row[name])} ±{half:.2f}"
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    if math.isnan(high - low):
+        return fixed(row[name])
+    return f"{fixed(row[name])} " + (interval(low, high) if _cut(row, name) else f"±{(high - low) / 2:.2f}")
+
+
+def _cut(row: Mapping[Any, Any] | pd.Series[float], name: str) -> bool:
+    """Whether the interval of a reward was cut at 0 or 1, and so is not symmetric."""
+    return bool(abs(row[f"{name}_low"] + row[f"{name}_high"] - 2 * row[name]) > EQUAL)
 
 
 def _collapsed(row: pd.Series[float]) -> Text:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.errors import UsageError
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
@@ -44,7 +45,7 @@ def export(results_folder: str | Path | Iterable[str | Path], out_dir: str | Pat
     for name, table in tables(study).items():
         path = folder / f"{name}.{form}"
         if form == "csv":
-            table.to_csv(path, index=False)
+            without_formulas(table).to_csv(path, index=False)
         else:
             table.to_parquet(path, index=False)
         written.append(path)

@@ -12,7 +12,7 @@ from vcpo_bench.analysis.results import Results
 
 STEPS, EVERY, LAGS, METHODS = 300, 10, (1, 16, 64), ("calm", "wild")
 CHANCE = {1: 0.2, 16: 0.4, 64: 0.7}
-"""Share of runs lost at each lag."""
+"""Share of runs that collapse at each lag."""
 
 Shape = Callable[[np.ndarray, float, int, np.random.Generator], np.ndarray]
 """(updates applied, onset or infinity, lag, generator) -> how far ESS is below its usual level, in nats."""
@@ -60,7 +60,7 @@ def build_study(shapes: Mapping[str, Shape], seeds: int = 8, seed: int = 0) -> R
     """Results of 2 methods x 3 lags x 2 rates x `seeds`, held in memory; columns in `shapes` behave as they say.
 
     `ess_ratio` is `exp(-value)`, every other column is the value itself; all carry noise of spread 0.5. Which run
-    is lost depends on the lag alone, and when it is lost is uniform between updates 100 and 280.
+    collapses depends on the lag alone, and when is uniform between updates 100 and 280.
     """
     rng = np.random.default_rng(seed)
     cells, steps, evals = [], [], []
@@ -70,8 +70,8 @@ def build_study(shapes: Mapping[str, Shape], seeds: int = 8, seed: int = 0) -> R
             for lr in (1e-4, 3e-4):
                 for number in range(seeds):
                     key = f"{method}-{lag}-{lr:g}-{number}"
-                    lost = rng.random() < CHANCE[lag]
-                    onset = float(rng.integers(10, 27) * EVERY) if lost else np.inf
+                    collapses = rng.random() < CHANCE[lag]
+                    onset = float(rng.integers(10, 27) * EVERY) if collapses else np.inf
                     config = {"task": "chain", "method": method, "regime": "fifo", "staleness": lag, "lr": lr}
                     facts = {"status": "completed", "reason": "", "error": None, "steps_done": STEPS, "seconds": 1.0}
                     facts |= {"rules_version": records.RULES_VERSION, "method_version": 1, "control": False}

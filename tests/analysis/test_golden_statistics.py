@@ -47,7 +47,9 @@ def test_kaplan_meier():
     assert curve["time"].tolist() == golden["time"]
     assert curve["survival"].to_numpy() == pytest.approx(golden["survival"], rel=1e-12)
     assert curve[["low", "high"]].to_numpy() == pytest.approx(np.array(golden["interval"]), rel=1e-9)
-    assert median_survival(curve) == golden["median"]
+    half = curve[curve["time"] == 120]
+    assert (half["at_risk"] - half["events"]).item() * 2 == len(GIVEN["time"])  # exactly half of 60 are left at 120
+    assert median_survival(curve) == 120 < golden["median"]  # lifelines: the next time, by a product of 0.5 + 1e-16
 
 
 def test_restricted_mean():

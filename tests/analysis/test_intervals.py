@@ -2,7 +2,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vcpo_bench.analysis.intervals import holm, seed_warning, sign_flip, stratified_t, t_interval, wilson
+from vcpo_bench.analysis.intervals import (
+    can_decide,
+    holm,
+    least_sign_flip,
+    percentile_interval,
+    reward_interval,
+    seed_warning,
+    sign_flip,
+    stratified_t,
+    t_interval,
+    wilson,
+)
 
 
 def test_t_interval_against_its_formula():
@@ -72,3 +83,42 @@ def test_seed_warnings():
     assert seed_warning(6) is None
     assert "no interval" in (seed_warning(1) or "")
     assert "p = 0.25" in (seed_warning(3) or "")
+
+
+UNEQUAL = [((3, 3), (1, 0.01)), ((4, 4), (1, 0.05)), ((6, 6), (1, 0.1)), ((4, 12), (1, 0.2)), ((6, 6), (1, 1))]
+
+
+@pytest.mark.parametrize(("sizes", "spreads"), UNEQUAL)
+def test_stratified_t_covers_with_unequal_strata(sizes, spreads):
+    rng = np.random.default_rng(7)
+    draws = ([rng.normal(0, spread, size) for size, spread in zip(sizes, spreads, strict=True)] for _ in range(2000))
+    covered = np.mean([low <= 0 <= high for _, low, high, _ in map(stratified_t, draws)])
+    assert 0.93 <= covered <= 0.97  # 0.95 with a standard error of 0.005; one pooled spread covered 0.88 to 0.92
+
+
+def test_degrees_of_freedom_are_those_of_welch():
+    first, second = [0.1, 0.4, 0.2, 0.5], [1.1, 1.3, 0.2]
+    _, low, high, p = stratified_t([first, -np.array(second)])
+    welch = stats.ttest_ind(first, second, equal_var=False)
+    assert p == pytest.approx(welch.pvalue)
+    assert (2 * low, 2 * high) == pytest.approx(tuple(welch.confidence_interval()))
+
+
+def test_an_interval_of_rewards_stays_within_their_range():
+    low, high = reward_interval([0.99, 1.0, 0.9])
+    assert (high, low) == (1.0, pytest.approx(t_interval([0.99, 1.0, 0.9])[0]))
+    assert reward_interval([0.0, 0.0, 0.02])[0] == 0.0
+    assert reward_interval([1.5, 2.0, 1.0]) == t_interval([1.5, 2.0, 1.0])
+    assert np.isnan(reward_interval([0.5])).all()
+
+
+def test_a_bootstrap_interval_includes_its_estimate():
+    assert percentile_interval(0.9, [0.1, 0.2, 0.3, np.nan]) == pytest.approx((0.105, 0.9))
+    assert percentile_interval(0.0, [0.1, 0.2, 0.3])[0] == 0.0
+    assert np.isnan(percentile_interval(0.5, [])).all()
+
+
+def test_a_sign_flip_test_of_five_pairs_can_never_reach_five_percent():
+    for pairs in range(1, 9):
+        assert sign_flip(np.full(pairs, 0.3)) == least_sign_flip(pairs)
+        assert can_decide(pairs) == (sign_flip(np.full(pairs, 0.3)) < 0.05) == (pairs >= 6)

@@ -136,7 +136,10 @@ def test_a_setting_that_older_cells_do_not_name_is_its_usual_value(tmp_path, mak
     make_results(tmp_path, methods=("tis",), seeds=(0,), steps=20, controls=False)
     file = min(tmp_path.rglob("cell.json"))
     facts = json.loads(file.read_text())
-    for decay, said in ((0.0, []), (0.1, ["Cells differ in weight_decay (0.0, 0.1), which no table separates."])):
+    for decay, said in (
+        (0.0, []),
+        (0.1, ["Cells differ in weight_decay (0.0, 0.1), which only the comparison of methods keeps apart."]),
+    ):
         file.write_text(json.dumps(facts | {"config": facts["config"] | {"weight_decay": decay}}))
         assert [note.text for note in load(tmp_path).notes] == said
 
@@ -157,7 +160,7 @@ def test_settings_that_no_table_keeps_apart_are_said(tmp_path, make_results):
     for steps in (20, 30):
         make_results(tmp_path, methods=("tis",), seeds=(0,), steps=steps, controls=False)
     (note,) = load(tmp_path).notes
-    assert note.text == "Cells differ in steps (20, 30), which no table separates."
+    assert note.text == "Cells differ in steps (20, 30), which only the comparison of methods keeps apart."
 
 
 def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):

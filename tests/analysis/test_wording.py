@@ -16,6 +16,7 @@ from vcpo_bench.analysis.wording import (
     listed,
     p_value,
     percent,
+    rounded_rate,
     row_by_row,
     span,
     verdict,
@@ -63,6 +64,10 @@ def test_counts_lists_and_learning_rates() -> None:
     assert [counted(number, "cell") for number in (0, 1, 2)] == ["no cells", "1 cell", "2 cells"]
     assert [listed(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
     assert [learning_rate(lr) for lr in (3e-4, 2.5e-5, 0.05, 1.0)] == ["3e-4", "2.5e-5", "0.05", "1"]
+    close = (1.2341e-4, 1.2342e-4, 1e-4 / 3, 0.1 + 0.2, 3.334e-5)
+    assert len({learning_rate(lr) for lr in close}) == len(close)
+    assert [float(learning_rate(lr)) for lr in close] == list(close)
+    assert rounded_rate(1.2341e-4) == "1.23e-4"
 
 
 def test_rows_keep_their_numbers() -> None:

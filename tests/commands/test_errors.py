@@ -66,7 +66,8 @@ def unwritable(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_folder_that_cannot_be_made_is_one_line(unwritable: str, finished: object) -> None:
     result = call("export", str(finished), "--out", unwritable)
     assert result.exit_code == 2
-    assert result.stderr == f"error: {unwritable}: Not a directory; choose another file or folder\n"
+    file = unwritable.removesuffix("/tables")
+    assert result.stderr == f"error: --out {unwritable}: {file} is a file; choose another folder\n"
 
 
 @pytest.mark.parametrize("arguments", [("nothing",), ("run", "--nothing"), ("plan", "--steps", "0"), ("fork",)])
@@ -74,3 +75,9 @@ def test_a_verb_or_option_there_is_not_exits_with_2(arguments: tuple[str, ...]) 
     result = call(*arguments)
     assert result.exit_code == 2
     assert "Traceback" not in result.output
+
+
+def test_a_plug_in_cannot_end_the_program_in_success() -> None:
+    code, line = ended(SystemExit(0))
+    assert code == 2
+    assert line == "error: a plug-in ended the program (sys.exit(0)); nothing after that was done\n"

@@ -1,6 +1,7 @@
 """`vcpo-bench show`: results folders, and every entry of every kind."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,21 @@ def test_show_and_json(finished: Path) -> None:
     board = json.loads(shown.stdout)
     assert {row["method"] for row in board} == {"clip", "reinforce"}
     assert call("show", "run", str(finished), "--json").stdout == shown.stdout
+
+
+def test_several_folders_are_pooled_not_dropped(
+    finished: Path, tmp_path: Path, make_results: Callable[..., Path]
+) -> None:
+    other = make_results(tmp_path / "other", methods=("vcpo",), lags=(1,), seeds=(0,), steps=20)
+    shown = call("show", str(finished), str(other), "--json")
+    assert shown.exit_code == 0
+    board = json.loads(shown.stdout)
+    assert {row["method"] for row in board} == {"clip", "reinforce", "vcpo"}
+    assert sum(row["total"] for row in board) == sum(len(list((one / "cells").iterdir())) for one in (finished, other))
+    assert not (other / "scoreboard.csv").exists()
+    missing = call("show", str(finished), str(tmp_path / "absent"))
+    assert missing.exit_code == 2
+    assert "absent" in missing.stderr
 
 
 def test_show_of_nothing_is_a_clear_error(tmp_path: Path) -> None:

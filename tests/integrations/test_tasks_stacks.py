@@ -1,5 +1,7 @@
 """Text tasks beside third-party packages: reasoning-gym's data, math-verify's verdicts, transformers' sizes."""
 
+import contextlib
+import multiprocessing
 import re
 import subprocess
 import sys
@@ -14,6 +16,8 @@ from math_pairs import DIFFERENT, SAME, pairs
 
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.base import Item
+from vcpo_bench.bench.tasks.text.scoring import confined_program as program
+from vcpo_bench.bench.tasks.text.scoring.confined import confined_judge
 from vcpo_bench.bench.tasks.text.scoring.math_answers import same_answer
 from vcpo_bench.errors import UsageError
 
@@ -58,6 +62,71 @@ def test_reasoning_gym_refuses_unknown_data_sets() -> None:
         text_task("reasoning-gym(dataset=nope)")
 
 
+EVALUATED = (
+    *("binary_matrix", "countdown", "intermediate_integration", "n_queens", "polynomial_multiplication"),
+    *("puzzle24", "simple_integration", "spiral_matrix", "string_insertion"),
+)
+"""Data sets of reasoning-gym whose scorers hand the answer to `eval` or to sympy, which evaluates it."""
+
+UNANSWERED = {"boxnet", "graph_color", "propositional_logic", "rubiks_cube", "rush_hour"}
+"""Data sets whose own answers are no full score, judged in this process or in another: puzzles with many solutions."""
+
+PAYLOADS = (
+    "[open({file!r}, 'w').write('x')]",
+    "__import__('os').system('touch ' + {file!r})",
+    "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == 'Popen'][0](['touch', {file!r}])",
+    "sin('__import__(\"pathlib\").Path(' + repr({file!r}) + ').touch()')",
+    "(lambda: open({file!r}, 'w'))()",
+)
+
+
+def attack(dataset: str, file: str, says: Any) -> None:
+    """Body of a forked process: judge a right answer and every payload, under the limits."""
+    judge = program._JUDGES["reasoning-gym"](dataset)
+    item = text_task(f"reasoning-gym({dataset})").item(0, 1, 0)
+    program._confine()
+    answers = [item.answer.strip(), *(payload.format(file=file) for payload in PAYLOADS)]
+    says.send([program._judged(judge, (answer, item.meta["entry"])) for answer in answers])
+
+
+def test_no_scorer_of_reasoning_gym_runs_the_text_of_a_model(tmp_path: Path) -> None:
+    package = pytest.importorskip("reasoning_gym")
+    context = multiprocessing.get_context("fork")
+    wrong, unsolved = [], []
+    names = sorted(set(package.factory.DATASETS) - {"composite"})  # which has no default configuration
+    for name in names:
+        hears, says = context.Pipe(duplex=False)
+        process = context.Process(target=attack, args=(name, str(tmp_path / name), says))
+        process.start()
+        says.close()
+        solved, *verdicts = hears.recv()
+        process.join()
+        if not solved:
+            unsolved.append(name)
+        if any(verdicts) or (tmp_path / name).exists():
+            wrong.append(name)
+    print(len(names), "data sets; their own answer is not a full score:", unsolved)
+    assert not wrong
+    assert not set(unsolved) & set(EVALUATED)
+    assert len(names) >= 100
+    assert set(unsolved) <= UNANSWERED
+
+
+@pytest.mark.parametrize("dataset", EVALUATED)
+def test_a_payload_does_nothing_and_the_right_answer_counts(tmp_path: Path, dataset: str) -> None:
+    package = pytest.importorskip("reasoning_gym")
+    task = text_task(f"reasoning-gym({dataset})")
+    item = task.item(0, 1, 0)
+    harmful = PAYLOADS[1].format(file=str(tmp_path / "unconfined"))
+    with contextlib.suppress(Exception):
+        package.create_dataset(dataset, size=1, seed=0).score_answer(harmful, item.meta["entry"])
+    assert (tmp_path / "unconfined").exists()  # the package does run it
+    for payload in PAYLOADS:
+        assert task.score(item, f"<answer>{payload.format(file=str(tmp_path / 'pwned'))}</answer>") == 0
+    assert not (tmp_path / "pwned").exists()
+    assert task.score(item, task.demonstration(item)) == 1
+
+
 @pytest.fixture(scope="module")
 def verdict() -> Any:
     """math-verify's opinion of two boxed answers."""
@@ -76,6 +145,12 @@ def test_math_verify_agrees_but_for_what_is_right_by_value_only(verdict: Any) ->
     print("only math-verify calls right:", sorted(stricter), "\nonly same_answer calls right:", sorted(laxer))
     assert stricter <= RESTATED | LAX
     assert len(laxer) <= 0.25 * len(checked)  # words, units and spellings that math-verify does not read
+
+
+def test_math_verify_judges_the_same_where_it_can_only_compute(verdict: Any) -> None:
+    judge = confined_judge("math-verify")
+    differing = [pair for pair in pairs(SAME) + pairs(DIFFERENT) if judge.right(*pair) != verdict(*pair)]
+    assert not differing
 
 
 def test_math_verify_can_be_the_judge() -> None:

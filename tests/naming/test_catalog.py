@@ -186,12 +186,18 @@ def test_an_older_name_is_taken_too(dishes: Catalog[Dish], taken: str) -> None:
 
 
 def test_entry_points_add_and_broken_ones_are_shown(on_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package(on_path, stew=STEW.format(name="stew"), crash="raise RuntimeError('no such\\n luck')")
+    package(
+        on_path,
+        stew=STEW.format(name="stew"),
+        crash="raise RuntimeError('no such\\n luck')",
+        leaves="raise SystemExit(0)",
+    )
     asked = []
     points = [
         EntryPoint("stew", "larder.stew:Stew", "-"),
         EntryPoint("module", "larder.stew", "-"),
         EntryPoint("crash", "larder.crash", "-"),
+        EntryPoint("leaves", "larder.leaves", "-"),
         EntryPoint("absent", "larder.nobody", "-"),
         EntryPoint("odd", "larder.stew:dataclass", "-"),
         EntryPoint("unnamed", "larder.stew:NotNamed", "-"),
@@ -206,6 +212,7 @@ def test_entry_points_add_and_broken_ones_are_shown(on_path: Path, monkeypatch: 
         del CATALOGS["dish"]
     assert asked == ["vcpo_bench.dishes"]
     assert errors["crash"] == "RuntimeError: no such luck"
+    assert errors["leaves"] == "SystemExit: 0"
     assert "larder.nobody" in errors["absent"]
     assert "holds no named subclass of kitchen.Dish" in errors["odd"]
     assert "holds no named subclass of kitchen.Dish" in errors["unnamed"]

@@ -34,6 +34,15 @@ def test_a_file_adds_what_it_defines(dishes: Catalog[Dish], tmp_path: Path) -> N
     assert len(dishes.parse("stew").source) == 10
 
 
+def test_a_file_with_postponed_annotations_and_dataclasses(dishes: Catalog[Dish], tmp_path: Path) -> None:
+    own = (
+        "\n@dataclass\nclass Helper:\n    kind: ClassVar[str] = ''\n    lid: Helper | None = None\n    size: int = 3\n"
+    )
+    file = tmp_path / "pot.py"
+    file.write_text(HEAD + STEW + own + "assert Helper(None, 2).size == 2 and not hasattr(Helper(), 'nothing')\n")
+    assert load_plugin(file) == ["stew"]
+
+
 def test_an_edited_file_replaces_all_that_it_defined(dishes: Catalog[Dish], tmp_path: Path) -> None:
     file = tmp_path / "stew.py"
     file.write_text(HEAD + STEW + PIE)
@@ -60,6 +69,7 @@ def test_files_of_one_name_in_two_folders_do_not_meet(dishes: Catalog[Dish], tmp
     [
         ("1 / 0", "failed while loading: ZeroDivisionError"),
         ("raise SystemExit('enough')", "failed while loading: SystemExit: enough"),
+        ("import sys; sys.exit(0)", "failed while loading: SystemExit: 0"),
         ("raise ValueError('first\\nsecond')", "ValueError: first second"),
         ("def broken(:", "SyntaxError"),
         ("x = 1", r"holds no named subclass of one of ours \(.*Dish.*\)"),

@@ -6,6 +6,7 @@ import numpy as np
 
 from vcpo_bench.analysis.diagnosis.causes.story import Case, Story
 from vcpo_bench.analysis.diagnosis.diagnosis import Cause
+from vcpo_bench.analysis.tolerance import EQUAL
 
 GAP = 0.1
 """Reward that training must gain while evaluation loses as much."""
@@ -29,12 +30,12 @@ def train_eval_gap(story: Story) -> Cause | None:
     if not before.size:
         return None
     gained = float(train[-RESUME_WINDOW:].mean() - before.mean())
-    if lost > GAP and gained > GAP:
+    if lost > GAP + EQUAL and gained > GAP + EQUAL:
         case.supports(
             float(steps[best]),
             f"since step {steps[best]:g} training reward gained {gained:.2f} while evaluation reward lost {lost:.2f}",
         )
-    elif lost > GAP and gained > -lost / 2:
+    elif lost > GAP + EQUAL and gained > -lost / 2 + EQUAL:
         case.supports(
             float(steps[best]),
             f"since step {steps[best]:g} evaluation reward lost {lost:.2f}, training reward only {max(-gained, 0):.2f}",

@@ -38,7 +38,7 @@ def objects(path: Path, rows: Rows) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 row = json.loads(line)
-            except (json.JSONDecodeError, RecursionError):
+            except (ValueError, RecursionError):  # also numbers of more than 4,300 digits
                 rows.add_bad_line(path.name)
                 continue
             if isinstance(row, dict):

@@ -24,7 +24,7 @@ def read_cell(path: Path, rows: Rows) -> str:
         How the cell ended (`records.Status`), or `"partial"`.
 
     Raises:
-        UsageError: The cell is damaged.
+        UsageError: The cell is damaged or has no updates.
     """
     results = load(path.parent.parent, include_partial=True)
     key = path.name.removesuffix(records.PARTIAL_SUFFIX)
@@ -33,6 +33,8 @@ def read_cell(path: Path, rows: Rows) -> str:
         raise UsageError(f"{path} cannot be read: {'; '.join(map(str, results.problems)) or 'it is no cell'}")
     steps = chosen.steps.drop(columns="key")
     numeric = steps.select_dtypes("number").dropna(axis=1, how="all")  # NaN everywhere: the method has no such number
+    if "step" not in numeric:
+        raise UsageError(f"{path}: no update is recorded in it; nothing can be diagnosed")
     if "share_clipped" in numeric and not numeric["share_clipped"].any():
         numeric = numeric.drop(columns="share_clipped")  # a method that never clips; our anchor is never silent
     order = numeric["step"].to_numpy(dtype=np.float64)

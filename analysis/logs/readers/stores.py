@@ -43,7 +43,7 @@ def _read_trackio(database: sqlite3.Connection, path: Path, rows: Rows, run: str
     for step, text in database.execute(query, (chosen,)):
         try:
             row = json.loads(text)
-        except (json.JSONDecodeError, TypeError):
+        except (ValueError, RecursionError, TypeError):
             rows.add_bad_line(path.name)
             continue
         rows.add({"_step": step, **row}, path.name)

@@ -17,8 +17,9 @@ def read_trainer_state(path: Path, rows: Rows) -> None:
     """
     try:
         state = json.loads(path.read_text(encoding="utf-8", errors="replace"))
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path} is damaged at line {error.lineno}; give an earlier checkpoint") from None
+    except (ValueError, RecursionError) as error:
+        place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UsageError(f"{path} is damaged{place}; give an earlier checkpoint") from None
     history = state.get("log_history") if isinstance(state, dict) else None
     if not isinstance(history, list) or not history:
         raise UsageError(f"{path} has no log_history; was the run stopped before its first log?")

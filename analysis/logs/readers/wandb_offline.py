@@ -45,7 +45,7 @@ def _take_history(lines: IO[str], path: Path, rows: Rows) -> int:
             continue
         try:
             item = json.loads(line)["history"]["item"]
-        except (json.JSONDecodeError, KeyError, TypeError):
+        except (ValueError, RecursionError, KeyError, TypeError):
             rows.add_bad_line(path.name)
             continue
         rows.add(flat(item), path.name)

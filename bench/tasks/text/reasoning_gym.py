@@ -8,7 +8,9 @@ from vcpo_bench.bench.tasks.text.base import Item
 from vcpo_bench.bench.tasks.text.items.generated import GeneratedTask
 from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
 from vcpo_bench.bench.tasks.text.scoring.boxed import last_tagged
+from vcpo_bench.bench.tasks.text.scoring.confined import confined_judge
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.entries import one_line
 from vcpo_bench.naming.parameters import text
 
 _INSTRUCTION = "Think first, then give the answer alone between <answer> and </answer>."
@@ -20,8 +22,8 @@ class ReasoningGym(GeneratedTask):
     """Items and scores of one data set of reasoning-gym, at its default configuration.
 
     Its scorers give partial credit (0.01 for a wrong answer, more for a near one), which would change every group
-    advantage: here only a full score counts, as 1. They are the package's, so this project vouches neither for their
-    time nor for what they do with the text; an exception counts as 0.
+    advantage: here only a full score counts, as 1. Several of them evaluate the answer as code, so all of them run in
+    a process that can only compute (`scoring.confined`); what it prevents or stops, and an exception, count as 0.
 
     Attributes:
         dataset: Name of the data set, such as `leg_counting`.
@@ -54,13 +56,16 @@ class ReasoningGym(GeneratedTask):
             raise UsageError("reasoning-gym: needs the package (pip install reasoning-gym)") from error
         return reasoning_gym
 
-    @cached_property
-    def _scorer(self) -> Any:
-        return self._gym.create_dataset(self.dataset, size=1, seed=0)
-
     def draw(self, stream: ItemStream) -> Item:
-        """The first entry of a data set with a seed of the item's own."""
-        entry: dict[str, Any] = self._gym.create_dataset(self.dataset, size=1, seed=stream.below(_SEEDS))[0]
+        """The first entry of a data set with a seed of the item's own.
+
+        Raises:
+            UsageError: The package cannot generate it at its default configuration (`composite` has none).
+        """
+        try:
+            entry: dict[str, Any] = self._gym.create_dataset(self.dataset, size=1, seed=stream.below(_SEEDS))[0]
+        except Exception as error:  # whatever another package's generator raises
+            raise UsageError(f"reasoning-gym: {self.dataset} cannot be generated ({one_line(error)})") from error
         return Item(f"{entry['question']}\n{_INSTRUCTION}", str(entry["answer"]), {"entry": entry})
 
     def score(self, item: Item, text: str) -> float:
@@ -68,10 +73,7 @@ class ReasoningGym(GeneratedTask):
         answer = last_tagged(text)
         if answer is None:
             return 0.0
-        try:
-            return float(self._scorer.score_answer(answer.strip(), item.meta["entry"]) >= 1)
-        except Exception:  # whatever another package's scorer raises
-            return 0.0
+        return float(confined_judge("reasoning-gym", self.dataset).right(answer.strip(), item.meta["entry"]))
 
     def demonstration(self, item: Item) -> str:
         """The data set's answer in tags."""

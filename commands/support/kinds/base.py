@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
-
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import unknown_name
 from vcpo_bench.naming.template import no_template
@@ -84,7 +83,7 @@ class PageKind(Kind):
         """Print the page."""
         if as_json:
             raise UsageError(f"--json: only a scoreboard can be printed as JSON; a {self.singular} is text")
-        typer.echo("\n".join(self.page(name)))
+        say("\n".join(self.page(name)))
 
 
 def heading(name: str, summary: str) -> list[str]:

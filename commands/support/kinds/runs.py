@@ -28,7 +28,7 @@ class RunKind(Kind):
         for grid in sorted(self._results.glob(f"**/{GRID_FILE}")):
             try:
                 rows.append((str(grid.parent), *_states(grid.parent)))
-            except ValueError as error:
+            except (ValueError, OSError, RecursionError, AttributeError) as error:
                 rows.append((str(grid.parent), "?", f"damaged: a file cannot be read ({error})", "?"))
         return Listing(("results folder", "cells", "ended", "not ended"), rows)
 

@@ -12,8 +12,10 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
+  // A spreadsheet takes text that begins like this for a formula.
+  const inert = (value) => /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value)) ? "'" + value : value;
   const field = (value) => /[",\n]/.test(value) ? '"' + value.replaceAll('"', '""') + '"' : value;
-  const csv = (rows) => rows.map((row) => row.map((one) => field(one === null ? "" : String(one))).join(",")).join("\n") + "\n";
+  const csv = (rows) => rows.map((row) => row.map((one) => field(one === null ? "" : inert(String(one)))).join(",")).join("\n") + "\n";
 
   // ---- figures
   for (const figure of all("figure")) {
@@ -166,7 +168,7 @@
     });
     const rows = () => [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
     async function copy(button) {
-      const text = rows().map((row) => row.join("\t")).join("\n");
+      const text = rows().map((row) => row.map(inert).join("\t")).join("\n");
       try { await navigator.clipboard.writeText(text); } catch {
         const area = document.createElement("textarea");
         area.value = text;

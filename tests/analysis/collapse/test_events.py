@@ -135,3 +135,16 @@ def test_sensitivity_moves_as_it_must(tmp_path, make_results):
     assert by_patience.is_monotonic_decreasing
     deep = judge(STEPS, after(200, 0.2), rule=CollapseRule(depth=0.9))
     assert deep.kind == "stall"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rule", "kind"),
+    [
+        (0.15, 0.05, CollapseRule(), "collapse"),  # a drop of exactly min_drop: 0.15 - 0.05 is 0.09999999999999999
+        (1.0, 0.3, CollapseRule(depth=0.7), "stall"),  # not below 0.3 of the best: 1 - 0.7 is 0.30000000000000004
+        (0.1, 0.15, CollapseRule(), "healthy"),  # gains exactly min_gain: 0.1 + 0.05 is 0.15000000000000002
+    ],
+)
+def test_a_reward_on_the_threshold_is_judged_as_written_not_as_rounded(before, after, rule, kind):
+    reward = np.r_[np.full(4, before), np.full(4, after)]
+    assert judge(np.arange(8), reward, rule=rule).kind == kind

@@ -36,6 +36,12 @@ def test_stability_means_every_smaller_rate_is_stable_too():
     assert stable_rates(table)["stable_rate"].item() == 3e-5
 
 
+def test_where_no_rate_is_stable_nothing_failed_there():
+    row = stable_rates(cells(lambda method, lag: 0.0, lags=(16,))).iloc[0]
+    assert row["reading"] == "below 3e-5, the smallest tried"
+    assert row[["stable_rate", "failed", "total", "failed_high"]].isna().all()
+
+
 def test_a_minority_of_failures_is_tolerated():
     table = cells(lambda method, lag: 1.0, lags=(16,))
     table.loc[(table["lr"] == 1e-3) & (table["seed"] < 3), "failed"] = True

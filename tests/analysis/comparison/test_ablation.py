@@ -70,7 +70,7 @@ def test_all_pairs_put_the_better_one_first_and_correct():
 
 def test_effects_of_both_halves_and_their_interaction():
     means = {"tis": 0.3, "vcpo(baseline=group)": 0.5, "vcpo(ess=off)": 0.4, "vcpo": 0.65}
-    table = ablation_table(runs(means), runs(means), "score")
+    table = ablation_table(runs(means).assign(rates=2), runs(means), "score")
     best = table[(table["at"] == "best rate") & (table["family"] == "vcpo")].set_index("effect")["estimate"]
     expected = {
         "ess": 0.2,
@@ -84,9 +84,16 @@ def test_effects_of_both_halves_and_their_interaction():
     assert set(table["at"]) == {"best rate", "3e-4"}
 
 
+def test_one_learning_rate_is_not_called_the_best():
+    table = ablation_table(
+        runs({"clip": 0.3, "clip+ess": 0.5}).assign(rates=1), runs({"clip": 0.3, "clip+ess": 0.5}), "score"
+    )
+    assert set(table["at"]) == {"3e-4"}
+
+
 def test_clipping_that_cancels_ess_scaling_is_seen():
     means = {"tis": 0.3, "vcpo(baseline=group)": 0.5, "clip": 0.5, "clip+ess": 0.5}
-    table = ablation_table(runs(means), runs(means), "score")
+    table = ablation_table(runs(means).assign(rates=2), runs(means), "score")
     row = table[(table["family"] == "vcpo, clip") & (table["at"] == "best rate")].iloc[0]
     assert row["low"] > 0
     assert row["estimate"] == pytest.approx(0.2, abs=0.05)

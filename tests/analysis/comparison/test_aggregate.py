@@ -66,3 +66,23 @@ def test_ten_thousand_replications_are_quick():
     began = time.perf_counter()
     aggregates(draws(0.5, 0, strata=12, seeds=6))
     assert time.perf_counter() - began < 5  # about 0.2 s on a quiet core
+
+
+def test_scores_equal_up_to_rounding_are_ties_and_not_above_a_level():
+    same = (0.1 + 0.2 + 0.3) / 3, (0.3 + 0.2 + 0.1) / 3
+    assert same[0] != same[1]
+    assert probability_of_improvement([np.array(same[:1])], [np.array(same[1:])]).value == 0.5
+    share, _, _ = performance_profile([np.array([max(same), 0.5])], [min(same)], replications=10)
+    assert share.tolist() == [0.5]
+    share, _, high = performance_profile([np.array([max(same)])], [min(same)], replications=10)
+    assert (share[0], high[0]) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_estimate_lies_inside_its_interval(seed):
+    rng = np.random.default_rng(seed)
+    strata = [rng.random(rng.integers(1, 5)) ** 6 for _ in range(3)]
+    for one in aggregates(strata, replications=30, seed=seed).values():
+        assert one.low <= one.value <= one.high
+    chance = probability_of_improvement(strata, strata[::-1], replications=30)
+    assert chance.low <= chance.value <= chance.high

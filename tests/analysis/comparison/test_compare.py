@@ -1,3 +1,4 @@
+import json
 import re
 
 import numpy as np
@@ -9,6 +10,7 @@ from vcpo_bench.analysis.commands import ANALYSES, run
 from vcpo_bench.analysis.commands.compare import analyze_compare
 from vcpo_bench.analysis.comparison.best_learning_rate import tune
 from vcpo_bench.analysis.comparison.normalized_rewards import normalize
+from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.comparison.sentences import tuning
 from vcpo_bench.analysis.findings import Findings, agreeing
 from vcpo_bench.analysis.results import load
@@ -124,6 +126,58 @@ def test_unknown_analysis_names_the_closest(tmp_path, make_results):
         run("weight", make_results(tmp_path, steps=20, seeds=(0,)))
 
 
+COMPARING = ("is better than", "cannot be told apart", "a gain", "a loss", "so the timing", "differs between")
+
+
+@pytest.mark.parametrize("lrs", [(3e-4,), (1e-4, 3e-4)])
+@pytest.mark.parametrize("seeds", [1, 3, 5])
+def test_nothing_is_compared_where_an_exact_test_cannot_reach_its_level(tmp_path, make_results, seeds, lrs):
+    """With up to five pairs the exact p is at least 1/16, whatever the t test says of the same runs."""
+    methods = ("vcpo", "tis", "clip", "clip+ess", "vcpo(ess=off)", "vcpo(ess=off)+lr-matched")
+    places = {"methods": methods, "lags": (16,), "seeds": range(seeds), "lrs": lrs}
+    results = load(make_results(tmp_path, steps=60, **places))
+    said = [one.text for one in analyze_compare(results, replications=20).statements]
+    assert not [text for text in said if any(words in text for words in COMPARING)]
+    assert any("cannot reach the 5% level" in text for text in said)
+    assert any("Lag 16: at its best learning rate" in text for text in said) == (len(lrs) > 1 and seeds > 1)
+    assert "of 0" not in " ".join(said)
+
+
+def test_six_pairs_are_enough_to_compare(tmp_path, make_results):
+    results = load(make_results(tmp_path, methods=("vcpo", "tis"), lags=(16,), seeds=range(6), steps=60))
+    said = " ".join(one.text for one in analyze_compare(results, replications=20).statements)
+    assert "vcpo is better than" in said
+    assert "best learning rate" not in said
+
+
+def test_one_method_is_not_the_highest_or_the_first(tmp_path, make_results):
+    folder = make_results(tmp_path, methods=("vcpo",), lags=(16,), seeds=range(3), steps=200, controls=False)
+    make_results(tmp_path, methods=("vcpo",), lags=(0,), seeds=range(3), steps=200, controls=False)
+    said = " ".join(one.text for one in analyze_compare(load(folder), replications=20).statements)
+    assert "vcpo has an interquartile mean of" in said
+    assert "vcpo reaches 75%" in said
+    assert "highest" not in said
+
+
+@pytest.mark.parametrize("controls", [True, False])
+def test_estimates_lie_inside_their_intervals_and_rewards_within_their_range(tmp_path, make_results, controls):
+    shapes = {"tis": "collapsed"}
+    results = load(make_results(tmp_path, seeds=(0, 1), steps=60, shapes=shapes, controls=controls))
+    found = analyze_compare(results, replications=20)
+    for name, estimate in (("ranking", "iqm"), ("by_task", "mean"), ("by_rate", "mean"), ("targets", "mean_updates")):
+        table = found.tables[name]
+        low, high = (f"{estimate}_low", f"{estimate}_high") if name != "by_task" else ("low", "high")
+        known = table[table[low].notna()]
+        assert ((known[low] <= known[estimate]) & (known[estimate] <= known[high])).all(), name
+        if not controls and name != "targets":  # not normalized: these are rewards
+            assert len(known)
+            assert known[[low, high]].stack().between(0, 1).all(), name
+    board = scoreboard(results)
+    ends = board[[f"{name}_{end}" for name in ("final_reward", "best_reward") for end in ("low", "high")]]
+    assert ends.stack().between(0, 1).all()
+    assert (board["final_reward_low"] == 0).any(), "two collapsed runs near 0: their t interval reaches below"
+
+
 def test_few_seeds_are_said(tmp_path, make_results):
     findings = analyze_compare(load(make_results(tmp_path, steps=60, seeds=(0, 1, 2))), replications=50)
     assert any("only 3 seeds" in one.text for one in findings.statements)
@@ -152,3 +206,23 @@ def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
     assert edge.text.startswith("For reinforce and vcpo the largest learning rate tried, 3e-4")
     tuned.choices["chosen_lr"] = 1e-4
     assert not [one for one in tuning(found) if "beyond" in one.text]
+
+
+def test_pooling_a_folder_of_other_settings_moves_no_score_of_the_first(tmp_path, make_results):
+    first = make_results(tmp_path / "a", lags=(16,), seeds=range(3), steps=100)
+    longer = make_results(tmp_path / "b", methods=("clip",), lags=(0, 16), seeds=range(3), steps=400)
+    for file in (tmp_path / "b").rglob("cell.json"):
+        facts = json.loads(file.read_text())
+        file.write_text(json.dumps(facts | {"config": facts["config"] | {"responses": 16}}))
+    alone, pooled = (analyze_compare(load(folders), replications=20) for folders in (first, [first, longer]))
+    before, after = (found.tables["scores"].set_index("key")["normalized"] for found in (alone, pooled))
+    assert before.notna().all()
+    assert after[before.index].equals(before)
+    assert pooled.tables["anchors"]["task"].tolist() == [
+        "chain, steps 100, responses 8",
+        "chain, steps 400, responses 16",
+    ]
+    pairs = pooled.tables["pairs"]
+    assert pairs.set_index(["first", "second"]).loc[("clip", "vcpo"), "pairs"] == 0
+    known = pooled.tables["anchors"]
+    assert all(set(pooled.keys("anchors", known.iloc[[row]])) for row in range(2))

@@ -54,3 +54,34 @@ def test_without_anchors_there_are_no_targets(tmp_path, make_results):
     assert times.empty
     assert target_table(times, rewards.table).empty
     assert isinstance(times, pd.DataFrame)
+
+
+def test_a_run_that_never_gets_there_slows_the_median_however_soon_it_ended():
+    """Four of ten reach the target after 10 s; six end early, after 5 s: fewer than half ever reach it."""
+    reached = np.arange(10) < 4
+    times = pd.DataFrame({"key": [str(n) for n in range(10)], "target": 0.5, "reached": reached, "budget": 300})
+    times["updates"] = np.where(reached, 100, 300)
+    times["seconds"] = np.where(reached, 10.0, 5.0)
+    runs = pd.DataFrame({"key": times["key"], "method": "vcpo", "staleness": 16})
+    assert target_table(times, runs)["median_seconds"].item() == np.inf
+    times.loc[4, ["reached", "updates", "seconds"]] = (True, 200, 20.0)
+    assert target_table(times, runs)[["median_updates", "median_seconds"]].iloc[0].tolist() == [200, 20]
+
+
+def test_seconds_of_a_run_whose_steps_cannot_be_read_are_not_zero(results):
+    key = results.cells.loc[results.cells["method"] == "vcpo", "key"].iloc[0]
+    results.__dict__["steps"] = results.steps[results.steps["key"] != key]
+    rewards = normalize(results)
+    times = target_times(results, rewards)
+    assert times.loc[times["key"] == key, "seconds"].isna().all()
+    table = target_table(times, rewards.table[rewards.table["staleness"] == 16]).set_index(["method", "target"])
+    assert table.loc[("vcpo", 0.5), "median_seconds"] > 1
+
+
+def test_a_reward_exactly_on_the_target_reaches_it(results):
+    rewards = normalize(results)
+    rewards.anchors[["start", "sync"]] = 0.1, 0.4
+    assert (0.25 - 0.1) / (0.4 - 0.1) < 0.5
+    results.__dict__["evals"] = results.evals.assign(sampled_reward=0.25)
+    times = target_times(results, rewards)
+    assert times.loc[times["target"] == 0.5, "reached"].all()

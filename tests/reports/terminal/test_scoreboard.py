@@ -28,7 +28,7 @@ def test_scoreboard_fits_80_columns_and_names_controls_and_collapses(results: Re
     assert text.splitlines()[0] == "chain, fifo, lr 3e-4"
 
     assert "reinforce*" in text
-    assert text.splitlines()[-1] == "* control; ±: half the width of the 95% confidence interval over seeds"
+    assert text.splitlines()[-1] == "* control; ±: half the 95% interval over seeds; []: its ends, cut at 0 or 1"
     tis = next(line for line in text.splitlines() if " tis " in line)
     assert "2/2" in tis
     clip = next(line for line in text.splitlines() if " clip " in line)

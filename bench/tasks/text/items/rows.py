@@ -1,6 +1,7 @@
 """Rows of a data set from a local file or the hub, with a one-line error for what cannot be read."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,11 +52,15 @@ def resolve(task: str, data: str, test: str, sample: Path, on_hub: bool) -> RowS
         if test:
             raise UsageError(f"{task}(test={test}): the hub has a test split of its own; use test= with data=FILE")
         return RowSource(None, None)
-    path = sample if data == "sample" else Path(data)
-    held_out = _existing(task, "test", Path(test)) if test else None
+    path = sample if data == "sample" else _at_home(data)
+    held_out = _existing(task, "test", _at_home(test)) if test else None
     if path.is_dir():
         return RowSource(_inside(task, path, "train"), held_out or _inside(task, path, "test"))
     return RowSource(_existing(task, "data", path), held_out)
+
+
+def _at_home(text: str) -> Path:
+    return Path(os.path.expanduser(text))
 
 
 def _inside(task: str, folder: Path, stem: str) -> Path:
@@ -99,7 +104,7 @@ def _json_lines(path: Path) -> list[Row]:
             continue
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"{path}: line {number} is not JSON ({error})") from error
         if not isinstance(row, dict):
             raise UsageError(f"{path}: line {number} is not an object with named fields")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
+from vcpo_bench.bench.tasks.text.scoring.confined import confined_judge
 from vcpo_bench.bench.tasks.text.scoring.math_answers import same_answer
 from vcpo_bench.errors import UsageError
 
@@ -13,8 +13,6 @@ Judge = Callable[[str, str], bool]
 """Whether the first answer, the right one, and the second are the same."""
 
 OWN, PACKAGE = "own", "math-verify"
-SECONDS = 2
-"""Time limit of math-verify, after which the answer is wrong; it uses signals, which only the main thread gets."""
 
 
 def full_name(judge: str) -> str:
@@ -46,7 +44,5 @@ def judge_named(name: str) -> Judge:
 
 
 def _verified(right: str, given: str) -> bool:
-    """The verdict of math-verify on two boxed answers; False where it cannot read one, fails or times out."""
-    package = import_module("math_verify")
-    one, other = (package.parse(f"$\\boxed{{{text}}}$", parsing_timeout=SECONDS) for text in (right, given))
-    return bool(package.verify(one, other, timeout_seconds=SECONDS))
+    """The verdict of math-verify on two boxed answers; False where it cannot read one, fails or meets a limit."""
+    return confined_judge(PACKAGE).right(right, given)

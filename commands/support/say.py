@@ -1,0 +1,17 @@
+"""The one way in which verbs print text: names, errors and episodes in it are shown, never obeyed."""
+
+from __future__ import annotations
+
+import typer
+
+from vcpo_bench.reports.terminal.printable import one_printable_line, printable
+
+
+def say(text: object) -> None:
+    """Print an answer."""
+    typer.echo(printable(str(text)))
+
+
+def say_aside(text: object) -> None:
+    """Print one line about what happens, to the error output."""
+    typer.echo(one_printable_line(str(text)), err=True)

@@ -1,0 +1,167 @@
+"""What people and machines hand to the command line by mistake: one line, exit code 2, and no work done before it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import RUN, call
+
+from vcpo_bench.bench.cells.preset_file import read_configuration
+
+NINES = "9" * 5000
+BOMB = "[&a [x, x, x], &b [*a, *a, *a], " + ", ".join(["*b"] * 500) + "]"
+
+
+@pytest.fixture(scope="module")
+def results(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_results(tmp_path_factory.mktemp("values") / "results", methods=("vcpo",), seeds=(0,), steps=20)
+
+
+def refused(*arguments: str) -> str:
+    """The one line of an error that ends with exit code 2."""
+    result = call(*arguments)
+    assert result.exit_code == 2, (result.output, result.exception)
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr) < 1100
+    return result.stderr
+
+
+@pytest.mark.parametrize(
+    ("yaml", "said"),
+    [
+        ("out: 2026-01-01", "--out does not take datetime.date"),
+        ("steps: !!int abc", "a value is not what its tag or form says"),
+        ("lr: !!float abc", "a value is not what its tag or form says"),
+        ("task: !!timestamp foo", "a value is not what its tag or form says"),
+        (f"steps: {NINES}", "a value is not what its tag or form says"),
+        ("methods: " + "[" * 1200 + "]" * 1200, "nested too deeply"),
+        (f"methods: {BOMB}", "--methods does not take [["),
+        ("? [1, 2]\n: 3", "invalid YAML"),
+        ("methods: {1: 2}", "--methods does not take"),
+        ("!!python/object/apply:os.system [id]", "invalid YAML"),
+        ("- methods", "must contain lines such as"),
+    ],
+)
+def test_a_configuration_with_a_wrong_value(tmp_path: Path, yaml: str, said: str) -> None:
+    file = tmp_path / "grid.yaml"
+    file.write_text(yaml)
+    assert said in refused("run", "--config", str(file), "--out", str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "a" * 5000),
+        ("run", "--config", "a" * 5000),
+        ("run", "--start", "a" * 5000, "--dry-run"),
+        ("run", "--plugin", "a" * 5000),
+        ("diagnose", "a" * 5000),
+        ("fork", "a" * 5000, "--at", "1", "--methods", "clip", "--out", "out"),
+        ("warmup", "--task", f"chain({NINES})"),
+        ("run", "--staleness", NINES),
+        ("run", "--lr", NINES),
+        ("run", "--seeds", NINES),
+        ("run", "--methods", "(" * 3000 + ")" * 3000),
+        ("run", "--methods", "clip(" * 3000),
+    ],
+    ids=lambda arguments: "-".join(arguments)[:30],
+)
+def test_over_long_and_deep_input(arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(*arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_home_folder_is_found_in_quotes_and_in_yaml(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(results.parent))
+    monkeypatch.chdir(tmp_path)
+    assert call("show", "~/results").exit_code == 0
+    assert call("export", "~/results", "--out=~/quoted").exit_code == 0
+    assert (results.parent / "quoted" / "cells.csv").is_file()
+    (results.parent / "home.yaml").write_text("out: ~/from-yaml\n")
+    assert read_configuration("~/home.yaml", tmp_path, {"out": str}) == {"out": f"{results.parent}/from-yaml"}
+    assert "~nobody-here" in refused("show", "~nobody-here/results")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_output_in_ascii_will_do(results: Path) -> None:
+    command = [sys.executable, "-m", "vcpo_bench", "show", str(results)]
+    shown = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert b"vcpo" in shown.stdout
+    assert shown.stdout.isascii()
+
+
+def test_a_deleted_working_directory_is_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = f"import os; os.rmdir({str(gone)!r}); from vcpo_bench.cli import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "ls", "methods"], cwd=gone, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "error: the working directory was deleted; change to another folder\n"
+
+
+def test_results_that_cannot_be_written_to_are_shown(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (results / "scoreboard.csv").unlink(missing_ok=True)
+    (results / "scoreboard.csv").mkdir()
+    shown = call("show", str(results))
+    (results / "scoreboard.csv").rmdir()
+    assert shown.exit_code == 0
+    assert "vcpo" in shown.stdout
+    assert shown.stderr.splitlines()[-1] == f"warning: {results}/scoreboard.csv could not be written (Is a directory)"
+
+
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [
+        (("report", "RESULTS"), "--pdf"),
+        (("report", "RESULTS"), "--html"),
+        (("diff", "RESULTS", "RESULTS"), "--html"),
+        (("diagnose", "RESULTS"), "--html"),
+        (("export", "RESULTS"), "--out"),
+        (("analyze", "collapse", "RESULTS"), "--out"),
+        (("probe", "RESULTS", "--at", "1"), "--out"),
+        (("warmup", "--task", "chain"), "--out"),
+    ],
+)
+def test_where_a_verb_writes_is_checked_before_it_works(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...], option: str
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("worked first")
+
+    monkeypatch.setattr("vcpo_bench.analysis.results.read_cells", never)
+    (tmp_path / "file").touch()
+    target = tmp_path / "file" / "deep" / "target"
+    arguments = [str(results) if one == "RESULTS" else one for one in verb]
+    assert str(tmp_path / "file") in refused(*arguments, option, str(target))
+
+
+def test_figures_without_room_are_refused_before_the_page_is_built(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "icml").touch()
+    assert "icml is a file" in refused("report", str(results), "--html", str(tmp_path / "r.html"), "--figures", "icml")
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "package"),
+    [(("--model", "m", "--task", "arithmetic"), "transformers"), (("--wandb", "offline"), "wandb")],
+)
+def test_a_missing_extra_is_refused_before_the_first_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], package: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("vcpo_bench.commands.support.extras.find_spec", lambda name: None)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "config.json").write_text("{}")
+    assert f"the package {package} is not installed; pip install" in refused(*RUN, "--out", "out", *flags)
+    assert not (tmp_path / "out").exists()

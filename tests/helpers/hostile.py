@@ -1,0 +1,48 @@
+"""Results of a stranger: valid folders whose names, reasons and episodes try to drive whatever shows them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vcpo_bench import records
+
+TERMINAL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.\u2028\r"
+MARKUP = "[bold red]loud[/bold red] [/nothing] :smile:"
+HTML = "</title></script></style>--><script>alert(1)</script><img src=x onerror=alert(1)>\"' {{7*7}} {% raw %}"
+TEX = r"\input{/etc/passwd} \end{tabular} $\frac{$ % ~ ^^5c \write18{id}"
+TYPST = '#read("/etc/passwd") #eval("1+1") ] $ ` @label <label> \\ "'
+FORMULA = '=HYPERLINK("http://evil.example","x")'
+NAME = f"{FORMULA} {MARKUP} {HTML} {TEX} {TYPST} "
+"""Printable and short enough to be taken for a name."""
+TEXT = f"{NAME} {TERMINAL}"
+LONG = "m" * 20_000
+
+
+def hostile_results(folder: Path, make: Callable[..., Path], name: str, text: str) -> Path:
+    """A results folder of two methods and a failed run.
+
+    Args:
+        folder: Where.
+        make: `make_results` of conftest.
+        name: Before every name: method, task and regime.
+        text: Every free text: reasons, errors, provenance, episodes.
+    """
+    make(folder, methods=("vcpo", "clip"), lags=(1, 16), seeds=(0, 1), steps=40, shapes=_shape, record="diagnostics")
+    for file in folder.glob(f"{records.CELLS}/*/{records.CELL_FILE}"):
+        cell = json.loads(file.read_text())
+        config = cell["config"]
+        cell["config"] = config | {field: f"{name}{config[field]}" for field in ("method", "task", "regime")}
+        cell |= {"reason": text, "error": text, "provenance": {text: text}}
+        file.write_text(json.dumps(cell))
+        episodes = file.with_name(records.EPISODES_FILE)
+        table = pq.read_table(episodes)
+        texts = pa.array([text] * table.num_rows, pa.string())
+        pq.write_table(table.set_column(table.column_names.index("text"), "text", texts), episodes)
+    return folder
+
+
+def _shape(method: str, lag: int, seed: int) -> str:
+    return "error" if (method, lag, seed) == ("clip", 16, 1) else "collapsed" if lag == 16 else "healthy"

@@ -1,0 +1,61 @@
+"""Settings that look alike: learning rates equal to three digits, and the regime that names leave out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import vcpo_bench.reports
+from vcpo_bench.analysis.results import load
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.records import SYNCHRONOUS
+from vcpo_bench.reports.document import Table
+from vcpo_bench.reports.plots.sheet import figure_name
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.sections.scoreboard import task_name
+from vcpo_bench.reports.study import Setting, Study
+from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
+
+
+@pytest.fixture(scope="module")
+def study(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Two learning rates that agree in three digits."""
+    folder = tmp_path_factory.mktemp("close")
+    places = {"methods": ("vcpo", "clip"), "lags": (1, 16), "seeds": (0, 1), "lrs": (1.2341e-4, 1.2342e-4)}
+    return Study(load(make_results(folder, steps=60, **places)))
+
+
+def test_rates_equal_to_three_digits_have_numbers_of_their_own(study: Study) -> None:
+    document = build(study)
+    board = next(one for section in document.sections for one in section.blocks if isinstance(one, Table))
+    assert {row[1].text for row in board.rows} == {"1.2341e-4", "1.2342e-4"}
+    places = [(row[0].text, row[1].text, row[2].text, row[3].text) for row in board.rows]
+    assert len(set(places)) == len(places)
+
+
+def test_rates_equal_to_three_digits_have_headings_of_their_own(study: Study) -> None:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(scoreboard_table(study.board))
+    assert isinstance(console.file, io.StringIO)
+    headings = [line for line in console.file.getvalue().splitlines() if line.startswith("chain, ")]
+    assert headings == ["chain, fifo, lr 1.2341e-4", "chain, fifo, lr 1.2342e-4"]
+
+
+def test_only_the_usual_regime_is_left_out_of_names() -> None:
+    assert GridSpec(("clip",), (0,), (0,)).regimes == (SYNCHRONOUS,)
+    assert CellConfig.model_fields["regime"].default == SYNCHRONOUS
+    assert task_name(Setting("chain", SYNCHRONOUS, 3e-4, 1)) == "chain"
+    assert task_name(Setting("chain", "random(uniform)", 3e-4, 1)) == "chain (random(uniform))"
+    assert figure_name("reward", "chain", SYNCHRONOUS) == "reward-chain"
+    assert figure_name("reward", "chain", "nested") == "reward-chain-nested"
+
+
+def test_no_figure_or_table_compares_a_regime_with_its_name() -> None:
+    sources = list(Path(vcpo_bench.reports.__path__[0]).rglob("*.py"))
+    assert len(sources) > 40
+    assert not [path.name for path in sources if f'"{SYNCHRONOUS}"' in path.read_text()]
