@@ -43,14 +43,12 @@ def test_diff_of_a_folder_with_itself_says_nothing_changed(folder: Path) -> None
 
 
 def test_diff_names_what_changed_and_what_flips(make_results: Callable[..., Path], tmp_path: Path) -> None:
-    one = make_results(
-        tmp_path / "one", methods=("vcpo", "tis"), lags=(16,), seeds=(0, 1, 2, 3), steps=60, controls=False
-    )
+    one = make_results(tmp_path / "one", methods=("vcpo", "tis"), lags=(16,), seeds=range(6), steps=60, controls=False)
     two = make_results(
         tmp_path / "two",
         methods=("vcpo", "tis"),
         lags=(16,),
-        seeds=(0, 1, 2, 3),
+        seeds=range(6),
         steps=60,
         controls=False,
         shapes={"vcpo": "healthy", "tis": "healthy"},
