@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.commands import run
@@ -38,7 +39,8 @@ def test_a_number_of_a_table_of_analysis_is_in_the_one_row_it_names(study: Study
             rows = rows_behind(study, number)
             assert len(rows) == 1, number
             column = number.what.split(".")[1]
-            assert float(rows[column].item()) == number.value or np.isnan(number.value)
+            value = rows[column].item()
+            assert np.isnan(number.value) if pd.isna(value) else float(value) == number.value or np.isnan(number.value)
             checked += 1
     assert checked > 50
 
