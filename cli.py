@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from vcpo_bench.commands.support.plain_help import hide_types
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import attach_verbs
 from vcpo_bench.errors import VcpoBenchError
@@ -21,6 +22,11 @@ MISUSED = 2
 
 class OneLineErrors(TyperGroup):
     """Turns errors a user can cause into one line and exit code 2."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        hide_types(self.get_params(ctx))
+        super().format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb and its arguments, in which `~` is the home folder where the shell left it alone."""

@@ -27,6 +27,10 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Student-t interval of the mean over seeds; (NaN, NaN) with fewer than two finite values.
 
     With three to six seeds a percentile bootstrap covers far less than it claims; the t interval is rightly wide.
+
+    Args:
+        values: One per seed, shape [n].
+        level: Of the interval.
     """
     finite = _finite(values)
     if finite.size < 2:
@@ -87,7 +91,7 @@ def stratified_t(
     `(sum v)^2 / sum (v^2 / (n - 1))` with v the squared standard error of each stratum's mean.
 
     Args:
-        strata: One array of (paired) differences per stratum; empty ones are left out.
+        strata: One array of (paired) differences per stratum, of shape [seeds]; empty ones are left out.
         level: Of the interval.
         widen: Factor for the standard error, where values are known not to be independent.
 
@@ -114,6 +118,10 @@ def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
     """Two-sided sign-flip permutation p-value of the mean difference: no assumption beyond symmetry.
 
     Exact up to 14 differences, 20,000 random flips above. With n pairs it cannot be below `least_sign_flip(n)`.
+
+    Args:
+        differences: One per pair, shape [n]; those that are not finite are left out.
+        seed: Of the random flips.
     """
     finite = _finite(differences)
     if finite.size == 0:
@@ -138,7 +146,14 @@ def can_decide(pairs: int, level: float = LEVEL) -> bool:
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Holm's step-down adjustment of a family of p-values; NaN stays NaN and is not counted in the family."""
+    """Holm's step-down adjustment of a family of p-values; NaN stays NaN and is not counted in the family.
+
+    Args:
+        p_values: Shape [m].
+
+    Returns:
+        Adjusted p-values, shape [m].
+    """
     p = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(p.shape, np.nan)
     known = np.flatnonzero(~np.isnan(p))

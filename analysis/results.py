@@ -18,6 +18,7 @@ from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_re
 from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, concatenate, read_table, together
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.naming.moved import warn_renamed
 
 GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
 """The columns that identify a group of cells that differ only in their seed."""
@@ -137,6 +138,12 @@ class Results:
                 table: pd.DataFrame = self.__dict__[name]
                 chosen.__dict__[name] = table[table["key"].isin(wanted)].reset_index(drop=True)
         return chosen
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """The name of `lm_eval` in the version before."""
+        warn_renamed("Results.scores", "Results.lm_eval")
+        return self.lm_eval
 
     def _table(self, kind: str, optional: bool = False) -> pd.DataFrame:
         tables = dict(self._tables(kind, optional))

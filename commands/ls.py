@@ -21,7 +21,12 @@ UNLIMITED = 10_000
 
 
 def ls(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="Kind of things to list, such as methods or runs.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="Kind of things to list, such as methods or runs.", show_default="list the kinds"
+        ),
+    ] = "",
     results: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder that holds the results folders, for vcpo-bench ls runs.")
     ] = Path("results"),
@@ -32,9 +37,12 @@ def ls(
     KIND is methods, parts, tasks, regimes, samplers, signals, detectors, analyses, presets or runs.
     vcpo-bench show explains a single entry.
     """
-    from vcpo_bench.commands.support.kinds.find import find_kind
+    from vcpo_bench.commands.support.kinds.find import find_kind, kinds_listing
 
     load_plugins(plugin)
+    if not kind:
+        _print(kinds_listing())
+        return
     _print(find_kind(kind, results, plural=True).listing())
 
 

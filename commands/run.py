@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from vcpo_bench.bench.cells import defaults
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.extras import check_extras
@@ -21,6 +22,7 @@ from vcpo_bench.commands.support.verb import Group, Verb
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid import PlannedCell
     from vcpo_bench.bench.cells.grid_spec import GridSpec
+    from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.running.run_grid import RunOptions
 
 
@@ -29,28 +31,29 @@ def run(
     methods: flags.Methods = "vcpo,clip,vespo",
     staleness: flags.Staleness = "1,16,128",
     seeds: flags.Seeds = "3",
-    task: flags.Tasks = "chain",
-    regime: flags.Regimes = "fifo",
-    lr: flags.LearningRates = "3e-4",
-    weight_decay: flags.WeightDecay = 0.0,
-    steps: flags.Steps = 300,
-    prompts: flags.Prompts = 16,
-    responses: flags.Responses = 8,
-    record: flags.Record = "basic",
+    task: flags.Tasks = defaults.TASK,
+    regime: flags.Regimes = defaults.REGIME,
+    lr: flags.LearningRates = defaults.LR,
+    weight_decay: flags.WeightDecay = defaults.WEIGHT_DECAY,
+    steps: flags.Steps = defaults.STEPS,
+    prompts: flags.Prompts = defaults.PROMPTS,
+    responses: flags.Responses = defaults.RESPONSES,
+    record: flags.Record = defaults.RECORD,
     start: flags.Start = None,
     model: flags.Model = "",
-    dtype: flags.Precision = "float32",
-    lora: flags.LoraRank = 0,
-    sampler: flags.Sampler = "torch",
+    dtype: flags.Precision = defaults.DTYPE,
+    lora: flags.LoraRank = defaults.LORA,
+    sampler: flags.Sampler = defaults.SAMPLER,
     url: flags.ServerUrl = "",
-    max_response: flags.MaxResponse = 0,
-    micro_tokens: flags.MicroTokens = 0,
-    checkpointing: flags.ActivationCheckpointing = False,
-    chat_template: flags.ChatTemplate = True,
+    max_response: flags.MaxResponse = defaults.MAX_RESPONSE,
+    micro_tokens: flags.MicroTokens = defaults.MICRO_TOKENS,
+    checkpointing: flags.ActivationCheckpointing = defaults.CHECKPOINTING,
+    chat_template: flags.ChatTemplate = defaults.CHAT,
     controls: flags.Controls = True,
     stop_on_alarm: flags.StopOnAlarm = False,
+    detector: flags.StopDetector = "",
     out: flags.Out = DEFAULT_OUT,
-    device: flags.Device = "cpu",
+    device: flags.Device = defaults.DEVICE,
     jobs: Jobs = 0,
     plugin: Plugins = None,
     dry_run: flags.DryRun = False,
@@ -71,9 +74,7 @@ def run(
     from vcpo_bench.analysis.monitoring import stop_on_alarm as alarms
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.cells import grid
-    from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import read_settings
-    from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.bench.running.memory import memory_warning
 
@@ -81,27 +82,13 @@ def run(
     if url:
         os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
     settings = read_settings(ctx.params)
-    watched = alarms.stop_default(settings.record) if stop_on_alarm else None
-    spec = GridSpec(
-        methods=options.expressions(methods),
-        staleness=options.lags(staleness),
-        seeds=options.seeds(seeds),
-        tasks=options.expressions(task),
-        lrs=options.rates(lr),
-        regimes=options.expressions(regime),
-        settings=settings.model_copy(update={"stop": watched.detector.text}) if watched else settings,
-        controls=controls,
-        start=start,
-        model=model,
-        device=device,
-    )
+    watched = alarms.stop_detector(detector, settings.record) if stop_on_alarm or detector else None
+    spec = _spec(ctx, settings.model_copy(update={"stop": watched.detector.text}) if watched else settings)
     if save_config:
         write_config(ctx, save_config)
     keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0
     if dry_run and spec.model and device != "cpu":
-        from vcpo_bench.bench.machine.gpu_plan import gpu_plan
-
-        say("\n".join(gpu_plan(spec)))
+        _show_gpu_plan(spec)
         return
     cells = grid.plan_grid(spec)
     _warn([*spec.warnings(), *_skipped(spec)])
@@ -114,11 +101,29 @@ def run(
         return
     check_extras(model, lora, wandb)
     how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
-    with WandbMirror(wandb, wandb_project, out, cells, lambda text: _warn([text])) as mirror:
-        failed = _train(cells, how, quiet, as_json)
-        mirror.report(lambda: _write_page(out))
-    if failed:
+    if _train_mirrored(cells, how, (wandb, wandb_project), quiet, as_json):
         raise typer.Exit(1)
+
+
+def _spec(ctx: typer.Context, settings: CellSettings) -> GridSpec:
+    """The grid of this call's flags."""
+    from vcpo_bench.bench.cells import flag_values as options
+    from vcpo_bench.bench.cells.grid_spec import GridSpec
+
+    given = ctx.params
+    return GridSpec(
+        methods=options.expressions(given["methods"]),
+        staleness=options.lags(given["staleness"]),
+        seeds=options.seeds(given["seeds"]),
+        tasks=options.expressions(given["task"]),
+        lrs=options.rates(given["lr"]),
+        regimes=options.expressions(given["regime"]),
+        settings=settings,
+        controls=given["controls"],
+        start=given["start"],
+        model=given["model"],
+        device=given["device"],
+    )
 
 
 def _skipped(spec: GridSpec) -> list[str]:
@@ -126,6 +131,18 @@ def _skipped(spec: GridSpec) -> list[str]:
 
     skipped = skipped_methods(spec)
     return [f"skipped methods that the regime does not support: {', '.join(skipped)}"] if skipped else []
+
+
+def _train_mirrored(
+    cells: list[PlannedCell], how: RunOptions, wandb: tuple[str, str], quiet: bool, as_json: bool
+) -> int:
+    """Train and, as wandb's mode and project say, mirror; returns how many cells failed."""
+    from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
+
+    with WandbMirror(*wandb, how.out, cells, lambda text: _warn([text])) as mirror:
+        failed = _train(cells, how, quiet, as_json)
+        mirror.report(lambda: _write_page(how.out))
+    return failed
 
 
 def _train(cells: list[PlannedCell], how: RunOptions, quiet: bool, as_json: bool) -> int:
@@ -152,6 +169,12 @@ def _write_page(out: Path) -> Path:
 def _warn(texts: Iterable[str]) -> None:
     for text in texts:
         say_aside(f"warning: {text}")
+
+
+def _show_gpu_plan(spec: GridSpec) -> None:
+    from vcpo_bench.bench.machine.gpu_plan import gpu_plan
+
+    say("\n".join(gpu_plan(spec)))
 
 
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:

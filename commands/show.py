@@ -31,10 +31,13 @@ def show(
     signal, detector, analysis, preset or run.
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds
+    from vcpo_bench.errors import UsageError
 
     first, *rest = what or [str(DEFAULT_OUT)]
-    words = {word for kind in kinds() for word in (kind.singular, kind.plural)}
-    if len(rest) != 1 or (first not in words and Path(first).is_dir()):
+    named = {word: kind for kind in kinds() for word in (kind.singular, kind.plural)}
+    if not rest and first in named and not Path(first).is_dir():
+        raise UsageError(f"show {first}: give a name; vcpo-bench ls {named[first].plural} lists them")
+    if len(rest) != 1 or (first not in named and Path(first).is_dir()):
         show_scoreboard(Path(first), as_json, *map(Path, rest))
         return
     kind = find_kind(first)

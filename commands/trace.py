@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders, Plugins
+from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
@@ -16,10 +17,12 @@ def trace(
         str, typer.Argument(metavar="ID", help="Id of a number or statement, as the report shows it on hover.")
     ],
     folders: Folders = None,
+    plugin: Plugins = None,
 ) -> None:
     """Show the recorded rows behind a number or statement of a report."""
     from vcpo_bench.reports.trace import trace as find
 
+    load_plugins(plugin)
     say(find(folders or [DEFAULT_OUT], number).text)
 
 

@@ -16,7 +16,7 @@ from vcpo_bench.methods.assembly.describe import Curve, Description, coefficient
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod, WeightMethod
 from vcpo_bench.methods.core.batch import Batch
-from vcpo_bench.methods.core.deprecated import keep_moved_modules, moved_class
+from vcpo_bench.methods.core.deprecated import MOVED_CLASSES, MOVED_MODULES, moved_class
 from vcpo_bench.methods.core.errors import (
     BatchError,
     EvidenceOrderError,
@@ -30,6 +30,7 @@ from vcpo_bench.methods.core.update import Update
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.errors import ExpressionError, ParameterError, PluginError
 from vcpo_bench.naming.grammar import split_list as split_expressions
+from vcpo_bench.naming.moved import keep_moved_modules
 from vcpo_bench.naming.plugins import load_plugin
 
 __all__ = [
@@ -71,7 +72,7 @@ __all__ = [
     "split_expressions",
 ]
 
-keep_moved_modules()
+keep_moved_modules(MOVED_MODULES, MOVED_CLASSES)
 
 
 def __getattr__(name: str) -> Any:

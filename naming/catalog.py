@@ -27,13 +27,22 @@ class Catalog(Generic[C]):
         packages: Dotted names of the folders whose modules define them.
         plural: The word for several; default: `kind` with an s. `vcpo_bench.PLURAL` is the entry-point group.
         template: Dotted name of the module with the texts of a new one (`naming.template`); empty: there is none.
+        to_subclass: Names of the public classes that a new one subclasses, for messages; default: that of `base`.
     """
 
     def __init__(
-        self, kind: str, base: type[C], packages: Sequence[str], *, plural: str = "", template: str = ""
+        self,
+        kind: str,
+        base: type[C],
+        packages: Sequence[str],
+        *,
+        plural: str = "",
+        template: str = "",
+        to_subclass: Sequence[str] = (),
     ) -> None:
         self.kind, self.base, self.packages, self.template = kind, base, tuple(packages), template
         self.plural = plural or f"{kind}s"
+        self.to_subclass = tuple(to_subclass) or (base.__name__,)
         self._entries: Entries[C] | None = None
         CATALOGS[kind] = self
 

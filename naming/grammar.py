@@ -106,6 +106,15 @@ def read_item(text: str, piece: Piece | None = None) -> Item:
     return Item(head.cut(0, len(name)).strip(), suffix, tuple(arguments))
 
 
+def first_name(text: str) -> str:
+    """The name that an expression begins with: `clip` for `clip(high=0.28)+ess`.
+
+    Raises:
+        ExpressionError: It does not follow the grammar.
+    """
+    return read_items(text)[0].name.text
+
+
 def split(text: str, piece: Piece, separator: str) -> list[Piece]:
     """Cut at the separators that are outside brackets.
 

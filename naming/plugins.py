@@ -42,18 +42,10 @@ def load_plugin(path: str | Path) -> list[str]:
             catalog.replace(str(file), own)
             added += [kind.name for kind in own]
     if not added:
-        bases = ", ".join(sorted(catalog.base.__name__ for catalog in CATALOGS.values()))
+        bases = ", ".join(name for _, catalog in sorted(CATALOGS.items()) for name in catalog.to_subclass)
         raise PluginError(f"plug-in {file} holds no named subclass of one of ours ({bases})")
     _FILES[digest] = file.resolve()
     return added
-
-
-def forget_plugins() -> None:
-    """Forget every file that was loaded: the grammar is again what ships and what is installed."""
-    if _FILES:
-        _FILES.clear()
-        for catalog in CATALOGS.values():
-            catalog.forget()
 
 
 def plugin_files(digests: str) -> tuple[Path, ...]:

@@ -9,13 +9,17 @@ from dataclasses import dataclass, field
 
 from vcpo_bench.reports.formatting import number
 
+STATEMENT = "statement"
+"""What a sentence is, where a number has its quantity."""
+
 
 @dataclass(frozen=True)
 class Number:
     """A number of a report, or a statement with the numbers in it.
 
     Attributes:
-        id: `<what>-<8 hex digits>`, a function of what it is about, not of its value: stable when runs are added.
+        id: `<what>-<8 hex digits>`. Of a number it follows from what it is about, not from its value: it stays when
+            runs are added. Of a statement it follows from its words.
         what: The quantity, such as `final_reward`; `statement` for a sentence.
         about: What it is about, such as `chain, fifo, lr 3e-4, lag 16, vcpo`.
         value: Unrounded; NaN for a statement.
@@ -38,6 +42,21 @@ class Number:
     columns: tuple[str, ...]
     keys: tuple[str, ...]
     rows: tuple[int, ...] | None = None
+
+
+def id_of(what: str, words: str) -> str:
+    """The id of a number or a statement.
+
+    Args:
+        what: The quantity; `statement` for a sentence.
+        words: What it is about.
+    """
+    return f"{what}-{hashlib.sha256(f'{what}{chr(10)}{words}'.encode()).hexdigest()[:8]}"
+
+
+def statement_id(analysis: str, text: str) -> str:
+    """The id of a sentence of an analysis."""
+    return id_of(STATEMENT, ", ".join((analysis, text)))
 
 
 @dataclass
@@ -76,10 +95,9 @@ class Ledger:
             ValueError: Another number has this id.
         """
         words = ", ".join(str(one) for one in about)
-        digest = hashlib.sha256(f"{what}\n{words}".encode()).hexdigest()[:8]
         shown = number(value) if text is None else text
         cells, places = tuple(str(key) for key in keys), None if rows is None else tuple(rows)
-        entry = Number(f"{what}-{digest}", what, words, float(value), shown, how, table, columns, cells, places)
+        entry = Number(id_of(what, words), what, words, float(value), shown, how, table, columns, cells, places)
         known = self.numbers.setdefault(entry.id, entry)
         same_value = known.value == entry.value or (math.isnan(known.value) and math.isnan(entry.value))
         if (known.about, known.table, known.keys, known.rows) != (words, table, cells, places) or not same_value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,43 +12,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.caveats import caveats
-from vcpo_bench.analysis.commands.collapse import analyze_collapse
-from vcpo_bench.analysis.commands.compare import analyze_compare
-from vcpo_bench.analysis.commands.gradients import analyze_gradients
-from vcpo_bench.analysis.commands.prediction import analyze_auroc
-from vcpo_bench.analysis.commands.weights import analyze_weights
-from vcpo_bench.analysis.comparison.coverage import coverage
 from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import Results, load
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import UsageError
-
-CURVES = ("sampled_reward", "ess_ratio", "grad_norm", "kl_mu_theta_k3", "log_weight_max", "entropy", "step_scale")
-"""Columns of the updates that figures draw over time."""
+from vcpo_bench.reports.analyses import CURVES, find_source
 
 Series = NDArray[np.float64]
 _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
-
-
-def _caveats(results: Results) -> Findings:
-    """Every table is read first, because damage is found by reading. A report does not say where its folder was."""
-    results.step_columns(*CURVES)
-    for name in ("evals", "lags", "episodes", "probes", "lm_eval"):
-        getattr(results, name)
-    return caveats(results, lambda folder: folder.resolve().name)
-
-
-_ANALYSES: dict[str, Callable[[Results], Findings]] = {
-    "compare": analyze_compare,
-    "collapse": analyze_collapse,
-    "weights": analyze_weights,
-    "gradients": analyze_gradients,
-    "auroc": analyze_auroc,
-    "coverage": coverage,
-    "caveats": _caveats,
-}
 
 
 class Setting(NamedTuple):
@@ -78,10 +50,14 @@ class Study:
         return scoreboard(self.results)
 
     def findings(self, analysis: str) -> Findings:
-        """What an analysis found: `compare`, `collapse`, `weights`, `gradients`, `auroc`, `coverage` or `caveats`."""
+        """What an analysis found, by the name that `reports.analyses.find_source` knows."""
         if analysis not in self._findings:
-            self._findings[analysis] = _ANALYSES[analysis](self.results)
+            self._findings[analysis] = find_source(analysis).run(self.results)
         return self._findings[analysis]
+
+    def adopt(self, analysis: str, found: Findings) -> None:
+        """Take what an analysis found from elsewhere instead of computing it."""
+        self._findings[analysis] = found
 
     def table(self, name: str) -> pd.DataFrame:
         """The table that a number of a report names: `cells`, a recorded one such as `steps`, or `ANALYSIS.TABLE`."""

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from vcpo_bench.analysis.commands import ANALYSES, run_on
 from vcpo_bench.analysis.wording import counted
 from vcpo_bench.errors import UsageError
-from vcpo_bench.reports.numbers import Number
+from vcpo_bench.reports.analyses import find_source
+from vcpo_bench.reports.numbers import STATEMENT, Ledger, Number, statement_id
 from vcpo_bench.reports.report import build
+from vcpo_bench.reports.sections.analysis_blocks import enter_statement
 from vcpo_bench.reports.study import Study, open_study
 
 _SETTINGS = ["key", "task", "method", "regime", "staleness", "lr", "seed", "status"]
@@ -37,33 +40,49 @@ class Trace:
     def text(self) -> str:
         """What it is, how it was computed, its rows, and the cells behind them (40 lines of each at most)."""
         one = self.number
-        about = [] if one.what == "statement" else [f"  {one.what} of {one.about}"]
+        about = [] if one.what == STATEMENT else [f"  {one.what} of {one.about}"]
         lines = [f"{one.id}: {one.text}", *about, f"  {one.how}"]
-        lines += [f"  {counted(len(self.rows), 'row')} of {_origin(one.table)}:", *_printed(self.rows)]
+        lines += _listed(f"{counted(len(self.rows), 'row')} of {_origin(one.table)}", self.rows)
         if "key" not in self.rows:
-            lines += [f"  computed from {counted(len(self.cells), 'cell')}:", *_printed(self.cells, numbered=False)]
+            lines += _listed(f"computed from {counted(len(self.cells), 'cell')}", self.cells, numbered=False)
         return "\n".join(lines)
 
 
 def trace(results_folder: str | Path | Iterable[str | Path], number_id: str) -> Trace:
     """Find a number or a statement of the report of a results folder, and the rows it rests on.
 
+    A statement that is not in the report is looked for in every analysis of the catalog: `vcpo-bench analyze --ids`
+    prints those.
+
     Args:
         results_folder: The folder, or those, the report was made from.
         number_id: As the page shows it when hovering, such as `final_reward-1a2b3c4d` or `statement-5e6f7a8b`.
 
     Raises:
-        UsageError: The report of these results has no such id.
+        UsageError: Neither the report nor an analysis of these results has such an id.
     """
     study = open_study(results_folder)
     numbers = build(study).ledger.numbers
-    if number_id not in numbers:
+    number = numbers.get(number_id) or _of_an_analysis(study, number_id)
+    if number is None:
         close = get_close_matches(number_id, numbers, n=3, cutoff=0.4)
         hint = f"; close are {', '.join(close)}" if close else ""
         raise UsageError(f"no number or statement {number_id!r} in the report of these results{hint}")
-    number = numbers[number_id]
     cells = study.cells.loc[study.cells["key"].isin(number.keys), _SETTINGS].reset_index(drop=True)
     return Trace(number, rows_behind(study, number), cells)
+
+
+def _of_an_analysis(study: Study, number_id: str) -> Number | None:
+    """A statement by its id, if an analysis of the catalog makes it."""
+    if number_id.partition("-")[0] != STATEMENT:
+        return None
+    for name in ANALYSES.names():
+        found = run_on(ANALYSES.parse(name), study.results)
+        for one in found.statements:
+            if statement_id(name, one.text) == number_id:
+                study.adopt(name, found)
+                return enter_statement(Ledger(), name, one)
+    return None
 
 
 def rows_behind(study: Study, number: Number) -> pd.DataFrame:
@@ -79,14 +98,14 @@ def rows_behind(study: Study, number: Number) -> pd.DataFrame:
 
 def _origin(table: str) -> str:
     analysis, dot, name = table.partition(".")
-    if analysis in ("coverage", "caveats") or not dot:
-        return f"the table `{name or table}`"
-    # A report computes the primary endpoint of a prediction study only, from fewer signals.
-    command = "prediction" if analysis == "auroc" else analysis
-    return f"the table `{name}` of `vcpo-bench analyze {command}`"
+    command = find_source(analysis).command if dot else ""
+    return f"the table `{name or table}`" + (f" of `vcpo-bench analyze {command}`" if command else "")
 
 
-def _printed(rows: pd.DataFrame, numbered: bool = True) -> list[str]:
+def _listed(heading: str, rows: pd.DataFrame, numbered: bool = True) -> list[str]:
+    """A heading and the rows below it; the heading alone where there are none."""
+    if rows.empty:
+        return [f"  {heading}"]
     more = len(rows) - _MOST_LINES
     shown = rows.head(_MOST_LINES).to_string(index=numbered, float_format=lambda value: f"{value:.6g}")
-    return [shown, *([f"... and {more} more"] if more > 0 else [])]
+    return [f"  {heading}:", shown, *([f"... and {more} more"] if more > 0 else [])]

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from plugin_state import forget_plugins
 
 from vcpo_bench import records
-from vcpo_bench.naming.plugins import forget_plugins
 from vcpo_bench.records.steps import STEPS
 
 SHAPES = ("healthy", "collapsed", "rebound", "dip", "stall", "nan", "error")
@@ -158,7 +158,8 @@ def episode_columns(shape: str, steps: int) -> dict[str, np.ndarray]:
 def write_table(path: Path, columns: Mapping[str, np.ndarray], schema: Sequence[records.Column], level: str) -> None:
     kept = [c for c in schema if _LEVELS.index(c.level) <= _LEVELS.index(level)]
     fields = pa.schema([(c.name, _ARROW[c.kind]) for c in kept])
-    pq.write_table(pa.table({c.name: columns[c.name] for c in kept}, schema=fields), path)
+    missing = [None] * len(columns["step"])  # of a column added to the schema since
+    pq.write_table(pa.table({c.name: columns.get(c.name, missing) for c in kept}, schema=fields), path)
 
 
 def write_cell(

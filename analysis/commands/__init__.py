@@ -8,9 +8,9 @@ from pathlib import Path
 from vcpo_bench.analysis.caveats import caveats
 from vcpo_bench.analysis.commands.base import ANALYSES, Analysis
 from vcpo_bench.analysis.findings import Findings
-from vcpo_bench.analysis.results import load
+from vcpo_bench.analysis.results import Results, load
 
-__all__ = ["ANALYSES", "Analysis", "run"]
+__all__ = ["ANALYSES", "Analysis", "run", "run_on"]
 
 
 def run(name: str, folder: str | Path | Iterable[str | Path], include_partial: bool = False) -> Findings:
@@ -27,8 +27,11 @@ def run(name: str, folder: str | Path | Iterable[str | Path], include_partial: b
     Raises:
         UsageError: There is no such analysis, or no results.
     """
-    analysis = ANALYSES.parse(name)
-    results = load(folder, include_partial)
+    return run_on(ANALYSES.parse(name), load(folder, include_partial))
+
+
+def run_on(analysis: Analysis, results: Results) -> Findings:
+    """Run an analysis on results that are loaded; statements about damaged files and mixed versions come first."""
     found = analysis.run(results)
     before = caveats(results)
     needed = {one.table for one in before.statements}

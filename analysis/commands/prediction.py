@@ -10,7 +10,7 @@ import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.commands.base import Analysis
-from vcpo_bench.analysis.findings import NOTE, CellsBehind, Findings, agreeing, own_key
+from vcpo_bench.analysis.findings import NOTE, CellsBehind, Finding, Findings, agreeing, own_key
 from vcpo_bench.analysis.prediction import added_value_sentences as added
 from vcpo_bench.analysis.prediction import model_sentences as models
 from vcpo_bench.analysis.prediction import sentences as say
@@ -22,7 +22,7 @@ from vcpo_bench.analysis.prediction.generalization import generalization_table
 from vcpo_bench.analysis.prediction.hazard import hazard_table
 from vcpo_bench.analysis.prediction.null_models import nulls_table
 from vcpo_bench.analysis.prediction.operating_points import alarm_tables
-from vcpo_bench.analysis.prediction.overview import PLACE, failures_table, runs_table, signals_table
+from vcpo_bench.analysis.prediction.overview import PLACE, failures_table, recorded_signals, runs_table, signals_table
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, Panel, build_panel
 from vcpo_bench.analysis.prediction.risk_models import horizon_tables
 from vcpo_bench.analysis.prediction.sensitivity import definitions_table, placements_table, regimes_table
@@ -42,14 +42,13 @@ def analyze_prediction(results: Results) -> Findings:
     `detectors.json`, for `analysis.monitoring.alarm_panel.AlarmPanel`.
     """
     panel = build_panel(results, samples=True)
-    found = Findings({"runs": runs_table(results), "signals": signals_table(panel.recorded())}, {})
+    found = Findings({"runs": runs_table(results), "signals": signals_table(recorded_signals(results, panel))}, {})
     if panel.recorded():
         found.tables |= {"failures": failures_table(panel)} | panel_tables(panel)
         found.tables["definitions"] = definitions_table(panel, results)
     found.cells_behind |= cells_behind(found.tables, panel) | {"runs": agreeing(results.cells, *PLACE)}
     if not panel.recorded():
-        text = "No run recorded a signal: nothing can be predicted from these results."
-        found.statements.append(found.finding(NOTE, text, "signals", found.tables["signals"], ("signal", "recorded")))
+        found.statements.append(_nothing_to_predict(found))
         return found
     found.statements += [*say.runs(found), *say.failing_methods(found), *say.primary_endpoint(found)]
     found.statements += [*say.signal_verdicts(found), *added.matching(found), *added.null_models(found)]
@@ -59,6 +58,19 @@ def analyze_prediction(results: Results) -> Findings:
     study = ", ".join(folder.name for folder in results.folders)
     found.documents["detectors.json"] = detectors_json(panel, found.tables["episodes"], study)
     return found
+
+
+def _nothing_to_predict(found: Findings) -> Finding:
+    """Why nothing can be predicted: no signals, or no runs that could be judged."""
+    signals, runs = found.tables["signals"], found.tables["runs"]
+    if not signals["recorded"].any():
+        text = "No run recorded a signal: nothing can be predicted from these results."
+        return found.finding(NOTE, text, "signals", signals, ("signal", "recorded"))
+    text = (
+        "No run that recorded a signal could be judged by the collapse rule: nothing can be predicted from these "
+        "results. Such runs ended in an error, have too few evaluations, or never learned."
+    )
+    return found.finding(NOTE, text, "runs", runs, ("started", "not_judged"))
 
 
 def analyze_auroc(results: Results) -> Findings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from vcpo_bench.analysis.comparison.normalized_rewards import task_names
 from vcpo_bench.analysis.comparison.pairs import PLACE, Contrast, contrast
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import learning_rate
+from vcpo_bench.naming.grammar import Piece, first_name, read_items, split
 
 _VCPO = {
     "tis": (False, False),
@@ -28,6 +28,7 @@ BEST_RATE = "best rate"
 
 _DEFAULT_DONOR = "vcpo"
 """Method whose step sizes `lr-matched` and `lr-shuffled` use by default; canonical expressions leave it out."""
+_STEP_CONTROLS = {"lr-matched": "matched", "lr-shuffled": "shuffled"}
 
 EFFECTS: dict[str, dict[tuple[bool, bool], float]] = {
     "ess": {(True, False): 1.0, (False, False): -1.0},
@@ -51,24 +52,13 @@ class Variant(NamedTuple):
     opob: bool
 
 
-def split_parts(expression: str) -> list[str]:
-    """`clip+ess(base=0.5)+opob` -> its parts; plus signs inside parentheses do not split."""
-    parts, depth, begin = [], 0, 0
-    for position, character in enumerate(expression):
-        depth += (character == "(") - (character == ")")
-        if character == "+" and depth == 0:
-            parts.append(expression[begin:position].strip())
-            begin = position + 1
-    return [*parts, expression[begin:].strip()]
-
-
 def variants(expression: str) -> list[Variant]:
     """The ablations an expression is part of: that of its own base, and that of VCPO."""
-    base, *extra = split_parts(expression)
-    names = [part.split("(")[0] for part in extra]
+    base, *extra = (part.strip().text for part in split(expression, Piece(expression), "+"))
+    names = [first_name(part) for part in extra]
     rest = [part for part, name in zip(extra, names, strict=True) if name not in ("ess", "opob")]
     found = []
-    if not base.startswith("vcpo"):
+    if first_name(base) != "vcpo":
         found.append(Variant("+".join([base, *rest]), "ess" in names, "opob" in names))
     if expression in _VCPO:
         found.append(Variant("vcpo", *_VCPO[expression]))
@@ -190,10 +180,10 @@ def _canceling(runs: pd.DataFrame, families: Families, column: str) -> list[dict
 
 def step_control(expression: str) -> tuple[str, str] | None:
     """(`matched` or `shuffled`, the method whose step sizes are used) of a control, else None."""
-    for part in split_parts(expression):
-        match = re.fullmatch(r"lr-(matched|shuffled)(?:\(to=(.*)\))?", part)
-        if match:
-            return match[1], match[2] or _DEFAULT_DONOR
+    for item in read_items(expression):
+        if item.name.text in _STEP_CONTROLS:
+            donors = [argument.value.text for argument in item.arguments if argument.key and argument.key.text == "to"]
+            return _STEP_CONTROLS[item.name.text], donors[0] if donors else _DEFAULT_DONOR
     return None
 
 

@@ -19,7 +19,6 @@ Array = NDArray[np.float64]
 Strata = Sequence[Array]
 
 REPLICATIONS = 10_000
-_CHUNK_VALUES = 4_000_000
 
 
 class BootstrapEstimate(NamedTuple):
@@ -31,14 +30,29 @@ class BootstrapEstimate(NamedTuple):
 
 
 def iqm(scores: Array) -> Array:
-    """Interquartile mean over the last axis: a quarter of the values (rounded down) is dropped at each end."""
+    """Interquartile mean over the last axis: a quarter of the values (rounded down) is dropped at each end.
+
+    Args:
+        scores: Shape [..., n].
+
+    Returns:
+        Shape [...].
+    """
     number = scores.shape[-1]
     cut = number // 4
     return np.asarray(np.sort(scores, axis=-1)[..., cut : number - cut].mean(axis=-1))
 
 
 def optimality_gap(scores: Array, goal: float = 1.0) -> Array:
-    """How far scores fall short of the goal on average, over the last axis; exceeding it does not compensate."""
+    """How far scores fall short of the goal on average, over the last axis; exceeding it does not compensate.
+
+    Args:
+        scores: Shape [..., n].
+        goal: In the unit of the scores.
+
+    Returns:
+        Shape [...].
+    """
     return np.asarray(goal - np.minimum(scores, goal).mean(axis=-1))
 
 

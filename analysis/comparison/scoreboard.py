@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.analysis.results import GROUP, Results
@@ -56,7 +56,7 @@ def scoreboard(results: Results) -> pd.DataFrame:
     `best_reward` with `_low` and `_high` (95% Student-t interval over seeds, within [0, 1] where the rewards are; NaN
     for one seed; the best evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`;
     `collapsed`, `nan`, `stopped_by`, `error`, `partial`, `damaged` (a file of it cannot be read) counts of `total`
-    cells; `lag_mean` and `lag_max` as realized.
+    cells, of which the collapse rule could judge `judged`; `lag_mean` and `lag_max` as realized.
     A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
     has no part in the rewards.
     """
@@ -72,6 +72,7 @@ def scoreboard(results: Results) -> pd.DataFrame:
             row |= {name: values.mean() if values.size else np.nan, f"{name}_low": low, f"{name}_high": high}
         row |= {"final_greedy": scored["final_greedy"].mean(), "median_ess": scored["median_ess"].median()}
         row |= {"collapsed": int(cells["collapsed"].sum()), "total": len(cells)}
+        row |= {"judged": int((~cells["event"].isin(UNDECIDED)).sum())}
         row |= {status: int((cells["status"] == status).sum()) for status in ODD_ENDS}
         row["damaged"] = int(cells["key"].isin(damaged).sum())
         row |= {"lag_mean": cells["lag_mean"].mean(), "lag_max": cells["lag_max"].max()}

@@ -44,7 +44,14 @@ def max_weight_ess(log_weights: ArrayLike, where: ArrayLike | None = None) -> Ar
 
 
 def gaussian_ess(log_weight_variance: ArrayLike) -> Array:
-    """Kish ESS ratio of infinitely many lognormal weights: `exp(-variance)`."""
+    """Kish ESS ratio of infinitely many lognormal weights: `exp(-variance)`.
+
+    Args:
+        log_weight_variance: In nats squared, any shape.
+
+    Returns:
+        The same shape, 0 to 1.
+    """
     return np.exp(-as_floats(log_weight_variance))
 
 
@@ -53,6 +60,13 @@ def kl_ess(length: ArrayLike, kl_k3: ArrayLike) -> Array:
 
     For Gaussian log-weights the variance of the sequence log-weight is about `2 L K3`, with L loss-carrying tokens
     and K3 the KL(mu || theta) per token.
+
+    Args:
+        length: L, in tokens, any shape.
+        kl_k3: K3, in nats per token, a shape that broadcasts with it.
+
+    Returns:
+        The broadcast shape, 0 to 1.
     """
     return gaussian_ess(2 * as_floats(length) * as_floats(kl_k3))
 

@@ -53,11 +53,6 @@ def reliability_limit(n: int) -> float:
     return float(min(1 - 1 / np.log10(n), 0.7)) if n > 10 else 0.0
 
 
-def samples_needed(k: float) -> float:
-    """`10^(1/(1-k))` draws make an estimate with tail index k reliable; infinite from k = 1 on."""
-    return float(10 ** (1 / (1 - k))) if k < 1 else float("inf")
-
-
 def pareto_k(log_weights: ArrayLike) -> Array:
     """K-hat of each row of log-weights.
 

@@ -14,7 +14,6 @@ from vcpo_bench.errors import UsageError
 
 KINDS = ("cell", "jsonl", "trainer_state", "tensorboard", "wandb", "sqlite", "mlruns", "csv", "console")
 """Formats, the preferred one first: where a folder holds several, they say the same of one run."""
-DUMP = "dump"
 
 _SUFFIXES = {
     ".jsonl": "jsonl",

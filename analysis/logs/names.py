@@ -1,4 +1,4 @@
-"""What other trainers call what we record: `names.yaml` as objects, and which framework wrote a log."""
+"""What other trainers call what we record: the files of `frameworks/` as objects, and which of them wrote a log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, Literal
 
 import yaml
@@ -18,6 +18,8 @@ Tag = Literal["exact", "truncated", "other", "proxy"]
 Transform = Literal["", "log", "minus_one"]
 
 AUTO = "auto"
+FRAMEWORKS = Path(__file__).with_name("frameworks")
+"""One file per framework."""
 _MARKER_WEIGHT = 3
 
 
@@ -133,7 +135,7 @@ def step_names() -> tuple[str, ...]:
 @cache
 def frameworks() -> dict[str, Framework]:
     """Every framework by name."""
-    return {name: _framework(name, facts) for name, facts in _data()["frameworks"].items()}
+    return {name: _framework(name, facts) for name, facts in _facts().items()}
 
 
 def find_framework(wanted: str, logged: Iterable[str], guess: bool = True) -> Framework | None:
@@ -187,10 +189,10 @@ def _framework(name: str, facts: Mapping[str, Any]) -> Framework:
     names = [_name(entry, facts["source"]) for entry in facts["names"]]
     switches = dict(facts["switches"])
     if "extends" in facts:
-        parent = _data()["frameworks"][facts["extends"]]
+        parent = _facts()[facts["extends"]]
         names += [_name(entry, parent["source"]) for entry in parent["names"]]
         switches = {**parent["switches"], **switches}
-    parent_markers = _data()["frameworks"][facts["extends"]]["markers"] if "extends" in facts else ()
+    parent_markers = _facts()[facts["extends"]]["markers"] if "extends" in facts else ()
     meanings = tuple(
         (entry.get("when", ""), tuple(_name(one, facts["source"]) for one in entry["names"]))
         for entry in facts.get("meanings", ())
@@ -224,7 +226,19 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 @cache
+def _facts() -> dict[str, Any]:
+    """What the files of `frameworks/` say, by framework."""
+    files = sorted(FRAMEWORKS.glob("*.yaml"))
+    return {file.stem: _read(file) for file in files}
+
+
+@cache
 def _data() -> dict[str, Any]:
-    text = (resources.files("vcpo_bench.analysis.logs") / "names.yaml").read_text(encoding="utf-8")
-    data: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return data
+    return _read(Path(__file__).with_name("names.yaml"))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    read: dict[str, Any] = yaml.load(
+        file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    )
+    return read

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.find import Source, find_sources
@@ -40,8 +40,8 @@ def read_run(
     Args:
         path: A file or folder, or several that hold parts of the same run, the oldest first. `FILE::RUN` names a run of
             a trackio or mlflow database.
-        framework: Who wrote it, a name of `names.yaml`; `"auto"`: found from the names in the log.
-        mapping: Our column to a name in the log; it goes before `names.yaml`.
+        framework: Who wrote it, a file of `frameworks/`; `"auto"`: found from the names in the log.
+        mapping: Our column to a name in the log; it goes before the names of the framework.
 
     Raises:
         UsageError: Nothing can be read, it is not clear which run is meant, or nothing in it is known.
@@ -52,17 +52,7 @@ def read_run(
         raise UsageError(f"--map {unknown[0]}=...: no such column; choose one of {', '.join(columns())}")
     mapped = set(wanted.values())
     rows = Rows(keep=lambda name: name in mapped or is_known_anywhere(name))
-    dumps: list[Path] = []
-    status = ""
-    for one in paths:
-        sources, more, ignored = find_sources(Path(one))
-        dumps += more
-        part = Rows(rows.keep) if len(paths) > 1 else rows
-        status = _read_sources(sources, part, Path(one)) or status
-        if ignored:
-            part.notes.append(f"{', '.join(ignored)} files are there as well; they were not read")
-        if part is not rows:
-            rows.absorb(part)
+    dumps, status = _read_parts(paths, rows)
     weights = Rows(keep=lambda name: True)
     read_dumps(dumps, weights)
     _check(rows, weights, paths, wanted)
@@ -89,6 +79,22 @@ def read_run(
         status=status,
         notes=tuple(rows.notes + _damage(rows) + notes),
     )
+
+
+def _read_parts(paths: Sequence[str | Path], rows: Rows) -> tuple[list[Path], str]:
+    """Read every path in order; the token dumps that were found, and the status of a cell of ours, else empty."""
+    dumps: list[Path] = []
+    status = ""
+    for one in paths:
+        sources, more, ignored = find_sources(Path(one))
+        dumps += more
+        part = Rows(rows.keep) if len(paths) > 1 else rows
+        status = _read_sources(sources, part, Path(one)) or status
+        if ignored:
+            part.notes.append(f"{', '.join(ignored)} files are there as well; they were not read")
+        if part is not rows:
+            rows.absorb(part)
+    return dumps, status
 
 
 def _read_sources(sources: list[Source], rows: Rows, root: Path) -> str:

@@ -81,7 +81,7 @@ class Rows:
         Args:
             row: Name to value; strings such as `NaN` and `np.float64(0.2)` are numbers, the rest is left out.
             file: Where it was read.
-            step: Of the row; None: the row itself names it (`names.yaml`, `steps`).
+            step: Of the row; None: the row itself names it (`steps` in `names.yaml`).
             axis: What that step counts.
         """
         layout = tuple(row)

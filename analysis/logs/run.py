@@ -44,7 +44,7 @@ class LoggedRun:
 
     Attributes:
         path: What was read.
-        framework: Name of the framework that wrote it (`names.yaml`), or `"mapped"`.
+        framework: Name of the framework that wrote it (a file of `frameworks/`), or `"mapped"`.
         title: The framework for people.
         step_unit: What one step of the log is.
         step_name: The name the step was logged under.

@@ -37,6 +37,30 @@ class StopOnAlarm:
         return f"alarm: {alarm_text(self._stream.detector, self._stream.score, int(row['step']))}"
 
 
+def stop_detector(text: str, level: Level) -> Calibration:
+    """The detector that ends a run with `--stop-on-alarm`, with what is known of its errors.
+
+    Args:
+        text: A detector, as `Detector.text` writes it; empty: `stop_default`.
+        level: Record level of the run.
+
+    Raises:
+        UsageError: The text is no detector, its signal does not exist, or the level does not record what it needs.
+    """
+    if not text:
+        return stop_default(level)
+    detector = read_detector(text)
+    if absent := sorted(_absent(level) & set(SIGNALS.get(detector.signal).columns)):
+        raise UsageError(f"--detector {text}: needs the column {absent[0]}; add --record diagnostics")
+    known = (one for one in load_calibrations() if one.detector == detector)
+    return next(known, Calibration(detector, None, None, None, "given by you", 0, 0))
+
+
+def _absent(level: Level) -> set[str]:
+    """The columns that a record level leaves out."""
+    return {column.name for column in STEPS if column.level != "basic"} if level == "basic" else set()
+
+
 def stop_default(level: Level) -> Calibration:
     """What ends a run with `--stop-on-alarm`: the best of the package's detectors that this run can feed.
 
@@ -46,7 +70,7 @@ def stop_default(level: Level) -> Calibration:
     Raises:
         UsageError: All of them need columns that this level does not record.
     """
-    absent = {column.name for column in STEPS if column.level != "basic"} if level == "basic" else set()
+    absent = _absent(level)
     for one in load_calibrations():
         if not absent & set(SIGNALS.get(one.detector.signal).columns):
             return one

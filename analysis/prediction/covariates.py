@@ -15,8 +15,6 @@ from scipy import stats
 from vcpo_bench.analysis.prediction.panel import Array, Flags, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks
 
-CIRCUMSTANCES = "circumstances"
-"""Step, lag, learning rate and task: what is known without looking at the run."""
 ESS_FAMILY = ("ess", "ess_used", "token_ess")
 """ESS itself in several forms, hence not among its baselines."""
 CONFIGURATION = ("task", "method", "regime", "staleness", "lr")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
@@ -44,6 +45,16 @@ def runs_table(results: Results) -> pd.DataFrame:
 def failures_table(panel: Panel) -> pd.DataFrame:
     """Every run that failed: `key`, task, method, lag, learning rate, seed, `event`, and `onset` in updates."""
     return panel.runs.loc[panel.failed, _RUN].assign(onset=panel.onset[panel.failed]).reset_index(drop=True)
+
+
+def recorded_signals(results: Results, panel: Panel) -> list[str]:
+    """Signals that at least one run recorded, whether or not the collapse rule could judge it."""
+    rest = results.steps[~results.steps["key"].isin(panel.runs["key"])].sort_values(["key", "step"], kind="stable")
+    found = set(panel.recorded())
+    for name, signal in all_signals().items():
+        if name not in found and any(np.isfinite(signal.of(run)).any() for _, run in rest.groupby("key", sort=False)):
+            found.add(name)
+    return sorted(found)
 
 
 def signals_table(recorded: list[str]) -> pd.DataFrame:

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from vcpo_bench.bench.cells import defaults
 from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.records import KEY_PATTERN, RULES_VERSION, SYNCHRONOUS
+from vcpo_bench.records import KEY_PATTERN, RULES_VERSION
 
 NUMERIC_BACKEND = "torch-cpu-float32"
 """Default arithmetic of a cell; `dtype` and `device` are fields of their own."""
@@ -41,21 +42,21 @@ class CellConfig(CellSettings):
     method: str
     staleness: int = Field(ge=0)
     seed: int = Field(ge=0)
-    task: str = "chain"
-    regime: str = SYNCHRONOUS
-    lr: float = Field(default=3e-4, gt=0)
+    task: str = defaults.TASK
+    regime: str = defaults.REGIME
+    lr: float = Field(default=float(defaults.LR), gt=0)
     series: str = Field(default="", pattern=rf"^({KEY_PATTERN})?$")
     start: str = ""
     parent: str = Field(default="", pattern=rf"^({KEY_PATTERN})?$")
     fork_step: int = Field(default=0, ge=0)
     model: str = ""
     plugins: str = ""
-    device: Literal["cpu", "cuda"] = "cpu"
+    device: Literal["cpu", "cuda"] = defaults.DEVICE
 
     @property
     def label(self) -> str:
         """A readable line: `vcpo lag 16 seed 0 chain lr 3e-4`, with the regime where it is not the default."""
-        usual = self.regime == CellConfig.model_fields["regime"].default
+        usual = self.regime == defaults.REGIME
         regime = "" if usual else f"{shorten(self.regime, 40, placeholder='...')} "
         forked = f" forked at {self.fork_step}" if self.parent else ""
         model = f" {self.model.partition('@')[0]}" if self.model else ""

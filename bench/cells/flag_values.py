@@ -26,12 +26,20 @@ def expressions(text: str) -> list[str]:
 
 
 def lags(text: str) -> list[int]:
-    """`--staleness`: policy lags, whole numbers of optimizer updates."""
+    """`--staleness`: policy lags, whole numbers of optimizer updates.
+
+    Raises:
+        UsageError: The text is something else.
+    """
     return _numbers(text, "--staleness", "a lag is a whole number of optimizer updates, 0 or more", _whole)
 
 
 def seeds(text: str) -> list[int]:
-    """`--seeds`: a count (`3` means 0,1,2), or a list of seeds (`3,4` or `7,`)."""
+    """`--seeds`: a count (`3` means 0,1,2), or a list of seeds (`3,4` or `7,`).
+
+    Raises:
+        UsageError: The text is something else.
+    """
     values = _numbers(text, "--seeds", "give a count such as 3, or a list such as 0,1,2", _whole)
     if "," in text:
         return values
@@ -43,24 +51,40 @@ def seeds(text: str) -> list[int]:
 
 
 def rates(text: str) -> list[float]:
-    """`--lr`: positive finite learning rates."""
+    """`--lr`: positive finite learning rates.
+
+    Raises:
+        UsageError: The text is something else.
+    """
     return _numbers(text, "--lr", "a learning rate is a positive finite number such as 3e-4", _positive)
 
 
 def updates(text: str) -> list[int]:
-    """`--at`: numbers of updates done, 0 or more."""
+    """`--at`: numbers of updates done, 0 or more.
+
+    Raises:
+        UsageError: The text is something else.
+    """
     return _numbers(text, "--at", "give numbers of updates done, such as 50,150", _whole)
 
 
 def device(text: str) -> str:
-    """`--device`: `cpu`, `cuda` or `cuda:N`."""
+    """`--device`: `cpu`, `cuda` or `cuda:N`.
+
+    Raises:
+        UsageError: The text is something else.
+    """
     if not re.fullmatch(r"cpu|cuda(:[0-9]+)?", text):
         raise UsageError(f"--device {text}: choose cpu, cuda or cuda:N")
     return text
 
 
 def every(text: str) -> int:
-    """`--keep-checkpoints`: `every=50` means every 50 updates."""
+    """`--keep-checkpoints`: `every=50` means every 50 updates.
+
+    Raises:
+        UsageError: The text is something else.
+    """
     name, _, number = text.partition("=")
     if name.strip() != "every" or not re.fullmatch("[0-9]{1,9}", number.strip()) or int(number) < 1:
         raise UsageError(f"--keep-checkpoints {text!r}: write every=N, N a number of updates, such as every=50")

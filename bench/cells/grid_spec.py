@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.bench.cells import flag_values
+from vcpo_bench.bench.cells import defaults, flag_values
 from vcpo_bench.bench.cells.model_source import model_folder, model_identity
 from vcpo_bench.bench.cells.settings import CellSettings, flag_of
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
-from vcpo_bench.bench.samplers.policy_sampler import PolicySampler
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.errors import UsageError
-from vcpo_bench.records import SYNCHRONOUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +38,14 @@ class GridSpec:
     methods: Sequence[str]
     staleness: Sequence[int]
     seeds: Sequence[int]
-    tasks: Sequence[str] = ("chain",)
-    lrs: Sequence[float] = (3e-4,)
-    regimes: Sequence[str] = (SYNCHRONOUS,)
+    tasks: Sequence[str] = (defaults.TASK,)
+    lrs: Sequence[float] = (float(defaults.LR),)
+    regimes: Sequence[str] = (defaults.REGIME,)
     settings: CellSettings = CellSettings()  # noqa: RUF009 - immutable
     controls: bool = True
     start: Path | None = None
     model: str = ""
-    device: str = "cpu"
+    device: str = defaults.DEVICE
 
     @property
     def start_path(self) -> Path | None:
@@ -103,13 +101,8 @@ class GridSpec:
                 "that model's weights. Drop --start."
             )
         for name in () if self.model else self.settings.changed_for_language_models():
-            if name != "sampler" or not self._samples_any_policy():
+            if name != "sampler" or SAMPLERS.parse(self.settings.sampler).for_language_models:
                 raise UsageError(f"{flag_of(name)}: applies only to language models; add --model, or drop it")
-
-    def _samples_any_policy(self) -> bool:
-        """Whether the sampler can draw from the built-in tiny policy, which ignores the options of `PolicySampler`."""
-        sampler = SAMPLERS.parse(self.settings.sampler)
-        return not (sampler.needs_language_model or isinstance(sampler, PolicySampler))
 
     def warnings(self) -> list[str]:
         """One line for each setting that is legal but probably not meant."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from vcpo_bench.bench.cells import defaults
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records import Level
 
@@ -26,13 +27,13 @@ class LanguageModelSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    lora: int = Field(default=0, ge=0)
-    chat: bool = True
-    sampler: str = "torch"
-    max_response: int = Field(default=0, ge=0)
-    micro_tokens: int = Field(default=0, ge=0)
-    checkpointing: bool = False
+    dtype: Literal["float32", "bfloat16"] = defaults.DTYPE
+    lora: int = Field(default=defaults.LORA, ge=0)
+    chat: bool = defaults.CHAT
+    sampler: str = defaults.SAMPLER
+    max_response: int = Field(default=defaults.MAX_RESPONSE, ge=0)
+    micro_tokens: int = Field(default=defaults.MICRO_TOKENS, ge=0)
+    checkpointing: bool = defaults.CHECKPOINTING
 
 
 class CellSettings(LanguageModelSettings):
@@ -50,13 +51,13 @@ class CellSettings(LanguageModelSettings):
         weight_decay: Decoupled weight decay of AdamW.
     """
 
-    steps: int = Field(default=300, ge=1)
-    prompts: int = Field(default=16, ge=1)
-    responses: int = Field(default=8, ge=1)
+    steps: int = Field(default=defaults.STEPS, ge=1)
+    prompts: int = Field(default=defaults.PROMPTS, ge=1)
+    responses: int = Field(default=defaults.RESPONSES, ge=1)
     eval_every: int = Field(default=10, ge=1)
-    record: Level = "basic"
+    record: Level = defaults.RECORD
     stop: str = ""
-    weight_decay: float = Field(default=0.0, ge=0)
+    weight_decay: float = Field(default=defaults.WEIGHT_DECAY, ge=0)
 
     def changed_for_language_models(self) -> list[str]:
         """Names of the language-model settings that differ from their defaults."""

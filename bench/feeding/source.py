@@ -48,7 +48,11 @@ class Source(Protocol):
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """All data sampled and not yet consumed, and the published weights, for a checkpoint."""
+        """All data sampled and not yet consumed, and the published weights, for a checkpoint.
+
+        By name: `queue/BATCH/FIELD` as in `Trajectories` ([N, ...], N the trajectories of a batch), `draft/...` for
+        responses in flight, and `engine/NAME` in the shape of the parameter.
+        """
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -126,7 +130,7 @@ class PlannedSource:
             raise AssertionError(f"update {update}: realized lag {dict(realized)}, not {dict(planned)}")
 
     def tensors(self) -> dict[str, Tensor]:
-        """The queue, responses in flight and the published weights."""
+        """The queue, responses in flight and the published weights; names and shapes as in `Source.tensors`."""
         found = {f"queue/{i}/{name}": t for i, batch in self.queue.items() for name, t in batch.tensors().items()}
         found |= {f"draft/{name}": tensor for name, tensor in self.generator.tensors().items()}
         return found | {f"engine/{name}": tensor for name, tensor in self.generator.published.tensors().items()}

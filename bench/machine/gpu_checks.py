@@ -119,7 +119,11 @@ def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = 
 
 
 def vllm_nccl() -> str:
-    """The check of NCCL, which needs one GPU for the trainer and another for the server."""
+    """The check of NCCL, which needs one GPU for the trainer and another for the server.
+
+    Raises:
+        Skip: There is one GPU only.
+    """
     if torch.cuda.device_count() < 2:
         raise Skip("needs two GPUs: NCCL does not connect two processes on one")
     return vllm_server("nccl", options=_SHARED, gpu="1")

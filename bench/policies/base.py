@@ -107,11 +107,14 @@ class Policy(nn.Module, ABC):
         return copy.deepcopy(self, shared).requires_grad_(False)
 
     def trained_state(self) -> dict[str, Tensor]:
-        """What training has changed, by name, for a checkpoint."""
+        """What training has changed, for a checkpoint: name to tensor, each of its parameter's shape."""
         return {name: tensor.detach() for name, tensor in self.named_parameters() if tensor.requires_grad}
 
     def load_trained(self, state: Mapping[str, Tensor]) -> None:
         """Load what `trained_state` returned.
+
+        Args:
+            state: Name to tensor, each of its parameter's shape.
 
         Raises:
             KeyError: The names are not those of this policy.

@@ -125,6 +125,23 @@ class StalenessSchedule(ABC):
         """Restore what `state` returned."""
 
 
+class BatchPerUpdate(StalenessSchedule):
+    """A schedule in which update t consumes batch t whole, and holds batches t..t+k."""
+
+    def select(self, update: int) -> list[Take]:
+        """Batch t."""
+        return [Take(update)]
+
+    def evict(self, update: int) -> list[int]:
+        """Batch t."""
+        return [update]
+
+    @property
+    def capacity(self) -> int:
+        """Batches t..t+k, some of them in flight or not complete."""
+        return self.staleness + 1
+
+
 def check_method(canonical: str, needs: frozenset[str], schedule: StalenessSchedule) -> None:
     """Refuse a method that a schedule cannot serve.
 

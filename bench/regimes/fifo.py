@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.bench.regimes.base import BatchPerUpdate, CellShape, Order
 from vcpo_bench.bench.regimes.regime import Regime
 from vcpo_bench.naming.parameters import choice
 
 
-class FifoSchedule(StalenessSchedule):
+class FifoSchedule(BatchPerUpdate):
     """Update t consumes batch t, sampled by theta_{t-k}: the current policy samples, consumption waits.
 
     The pipeline is filled first: batches 0..k come from theta_0, so the lag of update t is min(t, k).
@@ -30,19 +30,6 @@ class FifoSchedule(StalenessSchedule):
         """Batch t + k; at the first update batches 0..k."""
         first = 0 if update == 0 else update + self.staleness
         return [Order(batch) for batch in range(first, update + self.staleness + 1)]
-
-    def select(self, update: int) -> list[Take]:
-        """Batch t."""
-        return [Take(update)]
-
-    def evict(self, update: int) -> list[int]:
-        """Batch t."""
-        return [update]
-
-    @property
-    def capacity(self) -> int:
-        """Batches t..t+k."""
-        return self.staleness + 1
 
     def updates(self, steps: int) -> int:
         """The budget; with `hold`, after the k updates that fill the pipeline."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.bench.regimes.base import BatchPerUpdate, CellShape, Order
 from vcpo_bench.bench.regimes.regime import Regime
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import choice, integer
 
 
-class InflightSchedule(StalenessSchedule):
+class InflightSchedule(BatchPerUpdate):
     """Batch t begins under theta_{t-k} and its weights change every m tokens, then it waits until update t.
 
     Token j of batch t is drawn by theta_{t-k+floor(j/m)}; its first token has lag k. (PipelineRL, prime-rl, AReaL.)
@@ -48,19 +48,6 @@ class InflightSchedule(StalenessSchedule):
                 stop = None if last == self.changes else (last + 1) * self.every
                 orders.append(Order(batch, None, first * self.every, stop))
         return orders
-
-    def select(self, update: int) -> list[Take]:
-        """Batch t."""
-        return [Take(update)]
-
-    def evict(self, update: int) -> list[int]:
-        """Batch t."""
-        return [update]
-
-    @property
-    def capacity(self) -> int:
-        """Batches t..t+k, the newest ones in flight."""
-        return self.staleness + 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
+from vcpo_bench.bench.regimes.base import BatchPerUpdate, CellShape, Order
 from vcpo_bench.bench.regimes.regime import Regime, short_number
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.errors import UsageError
@@ -46,7 +46,7 @@ def lag_probabilities(law: str, staleness: int, mean: float, share: float) -> ND
     return probabilities
 
 
-class RandomLagSchedule(StalenessSchedule):
+class RandomLagSchedule(BatchPerUpdate):
     """Update t consumes batch t; its lag, or that of each of its trajectories, is drawn from the law.
 
     The lag is drawn for the update that consumes, so that every update is full; theta_v then samples all that updates
@@ -111,19 +111,6 @@ class RandomLagSchedule(StalenessSchedule):
             elif wanted.any():
                 orders.append(Order(batch, tuple(np.flatnonzero(wanted).tolist())))
         return orders
-
-    def select(self, update: int) -> list[Take]:
-        """Batch t."""
-        return [Take(update)]
-
-    def evict(self, update: int) -> list[int]:
-        """Batch t."""
-        return [update]
-
-    @property
-    def capacity(self) -> int:
-        """Batches t..t+k, some of them not complete."""
-        return self.staleness + 1
 
 
 def _read_trace(text: str) -> tuple[int, ...]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.bench.regimes import CellShape, Order, Regime, StalenessSchedule, Take
+from vcpo_bench.bench.regimes import BatchPerUpdate, CellShape, Order, Regime
 from vcpo_bench.naming.parameters import integer
 
 
-class {cls}Schedule(StalenessSchedule):
+class {cls}Schedule(BatchPerUpdate):
     """Update t consumes batch t; its lag is 0 for `every` updates, then k for as many.
 
     Args:
@@ -34,19 +34,6 @@ class {cls}Schedule(StalenessSchedule):
         later = range(update, update + self.staleness + 1)
         return [Order(batch) for batch in later if batch - self.lag(batch) == update]
 
-    def select(self, update: int) -> list[Take]:
-        """Batch t."""
-        return [Take(update)]
-
-    def evict(self, update: int) -> list[int]:
-        """Batch t."""
-        return [update]
-
-    @property
-    def capacity(self) -> int:
-        """At most batches t..t+k."""
-        return self.staleness + 1
-
 
 @dataclass(frozen=True, kw_only=True)
 class {cls}(Regime):
@@ -57,7 +44,7 @@ class {cls}(Regime):
 
     every: int = integer(2, minimum=1)
 
-    def build(self, staleness: int, shape: CellShape) -> StalenessSchedule:
+    def build(self, staleness: int, shape: CellShape) -> {cls}Schedule:
         """The schedule at a lag of 1 or more."""
         return {cls}Schedule(staleness, shape, self.publish_every, self.every)
 '''

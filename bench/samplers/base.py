@@ -27,7 +27,12 @@ class Engine(Protocol):
 
     @abstractmethod
     def set_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
-        """Sample from these weights, by parameter name, from now on; they have seen `version` updates."""
+        """Sample from these weights from now on; they have seen `version` updates.
+
+        Args:
+            weights: Names and tensors of the policy's parameters, each of its parameter's shape.
+            version: Updates they have seen.
+        """
 
     @abstractmethod
     def health(self) -> str:

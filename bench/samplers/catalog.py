@@ -43,10 +43,13 @@ class Sampler(Component):
 
     Class attributes:
         needs_language_model: Whether the built-in tiny policy cannot be sampled with it.
+        for_language_models: Whether its options mean nothing to the built-in tiny policy, which can be sampled with its
+            defaults only.
         exact: Whether a cell can be run again bit for bit: its samples are a function of seeds and weights alone.
     """
 
     needs_language_model: ClassVar[bool] = False
+    for_language_models: ClassVar[bool] = False
     exact: ClassVar[bool] = True
 
     @property

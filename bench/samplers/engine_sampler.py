@@ -24,6 +24,7 @@ class EngineSampler(Sampler, ABC):
     """
 
     needs_language_model = True
+    for_language_models = True
     exact = False
 
     def workers(self, gpus: int) -> int:

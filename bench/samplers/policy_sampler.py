@@ -20,6 +20,7 @@ class PolicySampler(Sampler):
     """
 
     bare_value = False
+    for_language_models = True
     top_p: float = number(1.0, above=0.0, maximum=1.0, write=lambda value: f"{value:g}")
     top_k: int = integer(0, minimum=0)
     truncate: str = choice("refuse", "allow")

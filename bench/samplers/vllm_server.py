@@ -45,7 +45,11 @@ class VllmServerSampler(EngineSampler):
             require()
 
     def check(self, job: SamplingJob) -> None:
-        """See `EngineSampler.check`."""
+        """See `EngineSampler.check`.
+
+        Raises:
+            UsageError: The weights change within responses that keep their cache.
+        """
         super().check(job)
         if job.keeps_cache:
             raise UsageError(

@@ -74,14 +74,22 @@ class PackedLayout(RowLayout):
         return "packed" if shape.numel() in self.indices else ""
 
     def trajectories(self, logp: Tensor) -> Tensor:
-        """See `RowLayout.trajectories`."""
+        """See `RowLayout.trajectories`.
+
+        Raises:
+            InexactError: No segments were given for these positions.
+        """
         for each in self.segments:
             if each.shape == logp.shape:
                 return each
         raise InexactError(f"no segments have the shape {list(logp.shape)} of logp: pass those of its positions, too")
 
     def rows(self, x: Tensor, shape: torch.Size, real: bool = True) -> Tensor:
-        """See `RowLayout.rows`."""
+        """See `RowLayout.rows`.
+
+        Raises:
+            InexactError: No segments were given for these positions.
+        """
         if not self.kind(shape):
             raise InexactError(
                 f"a layer saw {shape.numel()} positions but segments were given for {list(self.indices)}: pass those "

@@ -49,7 +49,11 @@ class TaskCatalog(Catalog[NamedTask]):
     """The catalog of tasks; it also reads the scorer version that a canonical name may hold."""
 
     def build(self, text: str, item: Item) -> NamedTask:
-        """See `Catalog.build`; `scorer=N` must be the version the task has now."""
+        """See `Catalog.build`; `scorer=N` must be the version the task has now.
+
+        Raises:
+            ExpressionError: It is another, or as `Catalog.build`.
+        """
         kind = self.class_of(text)
         rest: list[Argument] = []
         for argument in item.arguments:
@@ -66,5 +70,6 @@ TASKS = TaskCatalog(
     NamedTask,  # type: ignore[type-abstract]  # only its subclasses are ever made
     ["vcpo_bench.bench.tasks", "vcpo_bench.bench.tasks.text"],
     template="vcpo_bench.bench.tasks.template",
+    to_subclass=("TokenTask", "TextTask"),
 )
 """Every task, those of plug-ins included."""

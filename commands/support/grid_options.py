@@ -140,6 +140,15 @@ StopOnAlarm = Annotated[
         rich_help_panel=SWITCHES,
     ),
 ]
+StopDetector = Annotated[
+    str,
+    typer.Option(
+        metavar="EXPR",
+        help="Stop on this detector, such as ess(window=5,threshold=1.2).",
+        show_default="with --stop-on-alarm, the best one for what is recorded",
+        rich_help_panel=GRID,
+    ),
+]
 Out = Annotated[
     Path,
     typer.Option(

@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperCommand
-
+from vcpo_bench.commands.support.plain_help import PlainHelp
 from vcpo_bench.errors import DiskFullError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 
 
-class VerbCommand(TyperCommand):
+class VerbCommand(PlainHelp):
     """Turns the many errors of a full disk into one that names the folder."""
 
     def invoke(self, ctx: Any) -> Any:

@@ -90,6 +90,10 @@ METHODS = MethodCatalog(
     MethodComponent,
     ["vcpo_bench.methods.parts", "vcpo_bench.methods"],
     template="vcpo_bench.methods.assembly.template",
+    to_subclass=(
+        *("Method", "RatioMethod", "WeightMethod", "Admission", "Aggregation", "Baseline", "Mask"),
+        *("Regularizer", "Step"),
+    ),
 )
 """Every method and part."""
 

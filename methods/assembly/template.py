@@ -5,7 +5,9 @@ MODULE = '''"""{title}: say here what it stabilizes."""
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods import EvidenceView, RatioMethod, Terms
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
+from vcpo_bench.methods.core.terms import Terms
+from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
 
@@ -15,6 +17,7 @@ class {cls}(RatioMethod):
 
     name: ClassVar[str] = "{name}"
     summary: ClassVar[str] = "token ratio capped at 2"
+    reference: ClassVar[str] = "unpublished"  # or the paper, such as "VCPO 2602.17616", and its year
     formula: ClassVar[str] = "c = A min(r, cap)"
     cap: float = number(2.0, minimum=0)
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.core.deprecated import warn_renamed
 from vcpo_bench.naming.component import Component
+from vcpo_bench.naming.moved import warn_renamed
 
 SLOTS = (
     "admission",

@@ -1,30 +1,22 @@
 """Names of earlier versions: read for one version more, each with a warning that says the present one."""
 
-import sys
-import warnings
 from collections.abc import Mapping
-from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
 
+from vcpo_bench.naming.moved import warn_renamed
+
+_FRONT_DOOR = ("vcpo_bench.methods",)
 MOVED_MODULES = {
-    "vcpo_bench.methods.params": "vcpo_bench.naming.parameters",
-    "vcpo_bench.methods.parts.base": "vcpo_bench.methods",
+    "vcpo_bench.methods.params": ("vcpo_bench.naming.parameters",),
+    "vcpo_bench.methods.parts.base": _FRONT_DOOR,
+    "vcpo_bench.methods.errors": _FRONT_DOOR,
+    "vcpo_bench.methods.evidence": _FRONT_DOOR,
+    "vcpo_bench.methods.batch": _FRONT_DOOR,
+    "vcpo_bench.methods.registry": _FRONT_DOOR,
 }
-"""Modules that plug-ins were told to import from, and where their contents are now."""
+"""Modules that users were told to import from, and where their contents are now."""
 MOVED_CLASSES = {"Evidence": "EvidenceView", "Regulariser": "Regularizer"}
-
-
-def warn_renamed(old: str, new: str, depth: int = 3) -> None:
-    """Say that a name is an old one.
-
-    Args:
-        old: The name that was used.
-        new: The present one.
-        depth: How many calls up the line is that used it, this one included.
-    """
-    text = f"{old} is now {new}; the old name ends with the next version"
-    warnings.warn(text, DeprecationWarning, stacklevel=depth)
 
 
 class RenamedAttributes:
@@ -58,21 +50,3 @@ def moved_class(module: ModuleType, name: str) -> Any:
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
     warn_renamed(name, f"{module.__name__}.{MOVED_CLASSES[name]}", depth=4)
     return getattr(module, MOVED_CLASSES[name])
-
-
-class _MovedModule(ModuleType):
-    """Stands where a module was."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        module = import_module(MOVED_MODULES[self.__name__])
-        value = getattr(module, MOVED_CLASSES.get(name, name))
-        warn_renamed(f"{self.__name__}.{name}", f"{module.__name__}.{MOVED_CLASSES.get(name, name)}")
-        return value
-
-
-def keep_moved_modules() -> None:
-    """Let the modules that were moved be imported from where they were."""
-    for name in MOVED_MODULES:
-        sys.modules.setdefault(name, _MovedModule(name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.analysis.intervals import reward_interval
@@ -32,17 +33,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
     figure, axes = panel_grid(sheet, len(rates), columns_for(sheet, len(rates)))
     for line in lines:
-        index = methods.index(line.name)
-        style = look(line.name)
-        # Lags are places on the axis, not numbers: 0, 1, 16 and 128 stand at equal distance, methods side by side.
-        place = np.array([lags.index(int(lag)) for lag in line.x]) + 0.06 * (index - (len(methods) - 1) / 2)
-        if line.low is not None and line.high is not None:
-            bars = axes[line.panel].vlines(place, line.low, line.high, color=style.color, linewidth=0.8)
-            bars.set_gid(f"m{index}-bar-{line.panel}")
-        (curve,) = axes[line.panel].plot(
-            place, line.y, color=style.color, linestyle=style.dash, marker=style.marker, linewidth=0.9
-        )
-        curve.set_gid(f"m{index}-line-{line.panel}")
+        _draw(axes[line.panel], line, lags, methods)
     for index, (panel_axes, lr) in enumerate(zip(axes, rates, strict=True)):
         panel_axes.set_xticks(range(len(lags)), [str(lag) for lag in lags])
         panel_axes.set_xlabel("lag (updates)")
@@ -61,6 +52,18 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     labels = [f"lr {rate(lr)}" for lr in rates]
     name = figure_name("reward-lag", task, regime)
     return Plot(name, title, caption, figure, methods, lines, "lag", "final_reward", labels, places=True)
+
+
+def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str]) -> None:
+    """One method in one panel: its line, and a bar per interval."""
+    index, style = methods.index(line.name), look(line.name)
+    # Lags are places on the axis, not numbers: 0, 1, 16 and 128 stand at equal distance, methods side by side.
+    place = np.array([lags.index(int(lag)) for lag in line.x]) + 0.06 * (index - (len(methods) - 1) / 2)
+    if line.low is not None and line.high is not None:
+        bars = axes.vlines(place, line.low, line.high, color=style.color, linewidth=0.8)
+        bars.set_gid(f"m{index}-bar-{line.panel}")
+    (curve,) = axes.plot(place, line.y, color=style.color, linestyle=style.dash, marker=style.marker, linewidth=0.9)
+    curve.set_gid(f"m{index}-line-{line.panel}")
 
 
 def _tops(lines: list[Line]) -> list[float]:

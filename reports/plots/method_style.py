@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,8 @@ from importlib import resources
 from typing import Any, Literal, NamedTuple, cast
 
 import matplotlib as mpl
+
+from vcpo_bench.naming.grammar import first_name
 
 INK = "#010203"
 """Text, axes and the uncorrected method: nearly black. The page turns exactly this value into its own text color."""
@@ -92,8 +93,7 @@ def look(method: str) -> Look:
     if method in _FIXED or method in _SIGNALS:
         return _FIXED.get(method) or _SIGNALS[method]
     digest = hashlib.sha256(method.encode()).digest()
-    base = re.match(r"[\w-]*", method)
-    known = _FIXED.get(base.group()) if base else None
+    known = _FIXED.get(first_name(method))
     color = known.color if known else list(OKABE_ITO.values())[digest[0] % len(OKABE_ITO)]
     return Look(color, DASHES[digest[1] % len(DASHES)], MARKERS[digest[2] % len(MARKERS)])
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from vcpo_bench.naming.grammar import first_name
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, set_scale
@@ -140,7 +141,7 @@ def lag_sweep(study: Study, sheet: Sheet) -> Plot | None:
 def ablation(study: Study, sheet: Sheet) -> Plot | None:
     """VCPO's ablation: held-out reward of TIS, vcpo and its halves at the middle lag, a panel per task."""
     settings = _middle(study)
-    arms = [name for name in study.methods if name == "tis" or name.split("(")[0] == "vcpo"]
+    arms = [name for name in study.methods if name == "tis" or first_name(name) == "vcpo"]
     lines = [
         line
         for index, setting in enumerate(settings)

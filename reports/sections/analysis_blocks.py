@@ -15,7 +15,7 @@ from vcpo_bench.analysis.findings import Finding
 from vcpo_bench.analysis.wording import row_by_row
 from vcpo_bench.reports.document import Entry, Prose, Sentence, Table, sentence
 from vcpo_bench.reports.formatting import MISSING, fixed, number, rate
-from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.numbers import STATEMENT, Ledger, Number
 from vcpo_bench.reports.study import Study
 
 _WARNINGS = (DAMAGE, UNFINISHED)
@@ -70,8 +70,13 @@ def statements(study: Study, ledger: Ledger, analysis: str, *topics: str, bullet
 
 
 def _statement(ledger: Ledger, analysis: str, finding: Finding) -> Sentence:
-    entry = ledger.add(
-        "statement",
+    return sentence(enter_statement(ledger, analysis, finding), tone="bad" if finding.topic in _WARNINGS else "")
+
+
+def enter_statement(ledger: Ledger, analysis: str, finding: Finding) -> Number:
+    """Enter a sentence of an analysis into the ledger, with the rows it rests on."""
+    return ledger.add(
+        STATEMENT,
         (analysis, finding.text),
         math.nan,
         f"statement on the topic {finding.topic!r}",
@@ -81,7 +86,6 @@ def _statement(ledger: Ledger, analysis: str, finding: Finding) -> Sentence:
         rows=finding.rows,
         text=finding.text,
     )
-    return sentence(entry, tone="bad" if finding.topic in _WARNINGS else "")
 
 
 def analysis_table(

@@ -9,8 +9,11 @@ import pandas as pd
 from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import number, rate, whole
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.cell_pages import anchor
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Example episodes", 180)
 
 RUNS_PER_OUTCOME = 2
 EPISODES_SHOWN = 2

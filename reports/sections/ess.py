@@ -6,10 +6,13 @@ from functools import partial
 
 from vcpo_bench.reports.document import Block, Picture
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.maps import ess_map
 from vcpo_bench.reports.plots.survival_and_onset import at_onset
 from vcpo_bench.reports.sections.pictures import scenes
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("ESS and collapse", 60)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

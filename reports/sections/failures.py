@@ -8,9 +8,12 @@ from vcpo_bench.analysis.recorded_tables import Problem
 from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import MISSING, rate, whole
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.cell_pages import anchor, why
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Failures", 190)
 
 _HEADINGS = ["method", "task", "lag", "lr", "seed", "ended as", "updates", "reason"]
 _CAPTION = (

@@ -6,9 +6,12 @@ from vcpo_bench.analysis.diagnostics.gradient_sentences import CONTRIBUTIONS, NO
 from vcpo_bench.analysis.findings import NOTE
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table, statements
 from vcpo_bench.reports.sections.pictures import curves
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Gradients", 90)
 
 _LAYOUT = Layout(
     "contribution_medians",

@@ -8,8 +8,11 @@ from vcpo_bench.analysis.comparison.lm_eval_scores import lm_score_summary
 from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import interval, rate, whole
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.scoreboard import describe, task_name
 from vcpo_bench.reports.study import Setting, Study
+
+PLACE = Place("Scores by lm-eval", 140)
 
 _HEADINGS = ["task", "lr", "lag", "method", "lm-eval task", "metric", "updates", "documents", "seeds", "score", "95%"]
 _CAPTION = (

@@ -8,9 +8,12 @@ from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD
 from vcpo_bench.analysis.prediction.sentences import AUROC
 from vcpo_bench.reports.document import Block, Picture
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.prediction import lead_time
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table, statements
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Could it have been predicted?", 70)
 
 _LAYOUT = Layout(
     "auroc",

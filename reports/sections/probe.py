@@ -9,8 +9,11 @@ import pandas as pd
 from vcpo_bench.reports.document import Block, Entry, Picture, Table
 from vcpo_bench.reports.formatting import MISSING, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.probe import estimator_probe
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Estimator probe", 170)
 
 _QUANTITIES = {
     "snr": "signal/noise",

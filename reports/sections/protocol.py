@@ -8,7 +8,10 @@ from vcpo_bench.analysis.wording import counted
 from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import by_size, duration
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Protocol and environment", 200)
 
 _NOT_SETTINGS = ("key", "method", "staleness", "seed", "lr", "task", "regime")
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version", "control", "partial")

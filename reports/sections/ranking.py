@@ -7,10 +7,13 @@ from functools import partial
 from vcpo_bench.analysis.comparison.sentences import TUNING
 from vcpo_bench.reports.document import Block, Picture
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.performance_profiles import profiles
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.comparison_tables import comparison_tables
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Ranking", 30)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

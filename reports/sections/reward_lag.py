@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.lag_axis import reward_against_lag
 from vcpo_bench.reports.sections.pictures import scenes
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Reward against lag", 40)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

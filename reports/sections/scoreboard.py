@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
@@ -10,7 +12,10 @@ from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import MISSING, interval, rate
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.study import Setting, Study
+
+PLACE = Place("Scoreboard", 20)
 
 _HEADINGS = [
     "task",
@@ -40,57 +45,106 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     return [Table("scoreboard", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11}))]
 
 
+@dataclass(frozen=True)
+class _Line:
+    """One row of the table: what it is about, and its cells.
+
+    Attributes:
+        row: Of `analysis.comparison.scoreboard.scoreboard`.
+        about: Setting and method in words.
+        runs: All cells.
+        scored: Those with rewards.
+    """
+
+    row: pd.Series
+    about: tuple[str, ...]
+    runs: pd.DataFrame
+    scored: pd.DataFrame
+
+
 def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
     setting = Setting(row["task"], row["regime"], float(row["lr"]), int(row["staleness"]))
     runs = study.runs(setting, row["method"])
     runs = runs[runs["control"] == row["control"]]
     about = (*describe(setting), row["method"] + (" (control)" if row["control"] else ""))
-    scored = runs[(runs["status"] != "error") & runs["final_reward"].notna()]
-    entries = [
+    line = _Line(row, about, runs, runs[(runs["status"] != "error") & runs["final_reward"].notna()])
+    odd = [f"{int(row[name])} {name}" for name in ODD_ENDS if row[name]]
+    return [
+        *_names(setting, row),
+        *_rewards(study, ledger, line),
+        _ess(ledger, line),
+        _failed(ledger, line),
+        Entry(", ".join(odd), sort=float(len(odd)), tone="bad" if odd else ""),
+    ]
+
+
+def _names(setting: Setting, row: pd.Series) -> list[Entry]:
+    return [
         Entry(task_name(setting)),
         Entry(rate(setting.lr), sort=setting.lr),
         Entry(str(setting.lag), sort=setting.lag),
         Entry(row["method"] + ("*" if row["control"] else ""), tone="dim" if row["control"] else ""),
         Entry(str(int(row["seeds"])), sort=float(row["seeds"])),
     ]
-    for name, how in (("final_reward", "last"), ("best_reward", "largest")):
+
+
+def _rewards(study: Study, ledger: Ledger, line: _Line) -> list[Entry]:
+    """Final and best reward with their intervals, each from one evaluation per cell."""
+    entries = []
+    for name, how, choose in (("final_reward", "last", _last), ("best_reward", "largest", _largest)):
         value = ledger.add(
             name,
-            about,
-            row[name],
+            line.about,
+            line.row[name],
             f"mean over seeds of the {how} sampled_reward among a cell's evaluations",
-            scored["key"],
+            line.scored["key"],
             table="evals",
             columns=("step", "sampled_reward"),
+            rows=[choose(study.evals[key]["sampled_reward"].dropna()) for key in line.scored["key"]],
         )
-        entries.append(Entry(value.text, value, row[name]))
-        width = row[f"{name}_high"] - row[f"{name}_low"]
-        entries.append(Entry(interval(row[f"{name}_low"], row[f"{name}_high"]), sort=width))
+        low, high = line.row[f"{name}_low"], line.row[f"{name}_high"]
+        entries += [Entry(value.text, value, value.value), Entry(interval(low, high), sort=high - low)]
+    return entries
+
+
+def _last(rewards: pd.Series) -> int:
+    """Row number, in the table of evaluations, of the last reward of a cell."""
+    return int(rewards.index[-1])
+
+
+def _largest(rewards: pd.Series) -> int:
+    """Row number of the first of the largest rewards of a cell."""
+    return int(rewards.index[int(rewards.to_numpy().argmax())])
+
+
+def _ess(ledger: Ledger, line: _Line) -> Entry:
     ess = ledger.add(
         "median_ess",
-        about,
-        row["median_ess"],
+        line.about,
+        line.row["median_ess"],
         "median over seeds of the median over updates of ess_ratio",
-        scored["key"],
+        line.scored["key"],
         table="steps",
         columns=("ess_ratio",),
     )
-    count, judged = int(runs["failed"].sum()), int((~runs["event"].isin(UNDECIDED)).sum())
+    return Entry(ess.text, ess, ess.value)
+
+
+def _failed(ledger: Ledger, line: _Line) -> Entry:
+    """How many failed, of the cells that the collapse rule could judge; the rows are those of all cells."""
+    judged = line.runs[~line.runs["event"].isin(UNDECIDED)]
+    count = int(judged["failed"].sum())
     failed = ledger.add(
         "failed",
-        about,
+        line.about,
         count,
         "number of cells that collapsed (with or without rebound) or ended as nan, by the collapse rule on evaluations",
-        runs["key"],
+        line.runs["key"],
         table="cells",
         columns=("event", "onset"),
-        text=f"{count}/{judged}" if judged else MISSING,
+        text=f"{count}/{len(judged)}" if len(judged) else MISSING,
     )
-    entries.append(Entry(ess.text, ess, row["median_ess"]))
-    entries.append(Entry(failed.text, failed, failed.value, "bad" if count else ""))
-    odd = [f"{int(row[name])} {name}" for name in ODD_ENDS if row[name]]
-    entries.append(Entry(", ".join(odd), sort=float(len(odd)), tone="bad" if odd else ""))
-    return entries
+    return Entry(failed.text, failed, failed.value, "bad" if count else "")
 
 
 def task_name(setting: Setting) -> str:

@@ -7,9 +7,12 @@ from functools import partial
 from vcpo_bench.analysis.collapse.sentences import SURVIVAL
 from vcpo_bench.reports.document import Block, Picture
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.survival_and_onset import survival
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Survival", 100)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

@@ -6,8 +6,11 @@ from vcpo_bench.analysis.comparison.coverage import THREAT
 from vcpo_bench.analysis.findings import NOTE
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import Study
+
+PLACE = Place("Threats to validity", 210)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

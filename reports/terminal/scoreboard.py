@@ -13,14 +13,15 @@ from rich.text import Text
 
 from vcpo_bench.analysis.comparison.scoreboard import ODD_ENDS
 from vcpo_bench.analysis.tolerance import EQUAL
-from vcpo_bench.reports.formatting import fixed, interval, rate
+from vcpo_bench.reports.formatting import MISSING, fixed, interval, rate
 
 
 def scoreboard_table(board: pd.DataFrame) -> RenderableType:
     """One table per task, regime and learning rate; fits 80 columns.
 
     Behind `±` stands half the width of the 95% confidence interval over seeds; where it ends at 0 or 1, both ends stand
-    in brackets. Controls carry an asterisk, and collapses are printed in red.
+    in brackets. Controls carry an asterisk, and collapses are printed in red. Collapses are counted of
+    the cells that the collapse rule could judge.
 
     Args:
         board: The rows of `analysis.comparison.scoreboard.scoreboard`.
@@ -71,5 +72,7 @@ def _cut(row: Mapping[Any, Any] | pd.Series[float], name: str) -> bool:
 
 
 def _collapsed(row: pd.Series[float]) -> Text:
-    count = f"{int(row['collapsed'])}/{int(row['total'])}"
+    if not row["judged"]:
+        return Text(MISSING)
+    count = f"{int(row['collapsed'])}/{int(row['judged'])}"
     return Text(count, style="bold red" if row["collapsed"] else "")

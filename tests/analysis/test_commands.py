@@ -46,7 +46,7 @@ def plugin(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_every_file_of_the_folder_is_an_analysis_with_a_summary() -> None:
-    assert ANALYSES.names() == ["collapse", "compare", "gradients", "prediction", "weights"]
+    assert {"collapse", "compare", "gradients", "prediction", "weights"} <= set(ANALYSES.names())
     assert all(ANALYSES.get(name).summary for name in ANALYSES.names())
 
 

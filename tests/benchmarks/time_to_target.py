@@ -11,9 +11,11 @@ devices doing everything together, data-parallel; virtual time grants it perfect
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
 from statistics import mean, median
 from typing import NamedTuple
 
@@ -25,8 +27,10 @@ from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.simulation import steps
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.training.ranks.launch import parallel_trainer
 from vcpo_bench.bench.training.trainer import Trainer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
+from ranks.launch import parallel_trainer
 
 STEPS = 200
 TARGET = 0.9

@@ -69,6 +69,13 @@ def test_every_example_can_be_typed(name: str, verb: Verb) -> None:
         COMMANDS[name].make_context(name, list(arguments))  # raises for an option or argument there is not
 
 
+@pytest.mark.parametrize("name", ["", *VERBS])
+def test_the_help_shows_no_names_of_python_types(name: str) -> None:
+    assert not re.findall(
+        r"<(?:str|bool|int|float|[Pp]ath|file|list.*?|choice)>", call(*filter(None, [name]), "--help").output
+    )
+
+
 def test_help_loads_none_of_the_libraries() -> None:
     code = (
         "import sys\n"

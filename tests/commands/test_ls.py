@@ -1,11 +1,14 @@
 """`vcpo-bench ls`, for every kind."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command_line import call
 
 from vcpo_bench.commands.support.kinds.find import kinds
+from vcpo_bench.methods import METHODS
+from vcpo_bench.naming.entries import Broken
 
 WORDS = [kind.plural for kind in kinds()]
 
@@ -50,6 +53,22 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
 )
 def test_lists(word: str, shown: str, finished: Path) -> None:
     assert shown in call("ls", word, "--results", str(finished.parent)).output
+
+
+def test_without_a_kind_the_kinds_are_listed() -> None:
+    shown = call("ls")
+    assert shown.exit_code == 0, shown.output
+    lines = {line.split()[0]: line for line in shown.output.splitlines() if line.strip()}
+    assert set(WORDS) <= set(lines)
+    assert "new method NAME" in lines["methods"]
+    assert "new" not in lines["parts"]
+
+
+def test_a_broken_plugin_is_listed_among_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = [Broken("odd", "entry point odd", "ValueError: odd")]
+    monkeypatch.setattr(METHODS, "_entries", replace(METHODS.entries, broken=odd))
+    for word in ("methods", "parts"):
+        assert "BROKEN: ValueError: odd" in call("ls", word).output
 
 
 def test_a_damaged_run_is_a_row(tmp_path: Path) -> None:

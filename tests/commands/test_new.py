@@ -73,7 +73,10 @@ def test_names_that_cannot_be_used_are_one_line(kind: str, tmp_path: Path) -> No
 def test_a_kind_without_a_template_is_one_line(kind: str, tmp_path: Path) -> None:
     result = call("new", kind, "mine", "--folder", str(tmp_path))
     assert result.exit_code == 2
-    assert "there is no template" in result.stderr
+    begun = sorted(BEGUN)
+    said = result.stderr.partition("there is no template for it; write one of: ")[2]
+    assert sorted(said.strip().split(", ")) == begun
+    assert result.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 

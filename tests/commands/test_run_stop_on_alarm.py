@@ -22,6 +22,39 @@ def clock_alarm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(load_calibrations, "__defaults__", (path,))
 
 
+def test_what_show_prints_is_what_run_reads(tmp_path: Path) -> None:
+    text = call("show", "detector", "ess").stdout.splitlines()[0]
+    assert call("show", "detector", text).stdout == call("show", "detector", "ess").stdout
+    planned = call(*RUN, "--out", str(tmp_path), "--detector", text, "--dry-run")
+    assert planned.exit_code == 0, planned.output
+    assert f"cells stop at the first alarm of {text}; false alarms per 1,000" in planned.output
+
+
+def test_a_detector_of_ones_own_needs_no_calibration(tmp_path: Path) -> None:
+    own = "step(window=1,threshold=2.0,persistence=1)"
+    stopped = call(*RUN, "--out", str(tmp_path / "run"), "--detector", "step(window=1,threshold=2)")
+    assert stopped.exit_code == 0, stopped.output
+    assert f"cells stop at the first alarm of {own}; rate not measured (given by you" in stopped.output
+    (cell,) = (tmp_path / "run" / "cells").iterdir()
+    assert json.loads((cell / "cell.json").read_text())["config"]["stop"] == own
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("es(window=1,threshold=2)", "unknown signal 'es'; did you mean ess"),
+        ("ess(window=1)", "threshold is missing"),
+        ("ess(windw=1,threshold=2)", "no parameter 'windw'; did you mean window"),
+        ("grad_cosine(window=1,threshold=2)", "needs the column grad_cosine; add --record diagnostics"),
+    ],
+)
+def test_a_detector_that_cannot_be_used_is_one_line(text: str, said: str, tmp_path: Path) -> None:
+    result = call(*RUN, "--out", str(tmp_path), "--detector", text, "--dry-run")
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 @pytest.mark.usefixtures("clock_alarm")
 def test_a_cell_stops_and_says_why(tmp_path: Path) -> None:
     out = tmp_path / "run"

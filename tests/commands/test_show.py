@@ -8,6 +8,7 @@ import pytest
 from command_line import call
 
 from vcpo_bench.commands.support.kinds.find import kinds
+from vcpo_bench.methods import METHODS
 
 PAGES = [(kind.singular, row[0]) for kind in kinds() if kind.singular != "run" for row in kind.listing().rows]
 
@@ -68,6 +69,52 @@ def test_an_unknown_kind_is_one_line_with_the_closest() -> None:
     assert result.exit_code == 2
     assert result.stderr.startswith("error: unknown kind 'mehtod'; did you mean method? Known: analysis, detector, ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "said"),
+    [
+        ("task", "chain(n=8)", ["chain(n=8): ", "n=8  (default 12; a whole number from 1 to 64)"]),
+        ("task", "chain(8)", ["chain(n=8): "]),
+        ("method", "clip(high=0.3)+ess", ["clip(high=0.3)+ess: ", "high=0.3  (default 0.2; ", "|"]),
+        ("part", "kl(beta=0.5)", ["kl(beta=0.5): ", "beta=0.5  (default "]),
+        ("regime", "fifo(publish_every=2)", ["fifo(publish_every=2): ", "publish_every=2  (default 1; "]),
+        ("sampler", "torch(slots=4)", ["torch(slots=4): "]),
+        ("analysis", "compare(replications=500)", ["compare(replications=500): "]),
+    ],
+)
+def test_an_expression_is_explained_with_its_values(kind: str, expression: str, said: list[str]) -> None:
+    shown = call("show", kind, expression)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.startswith(said[0])
+    assert all(part in shown.stdout for part in said)
+
+
+@pytest.mark.parametrize(("kind", "wrong"), [("task", "chain(m=8)"), ("method", "clip(hig=1)"), ("part", "kl(bta=1)")])
+def test_an_illegal_expression_points_at_the_character(kind: str, wrong: str) -> None:
+    result = call("show", kind, wrong)
+    assert result.exit_code == 2
+    assert "has no parameter" in result.stderr
+    assert ">>>" in result.stderr
+
+
+@pytest.mark.parametrize("word", ["method", "methods", "task", "detector", "run"])
+def test_a_kind_without_a_name_asks_for_one(word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plural = word if word.endswith("s") else f"{word}s"
+    result = call("show", word)
+    assert result.exit_code == 2
+    assert result.stderr == f"error: show {word}: give a name; vcpo-bench ls {plural} lists them\n"
+
+
+def test_an_older_name_shows_the_page_of_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clip = METHODS.get("clip")
+    monkeypatch.setattr(clip, "aliases", ("ppo-of-old",))
+    monkeypatch.setitem(METHODS.entries.aliases, "ppo-of-old", "clip")
+    shown = call("show", "method", "ppo-of-old")
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.startswith("clip: ")
+    assert "aliases    ppo-of-old" in shown.stdout
 
 
 def test_a_page_has_no_json() -> None:

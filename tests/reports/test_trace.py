@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from vcpo_bench.analysis.commands import run
 from vcpo_bench.errors import UsageError
-from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.numbers import Ledger, statement_id
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.trace import rows_behind, trace
@@ -36,7 +39,8 @@ def test_a_number_of_a_table_of_analysis_is_in_the_one_row_it_names(study: Study
             rows = rows_behind(study, number)
             assert len(rows) == 1, number
             column = number.what.split(".")[1]
-            assert float(rows[column].item()) == number.value or np.isnan(number.value)
+            value = rows[column].item()
+            assert np.isnan(number.value) if pd.isna(value) else float(value) == number.value or np.isnan(number.value)
             checked += 1
     assert checked > 50
 
@@ -44,14 +48,16 @@ def test_a_number_of_a_table_of_analysis_is_in_the_one_row_it_names(study: Study
 def test_every_number_of_the_scoreboard_follows_from_its_rows(study: Study) -> None:
     ledger = build(study).ledger
     recomputed = {
-        "final_reward": lambda rows: rows.groupby("key")["sampled_reward"].last().mean(),
-        "best_reward": lambda rows: rows.groupby("key")["sampled_reward"].max().mean(),
+        "final_reward": lambda rows: rows["sampled_reward"].mean(),
+        "best_reward": lambda rows: rows["sampled_reward"].mean(),
         "median_ess": lambda rows: rows.groupby("key")["ess_ratio"].median().median(),
     }
     checked = 0
     for number in ledger.numbers.values():
         if number.what in recomputed and np.isfinite(number.value):
-            assert recomputed[number.what](rows_behind(study, number)) == pytest.approx(number.value, rel=1e-12)
+            rows = rows_behind(study, number)
+            assert recomputed[number.what](rows) == pytest.approx(number.value, rel=1e-12)
+            assert number.what == "median_ess" or sorted(rows["key"]) == sorted(number.keys), "one row per cell"
             checked += 1
     assert checked == 3 * len(study.board)
 
@@ -63,6 +69,8 @@ def test_trace_prints_what_how_and_rows(folder: Path, study: Study) -> None:
     assert found.text.startswith(
         f"{number.id}: {number.text}\n  final_reward of chain, fifo, lr 3e-4, lag 0, reinforce"
     )
+    assert len(found.rows) == len(number.keys)
+    assert set(found.rows["step"]) == {120}, "the last evaluation of each cell"
     assert f"{len(found.rows)} rows of the table `evals`" in found.text
     assert found.rows["key"].iloc[0] in found.text
 
@@ -77,6 +85,23 @@ def test_trace_of_a_statement_prints_its_rows_and_the_cells_behind_them(folder: 
     assert "3 rows of the table `ess` of `vcpo-bench analyze weights`" in found.text
     assert f"computed from {len(found.cells)} cells" in found.text
     assert all(key in found.text for key in statement.keys)
+
+
+def test_nothing_is_printed_of_an_empty_table(folder: Path, study: Study) -> None:
+    numbers = build(study).ledger.numbers.values()
+    found = trace(folder, next(one.id for one in numbers if one.text.startswith("Lag 16: the median ESS ratio")))
+    empty = replace(found, rows=found.rows.iloc[:0], cells=found.cells.iloc[:0])
+    assert "Empty DataFrame" not in empty.text
+    assert empty.text.endswith("\n  computed from no cells")
+
+
+def test_a_statement_of_an_analysis_is_found_though_the_report_leaves_it_out(folder: Path, study: Study) -> None:
+    shown = {one.text for one in build(study).ledger.numbers.values()}
+    left_out = next(one for one in run("prediction", folder).statements if one.text not in shown)
+    found = trace(folder, statement_id("prediction", left_out.text))
+    assert found.number.text == left_out.text
+    assert list(found.rows.index) == list(left_out.rows)
+    assert "of `vcpo-bench analyze prediction`" in found.text
 
 
 def test_an_unknown_id_gets_close_ones(folder: Path, study: Study) -> None:

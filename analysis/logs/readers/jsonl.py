@@ -12,7 +12,11 @@ from vcpo_bench.errors import UsageError
 
 
 def read_jsonl(path: Path, rows: Rows) -> None:
-    """Read every row; lines that are damaged, such as half of the last one, are counted and left out."""
+    """Read every row; lines that are damaged, such as half of the last one, are counted and left out.
+
+    Raises:
+        UsageError: The file holds no JSON object.
+    """
     found = 0
     for row in objects(path, rows):
         found += 1

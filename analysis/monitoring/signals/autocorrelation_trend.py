@@ -17,5 +17,5 @@ class AutocorrelationTrend(Signal):
     rank: ClassVar[int] = 21
 
     def formula(self, steps: Updates) -> Array:
-        """The trend of the autocorrelation, -1 to 1."""
+        """`[S]` the trend of the autocorrelation, -1 to 1."""
         return kendall_trend(autocorrelation(column(steps, "sampled_reward")))

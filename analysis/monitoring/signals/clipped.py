@@ -15,5 +15,5 @@ class Clipped(Signal):
     rank: ClassVar[int] = 8
 
     def formula(self, steps: Updates) -> Array:
-        """The column, 0 to 1."""
+        """`[S]` the column, 0 to 1."""
         return column(steps, "share_clipped")

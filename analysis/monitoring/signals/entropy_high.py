@@ -15,5 +15,5 @@ class EntropyHigh(Signal):
     rank: ClassVar[int] = 15
 
     def formula(self, steps: Updates) -> Array:
-        """The column, nats per token."""
+        """`[S]` the column, nats per token."""
         return column(steps, "entropy")

@@ -15,5 +15,5 @@ class EntropyLow(Signal):
     rank: ClassVar[int] = 14
 
     def formula(self, steps: Updates) -> Array:
-        """Minus the column, nats per token."""
+        """`[S]` minus the column, nats per token."""
         return -column(steps, "entropy")

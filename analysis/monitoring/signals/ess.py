@@ -17,5 +17,5 @@ class Ess(Signal):
     rank: ClassVar[int] = 1
 
     def formula(self, steps: Updates) -> Array:
-        """-log of the ESS ratio."""
+        """`[S]` -log of the ESS ratio."""
         return -np.log(column(steps, "ess_ratio"))

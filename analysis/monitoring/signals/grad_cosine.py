@@ -15,5 +15,5 @@ class GradCosine(Signal):
     rank: ClassVar[int] = 13
 
     def formula(self, steps: Updates) -> Array:
-        """The column, -1 to 1."""
+        """`[S]` the column, -1 to 1."""
         return column(steps, "grad_cosine")

@@ -17,5 +17,5 @@ class GradNorm(Signal):
     rank: ClassVar[int] = 9
 
     def formula(self, steps: Updates) -> Array:
-        """Its logarithm."""
+        """`[S]` its logarithm."""
         return np.log(column(steps, "grad_norm"))

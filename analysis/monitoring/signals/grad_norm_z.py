@@ -19,5 +19,5 @@ class GradNormZ(Signal):
     rank: ClassVar[int] = 10
 
     def formula(self, steps: Updates) -> Array:
-        """The z-score of its logarithm."""
+        """`[S]` the z-score of its logarithm."""
         return z_score(np.log(column(steps, "grad_norm")))

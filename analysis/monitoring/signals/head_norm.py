@@ -17,5 +17,5 @@ class HeadNorm(Signal):
     rank: ClassVar[int] = 11
 
     def formula(self, steps: Updates) -> Array:
-        """Its logarithm."""
+        """`[S]` its logarithm."""
         return np.log(column(steps, "head_grad_norm"))

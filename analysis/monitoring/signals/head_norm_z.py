@@ -19,5 +19,5 @@ class HeadNormZ(Signal):
     rank: ClassVar[int] = 12
 
     def formula(self, steps: Updates) -> Array:
-        """The z-score of its logarithm."""
+        """`[S]` the z-score of its logarithm."""
         return z_score(np.log(column(steps, "head_grad_norm")))

@@ -15,5 +15,5 @@ class Kl(Signal):
     rank: ClassVar[int] = 4
 
     def formula(self, steps: Updates) -> Array:
-        """The column, nats per token."""
+        """`[S]` the column, nats per token."""
         return column(steps, "kl_mu_theta_k3")

@@ -15,5 +15,5 @@ class KlLength(Signal):
     rank: ClassVar[int] = 5
 
     def formula(self, steps: Updates) -> Array:
-        """The product, nats per sequence."""
+        """`[S]` the product, nats per sequence."""
         return column(steps, "kl_mu_theta_k3") * column(steps, "length_mean")

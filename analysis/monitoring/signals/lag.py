@@ -15,5 +15,5 @@ class Lag(Signal):
     rank: ClassVar[int] = 23
 
     def formula(self, steps: Updates) -> Array:
-        """The column, updates."""
+        """`[S]` the column, updates."""
         return column(steps, "lag_max")

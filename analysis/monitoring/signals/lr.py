@@ -17,5 +17,5 @@ class LearningRate(Signal):
     rank: ClassVar[int] = 24
 
     def formula(self, steps: Updates) -> Array:
-        """Its logarithm, the step scale taken out."""
+        """`[S]` its logarithm, the step scale taken out."""
         return np.log(np.round(column(steps, "lr") / column(steps, "step_scale"), 12))

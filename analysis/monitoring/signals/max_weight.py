@@ -15,5 +15,5 @@ class MaxWeight(Signal):
     rank: ClassVar[int] = 6
 
     def formula(self, steps: Updates) -> Array:
-        """The column, nats."""
+        """`[S]` the column, nats."""
         return column(steps, "log_weight_max")

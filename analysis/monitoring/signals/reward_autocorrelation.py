@@ -17,5 +17,5 @@ class RewardAutocorrelation(Signal):
     rank: ClassVar[int] = 19
 
     def formula(self, steps: Updates) -> Array:
-        """The autocorrelation over the window."""
+        """`[S]` the autocorrelation over the window."""
         return autocorrelation(column(steps, "sampled_reward"))

@@ -22,6 +22,6 @@ class RewardDrop(Signal):
     rank: ClassVar[int] = 17
 
     def formula(self, steps: Updates) -> Array:
-        """Best trailing mean so far minus the present one."""
+        """`[S]` best trailing mean so far minus the present one."""
         mean = trailing_mean(column(steps, "sampled_reward"), REWARD_WINDOW)
         return np.asarray(np.fmax.accumulate(mean) - mean)

@@ -15,5 +15,5 @@ class RewardLow(Signal):
     rank: ClassVar[int] = 16
 
     def formula(self, steps: Updates) -> Array:
-        """Minus the column."""
+        """`[S]` minus the column."""
         return -column(steps, "sampled_reward")

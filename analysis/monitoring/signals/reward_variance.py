@@ -17,5 +17,5 @@ class RewardVariance(Signal):
     rank: ClassVar[int] = 18
 
     def formula(self, steps: Updates) -> Array:
-        """The variance over the window."""
+        """`[S]` the variance over the window."""
         return variance(column(steps, "sampled_reward"))

@@ -15,5 +15,5 @@ class Step(Signal):
     rank: ClassVar[int] = 22
 
     def formula(self, steps: Updates) -> Array:
-        """The number of the update."""
+        """`[S]` the number of the update."""
         return column(steps, "step")

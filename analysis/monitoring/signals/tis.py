@@ -21,7 +21,7 @@ class Tis(Signal):
     rank: ClassVar[int] = 7
 
     def formula(self, steps: Updates) -> Array:
-        """The mean by the trapezoidal rule over the quantiles, the smallest taken down to 0."""
+        """`[S]` the mean by the trapezoidal rule over the quantiles, the smallest taken down to 0."""
         heights = [np.abs(np.minimum(np.exp(column(steps, f"log_weight_q{q}")), CAP) - 1) for q in _LEVELS]
         top = np.abs(np.minimum(np.exp(column(steps, "log_weight_max")), CAP) - 1)
         return np.asarray(np.trapezoid([heights[0], *heights, top], [0.0, *_LEVELS.values(), 1.0], axis=0))

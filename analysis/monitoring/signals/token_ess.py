@@ -17,5 +17,5 @@ class TokenEss(Signal):
     rank: ClassVar[int] = 3
 
     def formula(self, steps: Updates) -> Array:
-        """-log of the ESS ratio."""
+        """`[S]` -log of the ESS ratio."""
         return -np.log(column(steps, "token_ess_ratio"))

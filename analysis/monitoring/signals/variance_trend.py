@@ -17,5 +17,5 @@ class VarianceTrend(Signal):
     rank: ClassVar[int] = 20
 
     def formula(self, steps: Updates) -> Array:
-        """The trend of the variance, -1 to 1."""
+        """`[S]` the trend of the variance, -1 to 1."""
         return kendall_trend(variance(column(steps, "sampled_reward")))

@@ -6,6 +6,7 @@ from typing import Any
 
 from vcpo_bench.bench.outside.lm_eval import text_documents, token_documents
 from vcpo_bench.bench.tasks import TASKS
+from vcpo_bench.naming.grammar import first_name
 
 SAMPLES = 4
 """Responses to each document of a `-sampled` task."""
@@ -22,7 +23,7 @@ def own_tasks() -> dict[str, Config]:
 
 def own_names(task: str) -> list[str]:
     """Names of the lm-eval tasks for a task expression."""
-    name = task.partition("(")[0]
+    name = first_name(task)
     return [f"vcpo-{name}", f"vcpo-{name}-sampled"]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from vcpo_bench.bench.outside.lm_eval.rewards import of_responses
 from vcpo_bench.bench.tasks.text import Item, text_task
+from vcpo_bench.naming.grammar import first_name
 
 
 def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
@@ -20,7 +21,7 @@ def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
     """
     import datasets
 
-    known = text_task(cell_task if cell_task.partition("(")[0] == task else task)
+    known = text_task(cell_task if cell_task and first_name(cell_task) == task else task)
     rows = [
         {"prompt": item.prompt, "answer": item.answer, "meta": json.dumps(item.meta), "expression": known.canonical}
         for item in known.items("held_out")

@@ -12,6 +12,7 @@ from vcpo_bench.bench.outside.lm_eval.rewards import of_responses
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.tasks import TokenTask, token_task
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.grammar import first_name
 
 
 def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
@@ -27,7 +28,7 @@ def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
     import datasets
 
     expression = cell_task or task
-    if expression.partition("(")[0] != task:
+    if first_name(expression) != task:
         raise UsageError(
             f"vcpo-{task}: the cell was trained on {cell_task!r}, whose tokens mean something else; use --tasks own"
         )

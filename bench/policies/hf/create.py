@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import string
 from typing import Any
 
@@ -10,7 +9,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from vcpo_bench.errors import UsageError
+from vcpo_bench.bench.policies.hf.new_model_spec import read_new_model
 
 SPECIAL = ("<pad>", "<eos>", "<unk>")
 CHARACTERS = tuple(string.digits + string.ascii_letters + string.punctuation + " \n")
@@ -28,11 +27,8 @@ def new_model(expression: str, seed: int = 0) -> tuple[Any, Any]:
     Raises:
         UsageError: The expression cannot be read.
     """
-    match = re.fullmatch(r"\s*llama\((\d+(?:\.\d+)?)([kM])\s*(?:,\s*head=(\d{1,3}))?\)\s*", expression)
-    parameters = float(match[1]) * (1e3 if match[2] == "k" else 1e6) if match else 0.0
-    if not 1e4 <= parameters <= 1e9:
-        raise UsageError(f"--new {expression!r}: write llama(SIZE) with 10k to 1000M parameters, such as llama(1M)")
-    layers, width, head = shape_for(parameters, int(match[3] or 0) if match else 0)
+    spec = read_new_model(expression)
+    layers, width, head = shape_for(spec.size, spec.head)
     config = LlamaConfig(
         vocab_size=len(SPECIAL) + len(CHARACTERS),
         hidden_size=width,

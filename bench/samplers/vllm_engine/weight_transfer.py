@@ -171,14 +171,27 @@ def rendezvous(client: Client) -> dict[str, Any]:
     }
 
 
-def open_transfer(kind: str, client: Client, release: tuple[int, int]) -> Transfer:
-    """The transfer of that kind (`disk`, `ipc`, `nccl`) to a server of that release."""
-    if kind == "disk":
-        return Disk(client)
+def _open_disk(client: Client, release: tuple[int, int]) -> Transfer:
+    return Disk(client)
+
+
+def _open_ipc(client: Client, release: tuple[int, int]) -> Transfer:
     if not trainer_sends(release):
-        return StaticIpc(client, release) if kind == "ipc" else StaticNccl(client, release)
-    if kind == "ipc":
-        return Driven(client, lambda: import_module(f"{_PACKAGE}.ipc_engine").IPCTrainerInitInfo(rank=0))
+        return StaticIpc(client, release)
+    return Driven(client, lambda: import_module(f"{_PACKAGE}.ipc_engine").IPCTrainerInitInfo(rank=0))
+
+
+def _open_nccl(client: Client, release: tuple[int, int]) -> Transfer:
+    if not trainer_sends(release):
+        return StaticNccl(client, release)
     return Driven(
         client, lambda: import_module(f"{_PACKAGE}.nccl_engine").NCCLTrainerInitInfo(**rendezvous(client), rank=0)
     )
+
+
+_OPEN = {"disk": _open_disk, "ipc": _open_ipc, "nccl": _open_nccl}
+
+
+def open_transfer(kind: str, client: Client, release: tuple[int, int]) -> Transfer:
+    """The transfer of that kind (`disk`, `ipc`, `nccl`) to a server of that release."""
+    return _OPEN[kind](client, release)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import unknown_name
+from vcpo_bench.naming.template import no_template
 
 WIDTH = 80
 """Columns of a page."""
@@ -55,11 +56,12 @@ class Kind(ABC):
         Raises:
             UsageError: The name cannot be used, a file exists, or there is no template for this kind.
         """
-        raise self.no_template(name)
+        raise no_template(self.singular)
 
-    def no_template(self, name: str) -> UsageError:
-        """The error of a kind that `new` cannot write."""
-        return UsageError(f"new {self.singular} {name}: there is no template for a {self.singular}")
+    @property
+    def has_template(self) -> bool:
+        """Whether `new` can write one."""
+        return False
 
     def unknown(self, name: str, known: Iterable[str]) -> UsageError:
         """The error for a name that is not among `known`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts
+from vcpo_bench.naming.grammar import first_name
 
 if TYPE_CHECKING:
     from vcpo_bench.analysis.monitoring.calibration import Calibration, Rate
@@ -32,11 +33,15 @@ class DetectorKind(PageKind):
         return Listing(("signal", "false alarms", "recall", "median lead (updates)"), rows, note)
 
     def page(self, name: str) -> list[str]:
-        """The detectors of one signal with what was measured of them."""
+        """The detectors of one signal, or the one that an expression describes, with what was measured of them."""
         from vcpo_bench.analysis.monitoring.calibration import load_calibrations
+        from vcpo_bench.analysis.monitoring.stop_on_alarm import stop_detector
 
         known = load_calibrations()
-        found = [one for one in known if one.detector.signal == name]
+        signal = first_name(name)
+        found = [one for one in known if one.detector.signal == signal]
+        if name != signal:
+            found = [stop_detector(name, "full")]
         if not found:
             raise self.unknown(name, {one.detector.signal for one in known})
         return [line for one in found for line in _page(one)]
@@ -51,6 +56,7 @@ def _page(one: Calibration) -> list[str]:
                 ("alarms", one.words),
                 ("recall", _rate(one.recall)),
                 ("lead", lead),
+                ("use", f'vcpo-bench run --detector "{one.detector.text}"'),
             ]
         ),
     ]

@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 
 from vcpo_bench.commands.support.kinds.analyses import AnalysisKind
-from vcpo_bench.commands.support.kinds.base import Kind
+from vcpo_bench.commands.support.kinds.base import Kind, Listing
 from vcpo_bench.commands.support.kinds.detectors import DetectorKind
 from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind
 from vcpo_bench.commands.support.kinds.methods import MethodKind, PartKind
@@ -40,6 +40,15 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         PresetKind(),
         RunKind(results),
     ]
+
+
+def kinds_listing() -> Listing:
+    """The table of `vcpo-bench ls`: the kinds, and what can be done with each."""
+    rows = [
+        (kind.plural, f"show {kind.singular} NAME", f"new {kind.singular} NAME" if kind.has_template else "-")
+        for kind in kinds()
+    ]
+    return Listing(("kind", "explain one", "write one"), rows, "vcpo-bench ls KIND lists what there is of a kind.")
 
 
 def load_catalogs() -> None:

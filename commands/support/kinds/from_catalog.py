@@ -10,6 +10,7 @@ from typing import Any
 from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts, heading
 from vcpo_bench.naming.catalog import CATALOGS, Catalog
 from vcpo_bench.naming.component import Component, parameters
+from vcpo_bench.naming.grammar import first_name
 
 
 class CatalogKind(PageKind):
@@ -19,16 +20,18 @@ class CatalogKind(PageKind):
         singular: The catalog's word for one entry.
         plural: The word for several.
         module: Dotted name of the module whose import makes the catalog.
+        catalog: The catalog's word for one entry; default: `singular`.
     """
 
-    def __init__(self, singular: str, plural: str, module: str) -> None:
+    def __init__(self, singular: str, plural: str, module: str, *, catalog: str = "") -> None:
         self.singular, self.plural, self.module = singular, plural, module
+        self._catalog = catalog or singular
 
     @property
     def catalog(self) -> Catalog[Any]:
         """The catalog."""
         importlib.import_module(self.module)
-        return CATALOGS[self.singular]
+        return CATALOGS[self._catalog]
 
     def names(self) -> list[str]:
         """Names of the entries, in alphabetical order."""
@@ -56,10 +59,11 @@ class CatalogKind(PageKind):
         return kind.summary
 
     def page(self, name: str) -> list[str]:
-        """Summary, particular facts, and parameters with defaults and legal values."""
-        kind = self.catalog.get(name)
-        pairs = [*self.particulars(kind), *_parameters(kind), *self._origin(kind.name)]
-        return [*heading(kind.name, self.summary(kind)), *facts(pairs)]
+        """Summary, particular facts, and parameters with values and legal values, of a name or an expression."""
+        kind = self.catalog.get(first_name(name))
+        one = None if name in (kind.name, *kind.aliases) else self.catalog.parse(name)
+        pairs = [*self.particulars(kind), *shown_parameters(kind, one), *self.origin(kind.name)]
+        return [*heading(one.text() if one else kind.name, self.summary(kind)), *facts(pairs)]
 
     def particulars(self, kind: type[Component]) -> list[tuple[str, str]]:
         """Facts that only entries of this kind have: label and text."""
@@ -71,15 +75,25 @@ class CatalogKind(PageKind):
 
         return write_new(self.catalog, name, folder)
 
-    def _origin(self, name: str) -> list[tuple[str, str]]:
+    @property
+    def has_template(self) -> bool:
+        """Whether the catalog has a template."""
+        return bool(self.catalog.template)
+
+    def origin(self, name: str) -> list[tuple[str, str]]:
+        """Older names, and where it is defined."""
         return [("aliases", ", ".join(self.catalog.get(name).aliases)), ("defined in", self.catalog.origin(name))]
 
 
-def _parameters(kind: type[Component]) -> list[tuple[str, str]]:
-    return [
-        ("parameter", f"{name}={parameter.write(default)}  ({parameter.legal})")
-        for name, (default, parameter) in parameters(kind).items()
-    ]
+def shown_parameters(kind: type[Component], one: Component | None = None) -> list[tuple[str, str]]:
+    """The parameters of a class, or of one object with the defaults that it leaves, and what is legal."""
+    lines = []
+    for name, (default, parameter) in parameters(kind).items():
+        value, usual = default if one is None else getattr(one, name), ""
+        if value != default:
+            usual = f"default {parameter.write(default)}; "
+        lines.append(("parameter", f"{name}={parameter.write(value)}  ({usual}{parameter.legal})"))
+    return lines
 
 
 def _defaults(kind: type[Component], names: Iterable[str]) -> str:

@@ -3,60 +3,62 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts, heading
+from vcpo_bench.commands.support.kinds.base import facts, heading
+from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind, shown_parameters
+from vcpo_bench.naming.grammar import first_name, read_item
+from vcpo_bench.naming.template import no_template
 
 
-class MethodKind(PageKind):
+class MethodKind(CatalogKind):
     """What a method expression may begin with."""
 
-    singular, plural, module = "method", "methods", "vcpo_bench.methods"
+    remarks = "paper"
 
-    def names(self) -> list[str]:
-        """Names in alphabetical order."""
-        from vcpo_bench.methods import method_names
+    def __init__(self) -> None:
+        super().__init__("method", "methods", "vcpo_bench.methods")
 
-        return method_names()
+    def remark(self, name: str) -> str:
+        """The paper."""
+        return _paper(self.catalog.get(name)) or "-"
 
-    def listing(self) -> Listing:
-        """Name, summary and paper of each, and installed plug-ins that failed to load."""
-        from vcpo_bench.methods import broken_plugins, describe
-
-        rows = [(name, (one := describe(name)).summary, _paper(one.reference, one.year)) for name in self.names()]
-        rows += [(one.name, f"BROKEN: {one.error}", one.origin) for one in broken_plugins()]
-        return Listing((self.singular, "what it does", "paper"), rows)
+    def one(self, text: str) -> Any:
+        """The method of an expression; of a part that makes a method of its own, that method."""
+        return self.catalog.parse(text)
 
     def page(self, name: str) -> list[str]:
         """Formula, parameters, remarks on implementations that differ, and the coefficient against the ratio."""
         from vcpo_bench.methods import coefficient_curve, describe, draw_curve
 
-        if name not in self.names():
-            raise self.unknown(name, self.names())
-        one = describe(name)
-        paper_parts = f"{name}:paper adds the advantage and aggregation of the paper: {one.paper_parts}"
-        lines = heading(name, one.summary)
-        lines += facts([("paper", _paper(one.reference, one.year)), ("acts on", one.acts_on), ("formula", one.formula)])
-        lines += facts(("parameter", f"{each.name}={each.default}  ({each.legal})") for each in one.parameters)
-        lines += facts(("ratio", f"{what}: current / {anchor}") for what, anchor in one.anchors.items())
-        lines += facts([("needs", ", ".join(one.needs)), ("variant", paper_parts if one.paper_parts else "")])
-        lines += facts(("differs", remark) for remark in one.differences)
-        lines += facts([("defined in", one.origin)])
-        if one.expression:
+        kind = self.catalog.entries.lookup(first_name(name))
+        if kind is None or kind.name not in self.names():
+            raise self.unknown(first_name(name), self.names())
+        plain = name in (kind.name, *kind.aliases)
+        one = None if plain else self.one(name)
+        about = describe(kind.name)
+        paper_parts = f"{kind.name}:paper adds the advantage and aggregation of the paper: {about.paper_parts}"
+        lines = heading(kind.name if one is None else one.text(), kind.summary)
+        lines += facts([("paper", _paper(kind)), ("acts on", about.acts_on), ("formula", kind.formula)])
+        lines += facts(sorted(shown_parameters(kind, one if isinstance(one, kind) else None)))
+        lines += facts(("ratio", f"{what}: current / {anchor}") for what, anchor in about.anchors.items())
+        lines += facts([("needs", ", ".join(about.needs)), ("variant", paper_parts if about.paper_parts else "")])
+        lines += facts(("differs", remark) for remark in kind.differences)
+        lines += facts(self.origin(kind.name))
+        drawn = about.expression if plain else getattr(one, "canonical", "")
+        if drawn:
             title = "  coefficient c of a token against its ratio (+: A > 0; -: |c|, A < 0; *: both)"
-            lines += ["", title, *draw_curve(coefficient_curve(one.expression))]
+            lines += ["", title, *draw_curve(coefficient_curve(drawn))]
         return lines
-
-    def write_new(self, name: str, folder: Path) -> list[Path]:
-        """Write a method and its test."""
-        from vcpo_bench.methods import new_method
-
-        return new_method(name, folder)
 
 
 class PartKind(MethodKind):
     """What can be added to a method with `+`."""
 
-    singular, plural = "part", "parts"
+    remarks = "slot"
+
+    def __init__(self) -> None:
+        CatalogKind.__init__(self, "part", "parts", "vcpo_bench.methods", catalog="method")
 
     def names(self) -> list[str]:
         """Names in alphabetical order."""
@@ -64,17 +66,25 @@ class PartKind(MethodKind):
 
         return part_names()
 
-    def listing(self) -> Listing:
-        """Name, summary and slot of each."""
+    def remark(self, name: str) -> str:
+        """The slot."""
         from vcpo_bench.methods import describe
 
-        rows = [(name, (one := describe(name)).summary, one.acts_on) for name in self.names()]
-        return Listing((self.singular, "what it does", "slot"), rows)
+        return describe(name).acts_on
+
+    def one(self, text: str) -> Any:
+        """The part of an expression."""
+        return self.catalog.build(text, read_item(text))
+
+    @property
+    def has_template(self) -> bool:
+        """There is none for a part."""
+        return False
 
     def write_new(self, name: str, folder: Path) -> list[Path]:
         """There is no template for a part."""
-        raise self.no_template(name)
+        raise no_template(self.singular)
 
 
-def _paper(reference: str, year: int) -> str:
-    return f"{reference} ({year})" if year else reference
+def _paper(kind: Any) -> str:
+    return f"{kind.reference} ({kind.year})" if kind.year else str(kind.reference)

@@ -5,7 +5,6 @@ import pytest
 from vcpo_bench.analysis.comparison.ablation import (
     ablation_table,
     cost_table,
-    split_parts,
     step_control,
     step_controls,
     variants,
@@ -32,17 +31,13 @@ def runs(means, seeds=6, lags=(16,), tasks=("chain", "walk"), noise=0.02):
     return pd.DataFrame(rows)
 
 
-def test_parts_are_split_outside_parentheses():
-    assert split_parts("clip+ess(base=0.5)+opob") == ["clip", "ess(base=0.5)", "opob"]
-    assert split_parts("clip+lr-matched(to=clip+ess)") == ["clip", "lr-matched(to=clip+ess)"]
-
-
 def test_an_expression_knows_its_families():
     assert variants("clip+ess") == [("clip", True, False)]
     assert variants("clip+ess(base=0.55)+opob") == [("clip", True, True)]
     assert variants("tis") == [("tis", False, False), ("vcpo", False, False)]
     assert variants("vcpo(ess=off)") == [("vcpo", False, True)]
     assert variants("vcpo(variant=released)") == []
+    assert variants("vcpo2+ess") == [("vcpo2", True, False)]  # a plug-in whose name begins like another's
     assert variants("clip+lr-matched(to=clip+ess)") == [("clip+lr-matched(to=clip+ess)", False, False)]
 
 

@@ -65,6 +65,13 @@ def test_flags_of_settings_have_their_names_and_defaults() -> None:
     defaults = {name: parameter.default for name, parameter in inspect.signature(run).parameters.items()}
     flags = {name: flag_of(name)[2:].replace("-", "_") for name in CellSettings.model_fields.keys() - WITHOUT_A_FLAG}
     assert {name: defaults[flag] for name, flag in flags.items()} == CellSettings().model_dump(exclude=WITHOUT_A_FLAG)
+    others = {name: field.default for name, field in CellConfig.model_fields.items()}
+    assert (defaults["task"], defaults["regime"], defaults["device"]) == tuple(
+        others[name] for name in ("task", "regime", "device")
+    )
+    spec = GridSpec(("vcpo",), (1,), (0,))
+    assert spec.lrs == (float(defaults["lr"]),) == (others["lr"],)
+    assert (*spec.tasks, *spec.regimes, spec.device) == (others["task"], others["regime"], others["device"])
     assert read_settings(defaults) == CellSettings()
 
 

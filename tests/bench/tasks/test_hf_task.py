@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.settings import read_settings
 from vcpo_bench.bench.policies.hf.create import CHARACTERS, character_tokenizer, new_model
+from vcpo_bench.bench.policies.hf.new_model_spec import Llama, read_new_model
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.training import imitation_hf as warm
@@ -94,13 +95,23 @@ def test_a_new_model_has_about_the_size_asked_for(size: str, parameters: float) 
     assert len(tokenizer) == network.config.vocab_size
 
 
+def test_a_new_model_is_read_by_the_one_grammar() -> None:
+    assert read_new_model(" llama( size=1.5M , head=32 ) ") == Llama(size=1.5e6, head=32)
+    assert read_new_model("llama(50k)").text() == "llama(size=50k)"
+    with pytest.raises(UsageError, match=r"no parameter 'hed'; did you mean head\?.*llama\(1M,>>>hed=8\)"):
+        read_new_model("llama(1M,hed=8)")
+
+
 def test_new_weights_depend_on_the_seed_only() -> None:
     first, second, other = (new_model("llama(50k)", seed)[0].lm_head.weight for seed in (0, 0, 1))
     assert torch.equal(first, second)
     assert not torch.equal(first, other)
 
 
-@pytest.mark.parametrize("expression", ["llama", "llama(1)", "llama(5k)", "gpt5(1M)", "llama(1M"])
+@pytest.mark.parametrize(
+    "expression",
+    ["llama", "llama(1)", "llama(5k)", "gpt5(1M)", "llama(1M", "llama(head=8)", "llama(1M)+x", "llama()", "llama(iM)"],
+)
 def test_what_cannot_be_created_is_said(expression: str) -> None:
     with pytest.raises(UsageError, match=r"llama\(1M\)"):
         new_model(expression)

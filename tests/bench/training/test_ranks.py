@@ -4,13 +4,13 @@ import copy
 
 import pytest
 import torch
+from ranks.launch import parallel_trainer
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import StepInput
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import GRAD_CLIP, Learner, LearnerStep
-from vcpo_bench.bench.training.ranks.launch import parallel_trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.reports.formatting import MISSING
 from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
 
@@ -32,6 +33,20 @@ def test_scoreboard_fits_80_columns_and_names_controls_and_collapses(results: Re
     assert "2/2" in tis
     clip = next(line for line in text.splitlines() if " clip " in line)
     assert clip.split()[-1] == "2", "the nan column appears because there are some"
+
+
+def test_only_cells_that_could_be_judged_count_as_not_collapsed(
+    make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    def shape(method: str, lag: int, seed: int) -> str:
+        return ("collapsed", "error")[seed] if method == "tis" else "error"
+
+    folder = make_results(tmp_path, ("tis", "clip"), (16,), (0, 1), 60, shapes=shape, controls=False)
+    lines = printed(load(folder)).splitlines()
+    assert "1/1" in next(line for line in lines if "tis" in line)
+    clip = next(line for line in lines if "clip" in line)
+    assert "0/" not in clip
+    assert MISSING in clip.split()[-2]
 
 
 def test_scoreboard_honors_no_color(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from torch import Tensor
 
+from ranks.ranks import Ranks
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.micro_batches import Piece
-from vcpo_bench.bench.training.ranks.ranks import Ranks
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Update
 

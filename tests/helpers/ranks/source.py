@@ -7,13 +7,13 @@ from typing import Any
 
 from torch import Tensor
 
+from ranks.ranks import Ranks
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import StepInput
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.training.ranks.ranks import Ranks
 from vcpo_bench.bench.trajectories import Trajectories, join
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records import SYNCHRONOUS

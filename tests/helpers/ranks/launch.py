@@ -16,15 +16,17 @@ from pathlib import Path
 
 import torch
 
+from ranks.learner import ParallelLearner
+from ranks.ranks import Ranks
+from ranks.source import ParallelSource, check_shares
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.training.build import build_learner, build_recorder
-from vcpo_bench.bench.training.ranks.learner import ParallelLearner
-from vcpo_bench.bench.training.ranks.ranks import Ranks
-from vcpo_bench.bench.training.ranks.source import ParallelSource, check_shares
 from vcpo_bench.bench.training.trainer import Trainer
+
+_HELPERS = Path(__file__).resolve().parents[1]
 
 
 @contextmanager
@@ -41,10 +43,15 @@ def parallel_trainer(config: CellConfig, count: int) -> Iterator[Trainer]:
     check_shares(config, count)
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store"
-        command = [sys.executable, "-m", "vcpo_bench.bench.training.ranks.launch", str(store), str(count)]
+        command = [sys.executable, "-m", "ranks.launch", str(store), str(count)]
+        paths = os.pathsep.join([str(_HELPERS), *filter(None, [os.environ.get("PYTHONPATH")])])
         with shielded():
             others = [
-                subprocess.Popen([*command, str(rank), config.model_dump_json()], stdin=subprocess.DEVNULL)
+                subprocess.Popen(
+                    [*command, str(rank), config.model_dump_json()],
+                    stdin=subprocess.DEVNULL,
+                    env=os.environ | {"PYTHONPATH": paths},
+                )
                 for rank in range(1, count)
             ]
         try:

@@ -1,0 +1,25 @@
+"""The defaults of what defines a cell, each written once: for the configuration and for the command line."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from vcpo_bench.records import SYNCHRONOUS, Level
+
+TASK = "chain"
+REGIME = SYNCHRONOUS
+LR = "3e-4"
+"""As a user types it."""
+STEPS = 300
+PROMPTS = 16
+RESPONSES = 8
+RECORD: Level = "basic"
+WEIGHT_DECAY = 0.0
+DTYPE: Literal["float32"] = "float32"
+LORA = 0
+CHAT = True
+SAMPLER = "torch"
+MAX_RESPONSE = 0
+MICRO_TOKENS = 0
+CHECKPOINTING = False
+DEVICE: Literal["cpu"] = "cpu"

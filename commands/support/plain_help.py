@@ -1,0 +1,27 @@
+"""Help pages without names of Python types: releases of typer print `<list[Path]>` behind an argument called DIR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+
+def hide_types(parameters: list[Any]) -> None:
+    """Let arguments and `--help` show no type: their metavar, or their name, says what they are."""
+    for one in parameters:
+        if one.param_type_name == "argument" or one.name == "help":
+            one.display_type_rich = _nothing
+
+
+def _nothing(**_: object) -> None:
+    return None
+
+
+class PlainHelp(TyperCommand):
+    """A verb whose help shows no types."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        hide_types(self.get_params(ctx))
+        super().format_help(ctx, formatter)

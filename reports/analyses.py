@@ -1,0 +1,53 @@
+"""The analyses a report is made from: those of the catalog, and a few that only reports need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from vcpo_bench.analysis.caveats import caveats
+from vcpo_bench.analysis.commands import ANALYSES
+from vcpo_bench.analysis.commands.prediction import analyze_auroc
+from vcpo_bench.analysis.comparison.coverage import coverage
+from vcpo_bench.analysis.findings import Findings
+from vcpo_bench.analysis.results import Results
+
+CURVES = ("sampled_reward", "ess_ratio", "grad_norm", "kl_mu_theta_k3", "log_weight_max", "entropy", "step_scale")
+"""Columns of the updates that figures draw over time."""
+
+
+class Source(NamedTuple):
+    """Where findings of a report come from.
+
+    Attributes:
+        run: Computes them.
+        command: What `vcpo-bench analyze` calls the analysis that has their tables; empty: only a report has them.
+    """
+
+    run: Callable[[Results], Findings]
+    command: str = ""
+
+
+def _caveats(results: Results) -> Findings:
+    """Every table is read first, because damage is found by reading. A report does not say where its folder was."""
+    results.step_columns(*CURVES)
+    for name in ("evals", "lags", "episodes", "probes", "lm_eval"):
+        getattr(results, name)
+    return caveats(results, lambda folder: folder.resolve().name)
+
+
+_OF_REPORTS = {
+    # The primary endpoint of a prediction study, from fewer signals.
+    "auroc": Source(analyze_auroc, "prediction"),
+    "coverage": Source(coverage),
+    "caveats": Source(_caveats),
+}
+
+
+def find_source(name: str) -> Source:
+    """The source of that name: `auroc`, `coverage`, `caveats`, or an analysis of the catalog.
+
+    Raises:
+        ExpressionError: There is none.
+    """
+    return _OF_REPORTS.get(name) or Source(ANALYSES.parse(name).run, name)
