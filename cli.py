@@ -15,13 +15,13 @@ from vcpo_bench.commands.support.plain_help import hide_types
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import attach_verbs
 from vcpo_bench.errors import VcpoBenchError
+from vcpo_bench.files.disk_space import is_disk_full
 
-INTERRUPTED = 130
 MISUSED = 2
 
 
 class OneLineErrors(TyperGroup):
-    """Turns errors a user can cause into one line and exit code 2, and Ctrl-C into one line and 130."""
+    """Turns errors a user can cause into one line and exit code 2."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help."""
@@ -37,9 +37,6 @@ class OneLineErrors(TyperGroup):
         """Run the chosen verb."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            say_aside("interrupted: ended cells are kept; run the same command again to resume")
-            raise typer.Exit(INTERRUPTED) from None
         except SystemExit as error:  # ours are click's: this one is of a plug-in, and would pass for success
             say_aside(f"error: a plug-in ended the program (sys.exit({error.code!r})); nothing after that was done")
             raise typer.Exit(MISUSED) from None
@@ -47,7 +44,7 @@ class OneLineErrors(TyperGroup):
             say_aside(f"error: {error}")
             raise typer.Exit(MISUSED) from None
         except OSError as error:
-            if error.errno in (None, errno.EPIPE):  # raised by a library, or the reader of our output has left
+            if error.errno in (None, errno.EPIPE) or is_disk_full(error):  # by a library, or output nobody can take
                 raise
             what = f"{error.filename}: {error.strerror}; choose another file or folder"
             say_aside(f"error: {what if error.filename is not None else error.strerror}")
@@ -69,7 +66,11 @@ attach_verbs(app)
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line.
+
+    Raises:
+        SystemExit: Always, with the exit code.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what another encoding lacks is spelled, not an error
             stream.reconfigure(errors="backslashreplace")
@@ -78,7 +79,17 @@ def main() -> None:
     except FileNotFoundError:
         say_aside("error: the working directory was deleted; change to another folder")
         sys.exit(MISUSED)
-    app()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter fails again when it flushes at its end
+        sys.stderr.write("error: standard output: the disk it is written to is full; free space there\n")
+        raise SystemExit(MISUSED) from None
 
 
 def _at_home(argument: str) -> str:

@@ -1,5 +1,9 @@
 """The errors a user can cause. Each message says what is wrong and what to do about it."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
 
 class VcpoBenchError(Exception):
     """Root of every error this project raises on purpose."""
@@ -10,4 +14,20 @@ class UsageError(VcpoBenchError, ValueError):
 
 
 class DamagedResultError(VcpoBenchError, ValueError):
-    """A file of a results folder cannot be read or breaks its schema."""
+    """A file of a results folder cannot be read, does not match its checksum, or breaks its schema.
+
+    Args:
+        what: What is wrong; reads on after the path.
+        path: The file or folder; None: `what` names it.
+
+    Attributes:
+        what: What is wrong, without the path.
+    """
+
+    def __init__(self, what: str, path: Path | None = None) -> None:
+        super().__init__(what if path is None else f"{path} {what}")
+        self.what = what
+
+
+class DiskFullError(VcpoBenchError):
+    """There is no space left to write to; the message names the folder (exit code 2)."""

@@ -25,6 +25,15 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def nightly(session: nox.Session) -> None:
+    """The long attacks: 500 killed cells, 60 killed grids, 60 interrupts, and the long form of `tests/hardening`."""
+    session.install(".[test]")
+    more = {"HARDENING": "long", "FAULTS": "500", "KILLS": "60", "INTERRUPTS": "60"}
+    attacks = ["tests/hardening", "tests/bench/running", "tests/test_interrupts.py"]
+    session.run("pytest", "-m", "slow or not slow", *(session.posargs or attacks), env=ONE_THREAD | more)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Style and format, by ruff."""
     session.install("ruff>=0.9")

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from vcpo_bench import records
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.records.steps import STEPS
+from vcpo_bench.records.table_file import read_table_file
 
 COLUMNS: dict[str, tuple[records.Column, ...]] = {
     records.STEPS_FILE: STEPS,
@@ -74,21 +74,21 @@ def read_table(path: Path, kind: str, optional: bool, columns: Sequence[str] | N
         columns: Which columns to read, where the file has them; None: all.
 
     Raises:
-        DamagedResultError: It cannot be read, lacks a column, or holds values of another type or steps out of order;
-            the message reads on after the path.
+        DamagedResultError: It cannot be read, does not match its checksum, lacks a column, or holds values of another
+            type or steps out of order.
     """
     if optional and not path.exists():
         return None
     try:
-        file = pq.ParquetFile(path)
-        missing = [name for name in _REQUIRED[kind] if name not in file.schema_arrow.names]
+        table = _checked(read_table_file(path, COLUMNS[kind], columns), kind)
+        missing = [name for name in _REQUIRED[kind] if name not in table.column_names and name in (columns or (name,))]
         if missing:
-            raise DamagedResultError(f"lacks the column {missing[0]!r}; {_CONSEQUENCE}")
-        table = file.read(columns, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
-        raise DamagedResultError(f"{what}; {_CONSEQUENCE}") from error
-    return _checked(table, kind)
+            raise DamagedResultError(f"lacks the column {missing[0]!r}", path)
+    except DamagedResultError as error:
+        raise DamagedResultError(f"{error.what}; {_CONSEQUENCE}", path) from error
+    except OSError as error:
+        raise DamagedResultError(f"cannot be read ({error.strerror}); {_CONSEQUENCE}", path) from error
+    return table
 
 
 def _checked(table: pa.Table, kind: str) -> pa.Table:
@@ -101,22 +101,14 @@ def _checked(table: pa.Table, kind: str) -> pa.Table:
         wanted = _ARROW[kind].get(name, found)
         if found != wanted:
             try:
-                if _is_text(found) != _is_text(wanted) and not pa.types.is_null(found):
-                    raise pa.ArrowInvalid(f"{found} for {wanted}")
                 table = table.set_column(place, name, table.column(place).cast(wanted))
             except pa.ArrowException as error:
-                what = f"holds {found} in the column {name!r} where {wanted} belongs"
-                raise DamagedResultError(f"{what}; {_CONSEQUENCE}") from error
+                raise DamagedResultError(f"holds {found} in the column {name!r} where {wanted} belongs") from error
     if "step" in table.column_names and kind in _IN_ORDER:
         steps = table.column("step")
         if steps.null_count or bool((np.diff(steps.to_numpy()) < 0).any()):
-            raise DamagedResultError(f"holds steps that are missing or out of order; {_CONSEQUENCE}")
+            raise DamagedResultError("holds steps that are missing or out of order")
     return table
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
 
 
 def together(tables: Sequence[tuple[pa.Table | None, int]], name: str, kind: str) -> pd.Series:

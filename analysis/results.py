@@ -166,7 +166,7 @@ class Results:
             return read_table(path, kind, optional, columns)
         except DamagedResultError as error:
             folder = next((one for one in self.folders if path.is_relative_to(one)), path.parent)
-            problem = Problem(folder, str(path.relative_to(folder)), str(key), str(error))
+            problem = Problem(folder, str(path.relative_to(folder)), str(key), error.what)
             if problem not in self.problems:
                 self.problems.append(problem)
             return None

@@ -40,6 +40,7 @@ def analyze(
     from vcpo_bench.analysis.commands import run as run_analysis
     from vcpo_bench.analysis.csv_text import without_formulas
     from vcpo_bench.errors import UsageError
+    from vcpo_bench.files.atomic import replacing, write_text
     from vcpo_bench.reports.numbers import statement_id
 
     check_folder("--out", out)
@@ -52,10 +53,11 @@ def analyze(
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():
-            without_formulas(table).to_csv(out / f"{name}.csv", index=False)
+            with replacing(out / f"{name}.csv") as draft:
+                without_formulas(table).to_csv(draft, index=False)
             say(f"table: {out / name}.csv")
         for name, content in findings.documents.items():
-            (out / name).write_text(content, encoding="utf-8")
+            write_text(out / name, content)
             say(f"document: {out / name}")
 
 

@@ -76,6 +76,7 @@ def run(
     from vcpo_bench.bench.cells import grid
     from vcpo_bench.bench.cells.settings import read_settings
     from vcpo_bench.bench.running import run_grid
+    from vcpo_bench.bench.running.memory import memory_warning
 
     plugins = load_plugins(plugin)
     if url:
@@ -94,6 +95,7 @@ def run(
     if watched:
         say_aside(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}")
     workers = run_grid.worker_count(jobs, device, sampler)
+    _warn(filter(None, [memory_warning(min(workers, len(cells)), spec.regimes)] if device == "cpu" else []))
     if dry_run:
         _show_plan(cells, workers, out)
         return

@@ -10,6 +10,7 @@ from pathlib import Path
 from vcpo_bench.analysis.intervals import can_decide
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import counted, verdict
+from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.document import Document, Entry, Prose, Section, Table, sentence
 from vcpo_bench.reports.formatting import MISSING, by_size, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
@@ -62,7 +63,7 @@ def diff(first: str | Path, second: str | Path) -> Diff:
 def write_diff(first: str | Path, second: str | Path, out_html: str | Path) -> Path:
     """Write the comparison of two results folders as one HTML file and return its path."""
     target = Path(out_html)
-    target.write_text(render_document(diff(first, second).document, []), encoding="utf-8")
+    write_text(target, render_document(diff(first, second).document, []))
     return target
 
 

@@ -17,21 +17,24 @@ ROOT = Path(vcpo_bench.__file__).resolve().parent
 REPOSITORY = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 300
 
-OPEN_TO_ALL = {"", "errors", "records", "naming"}
-"""What every room may import: the version, the errors, the schema of recorded tables, the grammar of names."""
+OPEN_TO_ALL = {"", "errors", "files", "records", "naming"}
+"""What every room may import: version, errors, the writing of files, the schema of tables, the grammar of names."""
 
 WINGS = {
     "errors": set(),
-    "records": set(),
+    "files": {"errors"},
+    "interrupts": set(),
+    "records": {"errors", "files"},
     "naming": {"errors"},
     "configs": set(),
     "methods": OPEN_TO_ALL,
     "bench": OPEN_TO_ALL | {"methods"},
     "analysis": OPEN_TO_ALL,
+    "adapters": OPEN_TO_ALL | {"methods", "bench", "analysis"},
     "reports": OPEN_TO_ALL | {"analysis"},
     "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports"},
     "cli": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "commands"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "interrupts"},
     "": set(),
 }
 """Folders and files at the root, and which others each may import."""
@@ -40,6 +43,9 @@ GROUND = "(files)"
 """The files that lie in a wing itself and are not named in the order."""
 FRONT = "(front door)"
 """The `__init__.py` of a wing: what it offers to others, above everything in it."""
+
+ADAPTERS_MAY_USE = ("bench.score_norms", "analysis.monitoring")
+"""All that adapters import of wings they may not know as a whole: other trainers are not ours to run or to judge."""
 
 ORDER: dict[str, list[set[str]]] = {
     "methods": [{"core"}, {"parts"}, {"assembly"}, {GROUND}, {FRONT}],
@@ -68,6 +74,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"commands"},
         {FRONT},
     ],
+    "adapters": [{GROUND}, {"trl", "verl"}, {FRONT}],
     "reports": [
         {GROUND},
         {"terminal"},
@@ -131,6 +138,17 @@ def test_every_room_has_its_place(wing: str) -> None:
     assert here <= set.union(*ORDER[wing])
 
 
+def test_adapters_use_only_what_they_may() -> None:
+    wrong = [
+        f"{file.name} imports {name}"
+        for file in FILES.values()
+        if wing_of(file.name) == "adapters"
+        for name in sorted(file.imports)
+        if wing_of(name) in ("bench", "analysis") and not name.startswith(ADAPTERS_MAY_USE)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("wing", ORDER)
 def test_a_room_imports_only_rooms_below_it(wing: str) -> None:
     wrong = []
@@ -154,7 +172,7 @@ def test_files_form_no_circle() -> None:
     assert not cycles({name: file.imports for name, file in FILES.items()})
 
 
-@pytest.mark.parametrize("wing", ["analysis", "reports", "naming", "records", "errors", "configs"])
+@pytest.mark.parametrize("wing", ["analysis", "reports", "naming", "records", "files", "errors", "configs"])
 def test_a_laptop_without_torch_reads_results(wing: str) -> None:
     wrong = {file.name for file in FILES.values() if wing_of(file.name) == wing and _needs_torch(file)}
     assert not wrong

@@ -11,6 +11,7 @@ from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.analysis.results import GROUP, Results
+from vcpo_bench.files.atomic import replacing
 
 ODD_ENDS = ("nan", "stopped_by", "error", "partial", "damaged")
 """Columns of `scoreboard` that count cells that did not run to completion or cannot be read."""
@@ -82,4 +83,5 @@ def scoreboard(results: Results) -> pd.DataFrame:
 
 def write_csv(board: pd.DataFrame, path: str | Path) -> None:
     """Write the scoreboard as CSV with six significant digits."""
-    without_formulas(board).to_csv(path, index=False, float_format="%.6g")
+    with replacing(Path(path)) as draft:
+        without_formulas(board).to_csv(draft, index=False, float_format="%.6g")

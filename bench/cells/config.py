@@ -12,7 +12,7 @@ from pydantic import Field
 
 from vcpo_bench.bench.cells import defaults
 from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.records import RULES_VERSION
+from vcpo_bench.records import KEY_PATTERN, RULES_VERSION
 
 NUMERIC_BACKEND = "torch-cpu-float32"
 """Default arithmetic of a cell; `dtype` and `device` are fields of their own."""
@@ -45,9 +45,9 @@ class CellConfig(CellSettings):
     task: str = defaults.TASK
     regime: str = defaults.REGIME
     lr: float = Field(default=float(defaults.LR), gt=0)
-    series: str = ""
+    series: str = Field(default="", pattern=rf"^({KEY_PATTERN})?$")
     start: str = ""
-    parent: str = ""
+    parent: str = Field(default="", pattern=rf"^({KEY_PATTERN})?$")
     fork_step: int = Field(default=0, ge=0)
     model: str = ""
     plugins: str = ""

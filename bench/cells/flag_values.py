@@ -11,6 +11,8 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import split_list
 
 T = TypeVar("T")
+MOST_SEEDS = 10_000
+"""Largest count of seeds: more is a slip of the finger, and every seed is at least one cell."""
 
 
 def expressions(text: str) -> list[str]:
@@ -43,6 +45,8 @@ def seeds(text: str) -> list[int]:
         return values
     if values == [0]:
         raise UsageError("--seeds 0: nothing to run; give a count of at least 1, or a list such as 0,1,2")
+    if values[0] > MOST_SEEDS:
+        raise UsageError(f"--seeds {values[0]}: at most {MOST_SEEDS} seeds in one grid; give a smaller count")
     return list(range(values[0]))
 
 

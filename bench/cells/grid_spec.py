@@ -105,13 +105,19 @@ class GridSpec:
                 raise UsageError(f"{flag_of(name)}: applies only to language models; add --model, or drop it")
 
     def warnings(self) -> list[str]:
-        """One line for each lag that is legal but probably not meant."""
+        """One line for each setting that is legal but probably not meant."""
         steps = self.settings.steps
-        return [
+        found = [
             f"--staleness {lag} is at least --steps {steps}: every update consumes data of the start policy"
             for lag in self.staleness
             if lag >= steps
         ]
+        if self.settings.responses == 1:
+            found.append(
+                "--responses 1: a single response equals the mean of its group, so methods with a group baseline learn "
+                "nothing; use at least 2"
+            )
+        return found
 
 
 def start_digest(path: Path) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vcpo_bench.records import Column, Level
+from vcpo_bench.records.table_file import read_table_file
 
 _LEVELS: tuple[Level, ...] = ("basic", "diagnostics", "full")
 _KINDS = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
@@ -43,6 +44,7 @@ class RecordTable:
     """
 
     def __init__(self, columns: Sequence[Column], level: Level) -> None:
+        self._known = columns
         self._schema = arrow_schema(columns, level)
         self.columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
 
@@ -74,6 +76,13 @@ class RecordTable:
         pq.write_table(self.arrow(), path, compression="zstd")
 
     def read(self, path: Path) -> None:
-        """Replace the rows by those of the file at `path`."""
-        stored = pq.read_table(path, schema=self._schema).to_pydict()
-        self.columns = {name: list(stored[name]) for name in self.columns}
+        """Replace the rows by those of the file at `path`; a column that it lacks is null.
+
+        Raises:
+            DamagedResultError: See `read_table_file`.
+            OSError: The disk cannot be read at the moment.
+        """
+        table = read_table_file(path, self._known)
+        empty = [None] * table.num_rows
+        there = set(table.column_names)
+        self.columns = {name: table[name].to_pylist() if name in there else list(empty) for name in self.columns}

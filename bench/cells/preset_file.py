@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.atomic import write_text
 from vcpo_bench.naming.grammar import closest
 
 Scalar = str | int | float | bool
@@ -58,7 +59,7 @@ def write_configuration(path: Path, values: Mapping[str, Any]) -> None:
         UsageError: The file cannot be written.
     """
     try:
-        path.write_text(yaml.safe_dump(dict(values), sort_keys=False))
+        write_text(path, yaml.safe_dump(dict(values), sort_keys=False))
     except OSError as error:
         raise UsageError(f"--save-config {path}: cannot be written ({error.strerror}); name another file") from error
 

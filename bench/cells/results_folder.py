@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO, get_args
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import Any
 
 from vcpo_bench.errors import DamagedResultError, UsageError
-from vcpo_bench.records import CELL_FILE, CELLS, EVALS_FILE, GRID_FILE, LAGS_FILE, PARTIAL_SUFFIX, STEPS_FILE, Status
+from vcpo_bench.files.checksums import read_sealed, seal_of, verify_sizes, write_sealed
+from vcpo_bench.files.locks import LOCK_FILE, FileLock, LockHeldError
+from vcpo_bench.files.parquet import is_whole
+from vcpo_bench.records import CELL_FILE, CELLS, EVALS_FILE, GRID_FILE, LAGS_FILE, PARTIAL_SUFFIX, STEPS_FILE
+from vcpo_bench.records.cell_file import read_cell_file
 
-LOCK_FILE = ".lock"
-"""Locked by the process that writes to a results folder, or to the folder of a running cell."""
+TABLES = (STEPS_FILE, EVALS_FILE, LAGS_FILE)
+"""Tables that every ended cell has."""
 
 
 class ResultsFolder:
@@ -44,41 +43,41 @@ class ResultsFolder:
             raise UsageError(f"--out {path}: cannot write there ({error.strerror}); name another folder") from error
 
     @contextmanager
-    def locked(self, wait: bool) -> Iterator[None]:
+    def locked(self, wait: bool, say: Callable[[str], object] = lambda _: None) -> Iterator[None]:
         """Lock the folder inside the block; the lock is released with the process, however it ends.
 
         Args:
             wait: Wait for another process that holds the lock.
+            say: Called with one line when waiting takes long, and where the file system has no locks.
 
         Raises:
             UsageError: Another process holds the lock, and `wait` is False.
         """
-        with (self.path / LOCK_FILE).open("w") as handle:
-            _lock(handle, wait, f"--out {self.path}: another run is writing there; add --wait to queue behind it")
+        with ExitStack() as held:
+            try:
+                lock = held.enter_context(FileLock(self.path / LOCK_FILE, say, wait))
+            except LockHeldError as error:
+                busy = f"another run ({error}) is writing there"
+                raise UsageError(f"--out {self.path}: {busy}; add --wait to queue behind it") from error
+            if not lock.has_flock:
+                say(f"warning: the file system of {self.path} has no locks; {lock.stand_in.name} stands in for one")
             yield
 
     def status(self, key: str) -> str | None:
-        """Status of a cell that has ended; None if it has not.
-
-        Raises:
-            DamagedResultError: The cell has ended, but its files cannot be read.
-        """
-        folder = self.cells / key
-        if not folder.is_dir():
-            return None
-        problem = damage(folder)
-        if problem:
-            raise DamagedResultError(f"{folder}: {problem}")
-        return str(read_json(folder / CELL_FILE)["status"])
+        """Status of a cell that has ended; None if it has not. See `status_of`."""
+        return status_of(self.cells / key)
 
     def set_aside(self, key: str) -> Path:
         """Move a damaged cell to the folder `damaged`; returns where it is now."""
-        folder, number = self.cells / key, 1
-        while (aside := self.path / "damaged" / f"{key}-{number}").exists():
+        return self.move_to_damaged(self.cells / key)
+
+    def move_to_damaged(self, path: Path) -> Path:
+        """Move a file or folder to the folder `damaged`, numbered; returns where it is now."""
+        number, stem, suffix = 1, *((path.stem, path.suffix) if path.is_file() else (path.name, ""))
+        while (aside := self.path / "damaged" / f"{stem}-{number}{suffix}").exists():
             number += 1
         aside.parent.mkdir(exist_ok=True)
-        folder.rename(aside)
-        return aside
+        return path.rename(aside)
 
     def update_grid(self, cells: Mapping[str, Mapping[str, Any]]) -> None:
         """Merge cells into `grid.json`; a cell requested by name is no longer a control only."""
@@ -87,15 +86,13 @@ class ResultsFolder:
         for key, entry in cells.items():
             control = bool(entry["control"]) and bool(known.get(key, {}).get("control", True))
             known[key] = {**entry, "control": control}
-        write_json(path, {"cells": known})
+        write_sealed(path, {"cells": known}, cover=False)
 
     @staticmethod
     def _known_cells(path: Path) -> dict[str, Any]:
         """The cells of `grid.json`; an unreadable file is renamed, since every grid writes it again."""
         try:
-            return dict(read_json(path)["cells"])
-        except FileNotFoundError:
-            return {}
+            return dict(read_sealed(path)["cells"]) if path.exists() else {}
         except (KeyError, TypeError, ValueError):
             path.replace(path.with_name(f"damaged-{GRID_FILE}"))
             return {}
@@ -103,51 +100,40 @@ class ResultsFolder:
 
 def ended_keys(path: Path) -> set[str]:
     """Keys of the cells of a results folder that have ended without an error; empty where there is no folder."""
-    folders = [p for p in (path / CELLS).glob("*") if not p.name.endswith(PARTIAL_SUFFIX)]
-    return {p.name for p in folders if damage(p) is None and read_json(p / CELL_FILE)["status"] != "error"}
+    found = set()
+    for folder in (path / CELLS).glob("*"):
+        with suppress(DamagedResultError):
+            if not folder.name.endswith(PARTIAL_SUFFIX) and status_of(folder) not in (None, "error"):
+                found.add(folder.name)
+    return found
 
 
-def damage(folder: Path) -> str | None:
-    """What is wrong with the folder of an ended cell, in one phrase; None if all its files can be read."""
-    tables = {path.name for path in folder.glob("*.parquet")} | {STEPS_FILE, EVALS_FILE, LAGS_FILE}
-    for name in (CELL_FILE, *sorted(tables)):
-        try:
-            if name != CELL_FILE:
-                pq.read_table(folder / name)
-                continue
-            facts = read_json(folder / name)
-            if facts.get("status") not in get_args(Status):
-                return f"{name} has no legal status"
-            if facts.get("key") != folder.name or not isinstance(facts.get("config"), dict):
-                return f"{name} does not say what was run"
-        except FileNotFoundError:
-            return f"{name} is missing"
-        except (OSError, ValueError, pa.ArrowException) as error:
-            return f"{name} cannot be read ({str(error).splitlines()[0]})"
-    return None
+def status_of(folder: Path) -> str | None:
+    """Status of the ended cell in a folder; None if there is no folder.
 
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
+    It looks at every file but reads `cell.json` only: many cells are listed often. Whoever reads a table verifies it,
+    and `check.check_folder` verifies everything.
 
     Raises:
-        ValueError: The file is not JSON, or holds no object.
+        DamagedResultError: `cell.json` is damaged, or a table is missing or was cut short.
+        OSError: The disk cannot be read at the moment.
     """
-    value = json.loads(path.read_text())
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
-    return value
+    if not folder.is_dir():
+        return None
+    facts = read_cell_file(folder / CELL_FILE)
+    seal = seal_of(facts)
+    if seal is not None:
+        verify_sizes(folder, seal)
+    for name in set(TABLES) | {path.name for path in folder.glob("*.parquet") if seal is None}:
+        _check_whole(folder / name)
+    return str(facts["status"])
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write JSON atomically: a reader sees the old file or the new one."""
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
-    draft.replace(path)
-
-
-def _lock(handle: TextIO, wait: bool, refusal: str) -> None:
+def _check_whole(table: Path) -> None:
+    """Check that a table is there from its first byte to its last."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError as error:
-        raise UsageError(refusal) from error
+        if is_whole(table):
+            return
+    except FileNotFoundError as error:
+        raise DamagedResultError("is missing", table) from error
+    raise DamagedResultError("cannot be read (its end is missing)", table)

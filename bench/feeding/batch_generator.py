@@ -166,8 +166,9 @@ class BatchGenerator:
             named = {"version": draft.version, "responses": draft.rollout.responses, "logp": draft.rollout.logp}
             named |= {"mask": draft.rollout.mask, "entropy": draft.rollout.entropy}
             if draft.decoder is not None:
-                named |= {f"cache{layer}": cache for layer, cache in enumerate(draft.decoder.caches)}
-                named["position"] = torch.tensor(draft.decoder.position)
+                position = draft.decoder.position  # the cache behind it is memory that nothing has written yet
+                named |= {f"cache{n}": cache[:, :, :, :position] for n, cache in enumerate(draft.decoder.caches)}
+                named["position"] = torch.tensor(position)
             found |= {f"{batch}/{name}": tensor.clone() for name, tensor in named.items()}
         return found
 
@@ -182,7 +183,8 @@ class BatchGenerator:
             draft.missing = int((draft.version < 0).sum())
             if "position" in named:
                 draft.decoder = self.published.policy.decoding(draft.prompts, *draft.version.shape)
-                device = self.published.policy.device
-                draft.decoder.caches = [named[f"cache{i}"].to(device) for i in range(len(draft.decoder.caches))]
-                draft.decoder.position = int(named["position"])
+                draft.decoder.position = position = int(named["position"])
+                with torch.inference_mode():
+                    for layer, cache in enumerate(draft.decoder.caches):
+                        cache[:, :, :, :position] = named[f"cache{layer}"][:, :, :, :position]
             self.drafts[batch] = draft

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import longest_response
+from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
 
@@ -99,7 +100,8 @@ class SamplerHandle:
         self.pipe, theirs = multiprocessing.Pipe()
         descriptors = (theirs.fileno(), weights.descriptor)
         command = [sys.executable, "-m", "vcpo_bench.bench.feeding.sampler_process", *map(str, descriptors)]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=descriptors)
+        with shielded():
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=descriptors)
         theirs.close()
         self._born = time.monotonic()
         try:

@@ -18,7 +18,7 @@ class Decoding(Protocol):
     """Responses in progress, all at the same position, between two calls of `Policy.extend`.
 
     Attributes:
-        caches: Keys and values of each layer, for a checkpoint.
+        caches: Keys and values of each layer, for a checkpoint; their fourth dimension is the position.
         position: Tokens of prompt and response that the caches hold or are about to.
     """
 

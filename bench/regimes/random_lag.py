@@ -38,7 +38,8 @@ def lag_probabilities(law: str, staleness: int, mean: float, share: float) -> ND
         weights = np.exp(lags * math.log(center / (1 + center)))
     elif law == "poisson":
         center = mean or max(staleness / 2, 1e-9)
-        weights = np.exp(lags * math.log(center) - center - np.array([math.lgamma(lag + 1) for lag in lags]))
+        logs = lags * math.log(center) - np.array([math.lgamma(lag + 1) for lag in lags])
+        weights = np.exp(logs - logs.max())  # all of them underflow where the mean is far above k
     else:
         weights = np.ones(staleness + 1)
     probabilities: NDArray[np.float64] = weights / weights.sum()

@@ -15,8 +15,11 @@ from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.replay.replay import Replay, one_thread, origin_folder
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.checksums import verify_sealed
+from vcpo_bench.files.durable import sync_folder, sync_names
 from vcpo_bench.methods import Method, parse_method
+from vcpo_bench.records import STATE_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +123,23 @@ def write_origins(spec: ForkSpec, cells: Sequence[PlannedCell], wait: bool, say:
     folder = ResultsFolder(spec.out)
     done = ended_keys(spec.out)
     missing = {cell.origin for cell in cells if cell.key not in done}
-    with folder.locked(wait), one_thread():
+    with folder.locked(wait, say), one_thread():
         for parent in spec.parents:
             origin = origin_folder(spec.out, parent.key, spec.at)
-            if origin in missing and not origin.is_dir():
+            if origin in missing and not _is_usable(origin, say):
                 say(_write_origin(parent, spec.at, origin))
+
+
+def _is_usable(origin: Path, say: Callable[[str], None]) -> bool:
+    """Whether a fork state is there; a damaged one is removed, since the replay writes it again."""
+    try:
+        verify_sealed(origin / STATE_FILE)
+    except DamagedResultError as problem:
+        if origin.is_dir():
+            say(f"{problem}; it is made again")
+            shutil.rmtree(origin)
+        return False
+    return True
 
 
 def _write_origin(parent: RecordedCell, at: int, origin: Path) -> str:
@@ -135,5 +150,9 @@ def _write_origin(parent: RecordedCell, at: int, origin: Path) -> str:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         replay.trainer.save(draft)
+        sync_folder(draft)
         draft.rename(origin)
+        sync_names(origin.parent)
+        if at < parent.updates:
+            replay.to(at + 1)  # its row is the first that depends on all of the state just saved
         return replay.summary()

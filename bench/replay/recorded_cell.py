@@ -15,13 +15,13 @@ from vcpo_bench.bench.cells.grid_spec import start_digest
 from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, PARTIAL_SUFFIX, RULES_VERSION
+from vcpo_bench.records.cell_file import read_cell_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,19 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
         device: Device to replay on, of the kind that the run used; empty: that kind.
 
     Raises:
-        UsageError: There is no ended cell, it is damaged, the code has changed since, a real clock or an inference
-            engine decided its batches, or its start policy, language model or kind of device is not available.
+        UsageError: There is no ended cell, the code has changed since, a real clock or an inference engine decided its
+            batches, or its start policy, language model or kind of device is not available.
+        DamagedResultError: Its `cell.json` is damaged, or is that of another cell.
     """
     if not (folder / CELL_FILE).is_file():
         raise UsageError(f"{folder}: {_missing_cell(folder)}")
     try:
-        facts = read_json(folder / CELL_FILE)
+        facts = read_cell_file(folder / CELL_FILE)
         config = CellConfig(**facts["config"])
-        key, updates = str(facts["key"]), int(facts["steps_done"])
-    except (KeyError, TypeError, ValueError, ValidationError) as error:
+        key, updates = facts["key"], int(facts["steps_done"])
+    except DamagedResultError as error:
+        raise DamagedResultError(f"{error.what}; run the grid again to replace it", folder / CELL_FILE) from error
+    except (KeyError, TypeError, ValidationError) as error:
         raise UsageError(f"{folder}: {CELL_FILE} is damaged; run the grid again to replace the cell") from error
     if facts.get("rules_version") != RULES_VERSION:
         raise UsageError(

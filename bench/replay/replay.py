@@ -7,19 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
+from vcpo_bench.bench.cells.cell_store import KEPT, numbered
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.errors import UsageError
-from vcpo_bench.records import STEPS_FILE
+from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.parquet import read_parquet
+from vcpo_bench.records import ORIGINS_FOLDER, STEPS_FILE
+from vcpo_bench.records.table_file import seal_beside
 
-ORIGINS = "origins"
-"""Folder of a results folder with the states from which its forked cells start."""
 _COMPARED = ("batch_reward", "grad_norm", "step_scale")
 
 
@@ -39,6 +38,7 @@ class Replay:
     def __init__(self, cell: RecordedCell, earliest: int) -> None:
         self.cell = cell
         self.snapshots: dict[int, dict[str, Tensor]] = {}
+        self._passed: list[str] = []  # checkpoints that could not be used, and why
         self.trainer = self._resume(earliest)
         self.began = self.trainer.step
 
@@ -47,23 +47,23 @@ class Replay:
             trainer = self._trainer()
             try:
                 trainer.load(checkpoint)
-            except (OSError, ValueError, KeyError, RuntimeError, SafetensorError):
+            except DamagedResultError as problem:
                 trainer.close()
+                self._passed.append(f"{checkpoint.name} {problem.what}")
                 continue
             return trainer
         if self.cell.config.parent:
-            raise UsageError(
-                f"{self.cell.key}: its fork state is missing from {self.cell.results / ORIGINS}; fork again"
-            )
+            where = self.cell.results / ORIGINS_FOLDER
+            raise UsageError(f"{self.cell.key}: its fork state is missing from {where}, or damaged; fork again")
         return self._trainer()
 
     def _trainer(self) -> Trainer:
         return build_trainer(self.cell.config, start=self.cell.start, device=self.cell.device)
 
     def _checkpoints(self, earliest: int) -> list[Path]:
-        kept = [p for p in (self.cell.folder / "checkpoints").glob("[0-9]*") if int(p.name) <= earliest]
+        kept = [path for step, path in numbered(self.cell.folder / KEPT).items() if step <= earliest]
         origin = origin_folder(self.cell.results, self.cell.config.parent, self.cell.config.fork_step)
-        return sorted(kept, reverse=True) + ([origin] if self.cell.config.parent else [])
+        return kept[::-1] + ([origin] if self.cell.config.parent and origin.is_dir() else [])
 
     def to(self, step: int, keep: Collection[int] = ()) -> None:
         """Train until `step` updates are done; keep the weights of the versions in `keep` on the way."""
@@ -77,8 +77,13 @@ class Replay:
             self.trainer.advance()
 
     def divergence(self) -> int | None:
-        """First update that differs, in any bit, from what was recorded; None if none does."""
-        recorded = pq.read_table(self.cell.folder / STEPS_FILE, columns=list(_COMPARED)).to_pydict()
+        """First update that differs, in any bit, from what was recorded; None if none does.
+
+        Raises:
+            DamagedResultError: The record is damaged.
+        """
+        path = self.cell.folder / STEPS_FILE
+        recorded = read_parquet(path, seal_beside(path), _COMPARED).to_pydict()
         again = self.trainer.recorder.tables[STEPS_FILE].columns
         upto = self.trainer.step
         different = np.zeros(upto, dtype=bool)
@@ -88,10 +93,17 @@ class Replay:
         return int(different.argmax()) if different.any() else None
 
     def summary(self) -> str:
-        """What was replayed and whether it is bit-identical to the record, in one line."""
+        """What was replayed and, where at least one update was, whether it is bit-identical to the record.
+
+        Raises:
+            DamagedResultError: The record is damaged.
+        """
         source = "the start" if self.began == 0 else f"the checkpoint at {self.began}"
         count = self.trainer.step - self.began
         line = f"{self.cell.key}: {count} {'update' if count == 1 else 'updates'} replayed from {source}"
+        line += "".join(f" (passed over: {text})" for text in self._passed)
+        if not count:
+            return f"{line}, so there is nothing to compare with the record"
         differs = self.divergence()
         if differs is None:
             return f"{line}, bit-identical to the record"
@@ -100,7 +112,7 @@ class Replay:
 
 def origin_folder(results: Path, parent: str, step: int) -> Path:
     """Where a results folder keeps the state of `parent` after `step` updates, from which its forks start."""
-    return results / ORIGINS / f"{parent}-{step:08d}"
+    return results / ORIGINS_FOLDER / f"{parent}-{step:08d}"
 
 
 @contextmanager

@@ -15,26 +15,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import torch
-from safetensors import SafetensorError
 
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.provenance import gpu, provenance
-from vcpo_bench.bench.cells.results_folder import write_json
 from vcpo_bench.bench.training.build import build_recorder, build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.checksums import write_sealed
+from vcpo_bench.files.disk_space import disk_full, is_disk_full
+from vcpo_bench.files.parquet import read_parquet
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
+from vcpo_bench.records.table_file import seal_beside
 
 CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
-"""Seconds between checkpoints, the most that a kill costs. Results do not depend on it, so tests may shorten it."""
+"""Seconds between checkpoints, the most that a kill costs; 0: one after every update, whatever that costs. Results do
+not depend on it."""
+CHECKPOINT_SHARE = 0.05
+"""Largest share of the time that checkpoints may take."""
 PROGRESS_SECONDS = 0.3
 
 Emit = Callable[..., None]
@@ -55,10 +60,23 @@ def run_cell(
 
     Returns:
         The status the cell ended with.
+
+    Raises:
+        DiskFullError: There is no space left; the cell keeps its latest checkpoint.
     """
-    store = CellStore(cells_folder, cell.key)
+    try:
+        return _run_cell(cell, CellStore(cells_folder, cell.key), keep_every, emit, make_observer)
+    except Exception as problem:
+        if is_disk_full(problem):
+            raise disk_full([cells_folder]) from problem
+        raise
+
+
+def _run_cell(
+    cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit, make_observer: ObserverFactory | None
+) -> str:
     began = time.perf_counter()
-    with store.open():
+    with store.open(lambda text: emit("message", f"{cell.config.label}: {without_paths(text)}")):
         if (ended := store.ended()) is not None:
             store.clear()
             emit("ended", cell.key, ended, 0.0, "")
@@ -71,34 +89,70 @@ def run_cell(
             status, error, stopped = trainer.status, None, trainer.stopped
             recorder, steps_done = trainer.recorder, trainer.step
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
-            status, error, stopped = "error", traceback.format_exc() + _remedy(problem, cell.config), ""
+            if is_disk_full(problem):
+                raise
+            status, stopped = "error", ""
+            error = without_paths(traceback.format_exc() + _remedy(problem, cell.config))
             recorder, steps_done = _recorded(cell, store)
         seconds, reason = time.perf_counter() - began, _reason(status, error, stopped)
-        with store.finish() as folder:
+        with store.finish(failed=status == "error") as folder:
             recorder.write(folder)
-            write_json(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
+            write_sealed(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
     emit("ended", cell.key, status, seconds, reason)
     return status
 
 
-def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
-    trainer = _trainer(cell, store, make_observer)
-    checkpoint = store.latest_checkpoint()
-    if checkpoint is None:
-        return trainer
+def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback_text: str) -> None:
+    """End a cell that no worker can run: status `error`, with the tables up to its latest checkpoint.
+
+    Args:
+        cell: The cell.
+        cells_folder: `cells` of the results folder.
+        reason: Why, in one line.
+        traceback_text: What the last worker raised; may be empty.
+
+    Raises:
+        DiskFullError: There is no space left.
+    """
+    store = CellStore(cells_folder, cell.key)
     try:
-        trainer.load(checkpoint)
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as problem:
-        trainer.close()
-        if isinstance(problem, (torch.OutOfMemoryError, torch.AcceleratorError)):
-            raise  # a problem of the GPU: the checkpoint is fine
-        aside = store.set_checkpoint_aside(checkpoint)
-        emit(
-            "message",
-            f"{cell.config.label}: damaged checkpoint moved to {aside.name} ({problem}); starting from scratch",
-        )
-        return _trainer(cell, store, make_observer)
-    return trainer
+        with store.open():
+            recorder, steps_done = _recorded(cell, store)
+            facts = _facts(
+                cell, "error", reason, without_paths(f"{traceback_text}{reason}\n"), steps_done, recorder.seconds()
+            )
+            with store.finish(failed=True) as folder:
+                recorder.write(folder)
+                write_sealed(folder / CELL_FILE, facts)
+    except OSError as problem:
+        if is_disk_full(problem):
+            raise disk_full([cells_folder]) from problem
+        raise
+
+
+def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
+    """The trainer at the newest checkpoint that is this cell's and undamaged, or at the start."""
+    aside: list[str] = []
+    for checkpoint in store.checkpoints():
+        trainer = _trainer(cell, store, make_observer)
+        try:
+            trainer.load(checkpoint)
+        except DamagedResultError as problem:
+            trainer.close()
+            aside.append(f"moved to {store.set_checkpoint_aside(checkpoint).name} ({without_paths(str(problem))})")
+        except BaseException:  # the disk, the GPU or a server does not answer: the checkpoint is fine
+            trainer.close()
+            raise
+        else:
+            _tell(cell, aside, f"resuming from update {trainer.step}", emit)
+            return trainer
+    _tell(cell, aside, "starting from scratch", emit)
+    return _trainer(cell, store, make_observer)
+
+
+def _tell(cell: PlannedCell, aside: list[str], then: str, emit: Emit) -> None:
+    for text in aside:
+        emit("message", f"{cell.config.label}: checkpoint {text}; {then}")
 
 
 def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory | None) -> Trainer:
@@ -121,10 +175,14 @@ def _step_scales(donor: Path) -> list[float]:
 
     Raises:
         UsageError: The cell has not ended, or has none.
+        DamagedResultError: It has ended, but its steps are damaged.
     """
     try:
-        values = pq.read_table(donor / STEPS_FILE, columns=["step_scale"])["step_scale"].to_pylist()
-    except OSError as error:
+        steps = donor / STEPS_FILE
+        values = read_parquet(steps, seal_beside(steps), ["step_scale"])["step_scale"].to_pylist()
+    except DamagedResultError as error:
+        if (donor / CELL_FILE).exists():
+            raise
         raise UsageError(f"cell {donor.name}, whose step scales this cell uses, has not ended: run it first") from error
     scales = [value for value in values if value is not None and math.isfinite(value)]
     if not scales:
@@ -144,7 +202,7 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
             with store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
             saved = time.perf_counter()
-            patience = max(CHECKPOINT_SECONDS, 20 * (saved - now))  # checkpoints take at most 5% of the time
+            patience = max(CHECKPOINT_SECONDS, (saved - now) / CHECKPOINT_SHARE) if CHECKPOINT_SECONDS else 0.0
         if now - told > PROGRESS_SECONDS:
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now
@@ -157,7 +215,7 @@ def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:
     if checkpoint:
         try:
             recorder.read(checkpoint)
-        except (OSError, ValueError):
+        except (OSError, DamagedResultError):
             return build_recorder(cell.config), 0
     return recorder, recorder.updates
 

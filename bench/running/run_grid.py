@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -13,8 +13,11 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.policies.hf.packages import hf_packages
+from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.observers import GridObserver
-from vcpo_bench.bench.running.pool import CellJob, run_jobs
+from vcpo_bench.bench.running.pool import run_jobs
+from vcpo_bench.bench.running.worker import CellJob
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.errors import DamagedResultError, UsageError
@@ -58,8 +61,7 @@ def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int
     if device != "cpu":
         gpus = torch.cuda.device_count() if device == "cuda" else 1
         return asked or SAMPLERS.parse(sampler).workers(gpus)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return asked or cores or 1
+    return asked or available_cores()
 
 
 def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
@@ -74,10 +76,12 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         Number of cells that failed.
 
     Raises:
-        UsageError: The folder cannot be used, or another process is writing to it.
+        UsageError: A package is missing, the folder cannot be used, or another process is writing to it.
+        DiskFullError: There is no space left.
     """
+    check_packages(cells)
     folder = ResultsFolder(options.out)
-    with folder.locked(options.wait):
+    with folder.locked(options.wait, observer.message):
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
         missing = [cell for cell in cells if _missing(folder, cell, observer)]
         for cell in set(cells) - set(missing):
@@ -92,16 +96,31 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         return failed
 
 
+def check_packages(cells: Sequence[PlannedCell]) -> None:
+    """Refuse a grid before its first cell where the packages it needs are not there.
+
+    Raises:
+        UsageError: One is missing.
+    """
+    for sampler in {cell.config.sampler for cell in cells}:
+        SAMPLERS.parse(sampler).check_installed()
+    if any(cell.config.model for cell in cells):
+        with hf_packages():
+            import_module("vcpo_bench.bench.policies.hf.loading")
+            if any(cell.config.lora for cell in cells):
+                import_module("peft")
+
+
 def waves(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
     """Groups of cells to run one after another: a cell that uses step scales of another comes in a later group."""
-    found: list[list[PlannedCell]] = []
-    left = list(cells)
-    while left:
-        unfinished = {cell.key for cell in left}
-        wave = [cell for cell in left if cell.config.series not in unfinished]
-        found.append(wave)
-        left = [cell for cell in left if cell not in wave]
-    return found
+    waiting = {cell.key: cell.config.series for cell in cells}
+    found: dict[int, list[PlannedCell]] = {}
+    for cell in cells:
+        depth, lender = 0, cell.config.series
+        while lender in waiting:
+            depth, lender = depth + 1, waiting[lender]
+        found.setdefault(depth, []).append(cell)
+    return [found[depth] for depth in sorted(found)]
 
 
 def _missing(folder: ResultsFolder, cell: PlannedCell, observer: GridObserver) -> bool:

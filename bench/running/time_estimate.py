@@ -16,6 +16,8 @@ from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.methods import parse_method
 
 TIMED_UPDATES = 5
+TIMED_PROMPTS, TIMED_RESPONSES = 64, 64
+"""Largest sizes that are timed; the time of a larger cell is that of such a cell times the ratio of the sizes."""
 WORKER_START_SECONDS = 5.0
 
 
@@ -50,10 +52,12 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
     shared = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
     if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only at a lag
         shared |= {"staleness": 0, "regime": REGIMES.parse(config.regime).at(0).text()}
-    kind = config.model_copy(update=shared)
+    prompts, responses = min(config.prompts, TIMED_PROMPTS), min(config.responses, TIMED_RESPONSES)
+    kind = config.model_copy(update=shared | {"prompts": prompts, "responses": responses})
     if kind not in timed:
         timed[kind] = _time(kind, cell.start, cell.device)
-    sampling, updating, evaluating = timed[kind]
+    larger = (config.prompts / prompts) * (config.responses / responses)
+    sampling, updating, evaluating = timed[kind][0] * larger, timed[kind][1] * larger, timed[kind][2]
     evaluations = cell.updates // config.eval_every + 1
     return cell.updates * (sampling + updating) + config.staleness * sampling + evaluations * evaluating
 

@@ -66,6 +66,13 @@ class Sampler(Component):
         """How many worker processes to start on a machine with so many GPUs, unless the user says."""
         return gpus
 
+    def check_installed(self) -> None:
+        """Refuse to run, before the first cell, where a package or a setting is missing.
+
+        Raises:
+            UsageError: It is.
+        """
+
     def sampling(self) -> SamplingOptions:
         """How the policy of a language model draws responses: those of evaluations at least.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SamplingJob
 from vcpo_bench.bench.samplers.engine_sampler import EngineSampler
+from vcpo_bench.bench.samplers.vllm_engine.releases import require
 from vcpo_bench.naming.parameters import choice, number
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ class VllmSampler(EngineSampler):
     summary = "a vLLM engine in the process that trains; weights are loaded in place"
     dtype: str = choice(_SAME, "float32", "bfloat16")
     memory: float = number(0.0, minimum=0.0, maximum=1e6, write=lambda value: f"{value:g}")
+
+    def check_installed(self) -> None:
+        """See `Sampler.check_installed`."""
+        require()
 
     def start(self, policy: CausalPolicy, job: SamplingJob) -> InflightEngine:
         """See `EngineSampler.start`."""

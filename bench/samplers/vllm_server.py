@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SamplingJob
 from vcpo_bench.bench.samplers.engine_sampler import EngineSampler
+from vcpo_bench.bench.samplers.vllm_engine.address import read_address
+from vcpo_bench.bench.samplers.vllm_engine.releases import require
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import choice
 
@@ -33,6 +35,14 @@ class VllmServerSampler(EngineSampler):
     summary = "a running vLLM server (--url); token ids in and out over HTTP"
     weights: str = choice("disk", "ipc", "nccl")
     pause: str = choice("wait", "keep", "abort")
+
+    def check_installed(self) -> None:
+        """See `Sampler.check_installed`."""
+        if not (url := os.environ.get(URL_VARIABLE, "")):
+            raise UsageError(f"--sampler {self.name}: give the server's address with --url, or in {URL_VARIABLE}")
+        read_address(url)
+        if self.weights != "disk":
+            require()
 
     def check(self, job: SamplingJob) -> None:
         """See `EngineSampler.check`.

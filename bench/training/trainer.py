@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import Source, under
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.training.checkpoint import read_state, write_state
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.step_recorder import StepRecorder
+from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.records import STEPS_FILE
 
 MAX_SKIPPED = 3
@@ -58,6 +59,11 @@ class Trainer:
         self.stopped = ""
 
     @property
+    def key(self) -> str:
+        """Key of the cell, which its checkpoints carry."""
+        return self.config.key(self.learner.method.version)
+
+    @property
     def policy(self) -> Policy:
         """What is trained."""
         return self.learner.policy
@@ -93,25 +99,33 @@ class Trainer:
 
     def save(self, folder: Path) -> None:
         """Write everything that the rest of the run depends on, and the tables so far."""
+        self.recorder.write(folder)
         tensors = self.learner.tensors()
         tensors |= {f"source/{name}": tensor for name, tensor in self.source.tensors().items()}
-        save_file({name: t.cpu().contiguous() for name, t in tensors.items()}, folder / "state.safetensors")
         scalars = {"step": self.step, "skipped": self.skipped, "source": self.source.state()}
-        scalars["method"] = self.config.method
-        (folder / "state.json").write_text(json.dumps(scalars))
-        self.recorder.write(folder)
+        write_state(folder, self.key, tensors, scalars | {"method": self.config.method})
 
     def load(self, folder: Path) -> None:
         """Restore the state that `save` wrote.
 
         From a run of another method (a fork), everything is restored but what belongs to that method: its own state,
         and its count of skipped updates.
+
+        Raises:
+            DamagedResultError: It is damaged, is of another cell, or is not what this version writes.
+            OSError: The disk cannot be read at the moment.
         """
-        scalars: dict[str, Any] = json.loads((folder / "state.json").read_text())
+        scalars, tensors = read_state(folder, self.config, self.key)
+        try:
+            self._restore(folder, scalars, tensors)
+        except UsageError:
+            raise
+        except (KeyError, ValueError, TypeError) as error:
+            raise DamagedResultError(f"cannot be used ({error})", folder) from error
+
+    def _restore(self, folder: Path, scalars: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         same_method = scalars.get("method", self.config.method) == self.config.method
         self.step, self.skipped = int(scalars["step"]), int(scalars["skipped"]) if same_method else 0
-        # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
-        tensors = {name: tensor.clone() for name, tensor in load_file(folder / "state.safetensors").items()}
         self.learner.load(tensors, same_method)
         self.source.load(self.step, under(tensors, "source/"), scalars["source"])
         self.recorder.read(folder)

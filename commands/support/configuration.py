@@ -31,8 +31,11 @@ def write_config(ctx: typer.Context, path: Path) -> None:
         UsageError: The file cannot be written.
     """
     from vcpo_bench.bench.cells.preset_file import write_configuration
+    from vcpo_bench.bench.samplers.vllm_engine.address import without_secrets
 
     settings = {flag: ctx.params[p.name] for flag, p in _flags(ctx.command).items()}
+    if settings.get("url"):
+        settings["url"] = without_secrets(settings["url"])
     write_configuration(
         path, {k: str(v) if isinstance(v, Path) else v for k, v in settings.items() if v not in ("", None)}
     )

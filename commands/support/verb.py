@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 import vcpo_bench.commands
-from vcpo_bench.commands.support.plain_help import PlainHelp
+from vcpo_bench.commands.support.verb_command import VerbCommand
 
 
 class Group(Enum):
@@ -55,9 +55,10 @@ def attach_verbs(app: typer.Typer) -> None:
         title = "Example:" if len(verb.examples) == 1 else "Examples:"
         # A blank line between examples: some releases of typer join the lines of one paragraph.
         epilog = "\n\n".join([title, *verb.examples])
-        app.command(name, cls=PlainHelp, rich_help_panel=verb.group.value, help=_flowing(verb), epilog=epilog)(
-            verb.function
+        register = app.command(
+            name, cls=VerbCommand, rich_help_panel=verb.group.value, help=_flowing(verb), epilog=epilog
         )
+        register(verb.function)
 
 
 def _flowing(verb: Verb) -> str:

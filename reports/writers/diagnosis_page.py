@@ -12,6 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from vcpo_bench.analysis.diagnosis import Diagnosis, Series
+from vcpo_bench.files.atomic import write_text
 
 WIDTH, HEIGHT = 720, 150
 _MARGIN_LEFT, _MARGIN_BOTTOM, _MARGIN_TOP = 56, 20, 8
@@ -31,7 +32,7 @@ class Panel:
 
 def write_diagnosis(found: Diagnosis, target: Path) -> Path:
     """Write the page; the folder of the file must exist."""
-    target.write_text(diagnosis_page(found), encoding="utf-8")
+    write_text(target, diagnosis_page(found))
     return target
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.document import Document, Picture, Prose, Table
 from vcpo_bench.reports.figure import Array, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing, look
@@ -52,7 +53,7 @@ def write_page(results_folder: str | Path | Iterable[str | Path], out_html: str 
         UsageError: No folder holds a cell, or they ran under different versions of the rules.
     """
     target = Path(out_html)
-    target.write_text(render(open_study(results_folder, partial)), encoding="utf-8")
+    write_text(target, render(open_study(results_folder, partial)))
     return target
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.atomic import write_bytes, write_text
 from vcpo_bench.reports.document import Document, DrawPlot, Picture
 from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing
@@ -95,7 +96,7 @@ def write_plot(plot: Plot, folder: Path) -> list[Path]:
     stream = io.BytesIO()
     plot.figure.savefig(stream, format="pdf", metadata=nothing)
     pdf = folder / f"{plot.name}.pdf"
-    pdf.write_bytes(stream.getvalue())
+    write_bytes(pdf, stream.getvalue())
     # The layout is settled: the other forms must not differ from it.
     plot.figure.set_layout_engine("none")
     written = [
@@ -109,5 +110,5 @@ def write_plot(plot: Plot, folder: Path) -> list[Path]:
 
 
 def _text(path: Path, content: str) -> Path:
-    path.write_text(content, encoding="utf-8")
+    write_text(path, content)
     return path

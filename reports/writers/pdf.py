@@ -10,6 +10,7 @@ from pathlib import Path
 
 import typst
 
+from vcpo_bench.files.atomic import write_bytes
 from vcpo_bench.reports.document import Block, Picture, Prose, Section, Table
 from vcpo_bench.reports.figure import Sheet
 from vcpo_bench.reports.plots.method_style import drawing
@@ -39,7 +40,7 @@ def write_pdf(results_folder: str | Path | Iterable[str | Path], out_pdf: str | 
         UsageError: No folder holds a cell, or they ran under different versions of the rules.
     """
     target = Path(out_pdf)
-    target.write_bytes(typeset(open_study(results_folder, partial)))
+    write_bytes(target, typeset(open_study(results_folder, partial)))
     return target
 
 

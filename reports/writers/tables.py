@@ -9,6 +9,7 @@ import pandas as pd
 
 from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.atomic import replacing
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.tex import write_tables
@@ -44,10 +45,11 @@ def export(results_folder: str | Path | Iterable[str | Path], out_dir: str | Pat
     written = []
     for name, table in tables(study).items():
         path = folder / f"{name}.{form}"
-        if form == "csv":
-            without_formulas(table).to_csv(path, index=False)
-        else:
-            table.to_parquet(path, index=False)
+        with replacing(path) as draft:
+            if form == "csv":
+                without_formulas(table).to_csv(draft, index=False)
+            else:
+                table.to_parquet(draft, index=False)
         written.append(path)
     return written
 

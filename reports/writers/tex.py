@@ -11,6 +11,7 @@ from matplotlib.backends.backend_pgf import RendererPgf
 from matplotlib.figure import Figure
 from matplotlib.textpath import TextToPath
 
+from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.document import Document, Table
 from vcpo_bench.reports.numbers import Ledger
 
@@ -73,7 +74,7 @@ def write_tables(document: Document, folder: Path) -> list[Path]:
     texts = {f"table-{table.name}.tex": booktabs(table) for table in found}
     texts["macros.tex"] = macros(document.ledger)
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
     return [folder / name for name in texts]
 
 

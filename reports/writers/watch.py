@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from vcpo_bench import records
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.study import open_study
 from vcpo_bench.reports.writers.html import render
 
@@ -54,9 +54,7 @@ def refresh(folders: list[Path], target: Path, reload_seconds: int) -> bool:
         study = open_study(folders, partial=True)
     except UsageError:
         return False
-    beside = target.with_name(target.name + ".new")
-    beside.write_text(render(study, reload_seconds), encoding="utf-8")
-    os.replace(beside, target)
+    write_text(target, render(study, reload_seconds))
     return True
 
 

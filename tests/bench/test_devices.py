@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from vcpo_bench.bench.cells import provenance
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.results_folder import read_json
 from vcpo_bench.bench.devices import release_memory
 from vcpo_bench.bench.running import pool, run_cell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.cli import app
+from vcpo_bench.files.checksums import read_sealed
 
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 
@@ -76,7 +76,7 @@ def test_a_full_gpu_ends_a_cell_as_failed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Trainer, "advance", out_of_memory)
     log = Log()
     assert run_cell.run_cell(job.cell, job.cells_folder, 0, lambda name, *rest: getattr(log, name)(*rest)) == "error"
-    facts = read_json(job.cells_folder / job.cell.key / "cell.json")
+    facts = read_sealed(job.cells_folder / job.cell.key / "cell.json")
     assert "Tried to allocate 2.00 GiB" in facts["error"]
     assert "the GPU is full" in facts["reason"] == log.names("ended")[0][3]
 
@@ -84,7 +84,7 @@ def test_a_full_gpu_ends_a_cell_as_failed(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_full_gpu_does_not_condemn_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (job,) = jobs(tmp_path, 1)
     monkeypatch.setattr(run_cell, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(run_cell.CellStore, "finish", out_of_memory)  # as good as a kill at the end
+    monkeypatch.setattr(run_cell.CellStore, "finish", lambda *_, **__: out_of_memory())  # as good as a kill at the end
     with pytest.raises(torch.OutOfMemoryError):
         run_cell.run_cell(job.cell, job.cells_folder, 0, lambda *_: None)
     monkeypatch.undo()

@@ -1,6 +1,7 @@
 """How the app ends when a verb raises: one line and an exit code for what users cause, a traceback for our bugs."""
 
 import errno
+from pathlib import Path
 
 import pytest
 import typer
@@ -8,6 +9,7 @@ from command_line import call
 from typer.testing import CliRunner
 
 from vcpo_bench.cli import OneLineErrors
+from vcpo_bench.commands.support.verb_command import VerbCommand
 from vcpo_bench.errors import DamagedResultError, UsageError
 
 
@@ -33,17 +35,30 @@ def ended(error: BaseException) -> tuple[int, str]:
             PermissionError(errno.EACCES, "Permission denied", "page.html"),
             "error: page.html: Permission denied; choose another file or folder\n",
         ),
-        (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device\n"),
     ],
 )
 def test_what_a_user_causes_is_one_line_and_2(error: Exception, line: str) -> None:
     assert ended(error) == (2, line)
 
 
-def test_an_interruption_is_one_line_and_130() -> None:
-    code, line = ended(KeyboardInterrupt())
-    assert code == 130
-    assert line == "interrupted: ended cells are kept; run the same command again to resume\n"
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        RuntimeError("I/O error: No space left on device (os error 28)"),
+    ],
+)
+def test_a_full_disk_is_named_with_the_folder_the_verb_writes_to(error: Exception, tmp_path: Path) -> None:
+    app = typer.Typer(cls=OneLineErrors, pretty_exceptions_enable=False)
+
+    @app.command("fail", cls=VerbCommand)
+    def fail(folder: Path, out: Path) -> None:
+        raise error
+
+    app.callback()(lambda: None)
+    result = CliRunner().invoke(app, ["fail", str(tmp_path / "read"), str(tmp_path / "written" / "page.html")])
+    assert result.exit_code == 2
+    assert result.stderr == f"error: {tmp_path}: the disk is full; free space there, then run the same command again\n"
 
 
 @pytest.mark.parametrize("error", [ValueError("shape"), RuntimeError("bug"), OSError("from a library")])

@@ -33,7 +33,7 @@ def test_a_damaged_cell_is_named_set_aside_and_run_again(finished: Path, tmp_pat
     (cell / "cell.json").write_text("{")
     result = call(*RUN, "--out", str(out))
     assert result.exit_code == 0
-    assert f"{cell}: cell.json cannot be read" in result.output.replace("\n", "")
+    assert f"{cell}/cell.json cannot be read" in result.output.replace("\n", "")
     assert (out / "damaged" / f"{cell.name}-1" / "cell.json").read_text() == "{"
     assert json.loads((cell / "cell.json").read_text())["status"] == "completed"
     assert len((cell / "evals.parquet").read_bytes()) > len(steps) // 2

@@ -25,7 +25,7 @@ Result = dict[str, np.ndarray]
 
 
 def train(config: dict[str, Any], start: Path | None = None, device: str = "cpu", interrupted: bool = False) -> Result:
-    """Train a cell to its end; interrupted: saved half way, and taken up by a new trainer.
+    """Train a cell to its end; interrupted: saved half way, and resumed by a new trainer.
 
     `chunk_bytes` in the configuration is that of a language model's head.
     """

@@ -6,7 +6,7 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.bench.running import pool
+from vcpo_bench.bench.running.worker import CellJob
 
 
 class Log:
@@ -27,8 +27,8 @@ class Log:
         return [event[1:] for event in self.events if event[0] == kind]
 
 
-def jobs(tmp_path: Path, count: int) -> list[pool.CellJob]:
+def jobs(tmp_path: Path, count: int) -> list[CellJob]:
     settings = CellSettings(steps=3, prompts=2, responses=4)
     spec = GridSpec(("clip",), (0,), tuple(range(count)), ("walk-eos",), settings=settings, controls=False)
     folder = ResultsFolder(tmp_path)
-    return [pool.CellJob(cell, folder.cells, 0) for cell in plan_grid(spec)]
+    return [CellJob(cell, folder.cells, 0) for cell in plan_grid(spec)]

@@ -152,7 +152,7 @@ def test_a_bfloat16_engine_is_measurably_another_policy(warm: Path) -> None:
     assert 1e-4 < off < 3e-2
 
 
-def test_a_worker_killed_with_its_engine_is_taken_up_again(warm: Path, tmp_path: Path) -> None:
+def test_a_worker_killed_with_its_engine_is_resumed_again(warm: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = ["run", "--model", str(warm), "--task", COUNTDOWN, "--sampler", "vllm", "--methods", "clip"]
     arguments += ["--staleness", "2", "--seeds", "1", "--steps", "30", "--prompts", "4", "--responses", "4"]

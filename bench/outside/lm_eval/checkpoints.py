@@ -8,11 +8,15 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
+from vcpo_bench.bench.cells.cell_store import KEPT, numbered
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.results_folder import ended_keys, read_json
+from vcpo_bench.bench.cells.results_folder import ended_keys
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.errors import UsageError
-from vcpo_bench.records import CELL_FILE, CELLS
+from vcpo_bench.bench.training.checkpoint import TENSORS_FILE
+from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.checksums import verify_sealed
+from vcpo_bench.records import CELL_FILE, CELLS, STATE_FILE
+from vcpo_bench.records.cell_file import read_cell_file
 
 _PREFIX = "policy/"
 
@@ -66,7 +70,7 @@ _REMEDY = "run them with --keep-checkpoints every=N, N a divisor of --steps, int
 
 
 def _steps(cell: Path) -> dict[int, Path]:
-    return {int(path.name): path for path in sorted((cell / "checkpoints").glob("[0-9]*"))}
+    return numbered(cell / KEPT)
 
 
 def _chosen(cell: Path, which: str) -> list[KeptCheckpoint]:
@@ -77,8 +81,10 @@ def _chosen(cell: Path, which: str) -> list[KeptCheckpoint]:
         raise UsageError(f"{cell}: no checkpoint after {which} updates; there are {', '.join(map(str, steps))}")
     wanted = list(steps) if which == "all" else [max(steps) if which == "last" else int(which)]
     try:
-        config = CellConfig(**read_json(cell / CELL_FILE)["config"])
-    except (KeyError, ValueError) as error:
+        config = CellConfig(**read_cell_file(cell / CELL_FILE)["config"])
+    except DamagedResultError:
+        raise
+    except ValueError as error:
         raise UsageError(f"{cell / CELL_FILE} is damaged or from another version; run the grid again") from error
     cell = cell.resolve()
     return [KeptCheckpoint(cell.parents[1], cell.name, config, step, steps[step].resolve()) for step in wanted]
@@ -90,10 +96,11 @@ def load_trained(checkpoint: KeptCheckpoint, policy: Policy) -> None:
     Raises:
         UsageError: The file is missing, damaged or from another policy.
     """
-    path = checkpoint.folder / "state.safetensors"
+    path = checkpoint.folder / TENSORS_FILE
     try:
+        verify_sealed(checkpoint.folder / STATE_FILE)
         with safe_open(path, "pt") as file:
             names = [name for name in file.keys() if name.startswith(_PREFIX)]  # noqa: SIM118 - not a dict
             policy.load_trained({name.removeprefix(_PREFIX): file.get_tensor(name) for name in names})
-    except (OSError, SafetensorError, RuntimeError, KeyError) as error:
+    except (OSError, DamagedResultError, SafetensorError, RuntimeError, KeyError) as error:
         raise UsageError(f"{path} cannot be read ({str(error).splitlines()[0]}); score another checkpoint") from error

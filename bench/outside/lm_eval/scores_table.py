@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from vcpo_bench.bench.cells.parquet_table import arrow_schema
-from vcpo_bench.bench.cells.results_folder import LOCK_FILE
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.locks import LOCK_FILE, FileLock
+from vcpo_bench.files.parquet import read_parquet, write_parquet
 from vcpo_bench.records import LM_EVAL_SCORES, SCORES_FOLDER
 
 Score = dict[str, Any]
@@ -30,15 +29,12 @@ def write_scores(results: Path, key: str, scores: Sequence[Score]) -> Path:
     path = folder / f"{key}.parquet"
     schema = arrow_schema(LM_EVAL_SCORES, "basic")
     new = {(score["step"], score["task"]) for score in scores}
-    with (folder / LOCK_FILE).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(folder / LOCK_FILE):
         try:
-            old = pq.read_table(path, schema=schema).to_pylist() if path.exists() else []
-        except (OSError, pa.ArrowException) as error:
+            old = list(read_parquet(path).to_pylist()) if path.exists() else []
+        except (OSError, DamagedResultError) as error:
             raise UsageError(f"{path} cannot be read; move it away and score again") from error
         rows = [row for row in old if (row["step"], row["task"]) not in new] + list(scores)
         rows.sort(key=lambda row: (row["step"], row["task"], row["metric"], row["filter"]))
-        draft = path.with_suffix(".draft")
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), draft, compression="zstd")
-        draft.replace(path)
+        write_parquet(path, pa.Table.from_pylist(rows, schema=schema))
     return path

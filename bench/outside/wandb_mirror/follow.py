@@ -6,18 +6,18 @@ crash or restart without gaps or repeated rows.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from vcpo_bench.bench.cells.cell_store import CellStore
-from vcpo_bench.bench.cells.results_folder import LOCK_FILE, read_json
 from vcpo_bench.bench.outside.wandb_mirror.history import history
+from vcpo_bench.files.checksums import read_sealed
+from vcpo_bench.files.locks import LOCK_FILE, FileLock, LockHeldError
 from vcpo_bench.records import CELL_FILE, CELLS
 
 NEEDED_BYTES = 2**20
@@ -87,7 +87,7 @@ class Follower:
         self.marks = self.folder / "wandb" / "mirrored" / f"{settings.mode}-{settings.project}"
         self.waiting: list[str] = []
         self._failed_before: dict[str, str] = {}
-        self._lock: TextIO | None = None
+        self._lock: FileLock | None = None
         self._runs: dict[str, Any] = {}
         self._next: dict[str, int] = {}
         self._seen: dict[str, str] = {}
@@ -131,21 +131,19 @@ class Follower:
     def close(self) -> None:
         """Release the folder for other mirrors."""
         if self._lock:
-            self._lock.close()
+            self._lock.__exit__(None, None, None)
+            self._lock = None
 
     def _hold(self, last: bool) -> bool:
         """Lock the folder and list the cells to mirror; under the lock, since another mirror may be finishing some."""
         path = self.folder / "wandb" / LOCK_FILE
         path.parent.mkdir(exist_ok=True)
-        handle = path.open("w")
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            handle.close()
+            self._lock = FileLock(path, wait=False).__enter__()
+        except LockHeldError as error:
             if last:
-                raise BlockingIOError("another process is mirroring the folder") from error
+                raise BlockingIOError(f"another process is mirroring the folder ({error})") from error
             return False
-        self._lock = handle
         self.waiting = [key for key in self.settings.cells if not self._is_marked(key)]
         self._failed_before = {key: ended for key in self.waiting if (ended := self._failure(key))}
         return True
@@ -164,7 +162,7 @@ class Follower:
 
     def _log_ended(self, key: str) -> None:
         folder = self.folder / CELLS / key
-        facts = read_json(folder / CELL_FILE)
+        facts = read_sealed(folder / CELL_FILE)
         self._log(key, list(history(folder, self._next.get(key, 0), ended=True)))
         run = self._runs.pop(key)
         run.config.update({name: facts.get(name) for name in _ORIGIN}, allow_val_change=True)
@@ -215,8 +213,8 @@ class Follower:
     def _failure(self, key: str) -> str:
         """When the cell ended with an error, if it did: running the grid again retries it."""
         path = self.folder / CELLS / key / CELL_FILE
-        return self._ended(key) if path.exists() and read_json(path).get("status") == "error" else ""
+        return self._ended(key) if path.exists() and read_sealed(path).get("status") == "error" else ""
 
     def _ended(self, key: str) -> str:
         path = self.folder / CELLS / key / CELL_FILE
-        return str(read_json(path).get("ended")) if path.exists() else ""
+        return str(read_sealed(path).get("ended")) if path.exists() else ""

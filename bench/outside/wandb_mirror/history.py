@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
+from vcpo_bench.files.parquet import read_parquet
 from vcpo_bench.records import EVALS_FILE, EVENTS_FILE, STEPS_FILE
+from vcpo_bench.records.table_file import seal_beside
 
 Metrics = dict[str, Any]
 
@@ -40,7 +40,7 @@ def history(tables: Path, first: int, ended: bool) -> Iterator[tuple[int, Metric
 
 
 def _read(path: Path) -> list[Metrics]:
-    return pq.read_table(path).to_pylist() if path.exists() else []
+    return list(read_parquet(path, seal_beside(path)).to_pylist()) if path.exists() else []
 
 
 def _enter(rows: defaultdict[int, Metrics], table: str, recorded: Sequence[Metrics]) -> None:

@@ -20,9 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from vcpo_bench.bench.cells.results_folder import ended_keys, read_json
+from vcpo_bench.bench.cells.results_folder import ended_keys
 from vcpo_bench.bench.outside.wandb_mirror.follow import Follower, MirrorSettings, load_wandb, problem_with_wandb
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.checksums import read_sealed
 from vcpo_bench.records import CELL_FILE, CELLS
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def mirror_folder(folder: Path, mode: str, project: str, page: Path | None) -> i
         UsageError: The mode is unknown, no cell has ended, or wandb is missing or fails.
     """
     check_mode(mode, MODES[1:])
-    cells = {key: read_json(folder / CELLS / key / CELL_FILE)["config"] for key in sorted(ended_keys(folder))}
+    cells = {key: read_sealed(folder / CELLS / key / CELL_FILE)["config"] for key in sorted(ended_keys(folder))}
     if not cells:
         raise UsageError(f"{folder}: no ended cell to mirror; is it the folder given to vcpo-bench run --out?")
     settings = MirrorSettings(str(folder), mode, project, cells)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.atomic import replacing
 
 _SHIPPED = Path(__file__).with_name("warm")
 
@@ -55,11 +55,10 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
         "reward": f"{start.reward:.4f}",
         "version": __version__,
     }
-    partial = path.with_suffix(".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(start.policy.state_dict(), partial, origin)
-        os.replace(partial, path)
+        with replacing(path) as draft:
+            save_file(start.policy.state_dict(), draft, origin)
     except (OSError, SafetensorError) as error:
         raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
 

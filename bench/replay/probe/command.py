@@ -26,6 +26,8 @@ from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.atomic import check_writable, replacing
+from vcpo_bench.files.parquet import write_parquet
 from vcpo_bench.methods import Method
 from vcpo_bench.records import PROBES, PROBES_FOLDER
 
@@ -147,18 +149,16 @@ def run_probe(spec: ProbeSpec, target: Path, say: Callable[[str], None]) -> None
         UsageError: See `check_probe`; or the file cannot be written, which is checked before anything is measured.
     """
     check_probe(spec)
-    draft = target.with_name(f".{target.name}.draft")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft.touch()
-        draft.unlink()  # nothing is left behind if the probe is refused
+        check_writable(target)
     except OSError as error:
         raise UsageError(f"--out {target}: cannot be written ({error.strerror}); choose another file") from error
     table = RecordTable(PROBES, "basic")
     for row in probe_cell(spec, say):
         table.append(row)
     if target.suffix == ".csv":
-        pyarrow.csv.write_csv(table.arrow(), draft)
+        with replacing(target) as draft:
+            pyarrow.csv.write_csv(table.arrow(), draft)
     else:
-        table.write(draft)
-    draft.replace(target)
+        write_parquet(target, table.arrow())

@@ -5,17 +5,21 @@ from __future__ import annotations
 import http.client
 import json
 import time
-import urllib.error
-import urllib.request
 import uuid
 from typing import Any
 from urllib.parse import urlencode
 
+from vcpo_bench.bench.samplers.vllm_engine.address import read_address
+from vcpo_bench.bench.samplers.vllm_engine.bounded_http import TooLong, exchange
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, BrokenAnswer, Request, stamps
 from vcpo_bench.bench.samplers.vllm_engine.releases import parse, sampling_settings
 
 ANSWER_SECONDS = 600.0
-"""Time limit of one response, after which it is requested again."""
+"""Time limit of one response, its last byte included, after which it is requested again."""
+ANSWER_BYTES = 2**24
+"""Most bytes of an answer that is no response of the model."""
+TOKEN_BYTES = 2**12
+"""Most bytes of a response for each of its tokens, beside 64 KiB."""
 POLL_SECONDS = 0.2
 
 
@@ -37,39 +41,56 @@ class Refused(RuntimeError):  # noqa: N818 - as above
 
 
 class Client:
-    """Talks to `vllm serve`.
+    """Talks to `vllm serve`. Redirects are refused: the token ids and the key are for this server only.
 
     Args:
-        url: Address, such as `http://127.0.0.1:8000`.
+        url: Address, such as `http://127.0.0.1:8000`; it may hold a user and a password.
         seconds: Time limit for one response.
+
+    Raises:
+        UsageError: It is no address.
+
+    Attributes:
+        url: The address without secrets.
     """
 
     def __init__(self, url: str, seconds: float = ANSWER_SECONDS) -> None:
-        self.url, self.seconds = url.rstrip("/"), seconds
+        self._address, self.seconds = read_address(url), seconds
+        self.url = self._address.url
 
     def get(self, path: str, seconds: float = 10.0) -> Any:
         """The JSON at a path; None for an empty answer."""
-        return self._talk(urllib.request.Request(self.url + path), seconds)
+        return self._talk("GET", path, None, seconds, ANSWER_BYTES)
 
-    def post(self, path: str, body: dict[str, Any] | None = None, seconds: float = 0.0, **query: str) -> Any:
-        """Send JSON, receive JSON; None for an empty answer."""
-        address = f"{self.url}{path}?{urlencode(query)}" if query else self.url + path
-        data, headers = json.dumps(body or {}).encode(), {"Content-Type": "application/json"}
-        return self._talk(urllib.request.Request(address, data, headers), seconds or self.seconds)
+    def post(
+        self,
+        path: str,
+        body: dict[str, Any] | None = None,
+        seconds: float = 0.0,
+        limit: int = ANSWER_BYTES,
+        **query: str,
+    ) -> Any:
+        """Send JSON, receive JSON of at most `limit` bytes; None for an empty answer."""
+        place = f"{path}?{urlencode(query)}" if query else path
+        return self._talk("POST", place, json.dumps(body or {}).encode(), seconds or self.seconds, limit)
 
-    def _talk(self, request: urllib.request.Request, seconds: float) -> Any:
+    def _talk(self, method: str, path: str, body: bytes | None, seconds: float, limit: int) -> Any:
+        headers = {"Content-Type": "application/json"} if body is not None else {}
         try:
-            with urllib.request.urlopen(request, timeout=seconds) as answer:
-                text = answer.read()
-        except urllib.error.HTTPError as error:
-            said = error.read(300).decode(errors="replace")
-            raise Refused(error.code, f"{request.selector}: {error.code} {said}") from error
+            status, text = exchange(self._address, method, path, body, headers, seconds, limit)
+        except TooLong as error:
+            raise BrokenAnswer(f"{path}: {error}") from None
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"{self.url}: {type(error).__name__} {error}".rstrip()) from error
+            raise Unreachable(f"{self.url}: {type(error).__name__} {error}".rstrip()) from None
+        if 300 <= status < 400:
+            raise Refused(status, f"{path}: {status}, a redirect: give the address it leads to with --url")
+        if not 200 <= status < 300:
+            raise Refused(status, f"{path}: {status} {self._address.hide(text.decode(errors='replace'))[:300]}")
         try:
             return json.loads(text) if text else None
-        except ValueError as error:
-            raise BrokenAnswer(f"{request.selector}: not JSON: {text[:60]!r}") from error
+        except (ValueError, RecursionError):
+            shown = self._address.hide(text.decode(errors="replace"))[:60]
+            raise BrokenAnswer(f"{path}: not JSON: {shown!r}") from None
 
     def closed(self, path: str) -> bool:
         """Whether the server forbids a path, as recent releases do unless told otherwise."""
@@ -114,7 +135,7 @@ class Client:
             "sampling_params": sampling_settings(request.length, request.seed, request.eos),
             "cache_salt": salt,
         }
-        found = self.post("/inference/v1/generate", body)
+        found = self.post("/inference/v1/generate", body, limit=2**16 + TOKEN_BYTES * request.length)
         try:
             if not str(found["request_id"]).endswith(name):
                 raise BrokenAnswer(f"asked {name}, answered {found['request_id']}")
@@ -123,7 +144,7 @@ class Client:
             content = (choice["logprobs"] or {}).get("content") or []
             logp = [number(entry["logprob"]) for entry in content] if content else [float("nan")] * len(tokens)
             return Answer(tokens, logp, _versions(choice, len(tokens))), choice.get("finish_reason") == "abort"
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise BrokenAnswer(f"an incomplete answer: {error!r}") from error
 
 

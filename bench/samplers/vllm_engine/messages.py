@@ -90,6 +90,8 @@ def check(request: Request, answer: Answer) -> Answer:
         raise BrokenAnswer(f"{count} tokens came with {len(answer.logp)} log-probabilities")
     if not 0 < count <= request.length or request.eos in answer.tokens[:-1]:
         raise BrokenAnswer(f"{count} tokens where at most {request.length} were asked for, or some after the end")
+    if not all(0 <= token < 2**31 for token in answer.tokens):
+        raise BrokenAnswer("some tokens are no token ids")
     if count < request.length and answer.tokens[-1] != request.eos:
         raise BrokenAnswer(f"{count} of {request.length} tokens, and the last is not the end")
     if answer.versions is not None and len(answer.versions) != count:
@@ -130,8 +132,8 @@ def stamps(spans: Iterable[tuple[int, int, int]], count: int) -> list[int]:
     """
     found: list[int] = []
     for version, first, past in spans:
-        if first != len(found):
-            raise BrokenAnswer(f"weight versions of tokens {len(found)}.. are missing or repeated")
+        if first != len(found) or not first <= past <= count:
+            raise BrokenAnswer(f"weight versions of tokens {len(found)}.. are missing, repeated or too many")
         found += [version] * (past - first)
     if len(found) != count:
         raise BrokenAnswer(f"weight versions of {len(found)} tokens for {count}")

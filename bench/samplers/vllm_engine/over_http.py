@@ -76,7 +76,9 @@ class VllmOverHttp:
             self._check_settings()
             self._transfer = open_transfer(weights, self.client, self._release)
         except (Unreachable, Refused, BrokenAnswer) as error:
-            raise UsageError(f"--url {url}: no vLLM server that can be used ({error}); see docs/vllm.md") from error
+            raise UsageError(
+                f"--url {self.client.url}: no vLLM server that can be used ({error}); see docs/vllm.md"
+            ) from None
 
     def _check_settings(self) -> None:
         """Refuse a server whose log-probabilities would belong to another distribution."""

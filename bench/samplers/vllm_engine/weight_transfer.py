@@ -7,11 +7,9 @@ releases and are tested against their recorded signatures only.
 from __future__ import annotations
 
 import socket
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlparse
 
@@ -20,6 +18,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.samplers.vllm_engine.http_client import Client
 from vcpo_bench.bench.samplers.vllm_engine.releases import start_body, trainer_sends
+from vcpo_bench.bench.samplers.vllm_engine.weight_folder import WeightFolder
 
 Weights = Iterable[tuple[str, Tensor]]
 _PACKAGE = "vllm.distributed.weight_transfer"
@@ -43,20 +42,20 @@ class Disk:
     """
 
     def __init__(self, client: Client) -> None:
-        self._client, self._folder = client, tempfile.TemporaryDirectory(prefix="vcpo-bench-")
+        self._client, self._folder = client, WeightFolder()
 
     def push(self, weights: Weights) -> None:
         """See `Transfer`."""
-        path = Path(self._folder.name) / "model.safetensors"
+        path = self._folder.path / "model.safetensors"
         # cloned, since a file cannot hold two names of one tensor
         save_file({name: tensor.detach().cpu().clone() for name, tensor in weights}, path, {"format": "pt"})
         self._client.post(
-            "/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": self._folder.name}}
+            "/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(self._folder.path)}}
         )
 
     def close(self) -> None:
         """Remove the file."""
-        self._folder.cleanup()
+        self._folder.close()
 
 
 class _Source:

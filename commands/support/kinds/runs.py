@@ -38,13 +38,13 @@ class RunKind(Kind):
 
 
 def _states(folder: Path) -> tuple[str, str, str]:
-    from vcpo_bench.bench.cells.results_folder import read_json
+    from vcpo_bench.files.checksums import read_sealed
 
-    asked = len(read_json(folder / GRID_FILE).get("cells", {}))
+    asked = len(read_sealed(folder / GRID_FILE).get("cells", {}))
     cells = list((folder / CELLS).glob("*"))
     partial = sum(cell.name.endswith(PARTIAL_SUFFIX) for cell in cells)
     statuses = Counter(
-        str(read_json(cell / CELL_FILE).get("status", "?")) for cell in cells if (cell / CELL_FILE).is_file()
+        str(read_sealed(cell / CELL_FILE).get("status", "?")) for cell in cells if (cell / CELL_FILE).is_file()
     )
     ended = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "0"
     return str(asked), ended, str(partial)

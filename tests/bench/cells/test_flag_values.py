@@ -53,3 +53,10 @@ def test_what_cannot_be_read_is_named_with_a_remedy(read, text: str) -> None:
     assert message.startswith("--")
     assert text.strip(",") in message
     assert "\n" not in message
+
+
+def test_a_slip_of_the_finger_in_the_count_of_seeds_is_one_line() -> None:
+    with pytest.raises(UsageError, match=r"^--seeds 100000000000: at most 10000 seeds in one grid"):
+        options.seeds("100000000000")
+    assert len(options.seeds("10000")) == 10000
+    assert options.seeds("100000000000,") == [100000000000]

@@ -1,16 +1,25 @@
 """The results folder under damage, rivals and interruptions."""
 
-import json
-import os
 import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from vcpo_bench.bench.cells.cell_store import CellStore
-from vcpo_bench.bench.cells.results_folder import ResultsFolder, damage, ended_keys, read_json, write_json
+from vcpo_bench.bench.cells.results_folder import ResultsFolder, ended_keys, status_of
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.checksums import read_sealed, write_sealed
+
+
+def facts(key: str, status: str = "completed") -> dict[str, Any]:
+    """What the `cell.json` of a cell must say."""
+    config = {"task": "chain", "method": "clip", "regime": "fifo", "staleness": 1, "lr": 3e-4, "seed": 0, "steps": 1}
+    return {"status": status, "key": key, "config": config}
 
 
 def end_cell(folder: ResultsFolder, key: str, status: str = "completed") -> None:
@@ -19,7 +28,7 @@ def end_cell(folder: ResultsFolder, key: str, status: str = "completed") -> None
     recorder.tables["steps.parquet"].append({"step": 0, "sampled_reward": 0.5})
     with store.open(), store.finish() as final:
         recorder.write(final)
-        write_json(final / "cell.json", {"status": status, "key": key, "config": {}})
+        write_sealed(final / "cell.json", facts(key, status))
 
 
 def test_a_cell_is_ended_exactly_when_it_finished(tmp_path: Path) -> None:
@@ -69,18 +78,9 @@ STEPS_OF_A_LIFE = 40
 def live(cells: Path, key: str, kill_at: int, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Keep, checkpoint and finish a cell, killed before change number `kill_at` of the files; True if it lived."""
     left = iter(range(kill_at))
-
-    def guarded(original):
-        def change(*arguments, **options):
-            if next(left, None) is None:
-                raise Killed
-            return original(*arguments, **options)
-
-        return change
-
     with monkeypatch.context() as patch:
         for owner, name in ((Path, "rename"), (Path, "mkdir"), (shutil, "rmtree"), (Path, "replace")):
-            patch.setattr(owner, name, guarded(getattr(owner, name)))
+            patch.setattr(owner, name, killing(getattr(owner, name), left))
         store = CellStore(cells, key)
         try:
             with store.open():
@@ -93,7 +93,7 @@ def live(cells: Path, key: str, kill_at: int, monkeypatch: pytest.MonkeyPatch) -
                         (folder / "state").write_text(str(step))
                 with store.finish() as final:
                     StepRecorder("basic").write(final)
-                    write_json(final / "cell.json", {"status": "completed", "key": key, "config": {}})
+                    write_sealed(final / "cell.json", facts(key))
         except Killed:
             return False
     return True
@@ -106,18 +106,11 @@ def test_a_kill_before_any_change_of_the_file_system_loses_nothing(
     lived = live(tmp_path, "a", kill_at, monkeypatch)
     assert live(tmp_path, "a", 10_000, monkeypatch), "the next run must finish the cell"
     final = tmp_path / "a"
-    assert damage(final) is None
+    assert status_of(final) == "completed"
     assert {p.name for p in (final / "checkpoints").iterdir()} == {"00000001", "00000002"}
     assert not (tmp_path / "a.partial").exists()
     if kill_at == STEPS_OF_A_LIFE - 1:
         assert lived, "raise STEPS_OF_A_LIFE: not every change has been tried"
-
-
-def zero_the_middle(path: Path) -> None:
-    """Damage the data and leave the footer alone."""
-    content = bytearray(path.read_bytes())
-    content[4:200] = bytes(196)
-    path.write_bytes(bytes(content))
 
 
 def test_a_broken_grid_file_is_set_aside(tmp_path: Path) -> None:
@@ -125,7 +118,7 @@ def test_a_broken_grid_file_is_set_aside(tmp_path: Path) -> None:
     (tmp_path / "grid.json").write_text("{")
     folder.update_grid({"a": {"control": False}})
     assert (tmp_path / "damaged-grid.json").read_text() == "{"
-    assert list(read_json(tmp_path / "grid.json")["cells"]) == ["a"]
+    assert list(read_sealed(tmp_path / "grid.json")["cells"]) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +127,10 @@ def test_a_broken_grid_file_is_set_aside(tmp_path: Path) -> None:
         (lambda cell: (cell / "cell.json").write_text("{"), "cell.json cannot be read"),
         (lambda cell: (cell / "cell.json").write_text("{}"), "no legal status"),
         (lambda cell: (cell / "cell.json").write_text('{"status": "completed"}'), "does not say what was run"),
-        (lambda cell: zero_the_middle(cell / "steps.parquet"), "steps.parquet cannot be read"),
-        (lambda cell: (cell / "steps.parquet").write_bytes(b"PAR1 not really"), "steps.parquet cannot be read"),
+        (
+            lambda cell: (cell / "steps.parquet").write_bytes(b"PAR1 not really"),
+            "steps.parquet has 15 bytes",
+        ),
         (lambda cell: (cell / "evals.parquet").unlink(), "evals.parquet is missing"),
     ],
 )
@@ -176,13 +171,65 @@ def test_a_cell_once_asked_for_is_no_mere_control(tmp_path: Path) -> None:
     folder = ResultsFolder(tmp_path)
     folder.update_grid({"a": {"control": True}, "b": {"control": False}})
     folder.update_grid({"a": {"control": False}, "b": {"control": True}, "c": {"control": True}})
-    cells = read_json(tmp_path / "grid.json")["cells"]
+    cells = read_sealed(tmp_path / "grid.json")["cells"]
     assert {key: entry["control"] for key, entry in cells.items()} == {"a": False, "b": False, "c": True}
 
 
-def test_json_is_replaced_whole(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    write_json(path, {"a": 1})
-    write_json(path, {"a": 2})
-    assert json.loads(path.read_text()) == {"a": 2}
-    assert os.listdir(tmp_path) == ["x.json"]
+def test_a_worker_waits_for_the_one_that_holds_the_cell(tmp_path: Path) -> None:
+    order: list[str] = []
+    first, second = CellStore(tmp_path, "a"), CellStore(tmp_path, "a")
+
+    def wait() -> None:
+        with second.open():
+            order.append("second")
+
+    thread = threading.Thread(target=wait)
+    with first.open():
+        thread.start()
+        thread.join(0.3)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_a_checkpoint_is_set_aside_as_often_as_it_is_damaged(tmp_path: Path) -> None:
+    store = CellStore(tmp_path, "a")
+    with store.open():
+        for content in ("first", "second"):
+            with store.checkpoint(5) as draft:
+                (draft / "x").write_text(content)
+            aside = store.set_checkpoint_aside(store.checkpoints()[0])
+            assert (aside / "x").read_text() == content
+            assert store.latest_checkpoint() is None
+
+
+def test_a_killed_finish_of_a_failed_cell_loses_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kill_at in range(14):
+        cells = tmp_path / str(kill_at)
+        cells.mkdir()
+        store, left = CellStore(cells, "a"), iter(range(kill_at))
+        with store.open():
+            store.keep(1, lambda folder: (folder / "state").touch())
+            with store.checkpoint(2) as folder:
+                (folder / "state").touch()
+        with monkeypatch.context() as patch:
+            for owner, name in ((Path, "rename"), (shutil, "rmtree"), (Path, "mkdir")):
+                patch.setattr(owner, name, killing(getattr(owner, name), left))
+            with suppress(Killed), store.open(), store.finish(failed=True) as final:
+                StepRecorder("basic").write(final)
+                write_sealed(final / "cell.json", facts("a", "error"))
+        with store.open():
+            found = [path.name for path in store.checkpoints() if (path / "state").exists()]
+        assert found == ["checkpoint-00000002", "00000001"], kill_at
+    assert next(left, None) is not None, "not every change has been tried"
+
+
+def killing(original: Callable[..., Any], left: Iterator[int]) -> Callable[..., Any]:
+    """The same function, but killed once `left` is used up."""
+
+    def change(*arguments: Any, **options: Any) -> Any:
+        if next(left, None) is None:
+            raise Killed
+        return original(*arguments, **options)
+
+    return change

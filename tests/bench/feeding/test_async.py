@@ -72,7 +72,8 @@ def run(trainer: Trainer, updates: int) -> list[tuple[int, int]]:
     return consumed
 
 
-def test_lag_grows_to_k_and_a_full_queue_is_taken_up_without_losing_anything(make, tmp_path: Path) -> None:
+def test_lag_grows_to_k_and_a_full_queue_is_resumed_without_losing_anything(make, tmp_path: Path) -> None:
+    began = time.monotonic()
     first = make("async", record="diagnostics")
     consumed = run(first, 5)
     deadline = time.monotonic() + 20
@@ -89,7 +90,7 @@ def test_lag_grows_to_k_and_a_full_queue_is_taken_up_without_losing_anything(mak
     assert source(second).schedule.conserved()
     columns = second.recorder.tables["steps.parquet"].columns
     assert max(columns["lag_max"]) == 3
-    assert min(columns["seconds_in_flight"]) > 0
+    assert 0 < min(columns["seconds_in_flight"]) <= max(columns["seconds_in_flight"]) < time.monotonic() - began
     assert min(columns["seconds_in_queue"]) >= 0
     assert all(queued + flying <= 4 * 3 for queued, flying in zip(columns["queued"], columns["in_flight"], strict=True))
     assert all(value > 0 for value in second.recorder.tables["samples.parquet"].columns["seconds_in_flight"])

@@ -24,7 +24,7 @@ from vcpo_bench.errors import UsageError
 
 
 class FakeWandb:
-    """Remembers rows by run id like a server: a run taken up again online starts after its last row."""
+    """Remembers rows by run id like a server: a run resumed online starts after its last row."""
 
     Settings = staticmethod(lambda **_: None)
 

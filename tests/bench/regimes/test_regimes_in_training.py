@@ -100,7 +100,7 @@ def test_realized_histogram_is_the_planned_one(regime: str) -> None:
 
 
 @pytest.mark.parametrize("regime", [*EXPRESSIONS, f"{VIRTUAL})", f"{VIRTUAL},overflow=drop,engine_noise=0.1)"])
-def test_taken_up_with_a_full_queue_it_is_the_same_run(tmp_path: Path, regime: str) -> None:
+def test_resumed_with_a_full_queue_it_is_the_same_run(tmp_path: Path, regime: str) -> None:
     at = 5
     through, first = run(trainer(regime, record="full")), run(trainer(regime, record="full"), at)
     first.save(tmp_path)

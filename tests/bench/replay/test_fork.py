@@ -20,7 +20,8 @@ from vcpo_bench.bench.replay.replay import Replay
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, VcpoBenchError
+from vcpo_bench.files.checksums import write_sealed
 
 AT, STEPS, LAG = 5, 9, 2
 SIZES = {"steps": STEPS, "prompts": 2, "responses": 4}
@@ -211,7 +212,7 @@ def test_cells_that_cannot_be_done_again_are_refused(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     facts = json.loads((recorded().folder / "cell.json").read_text())
-    folder = tmp_path / "cells" / "copy"
+    folder = tmp_path / "cells" / recorded().key
     folder.mkdir(parents=True)
     for change, said in (
         ({"rules_version": "0.1"}, "rules 0.1"),
@@ -222,10 +223,12 @@ def test_cells_that_cannot_be_done_again_are_refused(
         ({"config": facts["config"] | {"sampler": "vllm"}}, "depend on batch composition"),
         ({"config": facts["config"] | {"device": "cuda"}}, "this machine has 0 CUDA devices"),
         ({"config": facts["config"] | {"start": "0123456789"}}, "--start"),
-        ({"config": 3}, "damaged"),
+        ({"config": 3}, "does not say what was run"),
+        ({"config": facts["config"] | {"lora": -1}}, "has config.lora = -1"),
+        ({"config": facts["config"] | {"dtype": "int8"}}, "damaged"),
     ):
-        (folder / "cell.json").write_text(json.dumps(facts | change))
-        with pytest.raises(UsageError, match=said):
+        write_sealed(folder / "cell.json", facts | change)
+        with pytest.raises(VcpoBenchError, match=said):
             read_cell(folder)
     for asked, said in (
         ({"model": str(tmp_path)}, "trained the built-in tiny policy"),
@@ -235,7 +238,7 @@ def test_cells_that_cannot_be_done_again_are_refused(
         with pytest.raises(UsageError, match=said):
             read_cell(recorded().folder, **asked)
     with pytest.raises(UsageError, match=f"did you mean {folder}"):
-        read_cell(folder.with_name("cpoy"))
+        read_cell(folder.with_name(folder.name[:-1]))
     folder.with_name("running.partial").mkdir()
     with pytest.raises(UsageError, match="has not ended"):
         read_cell(folder.with_name("running"))

@@ -14,8 +14,8 @@ from vcpo_bench.bench.replay.probe import ProbeSpec, run_probe
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell
 from vcpo_bench.bench.replay.replay import Replay
 from vcpo_bench.bench.running import run_grid
-from vcpo_bench.bench.running.pool import CellJob
 from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.worker import CellJob
 from vcpo_bench.methods import parse_method
 
 AT, STEPS = 3, 6

@@ -1,4 +1,7 @@
-"""Grids killed at random instants lose no ended cell and change no bit. More instants: `KILLS=30 pytest ...`."""
+"""Grids killed at random instants lose no ended cell and change no bit. More instants: `KILLS=30 pytest ...`.
+
+Every update ends with a checkpoint, so that what follows a kill begins in the middle of a cell.
+"""
 
 import hashlib
 import os
@@ -18,7 +21,7 @@ SMALL = ["--prompts", "4", "--responses", "4", "--quiet", "--jobs", "2", "--keep
 
 
 def start(out: Path) -> subprocess.Popen[bytes]:
-    """The command in a process group of its own, checkpointing as often as it can."""
+    """The command in a process group of its own, with a checkpoint at every update."""
     environment = {**os.environ, "VCPO_BENCH_CHECKPOINT_SECONDS": "0"}
     arguments = [sys.executable, "-m", "vcpo_bench", "run", *GRID, *SMALL, "--out", str(out)]
     return subprocess.Popen(
@@ -63,7 +66,7 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
 def test_a_killed_grid_ends_with_the_same_bits(tmp_path: Path, undisturbed: dict[str, str]) -> None:
     expected = undisturbed
     chance = random.Random(KILLS)
-    landed = 0
+    landed = half_way = 0
     for number in range(KILLS):
         out = tmp_path / f"run{number}"
         process = start(out)
@@ -73,17 +76,19 @@ def test_a_killed_grid_ends_with_the_same_bits(tmp_path: Path, undisturbed: dict
         kill(process, ("parent", "all", "worker")[number % 3], chance)
         process.communicate(timeout=300)
         ended = written(out)
+        half_way += bool(list(out.glob("cells/*.partial/checkpoint-*[1-9]*")))
         finish(out, expected)
         assert {path: when for path, when in written(out).items() if path in ended} == ended, (
             "an ended cell was touched"
         )
     assert landed >= (KILLS + 1) // 2, "most kills came too late to test anything"
+    assert half_way >= KILLS // 3, "most grids resumed from the start, or had ended"
 
 
 def at_work(out: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a worker has begun a cell."""
+    """Wait until a worker has made its first checkpoint."""
     deadline = time.monotonic() + 120
-    while not list(out.glob("cells/*.partial")) and process.poll() is None and time.monotonic() < deadline:
+    while not list(out.glob("cells/*.partial/checkpoint-*")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
 
 

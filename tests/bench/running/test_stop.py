@@ -62,7 +62,7 @@ def test_an_alarm_at_the_last_update_cuts_nothing_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("killed_at", [1, 2])
-def test_killed_and_taken_up_it_stops_at_the_same_update(
+def test_killed_and_resumed_it_stops_at_the_same_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_at: int
 ) -> None:
     monkeypatch.setattr(running, "CHECKPOINT_SECONDS", 0.0)

@@ -21,6 +21,7 @@ from ranks.ranks import Ranks
 from ranks.source import ParallelSource, check_shares
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy, open_task
+from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.training.build import build_learner, build_recorder
 from vcpo_bench.bench.training.trainer import Trainer
@@ -44,14 +45,15 @@ def parallel_trainer(config: CellConfig, count: int) -> Iterator[Trainer]:
         store = Path(folder) / "store"
         command = [sys.executable, "-m", "ranks.launch", str(store), str(count)]
         paths = os.pathsep.join([str(_HELPERS), *filter(None, [os.environ.get("PYTHONPATH")])])
-        others = [
-            subprocess.Popen(
-                [*command, str(rank), config.model_dump_json()],
-                stdin=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": paths},
-            )
-            for rank in range(1, count)
-        ]
+        with shielded():
+            others = [
+                subprocess.Popen(
+                    [*command, str(rank), config.model_dump_json()],
+                    stdin=subprocess.DEVNULL,
+                    env=os.environ | {"PYTHONPATH": paths},
+                )
+                for rank in range(1, count)
+            ]
         try:
             with Ranks.opened(store, 0, count) as ranks:
                 yield _trainer(Trainer, config, ranks)

@@ -1,0 +1,167 @@
+"""Raw importance weights in TRL's own log: ESS, tails and alarms, in two lines.
+
+trainer = GRPOTrainer(...)
+trainer.add_callback(MonitorCallback(trainer))
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vcpo_bench.adapters.trl.scoring import loss_mask
+from vcpo_bench.adapters.trl.trainer import MethodTrainer
+from vcpo_bench.analysis.monitoring.calibration import Calibration
+from vcpo_bench.analysis.monitoring.monitor import Monitor, Reading
+
+LOGGED = "monitor/"
+"""Prefix of what is added to the log."""
+QUANTILES = {f"log_weight_q{percent:02}": percent / 100 for percent in (5, 25, 50, 75, 95)}
+SAVED_AS = "vcpo_bench_monitor"
+"""Where a checkpoint's trainer state says that this run was stopped once."""
+
+logger = logging.getLogger(__name__)
+
+
+class WeightMonitor:
+    """Reads the sequence weights current/behavior of every optimizer step, over all ranks, before any clipping.
+
+    Behavior log-probabilities are those that vLLM reported, else those of the weights that sampled. Where the trainer
+    keeps neither it trains on policy, and every weight is 1. Each update adds to the log `monitor/ess`,
+    `monitor/max_share`, `monitor/pareto_k`, `monitor/log_weight_q05` to `q95`, and the other gauges of
+    `analysis.monitoring.monitor.Reading`. An alarm is a warning of Python's logging, with its measured error rates.
+
+    Args:
+        trainer: A `GRPOTrainer`, also one of `with_method`.
+        calibrations: Detectors; None: those of the package.
+        stop_on_alarm: Save a checkpoint and end the run after the first alarm. A run that is resumed from that
+            checkpoint is not stopped again. Otherwise an alarm changes nothing.
+
+    Attributes:
+        reading: The last one.
+        seconds: Time spent here in all.
+    """
+
+    def __init__(
+        self, trainer: Any, *, calibrations: Sequence[Calibration] | None = None, stop_on_alarm: bool = False
+    ) -> None:
+        self._trainer, self._stop = trainer, stop_on_alarm
+        self._monitor = Monitor(calibrations)
+        self._heard: list[Tensor] = []
+        self._inputs: Any = None
+        self._speaking: set[str] = set()
+        self._alarmed = self._stopped = False
+        self.reading: Reading | None = None
+        self.seconds = 0.0
+        if not isinstance(trainer, MethodTrainer):
+            self._listen()
+
+    # -- what the trainer computes anyway ----------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Hear the log-probabilities that the loss of a plain trainer works with."""
+        trainer = self._trainer
+        compute_loss, score = trainer._compute_loss, trainer._get_per_token_logps_and_entropies
+
+        def heard_loss(model: Any, inputs: Any) -> Any:
+            self._inputs = inputs if trainer.model.training else None
+            try:
+                return compute_loss(model, inputs)
+            finally:
+                self._inputs = None
+
+        def heard_score(*args: Any, **kwargs: Any) -> Any:
+            scores = score(*args, **kwargs)
+            if self._inputs is not None:
+                start = time.perf_counter()
+                self._heard.append(self._evidence(self._inputs, scores[0].detach().float()))
+                self.seconds += time.perf_counter() - start
+            return scores
+
+        trainer._compute_loss, trainer._get_per_token_logps_and_entropies = heard_loss, heard_score
+
+    def _evidence(self, inputs: Any, logp: Tensor) -> Tensor:
+        """`[B, 3]` of one micro-batch: log-weight, length, and the sum over tokens of the k3 estimate of the KL."""
+        behavior = inputs.get("sampling_per_token_logps", inputs.get("old_per_token_logps"))
+        if behavior is None:
+            behavior = logp
+        return _by_row(torch.where(torch.isnan(behavior), logp, behavior), logp, loss_mask(inputs))
+
+    def _rows(self) -> Tensor:
+        """`[n, 3]` the same of the whole optimizer step, over all ranks."""
+        trainer = self._trainer
+        if isinstance(trainer, MethodTrainer):
+            assert trainer.rows is not None
+            return _by_row(trainer.rows.behavior_logp, trainer.rows.logp, trainer.rows.mask)
+        own = torch.cat(self._heard)
+        self._heard = []
+        everyone: Tensor = trainer.accelerator.gather(own)
+        return everyone
+
+    # -- events of the trainer ---------------------------------------------------------------------------------------
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """A run that was stopped here once is not stopped again."""
+        self._stopped = bool(state.stateful_callbacks.get(SAVED_AS))
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Read the gauges of this update and put them into the log."""
+        start = time.perf_counter()
+        log_weight, length, k3 = self._rows().double().cpu().unbind(1)
+        metrics = self._trainer._metrics["train"]
+        self.reading = self._monitor.step(
+            log_weight.numpy(),
+            rewards=_last(metrics, "reward"),
+            lengths=length.numpy(),
+            token_kl=float(k3.sum() / length.sum().clamp(min=1)),
+            entropy=_last(metrics, "entropy"),
+        )
+        quantiles = zip(QUANTILES, np.quantile(log_weight.numpy(), list(QUANTILES.values())), strict=True)
+        for name, value in {**self.reading.gauges(), **dict(quantiles)}.items():
+            metrics[LOGGED + name].append(float(value))
+        self._report(self.reading)
+        metrics[f"{LOGGED}alarms"].append(float(len(self.reading.alarms)))
+        self.seconds += time.perf_counter() - start
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Save and stop after the first alarm, where that was asked for."""
+        if self._stop and self._alarmed and not self._stopped:
+            self._stopped = control.should_save = control.should_training_stop = True
+            state.stateful_callbacks[SAVED_AS] = {"stopped_at": state.global_step}
+
+    def _report(self, reading: Reading) -> None:
+        """Say every alarm when it begins, on the main process."""
+        speaking = {alarm.calibration.detector.text for alarm in reading.alarms}
+        for alarm in reading.alarms:
+            if alarm.calibration.detector.text not in self._speaking and self._trainer.accelerator.is_main_process:
+                logger.warning("alarm at update %d: %s", self._trainer.state.global_step, alarm)
+        self._speaking = speaking
+        self._alarmed |= bool(speaking)
+
+
+def _by_row(behavior: Tensor, logp: Tensor, mask: Tensor) -> Tensor:
+    """`[B, 3]` log-weight, length and summed k3 of every row."""
+    ratio = torch.where(mask, logp - behavior, 0.0)
+    k3 = torch.where(mask, torch.expm1(ratio) - ratio, 0.0)
+    return torch.stack([ratio.sum(1), mask.sum(1).to(ratio.dtype), k3.sum(1)], 1)
+
+
+def _last(metrics: Any, name: str) -> float | None:
+    """The newest value of a metric of the trainer, or None."""
+    values = metrics.get(name)
+    return float(values[-1]) if values else None
+
+
+@cache
+def callback_class() -> Any:
+    """`WeightMonitor` as a callback of the installed transformers."""
+    from transformers import TrainerCallback
+
+    return type("MonitorCallback", (WeightMonitor, TrainerCallback), {"__doc__": WeightMonitor.__doc__})

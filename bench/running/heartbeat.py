@@ -1,0 +1,72 @@
+"""Heartbeats of workers: when silence is worth a line, and when a worker counts as hung.
+
+A worker's heartbeat is any event it sends except a message. While a cell trains that is one per update, at most every
+0.3 s.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from vcpo_bench.bench.cells.config import CellConfig
+
+QUIET_SECONDS = float(os.environ.get("VCPO_BENCH_QUIET_SECONDS", "60"))
+"""A worker without a heartbeat for this long is named on the terminal, once."""
+HANG_SECONDS = float(os.environ.get("VCPO_BENCH_HANG_SECONDS", "1800"))
+"""A worker without a heartbeat for this long is killed, and its cell resumes from its checkpoint."""
+LANGUAGE_MODEL = 10
+"""Multiplier on `HANG_SECONDS` for language models, which may take long to load, to sample and to evaluate."""
+LOOK_SECONDS = 1.0
+"""Seconds between two looks at the workers."""
+
+
+class Heartbeat:
+    """When a worker was last heard.
+
+    Args:
+        config: The cell it runs.
+        now: Seconds on the monotonic clock.
+    """
+
+    def __init__(self, config: CellConfig, now: float) -> None:
+        self.limit = HANG_SECONDS * (LANGUAGE_MODEL if config.model else 1)
+        self._label, self._heard, self._told, self._paused = config.label, now, False, False
+
+    def hear(self, now: float) -> None:
+        """Note a heartbeat."""
+        self._heard, self._told, self._paused = now, False, False
+
+    def pause(self) -> None:
+        """Expect none until the next one: the worker waits for another process."""
+        self._paused = True
+
+    def hung(self, now: float) -> bool:
+        """Whether it has been silent for too long."""
+        return not self._paused and now - self._heard > self.limit
+
+    def complaint(self, now: float, process: int | None) -> str:
+        """The line to show when it becomes quiet; empty otherwise."""
+        if self._told or self._paused or now - self._heard <= QUIET_SECONDS:
+            return ""
+        self._told = True
+        return (
+            f"{self._label}: no heartbeat for {QUIET_SECONDS:g} s (process {process}); after {self.limit:g} s it is "
+            "killed and its cell resumes from its checkpoint"
+        )
+
+
+class Clock:
+    """The monotonic clock without the time during which this process itself was stopped, as by Ctrl-Z."""
+
+    def __init__(self) -> None:
+        self._last, self._stopped = time.monotonic(), 0.0
+
+    def now(self) -> float:
+        """Seconds; to be read at least every `LOOK_SECONDS`."""
+        read = time.monotonic()
+        gap = read - self._last
+        if gap > 10 * LOOK_SECONDS:
+            self._stopped += gap
+        self._last = read
+        return read - self._stopped

@@ -1,0 +1,111 @@
+"""The body of a worker process: it runs one cell after another until its parent ends."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import traceback
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.training.step_observer import ObserverFactory
+from vcpo_bench.errors import DiskFullError
+
+
+@dataclass(frozen=True, slots=True)
+class CellJob:
+    """What a worker needs to run a cell.
+
+    Attributes:
+        cell: The cell.
+        cells_folder: `cells` of the results folder.
+        keep_every: Keep a numbered checkpoint every so many updates; 0: none.
+        plugins: Plug-in files to load first.
+        make_observer: Makes the observer of a cell that may be stopped early.
+    """
+
+    cell: PlannedCell
+    cells_folder: Path
+    keep_every: int
+    plugins: tuple[Path, ...] = ()
+    make_observer: ObserverFactory | None = None
+
+
+def placed(device: str, position: int, count: int) -> str:
+    """Device of a worker: `cuda` stands for all GPUs of the machine, which are assigned to workers round-robin.
+
+    Args:
+        device: Device of the cell.
+        position: Index of the worker.
+        count: Number of GPUs.
+    """
+    return f"cuda:{position % count}" if device == "cuda" and count > 1 else device
+
+
+def work(pipe: Connection, position: int) -> None:
+    """Run the jobs that arrive through the pipe, and send what happens.
+
+    Sent are the events of `GridObserver`, and three more: `waiting` for the lock of a cell, `disk_full` with its text,
+    which stops the grid, and `crashed` with a traceback, after which this process ends.
+
+    Args:
+        pipe: Connection to the parent.
+        position: Index of the worker.
+    """
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    send = _Sender(pipe)
+    try:
+        _run_jobs(pipe, position, send)
+    except DiskFullError as problem:
+        send("disk_full", str(problem))
+    except Exception:  # what a cell cannot record in its own folder: its parent does
+        send("crashed", traceback.format_exc())
+    os._exit(1)
+
+
+class _Sender:
+    """Sends events; a parent that is gone ends this process, before anything counts that as the error of a cell."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+
+    def __call__(self, *event: object) -> None:
+        try:
+            self._pipe.send(event)
+        except OSError:
+            os._exit(1)
+
+
+def _run_jobs(pipe: Connection, position: int, send: _Sender) -> None:
+    import torch
+
+    from vcpo_bench.bench.devices import keep_freed_memory, release_memory
+    from vcpo_bench.bench.running.run_cell import run_cell
+    from vcpo_bench.methods import load_plugin
+
+    keep_freed_memory()
+    torch.set_num_threads(1)
+    torch.set_num_interop_threads(1)
+    loaded: set[Path] = set()
+    while True:
+        try:
+            job: CellJob = pipe.recv()
+        except (EOFError, OSError):
+            os._exit(1)  # the parent is gone
+        for plugin in set(job.plugins) - loaded:
+            load_plugin(plugin)
+            loaded.add(plugin)
+        cell = replace(job.cell, device=placed(job.cell.device, position, torch.cuda.device_count()))
+        send("waiting")  # until the cell's lock is free
+        run_cell(cell, job.cells_folder, job.keep_every, send, job.make_observer)
+        release_memory(cell.device)
+
+
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent:
+        parent.join()
+    os._exit(1)

@@ -1,0 +1,75 @@
+"""`vcpo-bench check`: every checksum of a results folder verified."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vcpo_bench.commands.support.options import DEFAULT_OUT
+from vcpo_bench.commands.support.verb import Group, Verb
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.cells.check import Checked
+
+FAILED = 1
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results folder.")] = DEFAULT_OUT,
+    set_aside: Annotated[
+        bool,
+        typer.Option(
+            "--set-aside", metavar="", help="Move what is damaged away, so that the same run command runs only that."
+        ),
+    ] = False,
+) -> None:
+    """Verify every bit of a results folder, and name what is damaged.
+
+    Cells, checkpoints, fork states and tables are compared with the checksums written with them. The exit code is 1 if
+    something is damaged.
+    """
+    from vcpo_bench.bench.cells.check import check_folder
+
+    found = list(check_folder(folder))
+    damaged = [one for one in found if one.damage]
+    for one in damaged:
+        typer.echo(one.damage)
+    typer.echo(_summary(found))
+    if damaged and set_aside:
+        _set_aside(folder, damaged)
+    if damaged:
+        raise typer.Exit(FAILED)
+
+
+def _set_aside(folder: Path, damaged: list[Checked]) -> None:
+    from vcpo_bench.bench.cells.check import set_aside
+    from vcpo_bench.bench.cells.results_folder import ResultsFolder
+
+    results = ResultsFolder(folder)
+    with results.locked(wait=False):
+        for one in damaged:
+            if text := set_aside(results, one):
+                typer.echo(text)
+
+
+def _summary(found: list[Checked]) -> str:
+    from vcpo_bench.analysis.wording import counted
+
+    kinds = Counter(one.kind for one in found if one.kind != "list of cells")
+    parts = [counted(count, kind) for kind, count in kinds.items()] or ["no cell"]
+    damaged = sum(bool(one.damage) for one in found)
+    bare = sum(not one.sealed for one in found)
+    notes = [f"{damaged} damaged" if damaged else "nothing damaged"]
+    notes += [f"{bare} with no checksums (an earlier version wrote them)"] if bare else []
+    return f"{', '.join(parts)}: {', '.join(notes)}"
+
+
+VERB = Verb(
+    check,
+    Group.READ,
+    8,
+    examples=("vcpo-bench check results/default", "vcpo-bench check results/default --set-aside"),
+)

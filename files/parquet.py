@@ -1,0 +1,62 @@
+"""Parquet tables, read only if they are what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.files.atomic import replacing
+from vcpo_bench.files.checksums import Seal, verified_bytes
+
+
+def read_parquet(path: Path, seal: Seal | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a table. Where its pages have checksums of their own, these are verified as well.
+
+    Args:
+        path: The file.
+        seal: Checksums of its folder, from `checksums.seal_of`; None: it has none.
+        columns: Which to read; None: all.
+
+    Raises:
+        DamagedResultError: It is missing, does not match a checksum, is no Parquet table, or lacks a column.
+        OSError: The disk cannot be read at the moment.
+    """
+    table = read_present(path, seal, columns)
+    if missing := set(columns or ()) - set(table.column_names):
+        raise DamagedResultError(f"lacks the column {min(missing)!r}", path)
+    return table
+
+
+def read_present(path: Path, seal: Seal | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+    """Like `read_parquet`, without the columns that the table lacks."""
+    content = verified_bytes(path, seal)
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        return file.read(columns=None if columns is None else list(columns), use_threads=False)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DamagedResultError(f"cannot be read ({reason})", path) from error
+
+
+def write_parquet(path: Path, table: pa.Table) -> None:
+    """Replace a table that stands alone, outside the folder of a cell; its pages get checksums of their own.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    with replacing(path) as draft:
+        pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file begins and ends as a Parquet file does; the data between are not read."""
+    with path.open("rb") as file:
+        head = file.read(4)
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 8))
+        tail = file.read(8)
+    return head == tail[4:] == b"PAR1" and int.from_bytes(tail[:4], "little") + 12 <= size

@@ -1,0 +1,88 @@
+"""Ctrl-C and SIGTERM at any instant: one line and exit code 130 or 143, never a traceback.
+
+The first signal unwinds the command, so that temporary files go, workers end and the terminal is restored. Code that
+swallows the exception, or that takes too long to unwind, is cut off: every folder we write survives a kill.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import NoReturn
+
+EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+_WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+GRACE_SECONDS = 15.0
+"""Longest time to unwind after the first signal; a second signal ends it at once."""
+SHOW_CURSOR = b"\x1b[?25h"
+
+_caught: list[signal.Signals] = []
+
+
+class Stopped(BaseException):
+    """The user or the system asks this process to stop. Not a `KeyboardInterrupt`, which libraries catch."""
+
+
+def run_guarded(work: Callable[[], object]) -> None:
+    """Run a command so that SIGINT and SIGTERM end it with one line and the exit code documented for them.
+
+    A signal that the parent process had set to be ignored stays ignored. After the work, signals are ignored.
+
+    Args:
+        work: The command; what it raises without a signal is raised.
+    """
+    try:
+        try:
+            sys.unraisablehook = _unraisable
+            threading.excepthook = _thread_failed
+            for number in EXIT_CODES:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    signal.signal(number, _stop)
+            work()
+        finally:
+            for number in EXIT_CODES:
+                signal.signal(number, signal.SIG_IGN)
+    except BaseException:  # while it unwinds, a signal may turn into any other exception
+        if not _caught:
+            raise
+    if _caught:
+        _leave()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    if _caught:
+        _leave()
+    _caught.append(signal.Signals(number))
+    signal.signal(signal.SIGALRM, lambda *_: _leave())
+    signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+    raise Stopped
+
+
+def _leave() -> NoReturn:
+    """Say why and end, without the interpreter's own shutdown, which may fail half-way."""
+    number = _caught[0]
+    with suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    line = f"{_WORDS[number]}: ended cells are kept; run the same command again to resume\n".encode()
+    with suppress(OSError):
+        os.write(2, SHOW_CURSOR + line if os.isatty(2) else line)
+    os._exit(EXIT_CODES[number])
+
+
+def _unraisable(problem: sys.UnraisableHookArgs) -> None:
+    """A signal that arrives where no exception can be raised, such as in a destructor, ends the process here."""
+    if problem.exc_type is Stopped:
+        _leave()
+    if not _caught:
+        sys.__unraisablehook__(problem)
+
+
+def _thread_failed(problem: threading.ExceptHookArgs) -> None:
+    if not _caught:
+        threading.__excepthook__(problem)

@@ -1,0 +1,108 @@
+"""Reading `cell.json`: what a cell was and how it ended, with every value of the kind that readers rely on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.files.checksums import read_sealed
+from vcpo_bench.records.layout import PARTIAL_SUFFIX, Status
+
+_IDENTITY = ("task", "method", "regime", "staleness", "lr", "seed", "steps")
+_LONGEST_NAME = 500
+
+
+def _is_text(value: object) -> bool:
+    """A text of ours: a stranger's must not fill a page or drive the terminal."""
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME and value.isprintable()
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, int | float) and _is_number(value) and value > 0
+
+
+def _is_truth(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+Check = tuple[Callable[[object], bool], str]
+_TEXT: Check = (_is_text, "a short printable text")
+_MESSAGE: Check = (_is_message, "a text")
+_COUNT: Check = (_is_count, "a whole number from 0 on")
+_NUMBER: Check = (_is_number, "a finite number")
+_RATE: Check = (_is_rate, "a number above 0")
+_TRUTH: Check = (_is_truth, "true or false")
+_MAPPING: Check = (lambda value: isinstance(value, dict), "an object")
+
+_CONFIG: dict[str, Check] = {
+    **dict.fromkeys(("task", "method", "regime", "series", "start", "parent", "model", "plugins", "device"), _TEXT),
+    **dict.fromkeys(("dtype", "sampler", "record", "stop"), _TEXT),
+    **dict.fromkeys(("staleness", "seed", "steps", "prompts", "responses", "eval_every", "fork_step"), _COUNT),
+    **dict.fromkeys(("lora", "max_response", "micro_tokens"), _COUNT),
+    "lr": _RATE,
+    "weight_decay": _NUMBER,
+    **dict.fromkeys(("chat", "checkpointing"), _TRUTH),
+}
+_FACTS: dict[str, Check] = {
+    **dict.fromkeys(("reason", "error", "rules_version", "ended"), _MESSAGE),
+    **dict.fromkeys(("steps_done", "method_version"), _COUNT),
+    "seconds": _NUMBER,
+    "control": _TRUTH,
+    "provenance": _MAPPING,
+}
+
+
+def read_cell_file(path: Path, ended: bool = True) -> dict[str, Any]:
+    """Read the file `cell.json` of a cell and check its checksum, its key and the kind of every known value.
+
+    Args:
+        path: The file, in the folder of the cell or of one of its checkpoints.
+        ended: It must say how the cell ended.
+
+    Returns:
+        Its values. Those that a version did not write are absent.
+
+    Raises:
+        DamagedResultError: It cannot be read, does not match its checksum, lies in the folder of another cell, or
+            holds a value of the wrong kind. The message names the file, and with it the cell.
+        OSError: The disk cannot be read at the moment.
+    """
+    facts = read_sealed(path)
+    if ended and facts.get("status") not in get_args(Status):
+        raise DamagedResultError("has no legal status", path)
+    config = facts.get("config")
+    if not isinstance(config, dict) or not {"key", "config"} <= facts.keys() or not config.keys() >= set(_IDENTITY):
+        raise DamagedResultError("does not say what was run", path)
+    if facts["key"] != (own := cell_of(path)):
+        raise DamagedResultError(f"is of the cell {facts['key']!r}, not of {own!r}; give the folder its own name", path)
+    _check(path, facts, _FACTS, "", nothing=True)
+    _check(path, config, _CONFIG, "config.", nothing=False)
+    return facts
+
+
+def cell_of(path: Path) -> str:
+    """The key that the folder of a file stands for: that of the cell, also for a file of a running one's checkpoint."""
+    folders = [parent.name for parent in path.resolve().parents[:2]]
+    running = next((name for name in folders if name.endswith(PARTIAL_SUFFIX)), folders[0])
+    return running.removesuffix(PARTIAL_SUFFIX)
+
+
+def _check(path: Path, values: Mapping[str, Any], checks: Mapping[str, Check], place: str, nothing: bool) -> None:
+    for name, (fits, kind) in checks.items():
+        if name in values and not (fits(values[name]) or (nothing and values[name] is None)):
+            raise DamagedResultError(f"has {place}{name} = {values[name]!r:.60}, not {kind}", path)

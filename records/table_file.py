@@ -1,0 +1,57 @@
+"""Reading a recorded table: checked against its checksum, and every known column of the kind that readers rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.files.checksums import Seal, read_sealed, seal_of
+from vcpo_bench.files.parquet import read_present
+from vcpo_bench.records.column import Column
+from vcpo_bench.records.layout import CELL_FILE, STATE_FILE
+
+_FITS: dict[str, Callable[[pa.DataType], bool]] = {
+    "int": pa.types.is_integer,
+    "float": lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
+    "bool": pa.types.is_boolean,
+    "str": lambda kind: _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind),
+}
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def read_table_file(path: Path, columns: Iterable[Column], only: Sequence[str] | None = None) -> pa.Table:
+    """Read a table of a cell or of a checkpoint.
+
+    Args:
+        path: The file. Its checksum is in the `cell.json` or `state.json` beside it, where there is one.
+        columns: Schema from `records`. Any may be absent; other columns are read as they are.
+        only: Names of the columns to read, where the file has them; None: all.
+
+    Raises:
+        DamagedResultError: It is missing, does not match its checksum, is no table, or a column has another kind. The
+            message names the file, and with it the cell.
+        OSError: The disk cannot be read at the moment.
+    """
+    table = read_present(path, seal_beside(path), only)
+    kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
+    for column in columns:
+        found = kinds.get(column.name, pa.null())
+        if not (pa.types.is_null(found) or _FITS[column.kind](found)):
+            raise DamagedResultError(f"has {found} in the column {column.name!r}, not {column.kind}", path)
+    return table
+
+
+def seal_beside(path: Path) -> Seal | None:
+    """The checksums that vouch for a file of a cell or of a checkpoint; None: an earlier version wrote none.
+
+    Raises:
+        DamagedResultError: The file that holds them is damaged.
+    """
+    holder = next((one for name in (CELL_FILE, STATE_FILE) if (one := path.with_name(name)).exists()), None)
+    return None if holder is None else seal_of(read_sealed(holder))

@@ -1,0 +1,59 @@
+"""The times that groups are recorded with: in flight, in the queue, and under the virtual clock."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+import torch
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.feeding.process_source import ProcessSource
+from vcpo_bench.bench.feeding.sampler_handle import Delivery, numpy_arrays
+from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
+from vcpo_bench.bench.feeding.virtual_source import VirtualSource
+from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.training.build import build_trainer
+from vcpo_bench.bench.training.trainer import Trainer
+
+FLIGHT, QUEUE = 2.0, 1.0
+
+
+@pytest.fixture
+def trainer(request: pytest.FixtureRequest) -> Iterator[Trainer]:
+    values = {"task": "walk-eos", "prompts": 3, "responses": 4, "steps": 12, "regime": request.param}
+    with closing(build_trainer(CellConfig(method="clip", staleness=2, seed=1, **values))) as built:
+        yield built
+
+
+@pytest.mark.parametrize("trainer", ["async"], indirect=True)
+def test_seconds_in_flight_and_in_the_queue(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = trainer.source
+    assert isinstance(source, ProcessSource)
+    monkeypatch.setattr(source, "_talk", lambda update, say: None)  # no sampler process: the test delivers
+    source._admit(0)
+    config, task = source.setup.config, trainer.task
+    sampler = TicketSampler(config, task, PublishedPolicy(trainer.policy, 1, "off", config.seed))
+    now = time.monotonic()
+    for ticket, group in sampler.run([0, 1, 2], 0).items():
+        arrays = numpy_arrays(group.tensors())
+        source.receive(0, Delivery(ticket, 0, now - FLIGHT - QUEUE, now - QUEUE, arrays))
+    step = source.next_batch(0)
+    elapsed = time.monotonic() - now
+    assert step.batch.seconds is not None
+    flight, queue = step.batch.seconds.unbind(-1)
+    torch.testing.assert_close(flight, torch.full_like(flight, FLIGHT))
+    assert bool(((queue >= QUEUE) & (queue <= QUEUE + elapsed)).all())
+    assert step.facts["seconds_in_flight"] == pytest.approx(FLIGHT)
+    assert QUEUE <= step.facts["seconds_in_queue"] <= QUEUE + elapsed
+
+
+@pytest.mark.parametrize("trainer", ["async(clock=virtual,sampler=5)"], indirect=True)
+def test_a_virtual_group_takes_as_long_as_its_longest_response(trainer: Trainer) -> None:
+    source = trainer.source
+    assert isinstance(source, VirtualSource)
+    times = source._begin([0, 1, 2], 0)
+    lengths = [source.groups[ticket].mask.sum(-1).flatten().tolist() for ticket in range(3)]
+    assert any(min(each) < max(each) for each in lengths), "responses of equal lengths test nothing"
+    full = source.schedule.shape.tokens
+    assert times == [pytest.approx(5 * max(each) / full) for each in lengths]

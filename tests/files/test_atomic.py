@@ -1,0 +1,72 @@
+"""Files replaced as a whole: whatever goes wrong, the old file stays, and nothing is left beside it."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from vcpo_bench.files.atomic import replacing, write_bytes, write_text
+
+
+def test_the_new_file_takes_the_place_and_the_permissions_of_the_old(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    write_text(path, "old")
+    path.chmod(0o640)
+    write_text(path, "né")
+    assert path.read_bytes() == "né".encode()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_writer_leaves_the_old_file_alone(tmp_path: Path, problem: type[BaseException]) -> None:
+    path = tmp_path / "table.csv"
+    write_bytes(path, b"old")
+    with pytest.raises(problem), replacing(path) as draft:
+        draft.write_bytes(b"half of")
+        raise problem
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_a_full_disk_leaves_the_old_file_alone_and_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "table.csv"
+    write_bytes(path, b"old")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as raised:
+        write_bytes(path, b"new")
+    assert raised.value.filename == str(path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_the_error_of_a_folder_that_is_not_there_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        write_text(tmp_path / "no" / "page.html", "x")
+    assert raised.value.filename == str(tmp_path / "no" / "page.html")
+
+
+def test_links_are_followed_and_devices_written(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link.html"
+    link.symlink_to(tmp_path / "real" / "page.html")
+    write_text(link, "x")
+    assert link.is_symlink()
+    assert (tmp_path / "real" / "page.html").read_text() == "x"
+    write_text(Path(os.devnull), "x")
+
+
+def test_two_writers_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "page.html"
+    with replacing(path) as ours:
+        ours.write_text("ours")
+        monkeypatch.setattr(os, "getpid", lambda: 1)
+        with replacing(path) as theirs:
+            theirs.write_text("theirs")
+        assert path.read_text() == "theirs"
+    assert path.read_text() == "ours"

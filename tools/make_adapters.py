@@ -1,0 +1,70 @@
+"""Writes the tables of methods into the pages of the adapters, from the one locality table.
+
+    python tools/make_adapters.py            # writes them anew
+
+A test fails when a page is not current.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from vcpo_bench.adapters.locality import Locality, Scope, locality_of
+from vcpo_bench.methods import method_names, parse_method, part_names
+
+ROOT = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- made by tools/make_adapters.py: begin -->\n", "<!-- end -->\n"
+SEES = {Scope.ROW: "the row", Scope.GROUP: "the prompt's rows", Scope.BATCH: "all rows"}
+
+
+def expressions() -> Iterator[str]:
+    """Every method, then every part that makes none of its own."""
+    yield from method_names()
+    yield from (f"+{name}" for name in part_names() if name not in method_names())
+
+
+def in_trl(locality: Locality) -> str:
+    """Whether it is exact in TRL, and under which conditions."""
+    if locality.borrows is not None:
+        return "refused: borrows the step scales of another run"
+    conditions = {
+        "`num_iterations` 2 or more": "proximal_logp" in locality.needs,
+        "`beta` not 0": "reference_logp" in locality.needs,
+        "whole weights, text": "score_norm_sq" in locality.needs,
+        "not DeepSpeed": locality.scales_step,
+        "DDP, not float16": locality.acts_on_gradient,
+    }
+    return "; ".join(["exact", *(words for words, holds in conditions.items() if holds)])
+
+
+def table(support: Callable[[Locality], str]) -> str:
+    """One row per method and part.
+
+    Args:
+        support: What one trainer makes of it.
+    """
+    lines = [
+        "| method or part | loss sees | advantage sees | step | further evidence | here |",
+        "|---|---|---|---|---|---|",
+    ]
+    for text in expressions():
+        locality = locality_of(parse_method(f"reinforce{text}" if text.startswith("+") else text))
+        step = "scaled" if locality.scales_step else "its gradient" if locality.acts_on_gradient else ""
+        further = sorted(locality.needs | locality.reads | locality.step_reads) + ["state"] * locality.state
+        cells = (f"`{text}`", SEES[locality.loss], SEES[locality.baseline], step, ", ".join(further), support(locality))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+PAGES: dict[Path, Callable[[Locality], str]] = {ROOT / "docs" / "trl.md": in_trl}
+"""Every page with a table, and what its trainer makes of a method."""
+
+
+def render(page: Path) -> str:
+    """The page with its table made anew."""
+    before, rest = page.read_text().split(BEGIN)
+    return f"{before}{BEGIN}\n{table(PAGES[page])}\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__":
+    for path in PAGES:
+        path.write_text(render(path))
