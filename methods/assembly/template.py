@@ -16,10 +16,10 @@ class {cls}(RatioMethod):
     """c = A min(r, cap), r the token ratio current/behavior."""
 
     name: ClassVar[str] = "{name}"
-    summary: ClassVar[str] = "token ratio capped at 2"
+    summary: ClassVar[str] = "token ratio capped at 1.5"
     reference: ClassVar[str] = "unpublished"  # or the paper, such as "VCPO 2602.17616", and its year
     formula: ClassVar[str] = "c = A min(r, cap)"
-    cap: float = number(2.0, minimum=0)
+    cap: float = number(1.5, minimum=0)
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The weight of every token, [..., P, G, T]."""
@@ -50,5 +50,5 @@ def test_the_weight_is_capped() -> None:
         now=0,
     )
     update = parse_method("{name}")(batch)
-    assert torch.allclose(update.coefficients, torch.tensor([[[0.5, 1.0]]]))  # 1/2 each, times 1 and min(e, 2)
+    assert torch.allclose(update.coefficients, torch.tensor([[[0.5, 0.75]]]))  # 1/2 each, times 1 and min(e, 1.5)
 '''

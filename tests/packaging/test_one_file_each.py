@@ -43,29 +43,30 @@ class Dropped(Analysis):
         """Table `runs`."""
         return Findings({"runs": results.cells[["key", "steps_done"]]}, {"runs": own_key})
 '''
-PART = '''"""My part: the advantage as it is, halved."""
+PART = '''"""Half of the reward minus its group's mean."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
+from torch import Tensor
 
+from vcpo_bench.methods.core.group_statistics import group_mean
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True, kw_only=True)
 class Half(Baseline):
-    """A = R / 2."""
+    """A = (R - mean_G R) / 2."""
 
     name: ClassVar[str] = "dropped-half"
-    summary: ClassVar[str] = "half of the reward"
+    summary: ClassVar[str] = "half of the reward minus its group's mean"
     reference: ClassVar[str] = "unpublished"
-    formula: ClassVar[str] = "A = R / 2"
+    formula: ClassVar[str] = "A = (R - mean_G R) / 2"
 
-    def advantage(self, ev: EvidenceView) -> torch.Tensor:
-        """Advantage of every token, [..., P, G, T]."""
-        return ev.batch.reward[..., None].expand_as(ev.batch.logp) / 2
+    def advantage(self, ev: EvidenceView) -> Tensor:
+        """`[..., P, G]`."""
+        return (ev.reward - group_mean(ev, ev.reward)) / 2
 '''
 COLUMN = '''"""How many trajectories an update consumed."""
 
