@@ -52,23 +52,6 @@ def within_unit(values: ArrayLike, low: float, high: float) -> tuple[float, floa
     return (low, high)
 
 
-def percentile_interval(value: float, drawn: ArrayLike) -> tuple[float, float]:
-    """95% percentile-bootstrap interval of an estimate, widened to include it.
-
-    Args:
-        value: The estimate from all values.
-        drawn: The estimate in each replication; NaN is left out.
-
-    Returns:
-        (NaN, NaN) without a finite replication.
-    """
-    finite = _finite(drawn)
-    if not finite.size:
-        return (float("nan"), float("nan"))
-    low, high = (float(end) for end in np.quantile(finite, [0.025, 0.975]))
-    return (min(low, value), max(high, value))
-
-
 def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson score interval of a share: 0 of 5 only means that the share is below 0.43. (NaN, NaN) for a total of 0."""
     if total == 0:

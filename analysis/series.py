@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from vcpo_bench.analysis.arrays import as_flags, as_floats
+
+if TYPE_CHECKING:  # the monitor needs numpy only
+    import pandas as pd
 
 
 def trailing_mean(values: ArrayLike, window: int) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ def check(
     found = list(check_folder(folder))
     damaged = [one for one in found if one.damage]
     for one in damaged:
-        typer.echo(one.damage)
-    typer.echo(_summary(found))
+        say(one.damage)
+    say(_summary(found))
     if damaged and set_aside:
         _set_aside(folder, damaged)
     if damaged:
@@ -52,7 +53,7 @@ def _set_aside(folder: Path, damaged: list[Checked]) -> None:
     with results.locked(wait=False):
         for one in damaged:
             if text := set_aside(results, one):
-                typer.echo(text)
+                say(text)
 
 
 def _summary(found: list[Checked]) -> str:

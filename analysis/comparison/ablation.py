@@ -11,9 +11,9 @@ import pandas as pd
 from vcpo_bench.analysis.comparison.best_learning_rate import were_tuned
 from vcpo_bench.analysis.comparison.normalized_rewards import task_names
 from vcpo_bench.analysis.comparison.pairs import PLACE, Contrast, contrast
+from vcpo_bench.analysis.method_text import base_name, items_of, parts_of
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import learning_rate
-from vcpo_bench.naming.grammar import Piece, first_name, read_items, split
 
 _VCPO = {
     "tis": (False, False),
@@ -54,11 +54,11 @@ class Variant(NamedTuple):
 
 def variants(expression: str) -> list[Variant]:
     """The ablations an expression is part of: that of its own base, and that of VCPO."""
-    base, *extra = (part.strip().text for part in split(expression, Piece(expression), "+"))
-    names = [first_name(part) for part in extra]
+    base, *extra = parts_of(expression)
+    names = [base_name(part) for part in extra]
     rest = [part for part, name in zip(extra, names, strict=True) if name not in ("ess", "opob")]
     found = []
-    if first_name(base) != "vcpo":
+    if base_name(base) != "vcpo":
         found.append(Variant("+".join([base, *rest]), "ess" in names, "opob" in names))
     if expression in _VCPO:
         found.append(Variant("vcpo", *_VCPO[expression]))
@@ -180,7 +180,7 @@ def _canceling(runs: pd.DataFrame, families: Families, column: str) -> list[dict
 
 def step_control(expression: str) -> tuple[str, str] | None:
     """(`matched` or `shuffled`, the method whose step sizes are used) of a control, else None."""
-    for item in read_items(expression):
+    for item in items_of(expression):
         if item.name.text in _STEP_CONTROLS:
             donors = [argument.value.text for argument in item.arguments if argument.key and argument.key.text == "to"]
             return _STEP_CONTROLS[item.name.text], donors[0] if donors else _DEFAULT_DONOR

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vcpo_bench.analysis.intervals import percentile_interval
+from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.tolerance import EQUAL
 
 Array = NDArray[np.float64]

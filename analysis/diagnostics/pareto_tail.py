@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vcpo_bench.analysis.arrays import as_floats
-from vcpo_bench.analysis.intervals import percentile_interval
+from vcpo_bench.analysis.percentile_interval import percentile_interval
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.diagnostics.ess import expected_ess, gaussian_ess, kl_ess
-from vcpo_bench.analysis.intervals import percentile_interval
+from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.results import GROUP, Results
 from vcpo_bench.analysis.tolerance import EQUAL
 

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.intervals import holm, percentile_interval
+from vcpo_bench.analysis.intervals import holm
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
+from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
 from vcpo_bench.analysis.prediction.covariates import ESS_FAMILY, FATE, configuration_risk, features
 from vcpo_bench.analysis.prediction.landmarks import Comparison, RiskSets, bootstrap_draws, compare, risk_sets

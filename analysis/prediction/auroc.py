@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from vcpo_bench.analysis.intervals import holm, percentile_interval, wilson
+from vcpo_bench.analysis.intervals import holm, wilson
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
+from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks, average_precision, landmarks, ranks_within

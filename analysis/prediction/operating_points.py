@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.intervals import percentile_interval, wilson
+from vcpo_bench.analysis.intervals import wilson
+from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST, Clock, Outcomes, clock, placebo
 from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, TOO_FEW, Array, Flags, Panel

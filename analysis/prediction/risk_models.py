@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
-from vcpo_bench.analysis.intervals import percentile_interval
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
+from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.added_value_of_ess import baselines, held_out_odds
 from vcpo_bench.analysis.prediction.auroc import auroc_row
 from vcpo_bench.analysis.prediction.covariates import FATE, features

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import matplotlib as mpl
 
-from vcpo_bench.naming.grammar import first_name
+from vcpo_bench.analysis.method_text import base_name
 
 INK = "#010203"
 """Text, axes and the uncorrected method: nearly black. The page turns exactly this value into its own text color."""
@@ -93,7 +93,7 @@ def look(method: str) -> Look:
     if method in _FIXED or method in _SIGNALS:
         return _FIXED.get(method) or _SIGNALS[method]
     digest = hashlib.sha256(method.encode()).digest()
-    known = _FIXED.get(first_name(method))
+    known = _FIXED.get(base_name(method))
     color = known.color if known else list(OKABE_ITO.values())[digest[0] % len(OKABE_ITO)]
     return Look(color, DASHES[digest[1] % len(DASHES)], MARKERS[digest[2] % len(MARKERS)])
 

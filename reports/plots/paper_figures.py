@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vcpo_bench.naming.grammar import first_name
+from vcpo_bench.analysis.method_text import base_name
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, set_scale
@@ -141,7 +141,7 @@ def lag_sweep(study: Study, sheet: Sheet) -> Plot | None:
 def ablation(study: Study, sheet: Sheet) -> Plot | None:
     """VCPO's ablation: held-out reward of TIS, vcpo and its halves at the middle lag, a panel per task."""
     settings = _middle(study)
-    arms = [name for name in study.methods if name == "tis" or first_name(name) == "vcpo"]
+    arms = [name for name in study.methods if name == "tis" or base_name(name) == "vcpo"]
     lines = [
         line
         for index, setting in enumerate(settings)

@@ -6,7 +6,6 @@ from vcpo_bench.analysis.intervals import (
     can_decide,
     holm,
     least_sign_flip,
-    percentile_interval,
     reward_interval,
     seed_warning,
     sign_flip,
@@ -14,6 +13,7 @@ from vcpo_bench.analysis.intervals import (
     t_interval,
     wilson,
 )
+from vcpo_bench.analysis.percentile_interval import percentile_interval
 
 
 def test_t_interval_against_its_formula():

@@ -35,7 +35,7 @@ def test_every_cell_is_a_row(make_results: Callable[..., Path], tmp_path: Path, 
     assert sum(row[5] == "error" and row[7] == "the worker died 3 times" for row in rows) == (6 if everyone else 1)
     (aside,) = [row for row in rows if row[5] == "damaged"]
     assert aside[0] == damaged.name
-    assert "lr 'three'" in aside[7]
+    assert "lr = 'three'" in aside[7]
     board = next(one for one in tables if one.name == "scoreboard")
     assert len(board.rows) == 6
     assert sum("1 error" in row[-1].text for row in board.rows) == (6 if everyone else 1)

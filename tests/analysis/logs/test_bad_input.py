@@ -53,7 +53,7 @@ def test_a_folder_without_a_log(tmp_path: Path) -> None:
 
 def test_an_unknown_framework_lists_the_known_ones(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", rows_of(planted("healthy"), "verl"))
-    with pytest.raises(UsageError, match=r"choose one of verl, .*tinker-cookbook"):
+    with pytest.raises(UsageError, match=r"choose one of areal, .*tinker-cookbook, .*verl"):
         read_run(path, "megatron")
 
 

@@ -166,7 +166,10 @@ def test_probe_and_fork_on_the_command_line(recorded: Recorded, tmp_path: Path) 
         (("probe", "{cell}", "--at", "4", "--methods", "vcop"), "vcpo"),
         (("probe", "{cell}", "--at", "4", "--fresh", "1"), "--fresh 1"),
         (("probe", "{cell}x", "--at", "4"), "did you mean"),
-        (("probe", "{cell}", "--at", "4", "--out", "{cell}/cell.json/p.csv"), "cannot be written"),
+        (
+            ("probe", "{cell}", "--at", "4", "--out", "{cell}/cell.json/p.csv"),
+            "does not exist; create it or choose another",
+        ),
         (("fork", "{cell}", "--at", "4", "--methods", "vcop", "--out", "{new}"), "vcpo"),
         (("fork", "{cell}", "--at", "9", "--methods", "clip", "--out", "{new}"), "--at 9"),
         (("fork", "{cell}", "--at", "4", "--methods", ",", "--out", "{new}"), "--methods"),
