@@ -181,4 +181,4 @@ def test_a_worker_killed_with_its_engine_is_resumed_again(warm: Path, tmp_path: 
 
 
 def test_the_doctors_check_of_an_engine() -> None:
-    assert "after a push: log-probabilities within" in vllm_in_process("cpu")
+    assert "after a weight update: log-probabilities within" in vllm_in_process("cpu")

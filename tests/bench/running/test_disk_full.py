@@ -17,10 +17,10 @@ from pathlib import Path
 from vcpo_bench.bench.cells.cell_store import CellStore
 
 real = CellStore.{what}
-def full(self, *arguments):
+def full(self, *arguments, **named):
     if Path({marker!r}).exists():
         raise OSError(errno.ENOSPC, "No space left on device")
-    return real(self, *arguments)
+    return real(self, *arguments, **named)
 CellStore.{what} = full
 """
 """The end of a plug-in: every process that loads it finds no space as long as there is a marker."""

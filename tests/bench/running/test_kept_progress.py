@@ -84,7 +84,6 @@ def rewards(folder: Path) -> list[float]:
     "problem",
     [
         OSError(errno.EIO, os.strerror(errno.EIO)),
-        pytest.param(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), marks=pytest.mark.slow),
         pytest.param(ConnectionError("vLLM is away"), marks=pytest.mark.slow),
         pytest.param(RuntimeError("CUDA out of memory"), marks=pytest.mark.slow),
         MemoryError(),
