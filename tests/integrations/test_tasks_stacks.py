@@ -71,6 +71,9 @@ EVALUATED = (
 UNANSWERED = {"boxnet", "graph_color", "propositional_logic", "rubiks_cube", "rush_hour"}
 """Data sets whose own answers are no full score, judged in this process or in another: puzzles with many solutions."""
 
+LENIENT = {"game_of_life_halting"}
+"""Data sets whose scorers take any text for a yes, which is right in half of the puzzles."""
+
 PAYLOADS = (
     "[open({file!r}, 'w').write('x')]",
     "__import__('os').system('touch ' + {file!r})",
@@ -103,7 +106,7 @@ def test_no_scorer_of_reasoning_gym_runs_the_text_of_a_model(tmp_path: Path) -> 
         process.join()
         if not solved:
             unsolved.append(name)
-        if any(verdicts) or (tmp_path / name).exists():
+        if (any(verdicts) and name not in LENIENT) or (tmp_path / name).exists():
             wrong.append(name)
     print(len(names), "data sets; their own answer is not a full score:", unsolved)
     assert not wrong
