@@ -124,7 +124,7 @@ def test_fork_on_the_command_line(
     )
     forked = call(*map(str, asked))
     assert forked.exit_code == 0, forked.output
-    assert "1 update replayed from the checkpoint at 2, bit-identical to the record" in forked.output
+    assert "2 updates replayed from the checkpoint at 2, bit-identical to the record" in forked.output
     assert "vcpo*" in forked.output
     cells = {path.name: path for path in (tmp_path / "fork" / "cells").iterdir()}
     assert len(cells) == 2
