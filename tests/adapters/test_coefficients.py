@@ -5,40 +5,11 @@ from typing import Any
 import pytest
 import torch
 import torch.multiprocessing as mp
-from torch import Tensor
+from rows_of_ranks import WIDTH, decide_on_rank, make_rows, take
 
 from vcpo_bench.adapters.coefficients import Coefficients, Decision, Rows, gather, join
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Batch, method_names, parse_method
-
-WIDTH = 9
-EXTRAS = ("proximal_logp", "reference_logp", "entropy", "sum_pi_sq")
-
-
-def make_rows(seed: int = 0, rows: int = 12, tokens: int = 7, group: Tensor | None = None) -> Rows:
-    generator = torch.Generator().manual_seed(seed)
-
-    def normal() -> Tensor:
-        return torch.randn(rows, tokens, generator=generator)
-
-    logp = -0.1 - torch.rand(rows, tokens, generator=generator)
-    length = torch.randint(0, tokens + 1, (rows,), generator=generator)
-    extras: dict[str, Any] = {name: logp - 0.1 * normal() for name in EXTRAS[:2]}
-    extras |= {name: normal().abs() for name in EXTRAS[2:]}
-    return Rows(
-        logp=logp,
-        behavior_logp=logp - 0.4 * normal(),
-        mask=torch.arange(tokens) < length.unsqueeze(-1),
-        reward=torch.rand(rows, generator=generator),
-        group=torch.arange(rows) // 4 if group is None else group,
-        version=torch.randint(0, 5, (rows,), generator=generator),
-        score_norm_sq=torch.rand(rows, generator=generator) + 0.1,
-        **extras,
-    )
-
-
-def take(rows: Rows, index: Tensor) -> Rows:
-    return Rows(**{name: value[index] for name, value in rows.tensors().items()})
 
 
 def plain_batch(rows: Rows, width: int) -> Batch:
@@ -141,21 +112,8 @@ def same(one: Decision, other: Decision) -> bool:
     return torch.equal(one.coefficients, other.coefficients) and one.step_scale == other.step_scale
 
 
-RANKS = (torch.arange(0, 5), torch.arange(5, 12))
-"""Rows of two ranks: groups are spread over them, and they hold different numbers."""
-
-
-def _rank(rank: int, world: int, folder: str) -> None:
-    torch.distributed.init_process_group("gloo", f"file://{folder}/store", rank=rank, world_size=world)
-    own = take(make_rows(), RANKS[rank])
-    everyone, mine = gather(own)
-    decision = Coefficients(parse_method("vcpo"), WIDTH).decide(everyone, now=5)
-    torch.save((decision.coefficients[mine], decision.step_scale), f"{folder}/{rank}.pt")
-    torch.distributed.destroy_process_group()
-
-
 def test_ranks_decide_the_same_as_one_process(tmp_path: Any) -> None:
-    mp.spawn(_rank, (2, str(tmp_path)), nprocs=2)  # type: ignore[attr-defined]
+    mp.spawn(decide_on_rank, (2, str(tmp_path)), nprocs=2)  # type: ignore[attr-defined]
     alone = Coefficients(parse_method("vcpo"), WIDTH).decide(make_rows(), now=5)
     parts = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
     assert torch.equal(torch.cat([part for part, _ in parts]), alone.coefficients)

@@ -23,6 +23,7 @@ from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, language_model
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.checksums import read_sealed, write_sealed
 
 CHAT = "{% for turn in messages %}Q{{ turn['content'] }}{% endfor %}{% if add_generation_prompt %}A{% endif %}"
 RUN = ["--methods", "clip", "--staleness", "1", "--seeds", "1", "--task", "arithmetic", "--steps", "2", "--lr", "1e-2"]
@@ -54,6 +55,8 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         for name, tensor in state.items()
     }
     save_file(moved, path)
+    sealed = path.with_name("state.json")
+    write_sealed(sealed, read_sealed(sealed))
     return root
 
 
