@@ -1,11 +1,11 @@
-"""Local launcher: spawned worker processes with one thread each; a crash of one does not affect the others."""
+"""The pool of the local launcher: spawned worker processes with one thread each; a crash of one does not affect the others."""
 
 from __future__ import annotations
 
 import multiprocessing
 from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -58,26 +58,74 @@ def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> i
     Raises:
         DiskFullError: A worker found the disk full; the grid stops, and every cell keeps its checkpoint.
     """
-    progress = _Progress(deque(jobs))
-    crew: list[_Worker] = []
-    try:
-        crew += (_spawn(position) for position in range(min(workers, len(jobs))))
+    with closing(Pool(min(workers, len(jobs)))) as pool:
+        handles = [pool.submit(job) for job in jobs]
+        while pool.alive(handles):
+            pool.hear(observer)
+        return pool.failed
+
+
+class Pool:
+    """Worker processes that end with this one.
+
+    Args:
+        workers: Number of processes; they are started by the first `hear`.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers, self._progress = workers, _Progress(deque())
+        self._crew: list[_Worker] = []
+
+    @property
+    def failed(self) -> int:
+        """Number of cells that failed."""
+        return self._progress.failed
+
+    def submit(self, job: CellJob) -> str:
+        """Put a cell into the queue; returns its handle, the key."""
+        self._progress.pending.append(job)
+        return job.cell.key
+
+    def alive(self, handles: Collection[str]) -> set[str]:
+        """Those of the cells that have not ended."""
+        at_work = [worker.job for worker in self._crew if worker.job]
+        return {job.cell.key for job in (*at_work, *self._progress.pending)} & set(handles)
+
+    def cancel(self, handles: Collection[str]) -> None:
+        """Take cells back: their workers are killed, and the cells keep their checkpoints."""
+        kept = [job for job in self._progress.pending if job.cell.key not in handles]
+        self._progress.pending = deque(kept)
+        for worker in self._crew:
+            if worker.job and worker.job.cell.key in handles:
+                _renew(worker)
+                _assign(worker, self._progress)
+
+    def hear(self, observer: GridObserver) -> None:
+        """Wait for news of the workers, at most `LOOK_SECONDS`, and pass them on.
+
+        Raises:
+            DiskFullError: A worker found the disk full.
+        """
+        crew, progress = self._crew, self._progress
+        while len(crew) < self._workers:
+            crew.append(_spawn(len(crew)))
         for worker in crew:
-            _assign(worker, progress)
-        while any(worker.job for worker in crew):
-            busy = [w.pipe for w in crew if w.job] + [w.process.sentinel for w in crew if w.job]
-            ready = set(wait(busy, LOOK_SECONDS))
-            _look_after(crew, progress, observer)
-            for position, worker in enumerate(crew):
-                if not worker.job or not {worker.pipe, worker.process.sentinel} & ready:
-                    continue
-                if not _receive(worker, progress, observer):
-                    crew[position] = _replace(worker, progress, observer)
-    finally:
-        for worker in crew:
+            if not worker.job:
+                _assign(worker, progress)
+        busy = [w.pipe for w in crew if w.job] + [w.process.sentinel for w in crew if w.job]
+        ready = set(wait(busy, LOOK_SECONDS))
+        _look_after(crew, progress, observer)
+        for position, worker in enumerate(crew):
+            if not worker.job or not {worker.pipe, worker.process.sentinel} & ready:
+                continue
+            if not _receive(worker, progress, observer):
+                crew[position] = _replace(worker, progress, observer)
+
+    def close(self) -> None:
+        """End the workers."""
+        for worker in self._crew:
             worker.process.kill()
             worker.process.join()
-    return progress.failed
 
 
 def _spawn(position: int) -> _Worker:

@@ -29,6 +29,7 @@ from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import write_sealed
+from vcpo_bench.files.claims import ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.files.parquet import read_parquet
 from vcpo_bench.methods import parse_method
@@ -47,9 +48,16 @@ Emit = Callable[..., None]
 
 
 def run_cell(
-    cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit, make_observer: ObserverFactory | None = None
+    cell: PlannedCell,
+    cells_folder: Path,
+    keep_every: int,
+    emit: Emit,
+    make_observer: ObserverFactory | None = None,
+    job: str = "",
 ) -> str:
     """Train a cell to its end, from its latest checkpoint if there is one.
+
+    A worker that loses its claim, because it was taken for dead, discards its work and waits for the other's result.
 
     Args:
         cell: The cell.
@@ -57,15 +65,21 @@ def run_cell(
         keep_every: Keep a numbered checkpoint every so many updates; 0: none.
         emit: Receives `started`, `progress` and `ended`.
         make_observer: Makes the observer of a cell that may be stopped early.
+        job: Name of the scheduler's job that runs it; empty: a worker of this machine, which waits for others.
 
     Returns:
         The status the cell ended with.
 
     Raises:
+        ClaimHeldError: Another worker has the cell, and this is a scheduler's job, whose place is paid for.
         DiskFullError: There is no space left; the cell keeps its latest checkpoint.
     """
     try:
-        return _run_cell(cell, CellStore(cells_folder, cell.key), keep_every, emit, make_observer)
+        while True:
+            try:
+                return _run_cell(cell, CellStore(cells_folder, cell.key), keep_every, emit, make_observer, job)
+            except ClaimLostError as lost:
+                emit("message", f"{cell.config.label}: {without_paths(str(lost))}; its work counts")
     except Exception as problem:
         if is_disk_full(problem):
             raise disk_full([cells_folder]) from problem
@@ -73,10 +87,10 @@ def run_cell(
 
 
 def _run_cell(
-    cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit, make_observer: ObserverFactory | None
+    cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit, make_observer: ObserverFactory | None, job: str
 ) -> str:
     began = time.perf_counter()
-    with store.open(lambda text: emit("message", f"{cell.config.label}: {without_paths(text)}")):
+    with store.open(lambda text: emit("message", f"{cell.config.label}: {without_paths(text)}"), not job, job):
         if (ended := store.ended()) is not None:
             store.clear()
             emit("ended", cell.key, ended, 0.0, "")
@@ -91,6 +105,7 @@ def _run_cell(
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
             if is_disk_full(problem):
                 raise
+            store.check()
             status, stopped = "error", ""
             error = without_paths(traceback.format_exc() + _remedy(problem, cell.config))
             recorder, steps_done = _recorded(cell, store)
@@ -204,6 +219,7 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
             saved = time.perf_counter()
             patience = max(CHECKPOINT_SECONDS, (saved - now) / CHECKPOINT_SHARE) if CHECKPOINT_SECONDS else 0.0
         if now - told > PROGRESS_SECONDS:
+            store.claim.note = {"step": trainer.step, "reward": reward, "ess": ess}
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now
 

@@ -1,0 +1,38 @@
+"""Worker processes of this machine, which end with the process that started them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.running.launchers.catalog import Launcher
+from vcpo_bench.bench.running.observers import GridObserver
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.order import waves
+from vcpo_bench.bench.running.pool import run_jobs
+from vcpo_bench.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Local(Launcher):
+    """Worker processes on this machine."""
+
+    name: ClassVar[str] = "local"
+    summary: ClassVar[str] = "worker processes on this machine"
+    here: ClassVar[bool] = True
+
+    def check(self, device: str) -> None:
+        """Nothing can be missing."""
+
+    def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
+        """Run cells in a pool of `options.jobs` processes."""
+        return sum(run_jobs(options.cell_jobs(wave), options.jobs, observer) for wave in waves(cells))
+
+    def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
+        """Refused: the workers are children of the process that runs the grid."""
+        raise UsageError(
+            "--detach: the workers of --launcher local end with this command; "
+            "start it in the background with nohup, or in tmux"
+        )
