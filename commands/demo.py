@@ -27,6 +27,7 @@ def demo(
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.running import run_grid
+    from vcpo_bench.bench.running.options import RunOptions
     from vcpo_bench.reports.terminal.curves import curves
     from vcpo_bench.reports.terminal.live import make_view
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
@@ -36,7 +37,7 @@ def demo(
     spec = GridSpec(methods, staleness=(16,), seeds=(0,), lrs=(1e-3,), settings=settings, controls=False)
     view = make_view(quiet, PlainConsole())
     try:
-        failed = run_grid.run_grid(plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
+        failed = run_grid.run_grid(plan_grid(spec), RunOptions(out, run_grid.worker_count(0)), view)
     finally:
         view.close()
     say(curves(load(out)))

@@ -3,8 +3,8 @@
 Every change of state is one rename, so a process killed at any point leaves either the old state or the new one. What
 a state replaces is removed only once the new one is on the disk, so a power loss does not cost both.
 
-Two processes may work on a cell if one was taken for dead (`files.claims`). So each writes under names of its own, which
-hold its token, and the first to rename wins. A cell is idempotent: whose files win makes no difference.
+Two processes may work on a cell if one was taken for dead (`files.claims`). So each writes under names of its own,
+which hold its token, and the first to rename wins. A cell is idempotent: whose files win makes no difference.
 """
 
 from __future__ import annotations

@@ -37,13 +37,10 @@ class Attendance:
         scheduler: Runs the jobs.
         cells: The cells, none of which has ended well.
         options: How to run them.
-        observer: Receives the events.
     """
 
-    def __init__(
-        self, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver
-    ) -> None:
-        self._scheduler, self._options, self._observer = scheduler, options, observer
+    def __init__(self, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> None:
+        self._scheduler, self._options = scheduler, options
         self._file = LaunchFile(options.out.resolve())
         self._cells = cells
         self._handles: dict[str, str] = {}
@@ -62,15 +59,18 @@ class Attendance:
         self._hand_over(fresh)
         return len(fresh)
 
-    def attend(self) -> int:
+    def attend(self, observer: GridObserver) -> int:
         """Wait until every cell has ended; returns how many failed or were canceled.
 
         If this process is told to stop, the jobs are canceled; if it is killed, they go on.
 
+        Args:
+            observer: Receives the events of the cells.
+
         Raises:
             DiskFullError: There is no space left; the jobs are canceled.
         """
-        watch = StoreWatch(self._file.out / CELLS, self._cells, self._observer)
+        watch = StoreWatch(self._file.out / CELLS, self._cells, observer)
         asked = 0.0
         try:
             while True:
@@ -78,7 +78,7 @@ class Attendance:
                 if not watch.waiting:
                     break
                 if time.monotonic() - asked > self._scheduler.every:
-                    self._look_after(watch)
+                    self._look_after(watch, observer)
                     asked = time.monotonic()
                 time.sleep(min(LOOK_SECONDS, self._scheduler.every))
         except BaseException as problem:
@@ -105,26 +105,26 @@ class Attendance:
         self._file.submitted(fresh)
         self._handles |= fresh
 
-    def _look_after(self, watch: StoreWatch) -> None:
+    def _look_after(self, watch: StoreWatch, observer: GridObserver) -> None:
         """Submit again the cells whose jobs have gone without ending them."""
         alive = self._scheduler.alive({self._handles[key] for key in watch.waiting})
         gone = [key for key in watch.waiting if self._handles[key] not in alive]
         self._missed = {key: self._missed.get(key, time.monotonic()) for key in gone}
         settled = time.monotonic() - SETTLE_SHARE * claims.LEASE_SECONDS
         lost = [key for key in gone if self._missed[key] <= settled]
-        again = [watch.waiting[key] for key in lost if self._must_run_again(key, watch)]
+        again = [watch.waiting[key] for key in lost if self._must_run_again(key, watch, observer)]
         for cell in again:
             del self._missed[cell.key]
         self._hand_over(again)
 
-    def _must_run_again(self, key: str, watch: StoreWatch) -> bool:
+    def _must_run_again(self, key: str, watch: StoreWatch, observer: GridObserver) -> bool:
         """What to do about a cell whose job has gone: nothing, give it up, or run it again."""
         cell, handle, claim = watch.waiting[key], self._handles[key], watch.claim(key)
         if claim is not None and claim.job != handle:
             return False  # another worker has it
         fate = self._scheduler.fate(handle)
         if fate.canceled:
-            self._observer.message(f"{cell.config.label}: its job was canceled; the same command runs it")
+            observer.message(f"{cell.config.label}: its job was canceled; the same command runs it")
             self._canceled += 1
             watch.drop(key)
             return False
@@ -132,7 +132,7 @@ class Attendance:
         self._deaths[key] += 1
         said = f" ({fate.reason})" if fate.reason else ""
         if self._deaths[key] < MAX_DEATHS:
-            self._observer.message(f"{cell.config.label}: its job {handle} ended early{said}; submitted again")
+            observer.message(f"{cell.config.label}: its job {handle} ended early{said}; submitted again")
             return True
         record_failure(cell, self._file.out / CELLS, f"its job ended early {MAX_DEATHS} times{said}", "")
         return False

@@ -1,4 +1,4 @@
-"""The pool of the local launcher: spawned worker processes with one thread each; a crash of one does not affect the others."""
+"""The pool of the local launcher: spawned processes with one thread each; a crash of one does not affect the others."""
 
 from __future__ import annotations
 

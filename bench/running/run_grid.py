@@ -22,7 +22,6 @@ from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.errors import DamagedResultError, UsageError
 
-
 LATE_SECONDS = 0.2
 """Seconds between two looks at a cell that seems damaged."""
 

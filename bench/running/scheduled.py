@@ -16,13 +16,6 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 
 
-class SilentObserver:
-    """Shows nothing."""
-
-    def __getattr__(self, name: str) -> object:
-        return lambda *_: None
-
-
 @dataclass(frozen=True, kw_only=True)
 class ScheduledLauncher(Launcher):
     """A launcher with a scheduler behind it; a subclass connects to that."""
@@ -63,12 +56,12 @@ class ScheduledLauncher(Launcher):
             return 0
         with _full_disks_named(options):
             scheduler = self.connect(options, detach=False)
-            attendance = Attendance(scheduler, cells, options, observer)
+            attendance = Attendance(scheduler, cells, options)
             fresh = attendance.submit()
             old = len(cells) - fresh
             parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{old} with earlier jobs"] * bool(old)
             observer.message(f"{self.name}: {', '.join(parts)}")
-            return attendance.attend()
+            return attendance.attend(observer)
 
     def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
         """Submit cells and leave them."""
@@ -76,7 +69,7 @@ class ScheduledLauncher(Launcher):
             return "all cells have ended"
         with _full_disks_named(options):
             scheduler = self.connect(options, detach=True)
-            fresh = Attendance(scheduler, cells, options, SilentObserver()).submit()
+            fresh = Attendance(scheduler, cells, options).submit()
             scheduler.close(done=False)
         return (
             f"{self.name}: {fresh} cells submitted, {len(cells) - fresh} had jobs already; the same command without "

@@ -108,5 +108,9 @@ class Launcher(Component):
         """
 
 
-LAUNCHERS: Catalog[Launcher] = Catalog("launcher", Launcher, ["vcpo_bench.bench.running.launchers"])
+LAUNCHERS: Catalog[Launcher] = Catalog(
+    "launcher",
+    Launcher,  # type: ignore[type-abstract]  # the catalog makes objects of subclasses only
+    ["vcpo_bench.bench.running.launchers"],
+)
 """Every launcher, those of plug-ins included."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+import signal
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -53,23 +55,35 @@ class Ray(ScheduledLauncher):
 
         quiet: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": "ERROR"}
         address = self.address or os.environ.get("RAY_ADDRESS", "")
-        if address != "local":
-            try:
-                ray.init(address=address or "auto", **quiet)
-                return _Ray(self, owned=False)
-            except ConnectionError as error:
-                if address:
-                    raise UsageError(f"--launcher ray: no cluster answers at {address}") from error
-        if detach:
-            raise UsageError("--detach: no Ray cluster is running that outlives this command; start one with ray start")
-        ray.init(
-            address="local",
-            num_cpus=options.jobs or available_cores(),
-            include_dashboard=False,
-            object_store_memory=STORE_BYTES,
-            **quiet,
-        )
-        return _Ray(self, owned=True)
+        with _own_signals():
+            if address != "local":
+                try:
+                    ray.init(address=address or "auto", **quiet)
+                    return _Ray(self)
+                except ConnectionError as error:
+                    if address:
+                        raise UsageError(f"--launcher ray: no cluster answers at {address}") from error
+            if detach:
+                raise UsageError("--detach: no Ray cluster runs that outlives this command; start one with ray start")
+            ray.init(
+                address="local",
+                num_cpus=options.jobs or available_cores(),
+                include_dashboard=False,
+                object_store_memory=STORE_BYTES,
+                **quiet,
+            )
+        return _Ray(self)
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Ray replaces what this process does when it is told to stop."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
 
 class _Ray(Scheduler):
@@ -78,8 +92,8 @@ class _Ray(Scheduler):
     A handle is the keeper's name and a number.
     """
 
-    def __init__(self, launcher: Ray, owned: bool) -> None:
-        self._launcher, self._owned = launcher, owned
+    def __init__(self, launcher: Ray) -> None:
+        self._launcher = launcher
         self._fates: dict[str, Fate] = {}
         self._keepers: dict[str, Any] = {}
         self._own = ""
@@ -92,7 +106,6 @@ class _Ray(Scheduler):
         if ours.memory:
             needs["memory"] = int(ours.memory * 2**30)
         if self._keeper(self._own) is None:
-            self._own, self._keepers[self._own] = "", None
             self._own, keeper = make_keeper()
             self._keepers[self._own] = keeper
         numbers = ray.get(self._keepers[self._own].submit.remote(list(jobs), needs, ours.retries, at_once))
@@ -114,11 +127,11 @@ class _Ray(Scheduler):
                     states = ray.get(keeper.states.remote(numbers))
                 except ray.exceptions.RayActorError:
                     self._keepers[name] = None
-            for number in numbers:
-                state = states.get(number, "its keeper is gone")
-                self._fates[f"{name}:{number}"] = Fate(state == "canceled", state)
-                if state == "":
-                    found.add(f"{name}:{number}")
+            for one in numbers:
+                state, handle = states.get(one, "its keeper is gone"), f"{name}:{one}"
+                self._fates[handle] = Fate(state == "canceled", state)
+                if not state:
+                    found.add(handle)
         return found
 
     def fate(self, handle: str) -> Fate:

@@ -1,5 +1,4 @@
-"""Jobs of Slurm, submitted as arrays by submitit. What they did is read from the results folder, never from accounting.
-"""
+"""Jobs of Slurm, submitted as arrays by submitit. What they did is read from the results folder, never from accounting."""
 
 from __future__ import annotations
 
@@ -60,9 +59,7 @@ class Slurm(ScheduledLauncher):
             UsageError: One is missing.
         """
         if find_spec("submitit") is None:
-            raise UsageError(
-                "--launcher slurm: the package submitit is not installed; pip install 'vcpo-bench[slurm]'"
-            )
+            raise UsageError("--launcher slurm: the package submitit is not installed; pip install 'vcpo-bench[slurm]'")
         if missing := [program for program in _PROGRAMS if which(program) is None]:
             raise UsageError(
                 f"--launcher slurm: {missing[0]} is not on the PATH; run this on a login node of the cluster"
