@@ -34,6 +34,6 @@ VERB = Verb(
     run_cell,
     Group.TRAIN,
     9,
-    examples=("vcpo-bench run-cell --out results/default --key vcpo-chain-fifo16-s0-0123456789",),
+    examples=("vcpo-bench run-cell --out results/default --key KEY",),
     hidden=True,
 )

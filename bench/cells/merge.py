@@ -136,7 +136,7 @@ def _refusal(conflicts: Sequence[str]) -> str:
     more = f", and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
     return (
         f"merge: {len(conflicts)} with the same name and other numbers: {'; '.join(conflicts[:SHOWN])}{more}. They "
-        "were made by other code, libraries or hardware; keep such folders apart, and name several folders to show or report"
+        "were made by other code, libraries or hardware; keep such folders apart: show and report take several"
     )
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 GRID = ["--methods", "vcpo,clip", "--staleness", "2", "--seeds", "1", "--task", "walk-eos", "--no-controls"]
-SIZE = ["--prompts", "4", "--responses", "4", "--keep-checkpoints", "every=40"]
+SIZE = ["--prompts", "4", "--responses", "4", "--keep-checkpoints", "every=10"]
 LEASE_SECONDS = 12
 
 
-def start(out: Path, *more: str, steps: int = 120) -> subprocess.Popen[str]:
+def start(out: Path, *more: str, steps: int = 40) -> subprocess.Popen[str]:
     """The command in a process group of its own, with a checkpoint at every update and a short lease."""
     environment = {
         **os.environ,
@@ -52,7 +52,7 @@ def wait_for(what: str, happened: Callable[[], object], seconds: float = 200) ->
         time.sleep(0.05)
 
 
-def half_way(out: Path, updates: int = 5) -> list[Path]:
+def half_way(out: Path, updates: int = 2) -> list[Path]:
     """Newest checkpoints of cells that have done so many updates and have not ended."""
     found = sorted((out / "cells").glob("*.partial/checkpoint-*"))
     return [path for path in found if int(path.name.rpartition("-")[2]) >= updates]

@@ -76,7 +76,7 @@ def test_a_cluster_of_its_own_and_a_killed_worker(tmp_path: Path, expected: dict
 def test_a_killed_raylet_and_a_killed_parent(head: str, tmp_path: Path, expected: dict[str, str]) -> None:
     out = tmp_path / "run"
     first_node = add_node(head)
-    first = start(out, *on(head), steps=120)
+    first = start(out, *on(head))
     wait_for("a cell is half-way", lambda: half_way(out))
     first.kill()
     first.wait()

@@ -1,4 +1,4 @@
-"""Jobs of Slurm, submitted as arrays by submitit. What they did is read from the results folder, never from accounting."""
+"""Jobs of Slurm, submitted as arrays by submitit. The results folder says what they did, never accounting."""
 
 from __future__ import annotations
 
