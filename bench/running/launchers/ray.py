@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -21,6 +21,8 @@ from vcpo_bench.naming.parameters import integer, number, text
 
 STORE_BYTES = 80 * 2**20
 """Object store of a cluster on this machine: results go through the results folder."""
+
+CANCEL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +107,14 @@ class _Ray(Scheduler):
         needs = {"num_cpus": ours.cpus, "num_gpus": ours.gpus if jobs[0].device != "cpu" else 0}
         if ours.memory:
             needs["memory"] = int(ours.memory * 2**30)
-        if self._keeper(self._own) is None:
-            self._own, keeper = make_keeper()
-            self._keepers[self._own] = keeper
-        numbers = ray.get(self._keepers[self._own].submit.remote(list(jobs), needs, ours.retries, at_once))
+        try:
+            if self._keeper(self._own) is None:
+                self._own, keeper = make_keeper()
+                self._keepers[self._own] = keeper
+            numbers = ray.get(self._keepers[self._own].submit.remote(list(jobs), needs, ours.retries, at_once))
+        except ray.exceptions.RayError as error:
+            said = str(error).strip().splitlines()[0]
+            raise UsageError(f"--launcher ray: the cluster takes no tasks ({said}); ended cells are kept") from error
         return [f"{self._own}:{number}" for number in numbers]
 
     def alive(self, handles: Collection[str]) -> set[str]:
@@ -125,7 +131,7 @@ class _Ray(Scheduler):
             if keeper is not None:
                 try:
                     states = ray.get(keeper.states.remote(numbers))
-                except ray.exceptions.RayActorError:
+                except ray.exceptions.RayError:
                     self._keepers[name] = None
             for one in numbers:
                 state, handle = states.get(one, "its keeper is gone"), f"{name}:{one}"
@@ -146,7 +152,8 @@ class _Ray(Scheduler):
             numbers = [int(handle.rpartition(":")[2]) for handle in handles if handle.startswith(f"{name}:")]
             if keeper := self._keeper(name):
                 calls.append(keeper.cancel.remote(numbers))
-        ray.get(calls, timeout=5)
+        with suppress(ray.exceptions.RayError):  # tasks that go on end their cells: nothing is wrong
+            ray.get(calls, timeout=CANCEL_SECONDS)
 
     def close(self, done: bool) -> None:
         import ray
