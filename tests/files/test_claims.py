@@ -84,7 +84,8 @@ def test_silence_is_measured_by_the_one_who_waits_whatever_the_clocks_say(tmp_pa
         assert time.monotonic() - began > 0.4
 
 
-def test_a_holder_that_beats_is_never_followed(tmp_path: Path) -> None:
+def test_a_holder_that_beats_is_never_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 60.0)
     path, stop = elsewhere(tmp_path), threading.Event()
 
     def beat() -> None:

@@ -105,7 +105,9 @@ def test_a_second_parent_watches_the_jobs_of_the_first(tmp_path: Path) -> None:
     assert scheduler.calls[1][0].keys == (cells[3].key,)
 
 
-def test_a_cell_that_another_worker_has_is_waited_for(tmp_path: Path) -> None:
+def test_a_cell_that_another_worker_has_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 60.0)
+    monkeypatch.setattr(attending, "SETTLE_SHARE", 0.0)
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 1)
     with Claim(tmp_path / "cells" / f"{cells[0].key}.partial", job="of another submitter") as claim:
 
