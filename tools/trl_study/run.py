@@ -3,8 +3,8 @@
     pip install 'vcpo-bench[trl]'
     python tools/trl_study/run.py --out docs/studies/trl --model models/start
 
-Registered in docs/studies/trl/registration.md. Runs that are in the curves already are not run again. Two processes
-can share the work: one with `--side ours`, one with `--side trl`.
+Registered in docs/studies/trl/registration.md. Runs that are in the curves already are not run again. Several processes
+can share the work: one with `--part exact`, one each with `--part ours-0`, `--part trl-0`, `--part ours-1` ...
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from settings import EXACT_SEED, EXACT_UPDATES, LAGS, METHODS, SEEDS, Arm, Run, 
 from tables import agreement_table, run_table
 
 SIDES = {"ours": ours.train, "trl": in_trl.train}
-CURVES = {side: f"curves-{side}.csv.gz" for side in SIDES}
+PARTS = {f"{side}-{seed}": (side, seed) for seed in SEEDS for side in SIDES}
 EXACT, RUNS, AGREEMENT = "exact.csv.gz", "runs.csv", "agreement.csv"
 
 
@@ -31,22 +31,31 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True, help="folder of the tables")
     parser.add_argument("--model", type=Path, required=True, help="folder of the start policy; made if missing")
-    parser.add_argument("--side", choices=SIDES, help="only this one, and no tables")
+    parser.add_argument("--part", choices=["exact", *PARTS], help="only this one, and no tables")
     options = parser.parse_args()
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     start = start_model(options.model)
-    if options.side != "trl":
+    if options.part in (None, "exact"):
         compare_weights(start, options.out / EXACT)
-    for side in [options.side] if options.side else SIDES:
-        run_seeds(side, start, options.out / CURVES[side])
-    if not options.side:
+    for name, (side, seed) in PARTS.items():
+        if options.part in (None, name):
+            run_arms(side, seed, start, curves_of(options.out, name))
+    if not options.part:
         write_tables(options.out)
 
 
+def curves_of(folder: Path, part: str) -> Path:
+    """Where the curves of one side and seed are."""
+    return folder / f"curves-{part}.csv.gz"
+
+
 def write_tables(folder: Path) -> None:
-    """One row per run, and one per method and lag."""
-    runs = run_table(pd.concat([pd.read_csv(folder / name) for name in CURVES.values()]))
+    """One row per run, and one per method and lag, of the seeds that both sides have finished."""
+    tables = [pd.read_csv(path) for name in PARTS if (path := curves_of(folder, name)).exists()]
+    runs = run_table(pd.concat(tables))
+    complete = runs.groupby("seed").size() == len(METHODS) * len(LAGS) * len(SIDES)
+    runs = runs[runs["seed"].map(complete)]
     runs.to_csv(folder / RUNS, index=False, float_format="%.6g")
     agreement_table(runs).to_csv(folder / AGREEMENT, index=False, float_format="%.6g")
 
@@ -80,14 +89,13 @@ def compare_weights(start: Path, path: Path) -> None:
         _append(path, rows)
 
 
-def run_seeds(side: str, start: Path, path: Path) -> None:
-    """Questions 2 and 3: each side samples for itself; all arms of a seed before the next."""
-    for seed in SEEDS:
-        for arm in arms(seed, Arm.updates):
-            if not _done(path, method=arm.method, lag=arm.lag, seed=seed):
-                run = SIDES[side](arm, start)
-                _append(path, list(_curve(side, arm, run)))
-                print(f"seed {seed} {arm.method} lag {arm.lag} {side}: {run.evals[-1][1]:.3f}", flush=True)
+def run_arms(side: str, seed: int, start: Path, path: Path) -> None:
+    """Questions 2 and 3: a side samples for itself."""
+    for arm in arms(seed, Arm.updates):
+        if not _done(path, method=arm.method, lag=arm.lag):
+            run = SIDES[side](arm, start)
+            _append(path, list(_curve(side, arm, run)))
+            print(f"seed {seed} {arm.method} lag {arm.lag} {side}: {run.evals[-1][1]:.3f}", flush=True)
 
 
 def _curve(side: str, arm: Arm, run: Run) -> Iterator[dict[str, object]]:
