@@ -6,8 +6,8 @@ venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
 python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet 'torch>=2.11,<2.14' numpy pyarrow pydantic pytest scipy \
-    ray==2.60.0 jaxtyping==0.3.11 beartype==0.22.9 loguru==0.7.3 omegaconf==2.4.0 pyyaml
-"$venv/bin/pip" install --quiet --no-deps skyrl==0.3.0 skyrl-gym==0.2.0
+    ray==2.60.0 jaxtyping==0.3.11 beartype==0.23.1 loguru==0.7.3 omegaconf==2.4.0 pyyaml pandas requests
+"$venv/bin/pip" install --quiet --no-deps skyrl==0.3.0 skyrl-gym==0.4.0
 tests=(tests/integrations/test_loss_paths_skyrl.py)
 if [ -n "${PRIME_RL_SOURCE:-}" ] && [ -n "${SLIME_SOURCE:-}" ]; then
     tests+=(tests/integrations/test_loss_paths_sources.py)

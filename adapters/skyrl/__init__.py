@@ -44,7 +44,8 @@ def register(method: str) -> str:
     if all(any(reasons_against(parse_method(method), hook)) for hook in HOOKS.values()):
         bind(method, HOOKS["token_mean"])
     name = f"vcpo_bench:{canonical}"
-    PolicyLossRegistry.register(name, partial(policy_loss, method=canonical))
+    if name not in PolicyLossRegistry.list_available():
+        PolicyLossRegistry.register(name, partial(policy_loss, method=canonical))
     return name
 
 

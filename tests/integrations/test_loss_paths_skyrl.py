@@ -1,14 +1,20 @@
 """Methods registered in the SkyRL that is installed: its registry, its division of advantages, its configuration."""
 
+import sys
+import typing
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import typing_extensions
 
-pytest.importorskip("skyrl.backends.skyrl_train.utils.ppo_utils")
+pytest.importorskip("skyrl")
+if sys.version_info < (3, 12):  # where pydantic refuses the TypedDict that skyrl.tinker imports
+    typing.TypedDict = typing_extensions.TypedDict
 
 from hook_rows import SUFFIXES, hook_rows, poisoned, relative_error, supported, wanted_gradient
 from loss_hook_contracts import in_skyrl
+from ray import cloudpickle
 from skyrl.backends.skyrl_train.utils.ppo_utils import (
     PolicyLossRegistry,
     apply_loss_reduction_to_advantages_minibatch,
@@ -59,7 +65,6 @@ def test_its_own_reductions_and_corrections_are_refused() -> None:
 
 
 def test_the_loss_travels_to_workers_as_skyrl_sends_it() -> None:
-    cloudpickle = pytest.importorskip("cloudpickle")
     sent = cloudpickle.loads(cloudpickle.dumps(PolicyLossRegistry.get(register("vespo+token-mean"))))
     rows = hook_rows()
     found = in_skyrl(sent, rows, AlgorithmConfig(), divide)

@@ -22,7 +22,12 @@ class PolicyLossRegistry:
 
     @classmethod
     def register(cls, name: str, function: Any) -> None:
+        assert name not in cls.functions
         cls.functions[name] = function
+
+    @classmethod
+    def list_available(cls) -> list[str]:
+        return list(cls.functions)
 
 
 @pytest.fixture
@@ -50,7 +55,7 @@ def test_every_supported_method_has_its_gradient(reduction: str) -> None:
 
 def test_registered_under_the_name_for_the_configuration(registry: type[PolicyLossRegistry]) -> None:
     name = register("tis(cap=3)+token-mean")
-    assert name == "vcpo_bench:tis(cap=3)+token-mean"
+    assert name == register("tis(cap=3)+token-mean") == "vcpo_bench:tis(cap=3)+token-mean"
     sent = pickle.loads(pickle.dumps(registry.functions[name]))  # SkyRL sends it to its workers
     rows = hook_rows()
     found = in_skyrl(sent, rows, skyrl_config("token_mean"))
