@@ -32,7 +32,7 @@ set_verbosity_error()
 disable_progress_bar()
 
 
-def train(arm: Arm, start: Path, batches: Sequence[Rollout] = ()) -> Run:
+def train(arm: Arm, start: Path, batches: Sequence[Rollout] = (), score_tokens: bool = False) -> Run:
     """Train one arm from the policy in `start`.
 
     Args:
@@ -40,6 +40,8 @@ def train(arm: Arm, start: Path, batches: Sequence[Rollout] = ()) -> Run:
         start: Folder of the start policy.
         batches: What our harness sampled: TRL trains on it, handed over by its own `rollout_func`, and the weights are
             kept after each update. Empty: TRL samples by itself.
+        score_tokens: Judge what was sampled as our harness does, special tokens included; else the text that TRL hands
+            to reward functions, which is without them.
     """
     began = perf_counter()
     run = Run()
@@ -51,7 +53,7 @@ def train(arm: Arm, start: Path, batches: Sequence[Rollout] = ()) -> Run:
         trainer = with_method(GRPOTrainer, arm.method, lag=f"fifo({arm.lag})")(
             model=model,
             args=_config(arm, folder, task.max_response),
-            reward_funcs=_reward(task),
+            reward_funcs=_reward(task, score_tokens),
             train_dataset=_prompts(arm, task),
             processing_class=tokenizer,
             rollout_func=Replay(batches, task) if batches else None,
@@ -100,10 +102,20 @@ def _prompts(arm: Arm, task: BoundTask) -> Dataset:
     return Dataset.from_list(rows)
 
 
-def _reward(task: BoundTask) -> Any:
-    def reward(prompts: Sequence[str], completions: Sequence[str], answer: Sequence[str], **_: Any) -> list[float]:
+def _reward(task: BoundTask, score_tokens: bool) -> Any:
+    def reward(
+        prompts: Sequence[str],
+        completions: Sequence[str],
+        completion_ids: Sequence[list[int]],
+        answer: Sequence[str],
+        **_: Any,
+    ) -> list[float]:
+        texts = completions
+        if score_tokens:
+            ends = [ids[:-1] if ids[-1] == task.eos else ids for ids in completion_ids]
+            texts = [task.tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in ends]
         items = [Item(prompt, right, {}) for prompt, right in zip(prompts, answer, strict=True)]
-        return [task.source.score(item, text) for item, text in zip(items, completions, strict=True)]
+        return [task.source.score(item, text) for item, text in zip(items, texts, strict=True)]
 
     return reward
 

@@ -23,7 +23,9 @@ from tables import agreement_table, run_table
 
 SIDES = {"ours": ours.train, "trl": in_trl.train}
 PARTS = {f"{side}-{seed}": (side, seed) for seed in SEEDS for side in SIDES}
-EXACT, RUNS, AGREEMENT = "exact.csv.gz", "runs.csv", "agreement.csv"
+EXACT = {"exact": False, "exact-tokens": True}
+"""Parts of question 1, and whether TRL's rewards are computed from the tokens instead of from its text."""
+RUNS, AGREEMENT = "runs.csv", "agreement.csv"
 
 
 def main() -> None:
@@ -31,13 +33,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True, help="folder of the tables")
     parser.add_argument("--model", type=Path, required=True, help="folder of the start policy; made if missing")
-    parser.add_argument("--part", choices=["exact", *PARTS], help="only this one, and no tables")
+    parser.add_argument("--part", choices=[*EXACT, *PARTS], help="only this one, and no tables")
     options = parser.parse_args()
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     start = start_model(options.model)
-    if options.part in (None, "exact"):
-        compare_weights(start, options.out / EXACT)
+    for name, score_tokens in EXACT.items():
+        if options.part in (None, name):
+            compare_weights(start, options.out / f"{name}.csv.gz", score_tokens)
     for name, (side, seed) in PARTS.items():
         if options.part in (None, name):
             run_arms(side, seed, start, curves_of(options.out, name))
@@ -66,13 +69,13 @@ def arms(seed: int, updates: int) -> Iterator[Arm]:
         yield Arm(method, lag, seed, updates)
 
 
-def compare_weights(start: Path, path: Path) -> None:
+def compare_weights(start: Path, path: Path, score_tokens: bool) -> None:
     """Question 1: TRL trains on the batches of our harness; one row per arm and update."""
     for arm in arms(EXACT_SEED, EXACT_UPDATES):
         if _done(path, method=arm.method, lag=arm.lag):
             continue
         own = ours.train(arm, start, keep_weights=True)
-        other = in_trl.train(arm, start, own.batches)
+        other = in_trl.train(arm, start, own.batches, score_tokens)
         before = in_trl.start_weights(start)
         rows = [
             {

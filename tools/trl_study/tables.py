@@ -10,6 +10,8 @@ from vcpo_bench.analysis.intervals import t_interval
 
 MARGIN = 0.05
 """Largest difference of success that counts as none; registered."""
+WEIGHTS = 1e-4
+"""Largest relative difference of the weights, over updates 1 to 20, that counts as agreement; registered."""
 ARM = ["side", "method", "lag", "seed"]
 
 
@@ -49,8 +51,6 @@ def agreement_table(runs: pd.DataFrame) -> pd.DataFrame:
         for lag in LAGS:
             own = runs[(runs["method"] == method) & (runs["lag"] == lag)]
             wide = own.pivot(index="seed", columns="side", values="success").dropna()
-            if len(wide) < 2:
-                continue
             difference = wide["trl"] - wide["ours"]
             low, high = t_interval(difference, 0.90)
             rows.append(
@@ -71,6 +71,22 @@ def agreement_table(runs: pd.DataFrame) -> pd.DataFrame:
                     "scale_trl": _mean(own, "trl", "step_scale"),
                 }
             )
+    return pd.DataFrame(rows)
+
+
+def exact_table(updates: pd.DataFrame) -> pd.DataFrame:
+    """One row per method and lag: the largest relative difference of the weights by stretch of updates.
+
+    Args:
+        updates: `method`, `lag`, `update`, `relative`, `ess_difference`.
+    """
+    stretches = {"1-19": (1, 19), "20": (20, 20), "21-40": (21, 40)}
+    rows = []
+    for (method, lag), own in updates.groupby(["method", "lag"], sort=False):
+        within = {name: own.loc[own["update"].between(*ends), "relative"].max() for name, ends in stretches.items()}
+        registered = own.loc[own["update"] <= 20, "relative"].max()
+        ess = own.loc[own["update"] <= 20, "ess_difference"].abs().max()
+        rows.append({"method": method, "lag": lag, **within, "agrees": registered <= WEIGHTS, "ess": ess})
     return pd.DataFrame(rows)
 
 
