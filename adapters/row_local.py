@@ -108,16 +108,20 @@ class RowLocal:
             proximal_logp: `[B, T]` under the policy at the first update on this batch, where the method needs it.
         """
         kept = mask.bool()
-        token_fields = {"logp": logp, "behavior_logp": behavior_logp, "advantage": advantage}
-        if "proximal_logp" in self.method.needs and proximal_logp is not None:
-            token_fields["proximal_logp"] = proximal_logp
-        given = {name: _one_batch_per_row(torch.where(kept, value, 0)) for name, value in token_fields.items()}
-        rows = _one_batch_per_row(kept)
+
+        def separate(value: Tensor) -> Tensor:
+            return _one_batch_per_row(torch.where(kept, value, 0))
+
+        own, rows = separate(logp), _one_batch_per_row(kept)
+        anchor = proximal_logp if "proximal_logp" in self.method.needs else None
         batch = Batch(
-            **given,
+            logp=own,
+            behavior_logp=separate(behavior_logp),
+            advantage=separate(advantage),
+            proximal_logp=None if anchor is None else separate(anchor),
             mask=rows,
             valid=torch.ones_like(rows[..., 0]),
-            reward=torch.zeros_like(given["logp"][..., 0]),
+            reward=torch.zeros_like(own[..., 0]),
             version=torch.zeros_like(rows, dtype=torch.int64),
             now=0,
         )

@@ -99,7 +99,7 @@ def _per_row(advantages: Tensor, loss_mask: Tensor, config: Any) -> Tensor:
     if config.loss_reduction == "sequence_mean":
         return advantages * loss_mask.sum(-1, keepdim=True).clamp(min=1)
     if config.loss_reduction == "seq_mean_token_sum_norm":
-        return advantages * config.max_seq_len
+        return advantages * float(config.max_seq_len)
     return advantages
 
 
