@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from vcpo_bench.analysis.intervals import holm, wilson
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
@@ -81,7 +81,7 @@ def area_p(value: float, drawn: Array, cases: int, null: float = _HALF) -> float
     error = float(np.nanstd(drawn))
     if error == 0 and value != null:
         error = float(np.sqrt(0.5 / cases * (1 - 0.5 / cases) / cases))
-    return float(2 * stats.norm.sf(abs(value - null) / error)) if error > 0 else 1.0
+    return float(2 * special.ndtr(-abs(value - null) / error)) if error > 0 else 1.0
 
 
 def hanley_mcneil(area: float, collapsed: int, healthy: int) -> float:
