@@ -13,7 +13,7 @@ from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
 from vcpo_bench.analysis.prediction.covariates import ESS_FAMILY, FATE, configuration_risk, features
-from vcpo_bench.analysis.prediction.landmarks import Comparison, RiskSets, bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.logistic import fit, wald_p
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import landmarks
@@ -98,9 +98,7 @@ def held_out_odds(panel: Panel, names: list[list[str]], lead: int, parts: list[F
 
 def best_baseline(panel: Panel, lead: int, fold: Fold) -> str:
     """The baseline with the greatest AUROC among the training runs."""
-    sets = risk_sets(panel, lead)
-    kept = fold.train[sets.case]
-    sets = RiskSets(sets.case[kept], sets.row[kept], sets.controls[kept] & fold.train)
+    sets = risk_sets(panel, lead).among(fold.train)
     areas = {name: compare(panel.scores(name), sets).auroc() for name in baselines(panel)}
     return max(areas, key=lambda name: np.nan_to_num(areas[name], nan=-1.0))
 
@@ -162,5 +160,6 @@ def _in_common(one: Comparison, other: Comparison) -> tuple[Comparison, Comparis
     case, left, right = np.intersect1d(one.case, other.case, return_indices=True)
     usable = one.usable[left] & other.usable[right]
     kept = usable.any(axis=1)
-    first = Comparison(case[kept], usable[kept], one.wins[left][kept])
-    return first, Comparison(case[kept], usable[kept], other.wins[right][kept])
+    stratum = one.stratum[left][kept]
+    first = Comparison(case[kept], usable[kept], one.wins[left][kept], stratum)
+    return first, Comparison(case[kept], usable[kept], other.wins[right][kept], stratum)

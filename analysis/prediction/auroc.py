@@ -134,13 +134,13 @@ def _any_step(scores: Array, panel: Panel, rest: Landmarks, columns: Sequence[st
     stratum = panel.strata(columns)
     usable = np.asarray(known.any(axis=1))[None, :] & (stratum[case][:, None] == stratum[None, :])
     usable[np.arange(case.size), case] = False
-    wins = np.zeros(usable.shape)
-    for i, value in enumerate(own):
-        with np.errstate(invalid="ignore"):
-            lower = ((table < value) + 0.5 * (table == value)).sum(axis=1)
-        wins[i] = lower / np.maximum(known.sum(axis=1), 1)
+    wins, number = np.zeros(usable.shape), known.sum(axis=1)
+    for run, values in enumerate(np.sort(table, axis=1)):  # those that are not known come last
+        ordered = values[: number[run]]
+        lower = np.searchsorted(ordered, own, "left") + np.searchsorted(ordered, own, "right")
+        wins[:, run] = lower / 2 / max(number[run], 1)
     kept = usable.any(axis=1)
-    return Comparison(case[kept], usable[kept], wins[kept])
+    return Comparison(case[kept], usable[kept], wins[kept], stratum[case][kept])
 
 
 def _precision(scores: Array, rest: Landmarks, draws: Array, enough: bool) -> dict[str, float]:

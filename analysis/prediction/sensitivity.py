@@ -10,8 +10,8 @@ import pandas as pd
 from vcpo_bench.analysis.collapse.rule import CollapseRule, events
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import auroc_row
-from vcpo_bench.analysis.prediction.landmarks import RiskSets, bootstrap_draws, compare, risk_sets
-from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, Flags, Panel
+from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, Panel
 from vcpo_bench.analysis.results import Results
 
 RULES = {
@@ -65,7 +65,7 @@ def regimes_table(panel: Panel) -> pd.DataFrame:
     for column in REGIMES:
         values = panel.runs[column]
         for value in sorted(values.unique()):
-            here = _only(sets, (values == value).to_numpy(dtype=bool))
+            here = sets.among((values == value).to_numpy(dtype=bool))
             for name in panel.recorded():
                 scores = panel.scores(name)
                 row: Row = {"column": column, "value_of": str(value), "signal": name}
@@ -95,11 +95,6 @@ def placements_table(panel: Panel) -> pd.DataFrame:
         share[[position[int(case)] for case in one.case]] = one.placements()
         table[f"above_{name}"] = share
     return table
-
-
-def _only(sets: RiskSets, runs: Flags) -> RiskSets:
-    kept = runs[sets.case]
-    return RiskSets(sets.case[kept], sets.row[kept], sets.controls[kept] & runs)
 
 
 def _median(values: np.ndarray[Any, np.dtype[np.float64]]) -> float:
