@@ -94,6 +94,6 @@ def features(panel: Panel, rows: Landmarks, names: Sequence[str], train: Flags) 
             learned[rows.run[train]] = True
             columns.append(configuration_risk(panel, learned)[rows.run][:, None])
         elif name not in KNOWN_BEFORE:
-            values = panel.scores(name)[rows.run, rows.row]
+            values = panel.scores_of(name, rows.run, rows.row)
             columns.append(normal_scores(values[train])(values)[:, None])
     return np.concatenate(columns, axis=1)

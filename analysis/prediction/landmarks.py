@@ -124,7 +124,16 @@ def risk_sets(
 
 def compare(scores: Array, sets: RiskSets) -> Comparison:
     """Rank every case among its controls by scores [N, S]; runs without a score at the landmark are left out."""
-    at = scores[:, sets.row].T
+    return _ranked(scores[:, sets.row].T, sets)
+
+
+def compare_signal(panel: Panel, name: str, sets: RiskSets) -> Comparison:
+    """`compare` by the scores of a signal."""
+    return _ranked(panel.scores_at(name, sets.row), sets)
+
+
+def _ranked(at: Array, sets: RiskSets) -> Comparison:
+    """Compare by scores read at each case's landmark [C, N]."""
     own = at[np.arange(sets.case.size), sets.case]
     usable = sets.controls & np.isfinite(at)
     kept = np.isfinite(own) & usable.any(axis=1)
