@@ -44,8 +44,8 @@ def read_table_file(
     table = read_present(path, seal_beside(path) if seal is None else seal, only)
     kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
     for column in columns:
-        found = kinds.get(column.name, pa.null())
-        if not (pa.types.is_null(found) or _FITS[column.kind](found)):
+        found = kinds.get(column.name)
+        if found is not None and not (pa.types.is_null(found) or _FITS[column.kind](found)):
             raise DamagedResultError(f"has {found} in the column {column.name!r}, not {column.kind}", path)
     return table
 
