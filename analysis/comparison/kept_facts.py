@@ -30,9 +30,11 @@ FILE = ".curve-facts.json"
 
 _READ = (records.STEPS_FILE, records.EVALS_FILE)
 """The tables that `curve_facts` is computed from."""
-_NUMBERS = ("final_reward", "final_greedy", "final_step", "best_reward", "start_reward", "median_ess", "lag_mean")
-_NUMBERS += ("lag_max", "onset", "last_step")
-_COLUMNS = [*_NUMBERS[:-2], "event", "onset", "last_step", "failed"]
+_COLUMNS = [
+    *("final_reward", "final_greedy", "final_step", "best_reward", "start_reward", "median_ess", "lag_mean", "lag_max"),
+    *("event", "onset", "last_step", "failed"),
+]
+_NUMBERS = [name for name in _COLUMNS if name not in ("event", "failed")]
 
 
 def kept_curve_facts(results: Results) -> pd.DataFrame:
