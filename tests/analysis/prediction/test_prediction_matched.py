@@ -139,7 +139,7 @@ def test_average_precision_against_a_loop(ties: bool) -> None:
     rng = np.random.default_rng(3)
     score = rng.integers(0, 6, 80).astype(float) if ties else rng.normal(size=80)
     label, run = rng.random(80) < 0.2, rng.integers(0, 10, 80)
-    draws = bootstrap_draws(10, 4, seed=2)
+    draws = bootstrap_draws(10, 45, seed=2)  # more than are in memory together
     for drawn, area in zip(draws, average_precision(score, label, run, draws), strict=True):
         weight, expected, before = drawn[run], 0.0, 0.0
         for threshold in np.unique(score)[::-1]:
