@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vcpo_bench.analysis.monitoring.calibration import Rate, load_calibrations
+from vcpo_bench.analysis.monitoring.calibration import Rate, Union, load_calibrations, load_verdict_rates
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
 from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm, stop_default
 from vcpo_bench.errors import UsageError
@@ -25,14 +25,41 @@ ENTRY = {
 }
 
 
-@pytest.mark.parametrize("few", ["n_collapsed", "n_healthy"])
-def test_a_rate_from_too_few_runs_is_no_rate(tmp_path: Path, few: str) -> None:
+def test_a_rate_from_too_few_runs_is_no_rate(tmp_path: Path) -> None:
     path = tmp_path / "detectors.json"
-    path.write_text(json.dumps([ENTRY, ENTRY | {few: 14}]))
-    enough, dropped = load_calibrations(str(path))
-    assert enough.false_alarms == Rate(2.0, 1.0, 4.0)
-    assert (dropped.false_alarms, dropped.recall, dropped.median_lead) == (None, None, None)
-    assert dropped.words.startswith("rate not measured")
+    path.write_text(json.dumps([ENTRY, ENTRY | {"n_healthy": 14}, ENTRY | {"n_collapsed": 14}]))
+    enough, few_healthy, few_collapsed = load_calibrations(str(path))
+    assert enough.false_alarms == few_collapsed.false_alarms == Rate(2.0, 1.0, 4.0)
+    assert few_healthy.false_alarms is None
+    for dropped in (few_healthy, few_collapsed):
+        assert (dropped.recall, dropped.median_lead) == (None, None)
+    assert few_healthy.words.startswith("rate not measured")
+
+
+def test_what_is_said_of_all_detectors_of_a_file_together(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    whole = {
+        "study": "a grid",
+        "detectors": [ENTRY | {"healthy_alarmed": [0.06, 0.02, 0.12]}, ENTRY],
+        "union": {"healthy_alarmed": [0.1, 0.05, 0.2], "recall": [0.7, 0.6, 0.8]},
+        "verdict": {"found": [0.8, 0.7, 0.9], "false": [0.01, 0.0, 0.05], "n_collapsed": 43, "n_other": 99},
+        "inputs": {"kl_mu_theta_k3": "staleness/kl_rollout_old"},
+        "reward": "unit",
+    }
+    path.write_text(json.dumps(whole))
+    first, second = load_calibrations(path)
+    assert first.words == (
+        "false alarms per 1,000 healthy updates: 2 [1, 4], in 6% [2, 12] of healthy runs, any of the 2 detectors in "
+        "10% [5, 20] (measured on docs/studies/prediction: 20 collapsed and 40 healthy runs; not known here)"
+    )
+    assert second.union == Union(2, Rate(0.1, 0.05, 0.2), Rate(0.7, 0.6, 0.8))
+    assert (second.reward, dict(second.inputs)) == ("unit", whole["inputs"])
+    rates = load_verdict_rates(path)
+    assert rates is not None
+    assert "Measured elsewhere (a grid)" in rates.words
+    assert "80% [70, 90] of 43 runs" in rates.words
+    path.write_text(json.dumps([ENTRY]))
+    assert load_verdict_rates(path) is None
 
 
 @pytest.mark.parametrize("content", ["{", "{}", "[]", '[{"signal": "ess"}]', "[1]"])
