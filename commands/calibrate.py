@@ -12,6 +12,8 @@ from vcpo_bench.commands.support.outputs import check_file, check_folder
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
+PACKAGED = "packaged"
+
 
 def calibrate(
     paths: Annotated[
@@ -25,6 +27,13 @@ def calibrate(
     tables: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the tables behind the sentences, as CSV.")
     ] = None,
+    detectors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Measure the detectors of this file as they are; 'packaged' means those of the package.",
+        ),
+    ] = None,
     framework: Annotated[str, FRAMEWORK] = "auto",
     mapping: Annotated[str, MAP] = "",
 ) -> None:
@@ -37,6 +46,7 @@ def calibrate(
     from vcpo_bench.analysis.calibrating.report import calibrate as run
     from vcpo_bench.analysis.calibrating.runs import study_of_logs, study_of_results
     from vcpo_bench.analysis.logs import read_run
+    from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, load_calibrations
     from vcpo_bench.analysis.results import load
     from vcpo_bench.errors import UsageError
     from vcpo_bench.files.atomic import replacing, write_text
@@ -49,12 +59,13 @@ def calibrate(
     if any(ours) and not all(ours):
         raise UsageError("results folders and logs of other trainers cannot be calibrated together; run it on each")
     columns = parse_map(mapping)
+    given = () if detectors is None else load_calibrations(DEFAULTS if str(detectors) == PACKAGED else detectors)
     study = (
         study_of_results(load(paths), called)
         if all(ours)
         else study_of_logs([read_run(path, framework, columns) for path in paths], called)
     )
-    found = run(study)
+    found = run(study, [one.detector for one in given])
     write_text(out, found.document)
     for sentence in found.sentences:
         say(sentence)

@@ -14,7 +14,7 @@ from vcpo_bench.analysis.calibrating.runs import Study
 from vcpo_bench.analysis.calibrating.tune import Material, tune
 from vcpo_bench.analysis.monitoring.calibration import Rate
 from vcpo_bench.analysis.monitoring.detectors import Detector
-from vcpo_bench.analysis.prediction.alarm_outcomes import Outcomes, outcomes
+from vcpo_bench.analysis.prediction.alarm_outcomes import Outcomes, held, outcomes
 from vcpo_bench.analysis.prediction.panel import Flags
 
 FOLDS = 5
@@ -45,19 +45,34 @@ def judge(given: Material, folds: Sequence[Flags]) -> pd.DataFrame:
     (share of healthy runs with an alarm), `false_per_1000` (alarms per 1,000 updates of healthy runs), `recall`
     (failures announced in time), each with `_low` and `_high`; `median_lead`, `n_dips`, `dips_alarmed` (count).
     """
+    return _judged(given, [(tune(given, ~test), test) for test in folds])
+
+
+def measure(given: Material, detectors: Sequence[Detector]) -> pd.DataFrame:
+    """What given detectors, tuned elsewhere, do in all runs; the columns are those of `judge`."""
+    return _judged(given, [(detectors, np.ones(len(given.study.panel.runs), dtype=bool))])
+
+
+def _judged(given: Material, parts: Sequence[tuple[Sequence[Detector], Flags]]) -> pd.DataFrame:
+    """The table of detectors that each judge some of the runs."""
     study = given.study
     alarms: dict[str, NDArray[np.bool_]] = {}
     judged: dict[str, Flags] = {}
     shape = (len(study.panel.runs), study.panel.length)
-    for test in folds:
-        chosen = tune(given, ~test)
-        for one in chosen:
-            spoke = given.levels[one.signal][one.window, one.persistence] > one.threshold
+    for detectors, test in parts:
+        for one in detectors:
+            spoke = _alarms(study, one)
             for name in (one.signal, ANY):
                 whole = alarms.setdefault(name, np.zeros(shape, dtype=bool))
                 whole[test] |= spoke[test]
                 judged.setdefault(name, np.zeros(len(test), dtype=bool))[test] = True
     return pd.DataFrame([_row(name, alarms[name], judged[name], given) for name in sorted(alarms, key=_any_first)])
+
+
+def _alarms(study: Study, detector: Detector) -> NDArray[np.bool_]:
+    """Where a detector alarms [N, S]."""
+    level = held(study.panel.scores(detector.signal, detector.window), detector.persistence)
+    return np.asarray(level > detector.threshold)
 
 
 def all_detectors(given: Material) -> list[Detector]:

@@ -17,6 +17,7 @@ from vcpo_bench.analysis.calibrating.judge import (
     configuration_folds,
     group_folds,
     judge,
+    measure,
     rate_of,
 )
 from vcpo_bench.analysis.calibrating.runs import Study
@@ -49,24 +50,32 @@ class CalibrationReport:
     sentences: tuple[str, ...]
 
 
-def calibrate(study: Study) -> CalibrationReport:
+def calibrate(study: Study, detectors: Sequence[Detector] = ()) -> CalibrationReport:
     """Tune the detectors on all runs, and measure the procedure on configurations that did not tune them.
+
+    Args:
+        study: The runs.
+        detectors: Detectors tuned elsewhere, which are measured as they are; empty: they are tuned here.
 
     Raises:
         UsageError: There is no healthy run to tune on, or no signal in the logs.
     """
     given = material(study)
-    detectors = all_detectors(given)
+    measured = bool(detectors)
+    detectors = detectors or all_detectors(given)
     if not detectors:
         why = "no run counts as healthy" if not study.healthy.any() else "no signal was recorded in the healthy runs"
         raise UsageError(f"nothing to calibrate on: {why}; give more runs, healthy ones at a lag of 2 or more")
-    parts, transfer = judge(given, configuration_folds(study)), judge(given, group_folds(study))
+    parts = measure(given, detectors) if measured else judge(given, configuration_folds(study))
+    transfer = pd.DataFrame() if measured else judge(given, group_folds(study))
     verdict = verdict_table(study)
     ended = study.panel.runs["event"].value_counts().rename_axis("event").reset_index(name="runs")
     document = _document(study, detectors, parts, verdict)
-    return CalibrationReport(
-        document, parts, transfer, verdict, ended, tuple(_sentences(study, detectors, parts, transfer, verdict))
-    )
+    sentences = [*_about_runs(study), _about_detectors(detectors, measured)]
+    sentences += [_row_sentence(row, "as they are" if measured else "held-out configurations") for row in _rows(parts)]
+    sentences += [_row_sentence(row, "held-out tasks") for row in _rows(transfer) if row["signal"] == ANY]
+    sentences.append(_about_verdict(verdict))
+    return CalibrationReport(document, parts, transfer, verdict, ended, tuple(sentences))
 
 
 def verdict_table(study: Study) -> pd.DataFrame:
@@ -148,29 +157,36 @@ def _listed(rate: Rate | None) -> list[float] | None:
     return None if rate is None else [round(one, 4) for one in rate]
 
 
-def _sentences(
-    study: Study, detectors: Sequence[Detector], parts: pd.DataFrame, transfer: pd.DataFrame, verdict: pd.DataFrame
-) -> list[str]:
-    failed = int(study.panel.failed.sum())
-    said = [
-        f"{len(study.panel.runs)} runs of {np.unique(study.configuration).size} configurations: {failed} failed, "
-        f"{int(study.healthy.sum())} healthy at a lag of 2 or more, {int(study.dipped.sum())} with a dip.",
-        f"Detectors, tuned so that any of them speaks in at most {TARGET:.0%} of healthy runs: "
-        f"{', '.join(one.text for one in detectors)}.",
+def _rows(table: pd.DataFrame) -> list[pd.Series]:
+    return [row for _, row in table.iterrows()]
+
+
+def _about_runs(study: Study) -> list[str]:
+    return [
+        f"{len(study.panel.runs)} runs of {np.unique(study.configuration).size} configurations: "
+        f"{int(study.panel.failed.sum())} failed, {int(study.healthy.sum())} healthy at a lag of 2 or more, "
+        f"{int(study.dipped.sum())} with a dip."
     ]
-    said += [_row_sentence(row, "held-out configurations") for _, row in parts.iterrows()]
-    said += [_row_sentence(row, "held-out tasks") for _, row in transfer.iterrows() if row["signal"] == ANY]
-    if verdict.empty:
-        return [*said, "The verdict could not be compared with evaluations."]
-    row = verdict.iloc[0]
+
+
+def _about_detectors(detectors: Sequence[Detector], measured: bool) -> str:
+    named = ", ".join(one.text for one in detectors)
+    if measured:
+        return f"Detectors as given: {named}."
+    return f"Detectors, tuned so that any of them speaks in at most {TARGET:.0%} of healthy runs: {named}."
+
+
+def _about_verdict(table: pd.DataFrame) -> str:
+    if table.empty:
+        return "The verdict could not be compared with evaluations."
+    row = table.iloc[0]
     found, false = rate_of(row, "found"), rate_of(row, "false")
     assert found is not None
     assert false is not None
-    said.append(
+    return (
         f"The verdict on the training reward finds {found.percent} of {row['n_collapsed']:g} failures and calls "
         f"{false.percent} of {row['n_other']:g} other runs collapsed."
     )
-    return said
 
 
 def _row_sentence(row: pd.Series, where: str) -> str:

@@ -43,11 +43,13 @@ class Union:
         detectors: How many they are.
         healthy_alarmed: Share of healthy runs in which any of them raised an alarm; None: not measured.
         recall: Share of collapses that any of them announced in time; None: not measured.
+        study: Where that was measured.
     """
 
     detectors: int
     healthy_alarmed: Rate | None
     recall: Rate | None
+    study: str
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,11 @@ class Calibration:
         text = f"false alarms per 1,000 healthy updates: {value:.2g} [{low:.2g}, {high:.2g}]"
         if self.healthy_alarmed is not None:
             text += f", in {self.healthy_alarmed.percent} of healthy runs"
+        text += f" (measured on {runs})"
         if self.union is not None and self.union.healthy_alarmed is not None and self.union.detectors > 1:
-            text += f", any of the {self.union.detectors} detectors in {self.union.healthy_alarmed.percent}"
-        return f"{text} (measured on {runs}; not known here)"
+            alarmed = self.union.healthy_alarmed.percent
+            text += f", any of the {self.union.detectors} detectors in {alarmed} of healthy runs ({self.union.study})"
+        return f"{text}; not known here"
 
 
 def load_calibrations(path: str | Path = DEFAULTS) -> tuple[Calibration, ...]:
@@ -136,7 +140,12 @@ def load_calibrations(path: str | Path = DEFAULTS) -> tuple[Calibration, ...]:
         if not isinstance(entries, list) or not entries:
             raise ValueError("not a list with entries")
         union = whole.get("union")
-        together = union and Union(len(entries), _rate(union["healthy_alarmed"]), _rate(union["recall"]))
+        together = union and Union(
+            len(entries),
+            _rate(union["healthy_alarmed"]),
+            _rate(union["recall"]),
+            union.get("study", whole.get("study", "")),
+        )
         shared = {"union": together, "inputs": dict(whole.get("inputs", {})), "reward": whole.get("reward", "any")}
         found = tuple(_calibration(entry, shared) for entry in entries)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

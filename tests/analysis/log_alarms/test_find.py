@@ -29,7 +29,7 @@ def test_an_alarm_is_told_once_with_its_step_and_where_its_rate_was_measured(tmp
     assert alarm.step == PLANTED
     assert str(alarm).startswith("ess 2.")
     assert "at step 120; false alarms per 1,000 healthy updates: 0.5 [0.25, 1] (measured on a study" in str(alarm)
-    assert str(alarm).endswith("not known here)")
+    assert str(alarm).endswith("not known here")
     assert report(tmp_path, "vcpo-fork", known("ess", 1.0), cause="healthy").alarms == ()
 
 
