@@ -29,8 +29,7 @@ def rldoctor(form: Path) -> Iterator[Said]:
     run = load_run(str(form / "trainer_state.json" if form.is_dir() else form))
     for one in diagnose(run).findings:
         if one.severity.name.lower() in SERIOUS:
-            steps = [value for name, value in one.metrics.items() if "step" in name and isinstance(value, int | float)]
-            yield one.detector, one.severity.name.lower(), str(steps[0]) if steps else ""
+            yield one.detector, one.severity.name.lower(), ""  # it names no step at which anything began
 
 
 def rlwatch(form: Path) -> Iterator[Said]:
@@ -41,7 +40,6 @@ def rlwatch(form: Path) -> Iterator[Said]:
     with tempfile.TemporaryDirectory() as folder:
         config = RLWatchConfig()
         config.storage.log_dir = folder
-        config.alerts.console = False  # type: ignore[attr-defined]
         monitor = RLWatch(config)
         for row in _rows(form):
             alerts = monitor.log_step(

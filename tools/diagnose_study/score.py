@@ -55,7 +55,7 @@ def answers(folder: Path) -> dict[str, pd.DataFrame]:
     whole = {OURS: ours(folder)} | {
         tool: pd.read_csv(folder.with_name(f"{folder.name}.{tool}.csv"), keep_default_na=False) for tool in RIVALS
     }
-    found = {}
+    found: dict[str, pd.DataFrame] = {}
     for tool, table in whole.items():
         for form, part in table.groupby("form"):
             found[f"{tool}, {_FORMS[str(form)]}"] = part
