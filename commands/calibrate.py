@@ -37,11 +37,11 @@ def calibrate(
     framework: Annotated[str, FRAMEWORK] = "auto",
     mapping: Annotated[str, MAP] = "",
 ) -> None:
-    """Tune the alarms on finished runs, so that any of them is wrong in at most one healthy run in ten.
+    """Tune the alarms on finished runs and measure their error rates.
 
-    Error rates are measured on configurations that did not choose the thresholds, with intervals over
-    configurations, and stand in the file. Use it with --calibration in watch and diagnose, or in Monitor and
-    MonitorCallback.
+    Any of the alarms is raised in at most one healthy run in ten. Rates are measured on configurations that did not
+    choose the thresholds, with intervals over configurations, and stand in the file. Use it with --calibration in watch
+    and diagnose, or in Monitor and MonitorCallback.
     """
     from vcpo_bench.analysis.calibrating.report import calibrate as run
     from vcpo_bench.analysis.calibrating.runs import study_of_logs, study_of_results
@@ -83,6 +83,6 @@ VERB = Verb(
     6,
     examples=(
         "vcpo-bench calibrate results/calibration --out calibration.json",
-        "vcpo-bench calibrate logs/run1 logs/run2 logs/run3 --name 'our 7B runs' --out ours.json",
+        "vcpo-bench calibrate logs/run1 logs/run2 --name ours --out ours.json",
     ),
 )
