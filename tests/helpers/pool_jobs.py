@@ -31,4 +31,4 @@ def jobs(tmp_path: Path, count: int) -> list[CellJob]:
     settings = CellSettings(steps=3, prompts=2, responses=4)
     spec = GridSpec(("clip",), (0,), tuple(range(count)), ("walk-eos",), settings=settings, controls=False)
     folder = ResultsFolder(tmp_path)
-    return [CellJob(cell, folder.cells, 0) for cell in plan_grid(spec)]
+    return [CellJob((cell,), folder.cells, 0) for cell in plan_grid(spec)]
