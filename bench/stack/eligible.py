@@ -19,11 +19,16 @@ def why_alone(config: CellConfig) -> str:
         return "the sampler holds other weights than the learner (publish_every, engine_noise)"
     if config.sampler != defaults.SAMPLER or config.micro_tokens:
         return "it has a sampler or micro-batches of its own"
-    if "score_norm_sq" in parse_method(config.method).needs or config.record == "full":
-        return "it takes score norms"
+    if config.record == "full" and not _norms(config):
+        return "record level full measures score norms in a pass of their own"
     return ""
 
 
 def shape_of(config: CellConfig) -> tuple[object, ...]:
     """Cells for which this is equal fit into one stack."""
-    return (config.task, config.prompts, config.responses, config.device)
+    return (config.task, config.prompts, config.responses, config.device, _norms(config))
+
+
+def _norms(config: CellConfig) -> bool:
+    """Whether its method takes score norms: its updates then go another way through the network."""
+    return "score_norm_sq" in parse_method(config.method).needs

@@ -20,7 +20,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     Returns:
         `[E, ..., out]`.
     """
-    rows: Tensor = _Linear.apply(x.reshape(x.shape[0], -1, x.shape[-1]), weight, bias)
+    rows: Tensor = _Linear.apply(  # type: ignore[no-untyped-call]
+        x.reshape(x.shape[0], -1, x.shape[-1]), weight, bias
+    )
     return rows.view(*x.shape[:-1], weight.shape[1])
 
 
@@ -33,10 +35,11 @@ class _Linear(torch.autograd.Function):
         return torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         (grad,) = grads
-        return torch.bmm(grad, weight), torch.bmm(grad.transpose(1, 2), x), grad.sum(1)
+        own = (torch.bmm(grad.transpose(1, 2), x), grad.sum(1)) if ctx.needs_input_grad[1] else (None, None)
+        return torch.bmm(grad, weight), *own
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -14,7 +14,8 @@ from vcpo_bench.bench.stack.adamw import Optimizers, OwnOptimizers, StackedAdamW
 from vcpo_bench.bench.stack.answers import Answer, answer
 from vcpo_bench.bench.stack.evidence import StackedEvidence, gather_evidence, together
 from vcpo_bench.bench.stack.network import StackedNetwork
-from vcpo_bench.bench.stack.scoring import StackedScores, score
+from vcpo_bench.bench.stack.passes import NormPasses, Passes, PlainPasses
+from vcpo_bench.bench.stack.scoring import score
 from vcpo_bench.bench.stack.step import StepMade, clip, observe
 from vcpo_bench.bench.stack.weights import StackedWeights
 from vcpo_bench.bench.training.learner import Learner
@@ -36,8 +37,10 @@ class StackedLearner:
 
     def __init__(self, learners: Sequence[Learner], weights: StackedWeights) -> None:
         self.learners, self.weights = learners, weights
-        self.network = StackedNetwork(weights.config, weights.tensors)
         self.needs: frozenset[str] = frozenset().union(*(learner.method.needs for learner in learners))
+        policies = [learner.policy for learner in learners if isinstance(learner.policy, TinyPolicy)]
+        with_norms = "score_norm_sq" in self.needs
+        self.passes: Passes = NormPasses(policies, weights) if with_norms else PlainPasses(weights)
         own = weights.device.type == "cpu"
         optimizers = [learner.optimizer for learner in learners]
         self.optimizers: Optimizers = (OwnOptimizers if own else StackedAdamW)(weights, optimizers)
@@ -62,15 +65,15 @@ class StackedLearner:
         self.weights.clear_gradients()
         flat = zip(*(batch.flat() for batch in batches), strict=True)
         given = [together(tensors, self.weights.device) for tensors in flat]
-        scores = score(self.network, *given)
-        evidence = gather_evidence(batches, nows, scores, self.needs, self._reference_logp(given))
+        scores, norms = self.passes.score(*given)
+        evidence = gather_evidence(batches, nows, scores, self.needs, self._reference_logp(given), norms)
         middle = perf_counter()
         answers = answer(
             [learner.method for learner in self.learners],
             evidence,
             [learner.method_state for learner in self.learners],
         )
-        self._backward(scores, answers)
+        self.passes.backward(answers)
         made = self._step(answers)
         ended = perf_counter()
         cells = len(self.learners)
@@ -82,22 +85,6 @@ class StackedLearner:
             return None
         with torch.no_grad():
             return score(self._reference, *given).logp
-
-    def _backward(self, scores: StackedScores, answers: Sequence[Answer]) -> None:
-        """Leave the gradients of all losses in the stacked weights; 0 for a cell without an answer."""
-        shape, device = scores.logp.shape[1:], scores.logp.device
-        none = torch.zeros(shape, device=device)
-        coefficients = [_rows(a.coefficients, shape) if isinstance(a, Update) else none for a in answers]
-        outputs, gradients = [scores.logp], [-torch.stack(coefficients).to(device)]
-        bonus = {
-            cell: _rows(a.entropy_coefficients, shape)
-            for cell, a in enumerate(answers)
-            if isinstance(a, Update) and a.entropy_coefficients is not None
-        }
-        if bonus:
-            outputs.append(scores.differentiable_entropy(list(bonus)))
-            gradients.append(-torch.stack(list(bonus.values())).to(device))
-        torch.autograd.backward(outputs, gradients)
 
     def _step(self, answers: Sequence[Answer]) -> list[StepMade]:
         """Measure, clip and step; see `Learner.update`."""
@@ -142,8 +129,3 @@ class StackedLearner:
                 )
             )
         return found
-
-
-def _rows(tokens: Tensor, shape: torch.Size) -> Tensor:
-    """Coefficients `[P, G, T]` as `[B, T]` in float32."""
-    return tokens.to(torch.float32).reshape(shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -12,16 +13,31 @@ from vcpo_bench.bench.policies.tiny.network import PolicyConfig, attend, visible
 from vcpo_bench.bench.stack.layers import embedding, layer_norm, linear
 
 
+class Taped(NamedTuple):
+    """One layer in a forward pass.
+
+    Attributes:
+        name: Its name in a policy.
+        inputs: `[E, B, L, ...]` what it received.
+        output: `[E, B, L, ...]` what it returned, in the graph.
+    """
+
+    name: str
+    inputs: Tensor
+    output: Tensor
+
+
 class StackedNetwork:
     """E networks of one shape.
 
     Args:
         config: Their shape.
         weights: Name of a parameter to its values in all of them, `[E, *shape]`.
+        tape: Receives the name, input and output of every layer that whole sequences pass; None: nothing is noted.
     """
 
-    def __init__(self, config: PolicyConfig, weights: Mapping[str, Tensor]) -> None:
-        self.config, self.weights = config, weights
+    def __init__(self, config: PolicyConfig, weights: Mapping[str, Tensor], tape: list[Taped] | None = None) -> None:
+        self.config, self.weights, self.tape = config, weights, tape
 
     @property
     def cells(self) -> int:
@@ -35,17 +51,22 @@ class StackedNetwork:
 
     def linear(self, name: str, x: Tensor) -> Tensor:
         """The linear layer of that name: `[E, ..., in]` to `[E, ..., out]`."""
-        return linear(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+        return self._noted(name, x, linear(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]))
 
     def norm(self, name: str, x: Tensor) -> Tensor:
         """The layer norm of that name."""
-        return layer_norm(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+        return self._noted(name, x, layer_norm(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]))
+
+    def _noted(self, name: str, x: Tensor, output: Tensor) -> Tensor:
+        if self.tape is not None:
+            self.tape.append(Taped(name, x.detach(), output if output.requires_grad else output.requires_grad_()))
+        return output
 
     def embed(self, tokens: Tensor, first: int) -> Tensor:
         """Embeddings `[E, B, L, width]` of tokens `[E, B, L]` at positions first, first + 1, ..."""
         positions = torch.arange(first, first + tokens.shape[-1], device=tokens.device).expand(tokens.shape)
-        own = embedding(tokens, self.weights["tokens.weight"])
-        return own + embedding(positions, self.weights["positions.weight"])
+        own = self._noted("tokens", tokens, embedding(tokens, self.weights["tokens.weight"]))
+        return own + self._noted("positions", positions, embedding(positions, self.weights["positions.weight"]))
 
     def block(self, layer: int, x: Tensor, prefix: Tensor | None = None, first: int = 0) -> tuple[Tensor, Tensor]:
         """One layer; see `policies.tiny.network.Block.forward`, whose prompts are those of all cells here.
@@ -64,7 +85,7 @@ class StackedNetwork:
         groups = E * B if prefix is None else prefix.shape[1]
         split = self.linear(f"{name}.qkv", self.norm(f"{name}.norm1", x))
         split = split.view(groups, E * B // groups, L, 3, heads, width // heads).permute(3, 0, 4, 1, 2, 5)
-        query, own = split.split((1, 2))
+        query, own = torch.split(split, (1, 2))
         query = query[0, ..., first:, :] if first else query.squeeze(0)
         mixed = attend(query, visible(prefix, own), L if prefix is None else prefix.shape[-2] + L)
         mixed = mixed.permute(0, 2, 3, 1, 4).reshape(E, B, L - first, width)

@@ -3,7 +3,7 @@
 import pytest
 from stacked_cells import alone, cell, differences, stacked
 
-from vcpo_bench.bench.stack.eligible import why_alone
+from vcpo_bench.bench.stack.eligible import shape_of, why_alone
 from vcpo_bench.methods import method_names, parse_method
 
 
@@ -20,12 +20,23 @@ def check(methods: list[str], updates: int, **more: object) -> None:
         cell(method, seed=number % 2, lag=(0, 1, 3)[number % 3], lr=(1e-3, 3e-3)[number % 2], **more)
         for number, method in enumerate([*methods, methods[0], methods[0]])
     ]
-    for trainer in stacked([config for config in configs if not why_alone(config)], updates):
-        assert not differences(trainer, alone(trainer.config, updates)), trainer.config.label
+    shapes: dict[object, list] = {}
+    for config in configs:
+        if not why_alone(config):
+            shapes.setdefault(shape_of(config), []).append(config)
+    assert shapes
+    for group in shapes.values():
+        for trainer in stacked(group, updates):
+            assert not differences(trainer, alone(trainer.config, updates)), trainer.config.label
 
 
 def test_methods_of_every_kind() -> None:
     check(["clip", "vespo", "reinforce", "clip+ess(base=measured)", "reinforce+gac", "m2po"], 5)
+
+
+@pytest.mark.parametrize("record", ["basic", "full"])
+def test_score_norms(record: str) -> None:
+    check(["vcpo", "vcpo+entropy(beta=0.02)"], 4, record=record)
 
 
 def test_every_record_level_but_score_norms() -> None:
