@@ -5,18 +5,13 @@ import signal
 from pathlib import Path
 
 import pytest
-from pool_jobs import Log, jobs
+from pool_jobs import Log, children, jobs
 
 from vcpo_bench.bench.running import heartbeat, pool
 from vcpo_bench.bench.running.deaths import Death
 from vcpo_bench.bench.running.worker import placed
 from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.records import CELL_FILE, PARTIAL_SUFFIX
-
-
-def children() -> list[int]:
-    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    return [int(pid) for pid in listed if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 @pytest.mark.slow
