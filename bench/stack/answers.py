@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-import torch
 from torch import Tensor
 
-from vcpo_bench.bench.stack.evidence import StackedEvidence
+from vcpo_bench.bench.stack.evidence import StackedEvidence, together
 from vcpo_bench.methods import Method, Update
 
 Answer = Update | Exception
@@ -24,7 +24,10 @@ def answer(methods: Sequence[Method], evidence: StackedEvidence, states: States)
     Args:
         methods: The method of each cell.
         evidence: Of all cells.
-        states: What each method returned last time.
+        states: What each method returned last time, in main memory.
+
+    Returns:
+        The answers; their coefficients are where the evidence is, everything else is in main memory.
     """
     found: dict[int, Answer] = {}
     for cells in _groups(methods, states):
@@ -44,7 +47,8 @@ def _groups(methods: Sequence[Method], states: States) -> list[list[int]]:
 def _ask_together(method: Method, cells: Sequence[int], evidence: StackedEvidence, states: States) -> dict[int, Answer]:
     if len(cells) == 1:
         return {cells[0]: _ask(method, cells[0], evidence, states[cells[0]])}
-    state = {name: torch.stack([states[cell][name] for cell in cells]) for name in states[cells[0]]}
+    device = evidence.logp.device
+    state = {name: together([states[cell][name] for cell in cells], device) for name in states[cells[0]]}
     try:
         update = method(evidence.of(cells, method.needs, state))
     except Exception:  # one of the cells is to blame: it alone is told so
@@ -54,13 +58,15 @@ def _ask_together(method: Method, cells: Sequence[int], evidence: StackedEvidenc
 
 def _ask(method: Method, cell: int, evidence: StackedEvidence, state: Mapping[str, Tensor]) -> Answer:
     try:
-        return method(evidence.of([cell], method.needs, state))
+        there = {name: value.to(evidence.logp.device) for name, value in state.items()}
+        return _kept(method(evidence.of([cell], method.needs, there)))
     except Exception as problem:  # evidence that is not finite skips an update, everything else ends the cell
         return problem
 
 
 def _split(update: Update, cells: int) -> list[Update]:
     """The update of each cell."""
+    update = _kept(update)
     bonus = [None] * cells if update.entropy_coefficients is None else update.entropy_coefficients.unbind()
     scales = update.step_scale.expand(cells).unbind()
     states, metrics = _unbound(update.state, cells), _unbound(update.metrics, cells)
@@ -68,6 +74,12 @@ def _split(update: Update, cells: int) -> list[Update]:
         Update(coefficients=c, step_scale=scale, entropy_coefficients=e, state=state, metrics=metric)
         for c, scale, e, state, metric in zip(update.coefficients.unbind(), scales, bonus, states, metrics, strict=True)
     ]
+
+
+def _kept(update: Update) -> Update:
+    """With everything but coefficients in main memory, where single numbers are read without waiting for a GPU."""
+    named = [{name: value.cpu() for name, value in part.items()} for part in (update.state, update.metrics)]
+    return replace(update, step_scale=update.step_scale.cpu(), state=named[0], metrics=named[1])
 
 
 def _unbound(named: Mapping[str, Tensor], cells: int) -> list[dict[str, Tensor]]:

@@ -42,7 +42,7 @@ class StackedDecoder:
             first = self.position - 1 if layer == len(self.caches) - 1 else 0
             x, keys_values = network.block(layer, x, first=first)
             # [2, E * P, heads, 1, L, size] -> [E, 2, heads, size, L, P * group]
-            kept = keys_values.squeeze(3).unflatten(1, (E, P)).permute(1, 0, 3, 5, 4, 2)
+            kept = keys_values.view(2, E, P, *keys_values.shape[2:]).squeeze(4).permute(1, 0, 3, 5, 4, 2)
             cache[..., : self.position, :] = kept.repeat_interleave(group, -1)
         logits = network.linear("head", network.norm("norm", x.squeeze(2)))
         return logits.transpose(1, 2).repeat_interleave(group, -1)

@@ -85,7 +85,7 @@ class StackedNetwork:
         groups = E * B if prefix is None else prefix.shape[1]
         split = self.linear(f"{name}.qkv", self.norm(f"{name}.norm1", x))
         split = split.view(groups, E * B // groups, L, 3, heads, width // heads).permute(3, 0, 4, 1, 2, 5)
-        query, own = torch.split(split, (1, 2))
+        query, own = torch.split(split, [1, 2])
         query = query[0, ..., first:, :] if first else query.squeeze(0)
         mixed = attend(query, visible(prefix, own), L if prefix is None else prefix.shape[-2] + L)
         mixed = mixed.permute(0, 2, 3, 1, 4).reshape(E, B, L - first, width)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -77,7 +75,6 @@ def _rows(steps: Tensor) -> Tensor:
 
 
 def _split(drawn: Rollout, cells: int) -> list[Rollout]:
-    columns: Sequence[tuple[Tensor, ...]] = [
-        tensor.unflatten(0, (cells, -1)).unbind() for tensor in (drawn.responses, drawn.logp, drawn.mask, drawn.entropy)
-    ]
+    tensors = (drawn.responses, drawn.logp, drawn.mask, drawn.entropy)
+    columns = [tensor.view(cells, -1, tensor.shape[-1]).unbind() for tensor in tensors]
     return [Rollout(*own) for own in zip(*columns, strict=True)]

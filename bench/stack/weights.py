@@ -80,6 +80,5 @@ class StackedWeights:
                 grad[cell] = 0.0
                 continue
             kept = True
-            if parameter.grad.data_ptr() != grad[cell].data_ptr():
-                grad[cell] = parameter.grad
+            grad[cell] = parameter.grad
         return kept
