@@ -23,8 +23,8 @@ from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.records import CELL_FILE, EVALS_FILE, LAGS_FILE, STEPS_FILE
 
 TABLES = (STEPS_FILE, EVALS_FILE, LAGS_FILE)
-TIMED = {"seconds", "ended", "checksum", "files"}
-"""Fields of `cell.json` that depend on how long a cell took."""
+TIMED = {"seconds", "ended", "checksum", "files", "provenance"}
+"""Fields of `cell.json` that depend on when and where a cell ran, and on how long it took."""
 
 
 def planned(config: CellConfig) -> PlannedCell:
