@@ -6,7 +6,6 @@ from stacked_cells import alone, cell, differences, stacked
 from vcpo_bench.bench.stack.eligible import shape_of, why_alone
 from vcpo_bench.methods import method_names, parse_method
 
-
 PARTS = 8
 """Parts of the longest test, each with every eighth method."""
 
