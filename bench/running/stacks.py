@@ -9,7 +9,7 @@ from vcpo_bench.bench.stack.eligible import shape_of, why_alone
 from vcpo_bench.errors import UsageError
 
 GPU_STACK = 128
-"""Cells of a stack on a GPU with `--stack auto`: about 40 MB each while a cell of `chain` trains."""
+"""Cells of a stack on a GPU with `--stack auto`: about 25 MB each while a cell of `chain` trains."""
 
 
 def stack_size(asked: str, device: str) -> int:

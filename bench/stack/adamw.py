@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -17,6 +18,7 @@ EPSILON = 1e-8
 class Optimizers(Protocol):
     """Moves the weights of E cells, each by its own learning rate."""
 
+    @abstractmethod
     def step(self, rates: Sequence[float], moves: Sequence[bool]) -> None:
         """One step of the cells that move, with the gradients of the stacked weights."""
 

@@ -35,7 +35,7 @@ class _Linear(torch.autograd.Function):
         return torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         (grad,) = grads
         own = (torch.bmm(grad.transpose(1, 2), x), grad.sum(1)) if ctx.needs_input_grad[1] else (None, None)

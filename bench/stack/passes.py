@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -21,9 +22,11 @@ from vcpo_bench.methods import Update
 class Passes(Protocol):
     """How scores, and score norms where methods want them, are computed, and gradients from coefficients."""
 
+    @abstractmethod
     def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor | None]:
         """Scores of responses (see `scoring.score`), and squared score norms `[E, B]`."""
 
+    @abstractmethod
     def backward(self, answers: Sequence[Answer]) -> None:
         """Leave the gradients of all losses in the stacked weights; 0 for a cell without an answer."""
 
