@@ -16,7 +16,7 @@ def stack_size(asked: str, device: str) -> int:
     """Cells of a stack for `--stack`; 0: none are stacked.
 
     Args:
-        asked: `auto`: stacks on a GPU, and none on a CPU, where they are hardly faster; `off`; or a number.
+        asked: `auto`: stacks on a GPU, and none on a CPU, where they gain little; `off`; or a number.
         device: `cpu`, `cuda` or `cuda:N`.
 
     Raises:

@@ -61,7 +61,7 @@ def test_weight_decay_and_a_noisy_engine() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_method_over_300_updates(part: int) -> None:
-    check(every_method()[part::PARTS], 300)
+    check(every_method()[part::PARTS], 300, eval_every=50)
 
 
 @pytest.mark.slow
