@@ -59,6 +59,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"cells"},
         {"feeding"},
         {"training"},
+        {"stack"},
         {"running", "replay", "machine", "outside"},
         {FRONT},
     ],
