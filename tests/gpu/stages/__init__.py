@@ -2,7 +2,7 @@
 
 from kit import Measure
 
-from stages import equality, language, norms
+from stages import equality, language, norms, stack
 
 STAGES: dict[int, dict[str, Measure]] = {
     1: {
@@ -12,6 +12,7 @@ STAGES: dict[int, dict[str, Measure]] = {
         "sampler": equality.sampler,
         "determinism": equality.determinism,
     },
+    2: {"equality": stack.equality, "thousand": stack.thousand, "diagram": stack.diagram},
     3: {
         "exactness": norms.exactness,
         "norms-100M-512": norms.measure("100M", 512),

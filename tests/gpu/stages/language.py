@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kit import Setup, Unfinished, fastest
+from kit import Setup, fastest
+from verbs import call, run_grid
 
 METHODS = ("vcpo", "clip", "vespo", "tis")
-_MARGIN = 15.0  # seconds that a stopped run needs to leave its checkpoints
 
 
 def train(size: str, task: str) -> Callable[[Setup], dict[str, Any]]:
@@ -23,8 +21,21 @@ def train(size: str, task: str) -> Callable[[Setup], dict[str, Any]]:
         new, asked = setup.pick((f"llama({size})", task), ("llama(10k)", "arithmetic(terms=2,largest=1)"))
         if not (model / "vcpo_bench_warmup.json").exists():
             target = setup.pick("0.3", "0.001")
-            _call(setup, "warmup", "--new", new, "--task", asked, "--target", target, "--out", model)
-        _call(setup, "run", "--model", model, "--task", asked, "--out", results, *_grid(setup))
+            call(
+                setup,
+                "warmup",
+                "--new",
+                new,
+                "--task",
+                asked,
+                "--target",
+                target,
+                "--out",
+                model,
+                "--device",
+                setup.device,
+            )
+        run_grid(setup, results, "--model", model, "--task", asked, *_grid(setup))
         return _summary(results)
 
     return run
@@ -36,33 +47,7 @@ def _grid(setup: Setup) -> list[str]:
     shape = ("--steps", steps, "--prompts", prompts, "--responses", responses)
     precision = setup.pick(("--dtype", "bfloat16", "--lr", "1e-5"), ("--lr", "1e-4"))
     grid = ["--methods", ",".join(methods), "--staleness", lags, "--seeds", seeds, *shape]
-    return [*grid, *precision, "--no-controls", "--device", setup.device, "--jobs", setup.pick("8", "1"), "--quiet"]
-
-
-def _call(setup: Setup, *arguments: object) -> None:
-    """A command of the suite, stopped when this call's time is used up.
-
-    Raises:
-        Unfinished: It was stopped; it resumes.
-        RuntimeError: It failed.
-    """
-    words = [*map(str, arguments)]
-    if words[0] == "warmup":
-        words += ["--device", setup.device]
-    command = [sys.executable, "-m", "vcpo_bench", *words]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        said, _ = process.communicate(timeout=max(1.0, setup.seconds() - _MARGIN))
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        process.communicate()
-        raise Unfinished(f"{words[0]} was stopped when the time was used up") from None
-    if process.returncode:
-        raise RuntimeError(f"{words[0]} ended with {process.returncode}: {_last_lines(said)}")
-
-
-def _last_lines(text: str) -> str:
-    return " | ".join(text.strip().splitlines()[-4:])
+    return [*grid, *precision, "--device", setup.device, "--jobs", setup.pick("8", "1")]
 
 
 def _summary(results: Path) -> dict[str, Any]:
