@@ -13,7 +13,7 @@ from vcpo_bench.bench.cells import defaults
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.extras import check_extras
-from vcpo_bench.commands.support.launching import read_launcher, scheduled_count
+from vcpo_bench.commands.support.launching import read_launcher, scheduled_count, stack_count
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
@@ -60,6 +60,7 @@ def run(
     launcher: flags.LauncherName = "local",
     launcher_config: flags.LauncherConfig = None,
     detach: flags.Detach = False,
+    stack: flags.Stack = "auto",
     plugin: Plugins = None,
     dry_run: flags.DryRun = False,
     wait: Wait = False,
@@ -102,6 +103,7 @@ def run(
     if watched:
         say_aside(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}")
     workers = run_grid.worker_count(jobs, device, sampler) if place.here else scheduled_count(jobs)
+    together = stack_count(stack, device, place)
     crowd = min(workers, len(cells)) if place.here and device == "cpu" else 0
     _warn(filter(None, [memory_warning(crowd, spec.regimes)]))
     if dry_run:
@@ -109,7 +111,7 @@ def run(
         return
     check_extras(model, lora, wandb)
     place.check(device)
-    how = RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
+    how = RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm, together)
     if detach:
         _detach(cells, how, place, wandb)
         return

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.running.ending import record_failure
 from vcpo_bench.bench.running.jobs import Job
 from vcpo_bench.bench.running.launch_file import LaunchFile
 from vcpo_bench.bench.running.launchers.catalog import Scheduler
@@ -17,7 +18,6 @@ from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.order import chains
 from vcpo_bench.bench.running.pool import MAX_DEATHS
-from vcpo_bench.bench.running.run_cell import record_failure
 from vcpo_bench.bench.running.store_watch import StoreWatch
 from vcpo_bench.errors import DiskFullError
 from vcpo_bench.files import claims
@@ -55,7 +55,7 @@ class Attendance:
         alive = self._scheduler.alive(set(known.values()))
         self._handles = {key: handle for key, handle in known.items() if handle in alive}
         fresh = [cell for cell in self._cells if cell.key not in self._handles]
-        self._file.add(self._options.cell_jobs(self._cells))
+        self._file.add(self._options.cell_jobs((cell,) for cell in self._cells))
         self._hand_over(fresh)
         return len(fresh)
 

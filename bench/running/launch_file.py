@@ -105,4 +105,5 @@ def _read(entry: Mapping[str, Any], out: Path, make_observer: ObserverFactory | 
     )
     start, origin = (Path(entry[name]) if entry[name] else None for name in ("start", "origin"))
     plugins = tuple(Path(path) for path in entry["plugins"])
-    return CellJob(replace(cell, start=start, origin=origin), out / CELLS, entry["keep_every"], plugins, make_observer)
+    cells = (replace(cell, start=start, origin=origin),)
+    return CellJob(cells, out / CELLS, entry["keep_every"], plugins, make_observer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ class RunOptions:
         keep_every: Keep a numbered checkpoint every so many updates; 0: none.
         plugins: Plug-in files, loaded by every worker.
         make_observer: Makes the observer of a cell that may be stopped early.
+        stack: Cells trained as one stack by the local launcher; 0: each alone.
     """
 
     out: Path
@@ -31,8 +32,9 @@ class RunOptions:
     keep_every: int = 0
     plugins: tuple[Path, ...] = ()
     make_observer: ObserverFactory | None = None
+    stack: int = 0
 
-    def cell_jobs(self, cells: Iterable[PlannedCell]) -> list[CellJob]:
-        """What a worker needs to run each cell."""
+    def cell_jobs(self, groups: Iterable[Sequence[PlannedCell]]) -> list[CellJob]:
+        """What a worker needs to run each group of cells: several are trained as one stack."""
         folder = self.out / CELLS
-        return [CellJob(cell, folder, self.keep_every, self.plugins, self.make_observer) for cell in cells]
+        return [CellJob(tuple(cells), folder, self.keep_every, self.plugins, self.make_observer) for cells in groups]

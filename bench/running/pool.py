@@ -1,21 +1,21 @@
-"""The pool of the local launcher: spawned processes with one thread each; a crash of one does not affect the others."""
+"""Local launcher: spawned worker processes with one thread each; a crash of one does not affect the others."""
 
 from __future__ import annotations
 
 import multiprocessing
 from collections import deque
-from collections.abc import Collection, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.running.deaths import Death
+from vcpo_bench.bench.running.ending import record_failure
 from vcpo_bench.bench.running.heartbeat import LOOK_SECONDS, Clock, Heartbeat
 from vcpo_bench.bench.running.observers import GridObserver
-from vcpo_bench.bench.running.run_cell import record_failure
 from vcpo_bench.bench.running.worker import CellJob, work
 from vcpo_bench.errors import DiskFullError
 
@@ -29,6 +29,8 @@ class _Worker:
     process: BaseProcess
     pipe: Connection
     job: CellJob | None = None
+    left: set[str] = field(default_factory=set)  # keys of the job's cells that have not ended
+    failed: bool = False
     heartbeat: Heartbeat | None = None
     crash: str = ""
     hung: bool = False
@@ -58,74 +60,26 @@ def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> i
     Raises:
         DiskFullError: A worker found the disk full; the grid stops, and every cell keeps its checkpoint.
     """
-    with closing(Pool(min(workers, len(jobs)))) as pool:
-        handles = [pool.submit(job) for job in jobs]
-        while pool.alive(handles):
-            pool.hear(observer)
-        return pool.failed
-
-
-class Pool:
-    """Worker processes that end with this one.
-
-    Args:
-        workers: Number of processes; they are started by the first `hear`.
-    """
-
-    def __init__(self, workers: int) -> None:
-        self._workers, self._progress = workers, _Progress(deque())
-        self._crew: list[_Worker] = []
-
-    @property
-    def failed(self) -> int:
-        """Number of cells that failed."""
-        return self._progress.failed
-
-    def submit(self, job: CellJob) -> str:
-        """Put a cell into the queue; returns its handle, the key."""
-        self._progress.pending.append(job)
-        return job.cell.key
-
-    def alive(self, handles: Collection[str]) -> set[str]:
-        """Those of the cells that have not ended."""
-        at_work = [worker.job for worker in self._crew if worker.job]
-        return {job.cell.key for job in (*at_work, *self._progress.pending)} & set(handles)
-
-    def cancel(self, handles: Collection[str]) -> None:
-        """Take cells back: their workers are killed, and the cells keep their checkpoints."""
-        kept = [job for job in self._progress.pending if job.cell.key not in handles]
-        self._progress.pending = deque(kept)
-        for worker in self._crew:
-            if worker.job and worker.job.cell.key in handles:
-                _renew(worker)
-                _assign(worker, self._progress)
-
-    def hear(self, observer: GridObserver) -> None:
-        """Wait for news of the workers, at most `LOOK_SECONDS`, and pass them on.
-
-        Raises:
-            DiskFullError: A worker found the disk full.
-        """
-        crew, progress = self._crew, self._progress
-        while len(crew) < self._workers:
-            crew.append(_spawn(len(crew)))
+    progress = _Progress(deque(jobs))
+    crew: list[_Worker] = []
+    try:
+        crew += (_spawn(position) for position in range(min(workers, len(jobs))))
         for worker in crew:
-            if not worker.job:
-                _assign(worker, progress)
-        busy = [w.pipe for w in crew if w.job] + [w.process.sentinel for w in crew if w.job]
-        ready = set(wait(busy, LOOK_SECONDS))
-        _look_after(crew, progress, observer)
-        for position, worker in enumerate(crew):
-            if not worker.job or not {worker.pipe, worker.process.sentinel} & ready:
-                continue
-            if not _receive(worker, progress, observer):
-                crew[position] = _replace(worker, progress, observer)
-
-    def close(self) -> None:
-        """End the workers."""
-        for worker in self._crew:
+            _assign(worker, progress)
+        while any(worker.job for worker in crew):
+            busy = [w.pipe for w in crew if w.job] + [w.process.sentinel for w in crew if w.job]
+            ready = set(wait(busy, LOOK_SECONDS))
+            _look_after(crew, progress, observer)
+            for position, worker in enumerate(crew):
+                if not worker.job or not {worker.pipe, worker.process.sentinel} & ready:
+                    continue
+                if not _receive(worker, progress, observer):
+                    crew[position] = _replace(worker, progress, observer)
+    finally:
+        for worker in crew:
             worker.process.kill()
             worker.process.join()
+    return progress.failed
 
 
 def _spawn(position: int) -> _Worker:
@@ -141,8 +95,10 @@ def _spawn(position: int) -> _Worker:
 
 def _assign(worker: _Worker, progress: _Progress) -> None:
     worker.job = progress.pending.popleft() if progress.pending else None
+    worker.left, worker.failed = set(), False
     if worker.job:
-        worker.heartbeat = Heartbeat(worker.job.cell.config, progress.clock.now())
+        worker.left = {cell.key for cell in worker.job.cells}
+        worker.heartbeat = Heartbeat(worker.job.label, bool(worker.job.cell.config.model), progress.clock.now())
         with suppress(OSError):  # it has just died: its sentinel is ready, and another worker gets the job
             worker.pipe.send(worker.job)
 
@@ -180,9 +136,12 @@ def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bo
     if event == "ended":
         failed = details[1] == "error"
         progress.failed += failed
-        if failed and progress.pending and worker.job and worker.job.cell.device.startswith("cuda"):
-            _renew(worker)
-        _assign(worker, progress)
+        worker.failed |= failed
+        worker.left.discard(details[0])
+        if worker.job and not worker.left:
+            if worker.failed and progress.pending and worker.job.cell.device.startswith("cuda"):
+                _renew(worker)
+            _assign(worker, progress)
     return True
 
 
@@ -196,16 +155,21 @@ def _renew(worker: _Worker) -> None:
 
 
 def _replace(dead: _Worker, progress: _Progress, observer: GridObserver) -> _Worker:
-    """A new worker in place of a dead one, whose cell is tried again or, after `MAX_DEATHS`, recorded as failed."""
-    job = dead.job
-    assert job is not None
-    key = job.cell.key
-    progress.deaths[key] = count = progress.deaths.get(key, 0) + 1
+    """A new worker in place of a dead one, whose cell is tried again or, after `MAX_DEATHS`, recorded as failed.
+
+    The cells of a stack that dies a second time are tried one by one, so that none of them costs the others.
+    """
+    assert dead.job is not None
+    job = replace(dead.job, cells=tuple(cell for cell in dead.job.cells if cell.key in dead.left))
+    for key in dead.left:
+        progress.deaths[key] = progress.deaths.get(key, 0) + 1
+    key, count = job.cell.key, max(progress.deaths[key] for key in dead.left)
     limit = dead.heartbeat.limit if dead.hung and dead.heartbeat else 0.0
     death = Death(dead.process.exitcode, dead.crash, limit)
-    if count < MAX_DEATHS:
-        observer.message(f"{job.cell.config.label}: its worker died ({death.cause}); resuming from its checkpoint")
-        progress.pending.appendleft(job)
+    if count < MAX_DEATHS or len(job.cells) > 1:
+        observer.message(f"{job.label}: its worker died ({death.cause}); resuming from its checkpoint")
+        together = [job.cells] if count == 1 else [(cell,) for cell in job.cells]
+        progress.pending.extendleft(replace(job, cells=cells) for cells in reversed(together))
     else:
         reason = f"its worker died {count} times ({death.cause}){death.advice}"
         progress.failed += 1

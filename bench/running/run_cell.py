@@ -8,32 +8,24 @@ from __future__ import annotations
 import math
 import os
 import time
-import traceback
-from collections.abc import Callable
-from contextlib import closing
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from vcpo_bench.bench.cells.cell_store import CellStore
-from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.cells.provenance import gpu, provenance
-from vcpo_bench.bench.training.build import build_recorder, build_trainer
+from vcpo_bench.bench.running.ending import finish, finish_failed
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
-from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError, UsageError
-from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.files.parquet import read_parquet
 from vcpo_bench.methods import parse_method
-from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
+from vcpo_bench.records import CELL_FILE, STEPS_FILE
 from vcpo_bench.records.table_file import seal_beside
 
 CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
@@ -97,55 +89,19 @@ def _run_cell(
             return ended
         emit("started", cell.key, cell.config.label, cell.updates)
         try:
-            trainer = _resume(cell, store, emit, make_observer)
+            trainer = resume(cell, store, emit, make_observer)
             with closing(trainer):
                 _train(trainer, cell, store, keep_every, emit)
-            status, error, stopped = trainer.status, None, trainer.stopped
-            recorder, steps_done = trainer.recorder, trainer.step
+            status, reason = finish(cell, store, trainer)
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
             if is_disk_full(problem):
                 raise
-            store.check()
-            status, stopped = "error", ""
-            error = without_paths(traceback.format_exc() + _remedy(problem, cell.config))
-            recorder, steps_done = _recorded(cell, store)
-        seconds, reason = time.perf_counter() - began, _reason(status, error, stopped)
-        with store.finish(failed=status == "error") as folder:
-            recorder.write(folder)
-            write_sealed(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
-    emit("ended", cell.key, status, seconds, reason)
+            status, reason = finish_failed(cell, store, problem)
+    emit("ended", cell.key, status, time.perf_counter() - began, reason)
     return status
 
 
-def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback_text: str) -> None:
-    """End a cell that no worker can run: status `error`, with the tables up to its latest checkpoint.
-
-    Args:
-        cell: The cell.
-        cells_folder: `cells` of the results folder.
-        reason: Why, in one line.
-        traceback_text: What the last worker raised; may be empty.
-
-    Raises:
-        DiskFullError: There is no space left.
-    """
-    store = CellStore(cells_folder, cell.key)
-    try:
-        with store.open():
-            recorder, steps_done = _recorded(cell, store)
-            facts = _facts(
-                cell, "error", reason, without_paths(f"{traceback_text}{reason}\n"), steps_done, recorder.seconds()
-            )
-            with store.finish(failed=True) as folder:
-                recorder.write(folder)
-                write_sealed(folder / CELL_FILE, facts)
-    except OSError as problem:
-        if is_disk_full(problem):
-            raise disk_full([cells_folder]) from problem
-        raise
-
-
-def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
+def resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
     """The trainer at the newest checkpoint that is this cell's and undamaged, or at the start."""
     aside: list[str] = []
     for checkpoint in store.checkpoints():
@@ -206,71 +162,36 @@ def _step_scales(donor: Path) -> list[float]:
 
 
 def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit) -> None:
-    saved = told = time.perf_counter()
-    patience = CHECKPOINT_SECONDS
+    pace, told = CheckpointPace(), time.perf_counter()
     while not trainer.status:
         reward, ess = trainer.advance()
         now = time.perf_counter()
         if keep_every and trainer.step % keep_every == 0:
             store.keep(trainer.step, trainer.save)
-        if now - saved > patience and not trainer.status:
-            with store.checkpoint(trainer.step) as folder:
+        if pace.due() and not trainer.status:
+            with pace.writing(), store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
-            saved = time.perf_counter()
-            patience = max(CHECKPOINT_SECONDS, (saved - now) / CHECKPOINT_SHARE) if CHECKPOINT_SECONDS else 0.0
         if now - told > PROGRESS_SECONDS:
             store.claim.note = {"step": trainer.step, "reward": reward, "ess": ess}
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now
 
 
-def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:
-    """Tables of a failed cell up to its last readable checkpoint, and the number of updates in them."""
-    recorder = build_recorder(cell.config)
-    checkpoint = store.latest_checkpoint()
-    if checkpoint:
-        try:
-            recorder.read(checkpoint)
-        except (OSError, DamagedResultError):
-            return build_recorder(cell.config), 0
-    return recorder, recorder.updates
+class CheckpointPace:
+    """When to write checkpoints: every `CHECKPOINT_SECONDS`, more rarely where they would take too much of the time."""
 
+    def __init__(self) -> None:
+        self._last, self._patience = time.perf_counter(), CHECKPOINT_SECONDS
 
-def _facts(
-    cell: PlannedCell, status: str, reason: str, error: str | None, steps_done: int, seconds: float
-) -> dict[str, Any]:
-    return {
-        "key": cell.key,
-        "config": cell.config.model_dump(),
-        "control": cell.control,
-        "status": status,
-        "reason": reason,
-        "error": error,
-        "steps_done": steps_done,
-        "rules_version": RULES_VERSION,
-        "method_version": parse_method(cell.config.method).version,
-        "seconds": seconds,
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "provenance": provenance() | gpu(cell.device or cell.config.device),
-    }
+    def due(self) -> bool:
+        """Whether it is time for one."""
+        return time.perf_counter() - self._last > self._patience
 
-
-def _remedy(problem: Exception, config: CellConfig) -> str:
-    """Advice after an out-of-memory error, as the last line of the error; else empty."""
-    if not isinstance(problem, torch.OutOfMemoryError):
-        return ""
-    if not config.model:
-        return f"{type(problem).__name__}: the GPU is full: use fewer --jobs per GPU, or --device cpu\n"
-    limit = f"below {config.micro_tokens}" if config.micro_tokens else "16384 (cuts the batch into passes)"
-    more = [] if config.checkpointing else ["--checkpointing"]
-    more += [] if config.lora else ["--lora 16"]
-    text = ", ".join([f"--micro-tokens {limit}", *more])
-    return f"{type(problem).__name__}: the GPU is full: try {text}, or fewer slots (--sampler 'torch(slots=32)')\n"
-
-
-def _reason(status: str, error: str | None, stopped: str) -> str:
-    if error:
-        return error.strip().splitlines()[-1]
-    if status == "stopped_by":
-        return stopped
-    return "three updates in a row had evidence that was not finite" if status == "nan" else ""
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Measure the checkpoints written inside the block."""
+        began = time.perf_counter()
+        yield
+        self._last = time.perf_counter()
+        took = (self._last - began) / CHECKPOINT_SHARE
+        self._patience = max(CHECKPOINT_SECONDS, took) if CHECKPOINT_SECONDS else 0.0

@@ -182,6 +182,14 @@ Detach = Annotated[
         rich_help_panel=EXECUTION,
     ),
 ]
+Stack = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="Cells trained as one stack: auto (on a GPU), off, or a number. Results do not depend on it.",
+        rich_help_panel=EXECUTION,
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(

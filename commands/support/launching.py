@@ -50,6 +50,22 @@ def scheduled_count(jobs: int) -> int:
     return jobs
 
 
+def stack_count(stack: str, device: str, place: Launcher) -> int:
+    """Most cells of a stack, by `--stack`; 0: each trains alone.
+
+    Raises:
+        UsageError: It is no legal number, or the launcher gives each cell a job of its own.
+    """
+    from vcpo_bench.bench.running.stacks import stack_size
+
+    size = stack_size(stack, device)
+    if place.here:
+        return size
+    if stack != "auto" and size:
+        raise UsageError(f"--stack {stack}: --launcher {place.name} gives each cell a job of its own; drop --stack")
+    return 0
+
+
 def _read(path: Path) -> dict[str, Any]:
     import yaml
 

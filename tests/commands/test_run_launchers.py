@@ -9,7 +9,7 @@ from fake_scheduler import cells_of
 
 from vcpo_bench.bench.running.launch_file import LaunchFile
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.commands.support.launching import read_launcher
+from vcpo_bench.commands.support.launching import read_launcher, stack_count
 from vcpo_bench.errors import UsageError
 
 SMALL = ("--methods", "clip", "--staleness", "1", "--seeds", "1", "--steps", "2", "--task", "walk-eos")
@@ -68,10 +68,18 @@ def test_the_scheduler_chooses_the_gpu() -> None:
         read_launcher("ray", None).check("cuda:1")
 
 
+def test_a_stack_is_for_this_machine_only() -> None:
+    ray, local = read_launcher("ray", None), read_launcher("local", None)
+    with pytest.raises(UsageError, match="--stack 8: --launcher ray gives each cell a job of its own; drop --stack"):
+        stack_count("8", "cpu", ray)
+    assert [stack_count(asked, "cuda", ray) for asked in ("auto", "off")] == [0, 0]
+    assert [stack_count(asked, "cpu", local) for asked in ("auto", "off", "8")] == [0, 0, 8]
+
+
 def test_a_job_script_runs_one_cell(tmp_path: Path) -> None:
     out = tmp_path / "r"
     (cell,) = cells_of(out, 1)
-    LaunchFile(out).add(RunOptions(out, 0).cell_jobs([cell]))
+    LaunchFile(out).add(RunOptions(out, 0).cell_jobs([(cell,)]))
     assert "holds no such cell" in call("run-cell", "--out", str(out), "--key", "other").stderr
     assert call("run-cell", "--out", str(out), "--key", cell.key).exit_code == 0
     assert (out / "cells" / cell.key / "cell.json").exists()

@@ -12,6 +12,7 @@ from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.order import waves
 from vcpo_bench.bench.running.pool import run_jobs
+from vcpo_bench.bench.running.stacks import stacks
 from vcpo_bench.errors import UsageError
 
 
@@ -27,8 +28,12 @@ class Local(Launcher):
         """Nothing can be missing."""
 
     def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
-        """Run cells in a pool of `options.jobs` processes."""
-        return sum(run_jobs(options.cell_jobs(wave), options.jobs, observer) for wave in waves(cells))
+        """Run cells in a pool of `options.jobs` processes, `options.stack` of them as one stack."""
+        failed = 0
+        for wave in waves(cells):
+            groups = stacks(wave, options.stack, observer.message) if options.stack else [(cell,) for cell in wave]
+            failed += run_jobs(options.cell_jobs(groups), options.jobs, observer)
+        return failed
 
     def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
         """Refused: the workers are children of the process that runs the grid."""

@@ -171,9 +171,9 @@ def test_cells_that_borrow_step_scales_follow_in_the_same_job(tmp_path: Path) ->
 def test_what_a_job_reads_is_what_was_planned(tmp_path: Path) -> None:
     (cell,) = cells_of(tmp_path, 1)
     file, options = LaunchFile(tmp_path), RunOptions(tmp_path, 0, keep_every=5, plugins=(tmp_path / "p.py",))
-    file.add(options.cell_jobs([cell]))
+    file.add(options.cell_jobs([(cell,)]))
     file.submitted({cell.key: "7_0"})
-    assert file.job(cell.key, None) == options.cell_jobs([cell])[0]
+    assert file.job(cell.key, None) == options.cell_jobs([(cell,)])[0]
     assert file.handles() == {cell.key: "7_0"}
     with pytest.raises(UsageError, match="holds no such cell"):
         file.job("other", None)
