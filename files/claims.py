@@ -75,7 +75,7 @@ class Claim:
 
         Raises:
             ClaimHeldError: Another process holds it and is at work, and `wait` is False.
-            OSError: The file cannot be created.
+            OSError: The file cannot be created, or the folder around `folder` is gone.
         """
         began, told, pause = time.monotonic(), False, _SHORTEST
         watch = _Watch()
@@ -118,21 +118,27 @@ class Claim:
         return self.folder / f"{PREFIX}{number:08d}"
 
     def _try(self, watch: _Watch) -> bool:
-        with suppress(FileNotFoundError):  # the folder has just been removed
-            self.folder.mkdir(exist_ok=True)
-            present = _numbers(self.folder)
-            if present and not watch.is_abandoned(self._path(present[-1]), self._job):
-                return False
-            self._number = present[-1] + 1 if present else 1
-            if not self._create(self._path(self._number)):
-                return False
-            if _numbers(self.folder)[-1:] != [self._number]:  # what was listed before was out of date
-                self._path(self._number).unlink(missing_ok=True)
-                return False
-            for number in present:
-                self._path(number).unlink(missing_ok=True)
-            return True
-        return False
+        try:
+            return self._try_once(watch)
+        except FileNotFoundError:  # the folder has just been removed
+            if not self.folder.parent.is_dir():  # and what it was in as well: nobody will make it again
+                raise
+            return False
+
+    def _try_once(self, watch: _Watch) -> bool:
+        self.folder.mkdir(exist_ok=True)
+        present = _numbers(self.folder)
+        if present and not watch.is_abandoned(self._path(present[-1]), self._job):
+            return False
+        self._number = present[-1] + 1 if present else 1
+        if not self._create(self._path(self._number)):
+            return False
+        if _numbers(self.folder)[-1:] != [self._number]:  # what was listed before was out of date
+            self._path(self._number).unlink(missing_ok=True)
+            return False
+        for number in present:
+            self._path(number).unlink(missing_ok=True)
+        return True
 
     def _create(self, path: Path) -> bool:
         """Create the claim with its text, or not at all where it exists; a link gives it both at once."""

@@ -131,6 +131,11 @@ def test_a_claim_on_an_old_listing_is_given_back(tmp_path: Path, monkeypatch: py
     assert [path.name for path in tmp_path.iterdir()] == [f"{claims.PREFIX}00000003"]
 
 
+def test_a_folder_whose_surroundings_are_gone_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), Claim(tmp_path / "removed" / "cell"):
+        pass
+
+
 def test_notes_are_published_with_the_heartbeat(tmp_path: Path) -> None:
     with Claim(tmp_path, job="9") as claim:
         claim.note = {"step": 3}
