@@ -75,11 +75,16 @@ def ended(out: Path) -> list[str]:
     return sorted(path.parent.name for path in (out / "cells").glob("*[!l]/cell.json"))
 
 
-def worker_of(out: Path) -> int:
-    """Process number of a worker that runs a cell."""
+def workers_of(out: Path) -> list[int]:
+    """Process numbers of the workers that run cells."""
     from vcpo_bench.files.claims import claimed
 
     found = [claimed(path) for path in sorted((out / "cells").glob("*.partial"))]
     pids = [one.holder.pid for one in found if one and not one.holder.is_gone]
     assert pids, "no cell is running"
-    return pids[0]
+    return pids
+
+
+def worker_of(out: Path) -> int:
+    """Process number of a worker that runs a cell."""
+    return workers_of(out)[0]

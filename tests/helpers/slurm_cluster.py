@@ -6,6 +6,8 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from launched_grids import wait_for
@@ -81,15 +83,23 @@ class SlurmCluster:
         self._start("slurmd-wlm", "-D", "-d", str(self._root / "usr/sbin/slurmstepd-wlm"))
         wait_for("the node is idle", lambda: "idle" in self.ask("sinfo", "--noheader", "--format=%t"), 60)
 
-    def lose_node(self, worker: int) -> None:
+    def lose_node(self, workers: Collection[int]) -> None:
         """End everything on the node at once, as a loss of power would."""
         self._running.pop("slurmd-wlm").kill()
-        steps = subprocess.run(["pgrep", "-f", f"{self._here}|slurmstepd"], capture_output=True, text=True, check=False)
-        for pid in {worker, *map(int, steps.stdout.split())} - {process.pid for process in self._running.values()}:
-            command = Path(f"/proc/{pid}/cmdline")
-            if pid == worker or (command.exists() and b"slurmstepd" in command.read_bytes()):
+        for pid in {*workers, *self._steps()}:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         wait_for("the controller misses the node", lambda: "down" in self.ask("sinfo", "--noheader", "--format=%t"))
+
+    def _steps(self) -> list[int]:
+        """Processes of this cluster, not of another one, that watch over jobs."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has just ended
+                ours = str(self._here).encode() in (folder / "environ").read_bytes()
+                if ours and (folder / "comm").read_text().startswith("slurmstepd"):
+                    found.append(int(folder.name))
+        return found
 
     def ask(self, *command: str) -> str:
         done = subprocess.run(command, env={**os.environ, **self.environment}, capture_output=True, text=True)

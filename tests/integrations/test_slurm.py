@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launched_grids import GRID, digest, ended, finish, half_way, start, wait_for, worker_of
+from launched_grids import GRID, digest, ended, finish, half_way, start, wait_for, worker_of, workers_of
 from slurm_cluster import SlurmCluster
 
 pytest.importorskip("submitit")
@@ -67,7 +67,7 @@ def test_a_lost_node(cluster: SlurmCluster, tmp_path: Path, expected: dict[str, 
     out = tmp_path / "run"
     process = start(out, *SLURM)
     wait_for("a cell is half-way", lambda: half_way(out))
-    cluster.lose_node(worker_of(out))
+    cluster.lose_node(workers_of(out))
     cluster.start_node()
     finish(process)
     assert digest(out) == expected

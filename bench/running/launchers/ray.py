@@ -67,6 +67,7 @@ class Ray(ScheduledLauncher):
                         raise UsageError(f"--launcher ray: no cluster answers at {address}") from error
             if detach:
                 raise UsageError("--detach: no Ray cluster runs that outlives this command; start one with ray start")
+            os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves cells beside other work
             ray.init(
                 address="local",
                 num_cpus=options.jobs or available_cores(),
