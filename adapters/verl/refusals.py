@@ -87,6 +87,7 @@ def _of_policy_loss(config: Any) -> Iterator[str]:
     if not config.actor_rollout_ref.rollout.calculate_log_probs:
         yield _unreported("it")
     yield from _of_rollout_correction(config)
+    yield from _of_sampling(config)
 
 
 def _of_rollout_correction(config: Any) -> Iterator[str]:
@@ -110,6 +111,7 @@ def _of_trainer(config: Any, method: Method) -> Iterator[str]:
     yield from _of_evidence(config, locality)
     yield from _of_own_loss(config, locality)
     yield from _of_rollout_correction(config)
+    yield from _of_sampling(config)
 
 
 def _of_engine(config: Any, locality: Locality) -> Iterator[str]:
@@ -125,7 +127,7 @@ def _of_engine(config: Any, locality: Locality) -> Iterator[str]:
 
 
 def _of_evidence(config: Any, locality: Locality) -> Iterator[str]:
-    actor, rollout = config.actor_rollout_ref.actor, config.actor_rollout_ref.rollout
+    actor = config.actor_rollout_ref.actor
     one_update = config.data.train_batch_size <= actor.ppo_mini_batch_size and actor.ppo_epochs == 1
     if "proximal_logp" in locality.needs and one_update:
         yield (
@@ -140,6 +142,10 @@ def _of_evidence(config: Any, locality: Locality) -> Iterator[str]:
         )
     if "sum_pi_sq" in locality.needs and config.actor_rollout_ref.model.get("use_fused_kernels", False):
         yield "fused kernels do not return probabilities, which it squares; set model.use_fused_kernels=False"
+
+
+def _of_sampling(config: Any) -> Iterator[str]:
+    rollout = config.actor_rollout_ref.rollout
     sampled = {"top_p": rollout.top_p not in (None, 1, 1.0), "top_k": rollout.top_k not in (None, 0, -1)}
     for name in (name for name, is_set in sampled.items() if is_set):
         yield (

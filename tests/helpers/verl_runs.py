@@ -2,17 +2,14 @@
 
 import os
 import random
-import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-warnings.filterwarnings("ignore")
-
 import numpy as np
 import torch
 import torch.distributed as dist
-import verl_cpu
+import verl_cpu  # noqa: F401
 from hydra import compose, initialize_config_module
 from tensordict import TensorDict
 from tokenizers import Tokenizer, models
@@ -24,6 +21,7 @@ from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.config import ActorConfig, FSDPEngineConfig, FSDPOptimizerConfig, HFModelConfig
 from verl.workers.engine_workers import TrainingWorker, TrainingWorkerConfig
 from verl.workers.utils.losses import ppo_loss
+from verl_store import Store
 
 from vcpo_bench.adapters.verl.worker import training_worker_class
 
@@ -36,12 +34,14 @@ FP32 = {"param_dtype": "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
 
 def start_ranks() -> None:
     """A process group, also for one process."""
-    alone = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
-    for name, value in alone.items():
-        os.environ.setdefault(name, value)
     torch.set_num_threads(1)
-    if not dist.is_initialized():
+    if dist.is_initialized():
+        return
+    if "RANK" in os.environ:
         dist.init_process_group("gloo")
+        return
+    os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 
 
 def save_model(folder: Path, seed: int = 0) -> Path:
@@ -126,7 +126,7 @@ def worker(folder: Path, micro_rows: int, ours: bool = True, rate: float = 1e-2)
 class Workers:
     """verl's worker group in this process: each rank works on its part, and all know the results."""
 
-    def __init__(self, made: Any, store: verl_cpu.Store) -> None:
+    def __init__(self, made: Any, store: Store) -> None:
         self.worker, self.store = made, store
         self._dispatch_info = {"actor": list(range(dist.get_world_size()))}
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
@@ -142,10 +142,13 @@ class Workers:
 
     def compute_log_prob(self, batch: Any) -> Any:
         output = self.worker.infer_batch(self._own(batch))
-        own = {name: list(output[name].unbind()) for name in output.keys() if torch.is_tensor(output[name])}
+        names = [name for name in list(output.keys()) if torch.is_tensor(output[name])]
+        own = [{name: output[name][row] for name in names} for row in range(len(output))]
         everyone: list[Any] = [None] * self.ranks
         dist.all_gather_object(everyone, own)
-        rows = [dict(zip(part, values, strict=True)) for part in everyone for values in zip(*part.values(), strict=True)]
+        rows = [
+            dict(zip(part, values, strict=True)) for part in everyone for values in zip(*part.values(), strict=True)
+        ]
         self.store.kv_batch_put(batch.keys, batch.partition_id, fields=list_of_dict_to_tensordict(rows))
         return batch
 
@@ -162,27 +165,35 @@ class Workers:
 class Sampler:
     """Writes trajectories as verl's agent loop does, of random tokens and log-probabilities near the policy's.
 
-    Rows have unequal lengths; of some no token carries loss, among them all of one prompt per batch.
+    Rows have unequal lengths; of some no token carries loss, among them all of one prompt per batch. One session per
+    batch fails, so that verl fills the batch up.
+
+    Args:
+        run: The trainer.
+        noise: Standard deviation of the log-probabilities that the engine reports, nats.
+        spread: Versions that the trajectories of a batch come from.
     """
 
-    def __init__(self, run: Any, noise: float) -> None:
-        self.run, self.noise = run, noise
+    def __init__(self, run: Any, noise: float, spread: int) -> None:
+        self.run, self.noise, self.spread = run, noise, spread
 
     def generate_sequences(self, batch: Any) -> None:
-        run = self.run
+        run, self.model = self.run, whole_model(self.run.actor_rollout_wg.worker)
         for place, uid in enumerate(batch["uid"]):
             draw = random.Random(str(uid))
             fields, tags = [], []
-            for session in range(RESPONSES):
+            sessions = range(RESPONSES - (place == 3))
+            for session in sessions:
                 empty = place == 1 or (place == 2 and session == 0)
-                field, tag = self._row(draw, str(uid), session, empty)
+                field, tag = self._row(draw, str(uid), empty)
+                version = max(run.version - draw.randrange(self.spread), 0)
                 fields.append(field)
-                tags.append({**tag, "min_global_steps": run.version, "max_global_steps": run.version})
-            keys = [f"{uid}_{session}_0" for session in range(RESPONSES)]
+                tags.append({**tag, "min_global_steps": version, "max_global_steps": version})
+            keys = [f"{uid}_{session}_0" for session in sessions]
             run.store.kv_batch_put(keys, "train", fields=list_of_dict_to_tensordict(fields), tags=tags)
             run.store.kv_batch_put([str(uid)], "train", tags=[{"status": "finished"}])
 
-    def _row(self, draw: random.Random, uid: str, session: int, empty: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _row(self, draw: random.Random, uid: str, empty: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         length, before = draw.randint(2, LENGTH), draw.randint(1, 3)
         prompt = torch.tensor([draw.randrange(2, WORDS) for _ in range(before)])
         response = torch.tensor([draw.randrange(2, WORDS) for _ in range(length)])
@@ -190,7 +201,8 @@ class Sampler:
         ids = torch.cat([prompt, response])
         scores = torch.zeros(length)
         scores[-1] = draw.choice([0.0, 1.0, 1.0, 0.25])
-        logs = self.run.logs(ids)[before - 1 : -1]
+        with torch.no_grad():
+            logs = self.model(ids[None]).logits[0].log_softmax(-1)[before - 1 : -1]
         noise = torch.tensor([draw.gauss(0.0, self.noise) for _ in range(length)])
         field = {
             "uid": uid,
@@ -226,9 +238,9 @@ class Prompts:
             yield {"raw_prompt": np.array(names, dtype=object)}
 
 
-def trainer(settings: Any, made: Any, noise: float = 0.4) -> Any:
+def trainer(settings: Any, made: Any, noise: float = 0.4, spread: int = 1) -> Any:
     """The trainer of the configured mode with everything but sampling and Ray."""
-    store = verl_cpu.Store()
+    store = Store()
     store.install()
     run = get_trainer_cls(settings.trainer.v1.trainer_mode)(settings)
     run.store, run.version = store, 0
@@ -242,8 +254,7 @@ def trainer(settings: Any, made: Any, noise: float = 0.4) -> Any:
     run.checkpoint_manager = SimpleNamespace(
         sleep_replicas=lambda: None, update_weights=lambda step: setattr(run, "version", step)
     )
-    run.logs = lambda ids: torch.log_softmax(whole_model(made)(ids[None]).logits[0], -1).detach()
-    run.agent_loop_manager = Sampler(run, noise)
+    run.agent_loop_manager = Sampler(run, noise, spread)
     run.timing_raw = {}
     numbered(run)
     return run
@@ -256,7 +267,7 @@ def numbered(run: Any) -> None:
     def fetch_numbered() -> Any:
         batch = fetch()
         start = run.train_dataloader.drawn - PROMPTS
-        batch["uid"] = np.array([f"p{start + place}" for place in range(PROMPTS)], dtype=object)
+        tu.assign_non_tensor_stack(batch, "uid", [f"p{start + place}" for place in range(PROMPTS)])
         return batch
 
     run._fetch_one_gen_batch = fetch_numbered
