@@ -179,7 +179,8 @@ class Sampler:
 
     def generate_sequences(self, batch: Any) -> None:
         run, self.model = self.run, whole_model(self.run.actor_rollout_wg.worker)
-        for place, uid in enumerate(batch["uid"]):
+        for number, uid in enumerate(batch["uid"]):
+            place = number % PROMPTS
             draw = random.Random(str(uid))
             fields, tags = [], []
             sessions = range(RESPONSES - (place == 3))

@@ -12,10 +12,13 @@ pytest.importorskip("transfer_queue")  # verl itself is imported by the helpers,
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 import verl_cpu  # noqa: F401
+from ray import cloudpickle
 from verl.utils.config import validate_config
+from verl.workers.engine_workers import ActorRolloutRefWorker
 from verl_runs import PROMPTS, RESPONSES, config, save_model, start_ranks, steps, trainer, whole_model, worker
 
 from vcpo_bench.adapters.verl.names import SAMPLER
+from vcpo_bench.adapters.verl.worker import MethodWorker
 from vcpo_bench.errors import UsageError
 
 TWO = [f"actor_rollout_ref.actor.ppo_mini_batch_size={PROMPTS // 2}", "actor_rollout_ref.actor.ppo_epochs=2"]
@@ -172,6 +175,19 @@ def test_two_outputs_of_one_session_are_refused(tmp_path: Path, model: Path) -> 
     run.store.kv_batch_put = second
     with pytest.raises(UsageError, match="is output 1 of its session"):
         steps(run, 1)
+
+
+def test_the_workers_of_a_cluster_take_coefficients(tmp_path: Path, model: Path) -> None:
+    run = trainer(config(tmp_path, "tis"), worker(model, 4))
+    run._init_resource_pool_mgr()
+    (remote,) = run.role_worker_mapping.values()
+    sent = cloudpickle.loads(cloudpickle.dumps(remote.__ray_actor_class__))
+    assert issubclass(sent, ActorRolloutRefWorker)
+    assert issubclass(sent.actor_worker_cls, MethodWorker)
+    watched = trainer(config(tmp_path, None, "vcpo_bench_monitor"), worker(model, 4, ours=False))
+    watched._init_resource_pool_mgr()
+    (remote,) = watched.role_worker_mapping.values()
+    assert remote.__ray_actor_class__ is ActorRolloutRefWorker
 
 
 BYPASS = "algorithm.rollout_correction.bypass_mode=True"
