@@ -72,7 +72,7 @@ def _as_wide(values: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, values.float(), 0.0)
 
 
-def nested_like(values: Tensor, mask: Tensor) -> Tensor:
+def nested_like(values: Tensor, mask: Any) -> Tensor:
     """The first tokens of each row of `[B, T]`, as many as the nested response mask has."""
     lengths = mask.offsets().diff().tolist()
     parts = [row[:length].clone() for row, length in zip(values, lengths, strict=True)]
