@@ -79,15 +79,20 @@ class RowLocalLoss:
         self, behavior: Tensor, logp: Tensor, advantages: Tensor, mask: Tensor
     ) -> tuple[Tensor, dict[str, float]]:
         """`[B, T]`, all NaN where the evidence is not finite: verl then leaves the optimizer step out."""
-        rows = {"logp": logp, "behavior_logp": behavior, "advantage": advantages}
-        rows = {name: torch.where(mask, _wide(value), 0.0) for name, value in rows.items()}
-        count = len(logp)
-        nothing = torch.zeros(count, device=logp.device, dtype=rows["logp"].dtype)
-        batch = Batch.from_rows(**rows, mask=mask, reward=nothing, group=torch.arange(count, device=logp.device))
+        known = torch.where(mask, _wide(logp), 0.0)
+        count = len(known)
+        batch = Batch.from_rows(
+            logp=known,
+            behavior_logp=torch.where(mask, _wide(behavior), 0.0),
+            advantage=torch.where(mask, _wide(advantages), 0.0),
+            mask=mask,
+            reward=known.new_zeros(count),
+            group=torch.arange(count, device=known.device),
+        )
         try:
             update = self._method(batch)
         except NonFiniteEvidence:
-            return torch.full_like(rows["logp"], torch.nan), {}
+            return torch.full_like(known, torch.nan), {}
         shares = {name: float(update.metrics[name]) for name in ("share_clipped", "share_masked")}
         return batch.to_rows(update.coefficients), shares
 
