@@ -142,13 +142,11 @@ class Workers:
 
     def compute_log_prob(self, batch: Any) -> Any:
         output = self.worker.infer_batch(self._own(batch))
-        names = [name for name in list(output.keys()) if torch.is_tensor(output[name])]
-        own = [{name: output[name][row] for name in names} for row in range(len(output))]
+        columns = {name: output[name].unbind() for name in list(output.keys()) if torch.is_tensor(output[name])}
+        own = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         everyone: list[Any] = [None] * self.ranks
         dist.all_gather_object(everyone, own)
-        rows = [
-            dict(zip(part, values, strict=True)) for part in everyone for values in zip(*part.values(), strict=True)
-        ]
+        rows = [row for part in everyone for row in part]
         self.store.kv_batch_put(batch.keys, batch.partition_id, fields=list_of_dict_to_tensordict(rows))
         return batch
 
