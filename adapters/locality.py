@@ -18,6 +18,12 @@ from vcpo_bench.methods.core.component import MethodComponent
 SHIPPED = "vcpo_bench.methods."
 """Where the classes live that `TRAITS` knows; of all others nothing is known."""
 
+PROXY = (
+    "use the proxy that needs no norms (add +otb), or a plain baseline (vcpo(baseline=group), or add +grpo); the rest "
+    "of the method stays exact"
+)
+"""What to do where score norms cannot be had."""
+
 
 class Scope(IntEnum):
     """How many rows must be seen together; a wider scope includes the narrower ones."""

@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from vcpo_bench.adapters.locality import Locality, Scope, locality_of
-from vcpo_bench.adapters.trl.scoring import PROXY
+from vcpo_bench.adapters.locality import PROXY, Locality, Scope, locality_of
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 
