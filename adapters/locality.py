@@ -95,6 +95,9 @@ TRAITS: Mapping[str, Trait | Callable[[MethodComponent], Trait]] = {
     # surrogates
     "bapo": _BATCH,
     "clip-cov": _BATCH,
+    "gbpo": _REWARD_GROUP,
+    "sampo": _REWARD_GROUP,
+    "sat": _BATCH,
     "decoupled": lambda part: _reading(*(["version"] if _set(part, "proximal") in ("loglinear", "linear") else [])),
     "gepo": lambda part: _BATCH if _set(part, "scope") == "batch" else _GROUP,
     "kl-cov": _BATCH,

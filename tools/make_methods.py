@@ -61,6 +61,23 @@ is known from the penalty phase on, the product of the weights added with `+` fr
 earlier raises an error that names the part and the phase.
 """
 
+LEFT_OUT = """## Left out
+
+Published methods that are not here, with the reason. Nothing is rebuilt from an abstract.
+
+- AIS (2605.13907): one coefficient per batch mixes the plain and the weighted gradient; how ESS, divergence and
+  variance amplification make it up could not be read.
+- DHPO (2601.05607): token and sequence ratios, clipped apart and mixed; which of the two the gradient goes through, and
+  the mixing by entropy, could not be read.
+- SSPO (2511.04256): ratios per sentence; a batch carries no tokens to find sentences with. Runs of tokens in play
+  (turns) are `level=segment`.
+- RSPO (2510.23027): needs the router's ratio of a mixture of experts, which a batch does not carry.
+- GiGPO's advantage per environment step, a part of SAMPO (2602.21534): needs the states of the environment.
+- The anchor by moving average of the weights (2605.12070; PPO-EWMA 2110.00641): needs a second copy of the policy and a
+  forward pass under it at every update.
+- SAO (2607.07508): has a value model. Jackpot (2602.06107): rejects while sampling.
+"""
+
 
 def overview(names: list[str]) -> list[str]:
     """The table of all methods."""
@@ -145,6 +162,7 @@ def render() -> str:
             lines += [f"#### {name}", "", *facts_of(describe(name))]
     lines += ["## Who does what", "", "Compared number by number with these implementations (`tests/golden`).", ""]
     lines += [*who_does_what(), "", "Not compared, with the reason:", "", *exceptions()]
+    lines += ["", *LEFT_OUT.splitlines()]
     return "\n".join(lines).rstrip() + "\n"
 
 
