@@ -26,6 +26,8 @@ def in_trl(locality: Locality) -> str:
     """Whether it is exact in TRL, and under which conditions."""
     if locality.borrows is not None:
         return "refused: borrows the step scales of another run"
+    if locality.measures_drift:
+        return "refused: asks how far the weights have moved"
     conditions = {
         "`num_iterations` 2 or more": "proximal_logp" in locality.needs,
         "`beta` not 0": "reference_logp" in locality.needs,

@@ -193,7 +193,7 @@ class EvidenceView(PhasedValues, RenamedAttributes):
             value = torch.where(self.row_mask, self.need(name), 0.0)
             limit = LARGEST_REWARD if name == "reward" else torch.finfo(value.dtype).max
             value = bounded(name, value, value.dim(), limit)
-            return not_negative(name, value) if name == "score_norm_sq" else value
+            return value if name == "reward" else not_negative(name, value)
 
         return self._once(("row", name), make)
 
