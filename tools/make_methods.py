@@ -9,7 +9,16 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from vcpo_bench.methods import Method, coefficient_curve, describe, draw_curve, method_names, parse_method, part_names
+from vcpo_bench.methods import (
+    Method,
+    coefficient_curve,
+    describe,
+    draw_curve,
+    geometry_of,
+    method_names,
+    parse_method,
+    part_names,
+)
 from vcpo_bench.methods.assembly.describe import Description
 from vcpo_bench.methods.core.component import SLOTS
 
@@ -44,6 +53,26 @@ aggregation or step rule replaces the method's own; masks, regularizers, weights
 adds the paper's own advantage and aggregation to the comparison default (group mean over population standard deviation,
 mean over the tokens of a row, then over rows). The order of parts does not matter, and an expression has one canonical
 spelling.
+
+## Where a method acts
+
+Three policies make a triangle: the sampler `mu`, the anchor `prox`, and the current `pi`. The column `acts` below, `ls
+methods` and `show method` name what a method does, on which edge, and by what set of tokens it decides. It is measured
+on the method itself, a number of the evidence at a time.
+
+| word | meaning |
+|---|---|
+| `sampler-current` | `pi/mu`: engine mismatch and lag in one ratio |
+| `sampler-anchor`, `anchor-current` | `prox/mu` and `pi/prox`: engine and older lag, and the drift since the anchor |
+| `reference-current` | `pi` against a frozen reference |
+| `lag`, `weights` | the count of updates since sampling; the distance that the weights have moved |
+| clip | the gradient is off where the token would move further out |
+| mask | it is off for either direction, or by the sign of the advantage |
+| weight | the advantage is multiplied by something that varies with the ratio |
+| pull | something acts without an advantage |
+| step, gradient | the learning rate is scaled; the gradient is changed |
+| admission, entropy | rows are left out; entropy is rewarded |
+| by token, prefix, sequence, group, batch | the widest set whose ratios decide about one token |
 
 ## A method or part of your own
 
@@ -81,12 +110,11 @@ Published methods that are not here, with the reason. Nothing is rebuilt from an
 
 def overview(names: list[str]) -> list[str]:
     """The table of all methods."""
-    lines = ["| method | acts on | what it does | paper | year | anchors | needs |", "|---|---|---|---|---|---|---|"]
+    lines = ["| method | acts on | what it does | paper | year | acts | needs |", "|---|---|---|---|---|---|---|"]
     for name in names:
         facts = describe(name)
-        anchors = ", ".join(f"{what}: {anchor}" for what, anchor in facts.anchors.items())
         spelled = f"`{name}`" + (f" = `{facts.expression}`" if facts.expression not in ("", name) else "")
-        cells = (spelled, facts.acts_on, facts.summary, facts.reference, str(facts.year or ""), anchors)
+        cells = (spelled, facts.acts_on, facts.summary, facts.reference, str(facts.year or ""), str(geometry_of(name)))
         lines.append(f"| {' | '.join(cells)} | {', '.join(facts.needs)} |")
     return lines
 
