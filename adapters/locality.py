@@ -110,6 +110,7 @@ TRAITS: Mapping[str, Trait | Callable[[MethodComponent], Trait]] = {
     "topr": _reading("reward"),
     "vtrace": _REWARD_GROUP,
     # admissions and masks
+    "freshest": _reading("version", scope=Scope.BATCH),
     "goldilocks": _REWARD_GROUP,
     "m2-mask": _BATCH,
     "max-lag": _reading("version"),

@@ -58,7 +58,7 @@ class PastWeights:
 
     def drift(self, batch: Trajectories, now: int) -> Tensor:
         """`[D]` weights of version `now` minus the mean over rows of those that sampled their oldest tokens."""
-        versions, counts = _versions(batch, now).flatten().unique(return_counts=True)
+        versions, counts = torch.unique(_versions(batch, now), return_counts=True)
         mean = torch.zeros_like(self._versions[now])
         for version, count in zip(versions.tolist(), (counts / counts.sum()).tolist(), strict=True):
             mean += count * self._of(version)

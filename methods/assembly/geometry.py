@@ -5,6 +5,7 @@ Measured, not declared: evidence is changed one number at a time, and what answe
 
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -103,7 +104,8 @@ def _changed(batch: Batch) -> tuple[list[str], Batch]:
 
     def add(name: str, field: str, value: Tensor) -> None:
         names.append(name)
-        copies.append(replace(batch, **{field: value}))
+        change: dict[str, Any] = {field: value}
+        copies.append(replace(batch, **change))
 
     for policy in POLICIES:
         for shift in SHIFTS:
@@ -115,7 +117,8 @@ def _changed(batch: Batch) -> tuple[list[str], Batch]:
     add("weights", "parameter_distance", torch.full((P, G), 0.9, dtype=torch.float64))
     add("weights", "update_norm", torch.tensor(2.1, dtype=torch.float64))
     fields_of_batch = [each.name for each in fields(batch) if isinstance(getattr(batch, each.name), Tensor)]
-    return names, replace(batch, **{f: torch.stack([getattr(one, f) for one in copies]) for f in fields_of_batch})
+    stacked: dict[str, Any] = {f: torch.stack([getattr(one, f) for one in copies]) for f in fields_of_batch}
+    return names, replace(batch, **stacked)
 
 
 @dataclass
