@@ -167,7 +167,7 @@ def locality_of(method: Method) -> Locality:
         entropy_bonus=any(type(part).entropy is not Regularizer.entropy for part in method.regularizers),
         state="state" in method.needs,
         acts_on_gradient=method.combine is not None,
-        measures_drift=method.measures_drift,
+        measures_drift=bool(method.measures_drift),
         borrows=method.needs_series,
     )
 

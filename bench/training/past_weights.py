@@ -17,22 +17,20 @@ class PastWeights:
 
     Args:
         policy: The policy that is trained.
-        fields: Fields that the batch shall carry; `parameter_distance` and `update_norm` are known here.
-        drift: Whether the drift itself is needed, for a method that compensates the gradient.
+        fields: What is asked for, `parameter_distance` or `update_norm`.
         largest_lag: Most updates between sampling and use; older versions are forgotten. None: none is.
     """
 
-    def __init__(self, policy: Policy, fields: Collection[str], drift: bool, largest_lag: int | None) -> None:
+    def __init__(self, policy: Policy, fields: Collection[str], largest_lag: int | None) -> None:
         self._policy, self._fields = policy, frozenset(fields)
-        self._kept = largest_lag if drift or "parameter_distance" in self._fields else 0
+        self._kept = largest_lag if "parameter_distance" in self._fields else 0
         self._versions: dict[int, Tensor] = {}
         self._update_norm = 0.0
 
     @classmethod
     def wanted_by(cls, method: Method, policy: Policy, largest_lag: int | None) -> PastWeights | None:
         """What a method needs of them, or None for nearly all methods."""
-        drift = method.compensate is not None
-        return cls(policy, method.needs, drift, largest_lag) if method.measures_drift else None
+        return cls(policy, method.measures_drift, largest_lag) if method.measures_drift else None
 
     def begin(self, now: int) -> None:
         """Keep the weights of version `now`, before its update, and forget those that no data can be of any more."""

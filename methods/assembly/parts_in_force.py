@@ -185,9 +185,10 @@ class PartsInForce(MethodComponent, RenamedAttributes):
         return self.step_part.combine if self.step_part.acts_on_gradient else None
 
     @property
-    def measures_drift(self) -> bool:
-        """Whether the learner must keep past weights, or measure what its updates change."""
-        return self.step_part.compensates_delay or bool(self.needs & {"parameter_distance", "update_norm"})
+    def measures_drift(self) -> frozenset[str]:
+        """What the learner must measure: `parameter_distance` (it keeps past weights) and `update_norm`."""
+        asked = self.needs & {"parameter_distance", "update_norm"}
+        return asked | {"parameter_distance"} if self.step_part.compensates_delay else asked
 
     @property
     def compensate(self) -> Callable[[Tensor, Tensor], Tensor] | None:
