@@ -32,5 +32,5 @@ class Freshest(Admission):
         lag = torch.where(ev.row_mask, ev.batch.lag(), never)
         ordered = lag.flatten(-2).sort(-1).values
         count = ev.row_mask.flatten(-2).sum(-1, keepdim=True)
-        last = torch.ceil(self.share * count - 1e-9).long().clamp(min=1)
+        last = torch.ceil(self.share * count.double() - 1e-9).long().clamp(min=1)
         return lag <= ordered.gather(-1, last - 1).unsqueeze(-1)
