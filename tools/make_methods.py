@@ -85,6 +85,10 @@ token, `kept` where the surrogate lets the gradient through (everywhere by defau
 `EvidenceView` for ratios to the policies it names; masked tokens need no care. A part subclasses `Admission`,
 `Baseline`, `Mask`, `Regularizer`, `Aggregation` or `Step` of `vcpo_bench.methods`.
 
+A step rule may also ask for `parameter_distance`, how far the weights are from those that sampled each row, and for
+`update_norm`, what the last update would have moved at the full rate. The learner of `vcpo-bench run` then keeps the
+weights of the versions within the lag, in main memory and in checkpoints; other trainers refuse such rules.
+
 An update runs through phases: admission, baseline, penalty, step, weight, mask, aggregation, surrogate. The advantage
 is known from the penalty phase on, the product of the weights added with `+` from the mask phase on. Reading one
 earlier raises an error that names the part and the phase.
