@@ -13,7 +13,7 @@ from vcpo_bench.naming.parameters import choice, number
 
 @dataclass(frozen=True, kw_only=True)
 class DcAsgd(Step):
-    """g <- g + strength g*g*(theta_now - theta_sampled), element by element (DC-ASGD 1609.08326, equation 10).
+    """g <- g + strength g*g*(theta_now - theta_sampled), element by element (DC-ASGD 1609.08326).
 
     g*g stands for the diagonal of the Hessian. In the paper g is taken at theta_sampled and applied at theta_now. Here
     g is taken at theta_now and only the data are old, for which the rule has no derivation: it is a rival to test. The
