@@ -39,7 +39,7 @@ def _batch(shape: tuple[int, ...] = (3, 4, 6), seed: int = 0, spread: float = 0.
         "version": torch.randint(0, 4, shape, generator=generator),
         "now": 5,
         "parameter_distance": 0.1 + 0.3 * normal(*shape[:-1]).abs(),
-        "update_norm": 0.07,
+        "update_norm": 0.25,
     }
     return Batch(**(fields | changes))
 
