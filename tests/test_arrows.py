@@ -74,7 +74,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"commands"},
         {FRONT},
     ],
-    "adapters": [{GROUND}, {"trl", "verl"}, {FRONT}],
+    "adapters": [{GROUND}, {"trl", "verl", "prime_rl", "slime", "skyrl"}, {FRONT}],
     "reports": [
         {GROUND},
         {"terminal"},
