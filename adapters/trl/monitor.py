@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class WeightMonitor:
 
     Args:
         trainer: A `GRPOTrainer`, also one of `with_method`.
-        calibrations: Detectors; None: those of the package.
+        calibrations: Detectors, or the file that `vcpo-bench calibrate` wrote; None: those of the package.
         stop_on_alarm: Save a checkpoint and end the run after the first alarm. A run that is resumed from that
             checkpoint is not stopped again. Otherwise an alarm changes nothing.
 
@@ -50,7 +51,11 @@ class WeightMonitor:
     """
 
     def __init__(
-        self, trainer: Any, *, calibrations: Sequence[Calibration] | None = None, stop_on_alarm: bool = False
+        self,
+        trainer: Any,
+        *,
+        calibrations: Sequence[Calibration] | str | Path | None = None,
+        stop_on_alarm: bool = False,
     ) -> None:
         self._trainer, self._stop = trainer, stop_on_alarm
         self._monitor = Monitor(calibrations)

@@ -89,7 +89,7 @@ class Learner:
             update = self.method(evidence)
             scale = float(update.step_scale)
             self._backward(pieces, scored[0][0], update)
-            measured = self._observe_gradient()
+            measured = self.observe_gradient()
             self._compensate(batch, now)
             norms = self._step(scale)
             if self._past and math.isfinite(norms[1]):
@@ -225,7 +225,7 @@ class Learner:
         for part, rows in pieces:
             send_backward(self._forward(part), coefficients[rows], None if entropy is None else entropy[rows])
 
-    def _observe_gradient(self) -> dict[str, float]:
+    def observe_gradient(self) -> dict[str, float]:
         """Values of the gradient diagnostics, before clipping; empty if the gradient is not finite.
 
         A method that acts on the gradient itself replaces it here by a g + b p, p the previous raw gradient.
