@@ -28,6 +28,8 @@ def in_trl(method: Method) -> str:
     locality = locality_of(method)
     if locality.borrows is not None:
         return "refused: borrows the step scales of another run"
+    if locality.measures_drift:
+        return "refused: asks how far the weights have moved"
     conditions = {
         "`num_iterations` 2 or more": "proximal_logp" in locality.needs,
         "`beta` not 0": "reference_logp" in locality.needs,
