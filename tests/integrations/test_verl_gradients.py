@@ -31,7 +31,8 @@ COMBINATIONS = [
 
 def supported(text: str) -> bool:
     locality = locality_of(parse_method(text))
-    refused = locality.borrows is not None or locality.acts_on_gradient or "score_norm_sq" in locality.needs
+    whole = locality.acts_on_gradient or locality.measures_drift or "score_norm_sq" in locality.needs
+    refused = locality.borrows is not None or whole
     return not refused and "reference_logp" not in locality.needs
 
 
