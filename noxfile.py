@@ -26,7 +26,7 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """The long attacks: 500 killed cells, 60 killed grids, 60 interrupts, long forms of `tests/hardening` and stacks."""
+    """The long attacks: 500 killed cells, 60 killed grids, 60 interrupts, long forms of other tests."""
     session.install(".[test]")
     more = {"HARDENING": "long", "FAULTS": "500", "KILLS": "60", "INTERRUPTS": "60"}
     attacks = ["tests/hardening", "tests/bench/running", "tests/bench/stack", "tests/test_interrupts.py"]
