@@ -195,6 +195,8 @@ def _of_the_step(locality: Locality) -> Iterator[str]:
         yield "it scales the learning rate by a number that all rows decide, and a loss hook cannot change the step"
     if locality.acts_on_gradient:
         yield "it changes the whole gradient, which a loss hook does not see"
+    if locality.measures_drift:
+        yield "it measures how far the weights have moved, which a loss hook does not see"
     if locality.state:
         yield "it keeps state from update to update, which a loss hook has no place for"
 
