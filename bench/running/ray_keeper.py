@@ -17,6 +17,8 @@ FORWARDED = ("VCPO_BENCH_", "OMP_NUM_THREADS", "PYTHONPATH")
 """Beginnings of the environment variables that tasks get from the process that submits them."""
 
 LOOK_SECONDS = 1.0
+_HEAD = {"node:__internal_head__": 0.001}
+"""What only the head of a cluster offers: the cluster ends with that node, and so may the keeper."""
 
 
 class Keeper:
@@ -102,7 +104,12 @@ def make_keeper() -> tuple[str, Any]:
     variables = {key: value for key, value in os.environ.items() if key.startswith(FORWARDED)}
     variables = {"OMP_NUM_THREADS": "1"} | variables
     kind = ray.remote(Keeper).options(
-        name=name, namespace=NAMESPACE, lifetime="detached", num_cpus=0, runtime_env={"env_vars": variables}
+        name=name,
+        namespace=NAMESPACE,
+        lifetime="detached",
+        num_cpus=0,
+        resources=_HEAD,
+        runtime_env={"env_vars": variables},
     )
     return name, kind.remote(name)
 

@@ -40,7 +40,10 @@ def start(out: Path, *more: str, steps: int = 40) -> subprocess.Popen[str]:
 
 def finish(process: subprocess.Popen[str], code: int = 0, seconds: float = 400) -> str:
     """What the command printed, once it has ended with that exit code."""
-    printed, _ = process.communicate(timeout=seconds)
+    try:
+        printed, _ = process.communicate(timeout=seconds)
+    finally:
+        process.kill()  # in vain, unless it took too long
     assert process.returncode == code, printed
     return printed
 

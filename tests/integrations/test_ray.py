@@ -3,11 +3,12 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from launched_grids import digest, ended, finish, half_way, start, wait_for, worker_of
+from launched_grids import digest, ended, finish, half_way, start, wait_for, worker_of, workers_of
 
 Cluster = pytest.importorskip("ray.cluster_utils").Cluster
 NODE = {"num_cpus": 2, "object_store_memory": 80_000_000}
@@ -30,6 +31,13 @@ def cluster() -> Iterator[Cluster]:
         one.shutdown()
 
 
+def lose(node: Any, workers: Collection[int]) -> None:
+    """End everything on a node at once, as a loss of power would."""
+    (raylet,) = node.all_processes["raylet"]
+    for pid in (raylet.process.pid, *workers):
+        os.kill(pid, signal.SIGKILL)
+
+
 def on(address: str) -> tuple[str, ...]:
     return ("--launcher", f"ray(address={address})")
 
@@ -44,20 +52,20 @@ def test_a_cluster_of_its_own_and_a_killed_worker(tmp_path: Path, expected: dict
     assert not (out / ".launch").exists()
 
 
-def test_a_killed_raylet_and_a_killed_parent(cluster: Cluster, tmp_path: Path, expected: dict[str, str]) -> None:
+def test_a_killed_parent_and_a_lost_node(cluster: Cluster, tmp_path: Path, expected: dict[str, str]) -> None:
     out = tmp_path / "run"
-    first_node = cluster.add_node(**NODE)
+    node = cluster.add_node(**NODE)
     first = start(out, *on(cluster.address))
     wait_for("a cell is half-way", lambda: half_way(out))
     first.kill()
     first.wait()
     done = max(int(path.name.rpartition("-")[2]) for path in half_way(out))
-    wait_for("its task goes on", lambda: ended(out) or any(half_way(out, done + 1)))
+    wait_for("its task goes on", lambda: half_way(out, done + 1))
+    lose(node, workers_of(out))
+    assert not ended(out)
+    second = start(out, *on(cluster.address))
     cluster.add_node(**NODE)
-    (raylet,) = first_node.all_processes["raylet"]
-    os.kill(raylet.process.pid, signal.SIGKILL)
-    printed = finish(start(out, *on(cluster.address)))
-    assert "with earlier jobs" in printed
+    assert "2 with earlier jobs" in finish(second)
     assert digest(out) == expected
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from vcpo_bench.naming.parameters import integer, number, text
 STORE_BYTES = 80 * 2**20
 """Object store of a cluster on this machine: results go through the results folder."""
 
+ANSWER_SECONDS = 5.0
 CANCEL_SECONDS = 5.0
 
 
@@ -57,14 +59,15 @@ class Ray(ScheduledLauncher):
 
         quiet: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": "ERROR"}
         address = self.address or os.environ.get("RAY_ADDRESS", "")
+        running = "" if address == "local" else _running(address or "auto")
+        if address not in ("", "local") and not running:
+            raise UsageError(
+                f"--launcher ray: no cluster answers at {address}; its head listens at HOST:6379 by default"
+            )
         with _own_signals():
-            if address != "local":
-                try:
-                    ray.init(address=address or "auto", **quiet)
-                    return _Ray(self)
-                except ConnectionError as error:
-                    if address:
-                        raise UsageError(f"--launcher ray: no cluster answers at {address}") from error
+            if running:
+                ray.init(address=running, **quiet)
+                return _Ray(self)
             if detach:
                 raise UsageError("--detach: no Ray cluster runs that outlives this command; start one with ray start")
             os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves cells beside other work
@@ -76,6 +79,22 @@ class Ray(ScheduledLauncher):
                 **quiet,
             )
         return _Ray(self)
+
+
+def _running(address: str) -> str:
+    """`HOST:PORT` of the cluster at an address, if something listens there; else empty.
+
+    Ray itself tries for 13 minutes to reach a cluster that has crashed.
+    """
+    from ray._private.services import canonicalize_bootstrap_address
+
+    try:
+        found = str(canonicalize_bootstrap_address(address))
+        host, _, port = found.rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except (OSError, ValueError):  # there is no such address, or nobody listens
+        return ""
+    return found
 
 
 @contextmanager
