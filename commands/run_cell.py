@@ -1,4 +1,4 @@
-"""`vcpo-bench run-cell`: the cells of a scheduler's job, for job scripts that are written by hand."""
+"""`vcpo-bench run-cell`: submitted cells run by hand, on a node where their jobs fail."""
 
 from __future__ import annotations
 

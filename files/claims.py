@@ -196,6 +196,22 @@ class _Watch:
         return found.holder.described() if found else "a process that did not sign"
 
 
+class Look:
+    """Tells whether somebody holds the claim on a folder, for a process that does not want it.
+
+    Args:
+        folder: The folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._watch = folder, _Watch()
+
+    def sees_holder(self) -> bool:
+        """Whether somebody does, as far as is known; to be asked again and again."""
+        numbers = _numbers(self._folder)
+        return bool(numbers) and not self._watch.is_abandoned(self._folder / f"{PREFIX}{numbers[-1]:08d}", "")
+
+
 def claimed(folder: Path) -> Claimed | None:
     """What the claim on a folder says; None: nobody holds one, or it is being written at this moment."""
     numbers = _numbers(folder)

@@ -86,10 +86,21 @@ class Attendance:
                 self._scheduler.cancel({self._handles[key] for key in watch.waiting})
             raise
         failed = watch.failed + self._canceled
-        if not failed:
-            self._file.remove()
-        self._scheduler.close(done=True)
+        self.end(keep_logs=bool(failed))
         return failed
+
+    def end(self, keep_logs: bool = False) -> None:
+        """Leave the scheduler, and remove what jobs need, unless there are jobs of other cells of the folder.
+
+        Args:
+            keep_logs: A cell has failed.
+        """
+        keys = {cell.key for cell in self._cells}
+        others = {handle for key, handle in self._file.handles().items() if key not in keys}
+        idle = not self._scheduler.alive(others)
+        if idle and not keep_logs:
+            self._file.remove()
+        self._scheduler.close(done=idle)
 
     def _hand_over(self, cells: Sequence[PlannedCell]) -> None:
         groups = chains(cells)

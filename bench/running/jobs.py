@@ -53,8 +53,7 @@ def work(job: Job, name: str) -> int:
     keep_freed_memory()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     failed = 0
-    for key in job.keys:
-        one = LaunchFile(job.out).job(key, job.make_observer)
+    for one in LaunchFile(job.out).jobs(job.keys, job.make_observer):
         for plugin in one.plugins:
             load_plugin(plugin)
         try:

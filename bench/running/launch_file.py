@@ -6,7 +6,7 @@ One process writes it, the one that submits. The file goes when every cell has e
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,16 +48,17 @@ class LaunchFile:
         """Handles of the jobs that were submitted, by key of their cells."""
         return dict(self._values()["handles"])
 
-    def job(self, key: str, make_observer: ObserverFactory | None) -> CellJob:
-        """How a cell is to be run.
+    def jobs(self, keys: Collection[str], make_observer: ObserverFactory | None) -> list[CellJob]:
+        """How cells are to be run.
 
         Raises:
-            UsageError: The file does not name it.
+            UsageError: The file does not name one of them.
         """
-        found = self._values()["cells"].get(key)
-        if found is None:
-            raise UsageError(f"--key {key}: {self.out} holds no such cell to run; submit it with vcpo-bench run")
-        return _read(found, self.out, make_observer)
+        cells = self._values()["cells"]
+        for key in keys:
+            if key not in cells:
+                raise UsageError(f"--key {key}: {self.out} holds no such cell to run; submit it with vcpo-bench run")
+        return [_read(cells[key], self.out, make_observer) for key in keys]
 
     def remove(self) -> None:
         """Remove the file, and the logs beside it: all cells have ended well."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.running.attending import Attendance
+from vcpo_bench.bench.running.launch_file import LaunchFile
 from vcpo_bench.bench.running.launchers.catalog import Launcher, Scheduler
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
@@ -53,32 +54,51 @@ class ScheduledLauncher(Launcher):
     def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
         """Run cells to their ends; those whose jobs already wait or run are only watched."""
         if not cells:
+            self._tidy(options)
             return 0
-        with _full_disks_named(options):
-            scheduler = self.connect(options, detach=False)
-            attendance = Attendance(scheduler, cells, options)
-            fresh = attendance.submit()
-            old = len(cells) - fresh
-            parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{old} with earlier jobs"] * bool(old)
-            observer.message(f"{self.name}: {', '.join(parts)}")
-            return attendance.attend(observer)
+        with full_disks_named(options):
+            return watch_jobs(self.name, self.connect(options, detach=False), cells, options, observer)
 
     def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
         """Submit cells and leave them."""
         if not cells:
             return "all cells have ended"
-        with _full_disks_named(options):
-            scheduler = self.connect(options, detach=True)
-            fresh = Attendance(scheduler, cells, options).submit()
-            scheduler.close(done=False)
-        return (
-            f"{self.name}: {fresh} cells submitted, {len(cells) - fresh} had jobs already; the same command without "
-            "--detach shows their progress, and Ctrl-C there cancels them"
-        )
+        with full_disks_named(options):
+            return leave_jobs(self.name, self.connect(options, detach=True), cells, options)
+
+    def _tidy(self, options: RunOptions) -> None:
+        """Remove what jobs have left that ended while nobody watched."""
+        if not LaunchFile(options.out.resolve()).handles():
+            return
+        with suppress(UsageError), full_disks_named(options):  # nothing can be tidied where nobody answers
+            Attendance(self.connect(options, detach=True), [], options).end()
+
+
+def watch_jobs(
+    name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver
+) -> int:
+    """Submit the cells that no living job runs, and wait until all have ended; returns how many failed."""
+    attendance = Attendance(scheduler, cells, options)
+    fresh = attendance.submit()
+    old = len(cells) - fresh
+    parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{old} with earlier jobs"] * bool(old)
+    observer.message(f"{name}: {', '.join(parts)}")
+    return attendance.attend(observer)
+
+
+def leave_jobs(name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> str:
+    """Submit the cells that no living job runs; returns one line that says what to do next."""
+    fresh = Attendance(scheduler, cells, options).submit()
+    scheduler.close(done=False)
+    return (
+        f"{name}: {fresh} cells submitted, {len(cells) - fresh} had jobs already; the same command without "
+        "--detach shows their progress, and Ctrl-C there cancels them"
+    )
 
 
 @contextmanager
-def _full_disks_named(options: RunOptions) -> Iterator[None]:
+def full_disks_named(options: RunOptions) -> Iterator[None]:
+    """Turn the error of a full disk into the line that users get."""
     try:
         yield
     except OSError as problem:

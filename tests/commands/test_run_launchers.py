@@ -44,11 +44,10 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, text: str, said: st
     assert said in str(problem.value)
 
 
-def test_a_missing_file_an_unknown_launcher_and_a_local_detach(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_unknown_launcher(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_launcher("slurm", tmp_path / "none.yaml")
     assert "unknown launcher 'slrum'; did you mean slurm" in refused("--launcher", "slrum", "--out", tmp_path / "r")
-    assert "end with this command" in refused("--detach", "--out", tmp_path / "r")
 
 
 @pytest.mark.parametrize(("launcher", "package"), [("slurm", "submitit"), ("ray", "ray")])

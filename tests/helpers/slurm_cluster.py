@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -84,12 +85,25 @@ class SlurmCluster:
         wait_for("the node is idle", lambda: "idle" in self.ask("sinfo", "--noheader", "--format=%t"), 60)
 
     def lose_node(self, workers: Collection[int]) -> None:
-        """End everything on the node at once, as a loss of power would."""
+        """End everything on the node at once, as a loss of power would; its disk does not outlive that."""
         self._running.pop("slurmd-wlm").kill()
         for pid in {*workers, *self._steps()}:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         wait_for("the controller misses the node", lambda: "down" in self.ask("sinfo", "--noheader", "--format=%t"))
+        shutil.rmtree(self._here / "spool")
+        (self._here / "spool").mkdir()
+
+    def hurry(self) -> None:
+        """Start jobs that were queued again now: Slurm waits two minutes before it does."""
+        wait_for("a job was queued again", lambda: self.jobs("PENDING"))
+        wait_for("it runs", self._hurried)
+
+    def _hurried(self) -> bool:
+        waiting = self.jobs("PENDING")
+        for job in waiting:
+            self.ask("scontrol", "update", f"JobId={job}", "StartTime=now")  # refused while its last start is cleared
+        return not waiting
 
     def _steps(self) -> list[int]:
         """Processes of this cluster, not of another one, that watch over jobs."""

@@ -57,6 +57,7 @@ def test_parent_killed_worker_killed_and_requeued_mid_cell(
     second = start(out, *SLURM)
     cluster.ask("scontrol", "requeue", jobs[0])
     os.kill(worker_of(out), signal.SIGKILL)
+    cluster.hurry()
     printed = finish(second)
     assert "with earlier jobs" in printed
     assert digest(out) == expected
@@ -69,6 +70,7 @@ def test_a_lost_node(cluster: SlurmCluster, tmp_path: Path, expected: dict[str, 
     wait_for("a cell is half-way", lambda: half_way(out))
     cluster.lose_node(workers_of(out))
     cluster.start_node()
+    cluster.hurry()
     finish(process)
     assert digest(out) == expected
 

@@ -173,10 +173,10 @@ def test_what_a_job_reads_is_what_was_planned(tmp_path: Path) -> None:
     file, options = LaunchFile(tmp_path), RunOptions(tmp_path, 0, keep_every=5, plugins=(tmp_path / "p.py",))
     file.add(options.cell_jobs([(cell,)]))
     file.submitted({cell.key: "7_0"})
-    assert file.job(cell.key, None) == options.cell_jobs([(cell,)])[0]
+    assert file.jobs([cell.key], None) == options.cell_jobs([(cell,)])
     assert file.handles() == {cell.key: "7_0"}
     with pytest.raises(UsageError, match="holds no such cell"):
-        file.job("other", None)
+        file.jobs(["other"], None)
     read_sealed(tmp_path / ".launch" / "launch.json")
 
 
