@@ -141,13 +141,13 @@ def _refusal(conflicts: Sequence[str]) -> str:
 
 
 def _copy_cell(source: Path, folder: ResultsFolder, key: str) -> None:
-    """Copy a cell, verify the copy, and give it its name by one rename."""
-    facts = read_cell_file(source / CELL_FILE)
+    """Copy a cell, verified before and after, and give the copy its name by one rename."""
+    seal = seal_of(read_cell_file(source / CELL_FILE)) or {}
+    verify_files(source, seal)
     draft = folder.cells / f".{key}.merging"
     shutil.rmtree(draft, ignore_errors=True)
     shutil.copytree(source, draft)
-    if (seal := seal_of(facts)) is not None:
-        verify_files(draft, seal)
+    verify_files(draft, seal)
     _sync_tree(draft)
     if not publish_folder(draft, folder.cells / key):  # a run that failed is there
         shutil.rmtree(folder.cells / key)

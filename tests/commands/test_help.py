@@ -55,7 +55,9 @@ def test_the_help_fits_80_columns_and_says_something_of_every_option(name: str) 
 def test_the_first_sentence_fits_the_list_of_verbs(name: str) -> None:
     summary = COMMANDS[name].help.split("\n\n")[0]
     assert summary.endswith(".")
-    assert len(summary) <= WIDTH - 2 - 2 - max(map(len, VERBS)) - 2, "it wraps in an 80-column terminal"
+    assert len(summary) <= WIDTH - 2 - 2 - max(len(one) for one, verb in VERBS.items() if not verb.hidden) - 2, (
+        "it wraps in an 80-column terminal"
+    )
 
 
 @pytest.mark.parametrize(("name", "verb"), VERBS.items())

@@ -100,10 +100,11 @@ class SlurmCluster:
         wait_for("it runs", self._hurried)
 
     def _hurried(self) -> bool:
-        waiting = self.jobs("PENDING")
-        for job in waiting:
-            self.ask("scontrol", "update", f"JobId={job}", "StartTime=now")  # refused while its last start is cleared
-        return not waiting
+        delayed = self.ask("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i %r").splitlines()
+        for job, reason in (line.split(maxsplit=1) for line in delayed):
+            if reason == "BeginTime":  # only now: an update of a job that is about to start can crash slurmctld 22.05
+                self.ask("scontrol", "update", f"JobId={job}", "StartTime=now")
+        return not delayed
 
     def _steps(self) -> list[int]:
         """Processes of this cluster, not of another one, that watch over jobs."""
@@ -131,6 +132,9 @@ class SlurmCluster:
                 process.wait(20)
             except subprocess.TimeoutExpired:
                 process.kill()
+        for pid in self._steps():  # they wait for a controller that is gone
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _start(self, name: str, *arguments: str) -> None:
         with (self._here / f"{name}.out").open("ab") as log:

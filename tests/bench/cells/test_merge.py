@@ -89,7 +89,7 @@ def test_damage_is_not_copied(tmp_path: Path) -> None:
     content = bytearray(steps.read_bytes())
     content[10] ^= 1
     steps.write_bytes(bytes(content))
-    with pytest.raises(DamagedResultError, match="does not match its checksum"):
+    with pytest.raises(DamagedResultError, match=f"^{steps} does not match its checksum"):
         merge([one], tmp_path / "all")
     shutil.rmtree(one / "cells")
     with pytest.raises(UsageError, match="is not a results folder"):
