@@ -171,6 +171,7 @@ def _detach(cells: list[PlannedCell], how: RunOptions, place: Launcher, wandb: s
 def _train(cells: list[PlannedCell], how: RunOptions, place: Launcher, quiet: bool, as_json: bool) -> int:
     """Run the cells, print the scoreboard, and return how many cells failed."""
     from vcpo_bench.bench.running.run_grid import run_grid
+    from vcpo_bench.records import CELL_FILE, CELLS
     from vcpo_bench.reports.terminal.live import make_view
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
@@ -179,7 +180,8 @@ def _train(cells: list[PlannedCell], how: RunOptions, place: Launcher, quiet: bo
         failed = run_grid(cells, how, view, place)
     finally:
         view.close()
-    show_scoreboard(how.out, as_json)
+    if any((how.out / CELLS).glob(f"*/{CELL_FILE}")):  # none has ended where every job was canceled
+        show_scoreboard(how.out, as_json)
     return failed
 
 
