@@ -48,6 +48,17 @@ def finish(process: subprocess.Popen[str], code: int = 0, seconds: float = 400) 
     return printed
 
 
+def read_until(process: subprocess.Popen[str], said: str) -> None:
+    """Read what the command prints up to a line with that text; `finish` returns the rest."""
+    assert process.stdout is not None
+    read = []
+    for line in process.stdout:
+        read.append(line)
+        if said in line:
+            return
+    raise AssertionError(f"it ended without saying {said!r}: {''.join(read)}")
+
+
 def wait_for(what: str, happened: Callable[[], object], seconds: float = 200) -> None:
     deadline = time.monotonic() + seconds
     while not happened():

@@ -2,13 +2,12 @@
 
 import os
 import signal
-import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from launched_grids import digest, ended, finish, half_way, start, wait_for, worker_of, workers_of
+from launched_grids import digest, ended, finish, half_way, read_until, start, wait_for, worker_of, workers_of
 
 Cluster = pytest.importorskip("ray.cluster_utils").Cluster
 NODE = {"num_cpus": 2, "object_store_memory": 80_000_000}
@@ -64,19 +63,20 @@ def test_a_killed_parent_and_a_lost_node(cluster: Cluster, tmp_path: Path, expec
     lose(node, workers_of(out))
     assert not ended(out)
     second = start(out, *on(cluster.address))
-    cluster.add_node(**NODE)
+    other = cluster.add_node(**NODE)
     assert "2 with earlier jobs" in finish(second)
     assert digest(out) == expected
+    cluster.remove_node(other)
 
 
 def test_detached_then_canceled_through_the_same_command(cluster: Cluster, tmp_path: Path) -> None:
     out = tmp_path / "run"
+    cluster.add_node(**NODE)
     assert "2 cells submitted" in finish(start(out, *on(cluster.address), "--detach", "--jobs", "1", steps=5000))
+    parent = start(out, *on(cluster.address), steps=5000)
+    read_until(parent, "2 with earlier jobs")
     wait_for("a cell is half-way", lambda: half_way(out))
     worker = worker_of(out)
-    parent = start(out, *on(cluster.address), steps=5000)
-    wait_for("it is attached", lambda: list(out.glob(".claim-*")))
-    time.sleep(5)
     parent.send_signal(signal.SIGTERM)
     assert "terminated" in finish(parent, code=143)
     wait_for("its worker has ended", lambda: not Path(f"/proc/{worker}").exists())

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launched_grids import GRID, digest, ended, finish, half_way, start, wait_for, worker_of, workers_of
+from launched_grids import GRID, digest, ended, finish, half_way, read_until, start, wait_for, worker_of, workers_of
 from slurm_cluster import SlurmCluster
 
 pytest.importorskip("submitit")
@@ -81,7 +81,7 @@ def test_detached_then_attached_then_refused_twice_then_canceled(cluster: SlurmC
     assert "2 cells submitted" in printed
     wait_for("a cell is half-way", lambda: half_way(out))
     parent = start(out, *SLURM, steps=5000)
-    wait_for("it is attached", lambda: list(out.glob(".claim-*")))
+    read_until(parent, "2 with earlier jobs")
     assert "another run (process" in finish(start(out, *SLURM, steps=5000), code=2)
     left = hand_run(out)
     assert left.returncode == 0

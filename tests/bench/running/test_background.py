@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fake_scheduler import cells_of
-from launched_grids import digest, ended, finish, half_way, start, wait_for
+from launched_grids import digest, ended, finish, half_way, read_until, start, wait_for
 
 from vcpo_bench.bench.running import background
 from vcpo_bench.bench.running.background import Background, KeeperFiles
@@ -26,10 +26,6 @@ def keeper_of(out: Path) -> tuple[str, int]:
     found = claimed(KeeperFiles(out, name).claim)
     assert found is not None
     return name, found.holder.pid
-
-
-def attached(out: Path) -> bool:
-    return any(out.glob(".claim-*"))
 
 
 @pytest.mark.slow
@@ -53,9 +49,9 @@ def test_attached_then_the_background_process_killed_then_canceled(tmp_path: Pat
     finish(start(out, *GRID, "--detach", steps=5000))
     second = finish(start(out, *GRID, "--detach", steps=5000))
     assert "0 cells submitted, 2 had jobs already" in second
-    wait_for("a cell is half-way", lambda: half_way(out))
     parent = start(out, *GRID, steps=5000)
-    wait_for("it is attached", lambda: attached(out))
+    read_until(parent, "2 with earlier jobs")
+    wait_for("a cell is half-way", lambda: half_way(out))
     name, pid = keeper_of(out)
     os.kill(pid, signal.SIGKILL)
     wait_for("another one is started", lambda: name not in LaunchFile(out).handles().values())
