@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from vcpo_bench.adapters.row_local import Divisor, Hook, RowLocal, bind, loss_of
+from vcpo_bench.adapters.hook import Divisor, Hook
+from vcpo_bench.adapters.row_local import RowLocal, bind, loss_of
 
 HOOK = Hook(trainer="prime-rl", divisor=Divisor.TOKENS)
 

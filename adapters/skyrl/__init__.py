@@ -12,7 +12,9 @@ from typing import Any
 
 from torch import Tensor
 
-from vcpo_bench.adapters.row_local import Divisor, Hook, RowLocal, bind, loss_of, reasons_against
+from vcpo_bench.adapters.hook import Divisor, Hook
+from vcpo_bench.adapters.hook_reasons import reasons_against
+from vcpo_bench.adapters.row_local import RowLocal, bind, loss_of
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 

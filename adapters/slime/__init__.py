@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from vcpo_bench.adapters.row_local import Divisor, Hook, RowLocal, bind, loss_of
+from vcpo_bench.adapters.hook import Divisor, Hook
+from vcpo_bench.adapters.row_local import RowLocal, bind, loss_of
 from vcpo_bench.errors import UsageError
 
 HOOK = Hook(trainer="slime", divisor=Divisor.ROWS, proximal=True)
