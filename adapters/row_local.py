@@ -8,7 +8,7 @@ Whatever is not is refused when the method is bound, with the reason.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import torch
@@ -128,8 +128,9 @@ def _nothing(mask: Tensor) -> Weighed:
     )
 
 
+@cache
 def bind(method: str | Method, hook: Hook) -> RowLocal:
-    """A method for a hook.
+    """A method for a hook, bound once: trainers call their hooks for every micro-batch.
 
     Args:
         method: A method expression, or a method.
