@@ -18,6 +18,7 @@ NOT_SEPARATED = {
     "stop": "",
     "fork_step": 0,
     "weight_decay": 0.0,
+    "lr_warmup": 0,
     "model": "",
     "dtype": "float32",
     "lora": 0,
@@ -28,7 +29,10 @@ NOT_SEPARATED = {
 }
 """Settings that no scoreboard separates, and the value of cells that were recorded before the setting existed."""
 
-BUDGET = ("steps", "prompts", "responses", "start", "weight_decay", "model", "lora", "chat", "max_response")
+BUDGET = (
+    *("steps", "prompts", "responses", "start", "weight_decay", "lr_warmup"),
+    *("model", "lora", "chat", "max_response"),
+)
 """Of these, the settings that decide what a run can reach: the comparison of methods keeps them apart."""
 
 

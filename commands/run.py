@@ -35,6 +35,7 @@ def run(
     regime: flags.Regimes = defaults.REGIME,
     lr: flags.LearningRates = defaults.LR,
     weight_decay: flags.WeightDecay = defaults.WEIGHT_DECAY,
+    lr_warmup: flags.LrWarmup = defaults.LR_WARMUP,
     steps: flags.Steps = defaults.STEPS,
     prompts: flags.Prompts = defaults.PROMPTS,
     responses: flags.Responses = defaults.RESPONSES,
@@ -92,6 +93,7 @@ def run(
         return
     cells = grid.plan_grid(spec)
     _warn([*spec.warnings(), *_skipped(spec)])
+    _say_starts(spec)
     if watched:
         say_aside(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}")
     workers = run_grid.worker_count(jobs, device, sampler)
@@ -131,6 +133,18 @@ def _skipped(spec: GridSpec) -> list[str]:
 
     skipped = skipped_methods(spec)
     return [f"skipped methods that the regime does not support: {', '.join(skipped)}"] if skipped else []
+
+
+def _say_starts(spec: GridSpec) -> None:
+    """What the start policies can do before any update; a language model is first evaluated when it trains."""
+    if spec.model:
+        return
+    from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
+    from vcpo_bench.bench.tasks import token_task
+
+    for task in spec.tasks:
+        start = read_warm_start(token_task(task), spec.start)
+        say_aside(f"{start.task}: the start policy earns {start.reward:.2f} sampled and {start.greedy:.2f} greedy")
 
 
 def _train_mirrored(

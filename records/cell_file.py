@@ -56,6 +56,7 @@ _CONFIG: dict[str, Check] = {
     **dict.fromkeys(("lora", "max_response", "micro_tokens"), _COUNT),
     "lr": _RATE,
     "weight_decay": _NUMBER,
+    "lr_warmup": _NUMBER,
     **dict.fromkeys(("chat", "checkpointing"), _TRUTH),
 }
 _FACTS: dict[str, Check] = {

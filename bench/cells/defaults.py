@@ -15,6 +15,8 @@ PROMPTS = 16
 RESPONSES = 8
 RECORD: Level = "basic"
 WEIGHT_DECAY = 0.0
+LR_WARMUP = 20
+"""A cold AdamW at a high rate can ruin a policy in its first steps, which has nothing to do with lag."""
 DTYPE: Literal["float32"] = "float32"
 LORA = 0
 CHAT = True

@@ -41,6 +41,7 @@ class Learner:
             0: no limit.
         weight_decay: Decoupled weight decay of all trained parameters: each update shrinks them by
             lr x step scale x weight_decay.
+        lr_warmup: Updates over which the learning rate rises linearly to `lr`; 0: it is `lr` throughout.
 
     Attributes:
         method_state: What the method returned at the last update and receives at the next.
@@ -58,8 +59,10 @@ class Learner:
         micro_batches: int = 1,
         micro_tokens: int = 0,
         weight_decay: float = 0.0,
+        lr_warmup: int = 0,
     ) -> None:
-        self.policy, self.method, self.lr, self.diagnostics = policy, method, lr, diagnostics
+        self.policy, self.method, self.diagnostics = policy, method, diagnostics
+        self.lr, self.lr_warmup = lr, lr_warmup
         self.micro_batches, self.micro_tokens = micro_batches, micro_tokens
         self.optimizer = torch.optim.AdamW(policy.trainable(), lr=lr, weight_decay=weight_decay, fused=True)
         self.method_state: dict[str, Tensor] = {}
@@ -84,7 +87,7 @@ class Learner:
             scale = float(update.step_scale)
             self._backward(pieces, scored[0][0], update)
             measured = self._observe_gradient()
-            norms = self._step(scale)
+            norms = self._step(self.rate(now), scale)
             nonfinite = "" if math.isfinite(norms[1]) else "gradient" if math.isfinite(scale) else "step_scale"
             self.method_state = dict(update.state)
         except NonFiniteEvidence as problem:
@@ -104,6 +107,10 @@ class Learner:
             seconds_score=middle - began,
             seconds_update=perf_counter() - middle,
         )
+
+    def rate(self, now: int) -> float:
+        """Learning rate of update number `now`, before the step scale."""
+        return self.lr * min(1.0, (now + 1) / self.lr_warmup) if self.lr_warmup else self.lr
 
     def logp(self, batch: Trajectories) -> Tensor:
         """`[P, G, T]` log-probabilities of a batch under the current policy, without gradient."""
@@ -237,13 +244,13 @@ class Learner:
         for parameter, piece in zip(with_grad, pieces, strict=True):
             parameter.grad = piece.view_as(parameter).clone()
 
-    def _step(self, scale: float) -> tuple[float, float]:
+    def _step(self, rate: float, scale: float) -> tuple[float, float]:
         """Clip and step; the gradient norm before and after. A gradient that is not finite moves nothing."""
         norm = float(torch.nn.utils.clip_grad_norm_(self.policy.parameters(), GRAD_CLIP))
         if not (math.isfinite(norm) and math.isfinite(scale)):
             return norm, math.nan
         for group in self.optimizer.param_groups:
-            group["lr"] = self.lr * scale
+            group["lr"] = rate * scale
         self.optimizer.step()
         return norm, min(norm, GRAD_CLIP)
 

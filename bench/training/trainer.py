@@ -83,7 +83,7 @@ class Trainer:
             self._evaluate()
         given = self.source.next_batch(self.step)
         done = self.learner.update(given.batch, self.step)
-        ess = self.recorder.update(self.step, given, done, self.config.lr)
+        ess = self.recorder.update(self.step, given, done, self.learner.rate(self.step))
         self.skipped = self.skipped + 1 if done.nonfinite else 0
         self.step += 1
         if self.observer:

@@ -146,7 +146,7 @@ def test_a_borrower_without_its_donor_is_a_row_with_its_error(tmp_path: Path) ->
 
 def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> None:
     task = token_task("walk-eos")
-    other = WarmStart(task.canonical, new_policy(task, seed=7), seed=7, steps=0, reward=0.0)
+    other = WarmStart(task.canonical, new_policy(task, seed=7), seed=7, steps=0, reward=0.0, greedy=0.0)
     save_warm_start(other, tmp_path / "start.safetensors")
     spec = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY)
     (shipped,) = plan_grid(spec)

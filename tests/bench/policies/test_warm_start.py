@@ -39,7 +39,7 @@ def test_a_variant_without_a_start_names_the_command() -> None:
 
 
 def untrained(task: str) -> WarmStart:
-    return WarmStart(task, new_policy(token_task(task)), seed=0, steps=0, reward=0.0)
+    return WarmStart(task, new_policy(token_task(task)), seed=0, steps=0, reward=0.0, greedy=0.0)
 
 
 def test_a_start_of_another_task_is_refused(tmp_path: Path) -> None:
