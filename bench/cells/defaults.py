@@ -6,7 +6,7 @@ from typing import Literal
 
 from vcpo_bench.records import SYNCHRONOUS, Level
 
-TASK = "chain"
+TASK = "walk"
 REGIME = SYNCHRONOUS
 LR = "3e-4"
 """As a user types it."""

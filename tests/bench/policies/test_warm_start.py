@@ -21,13 +21,17 @@ SHIPPED = Path(__file__).parents[3] / "bench" / "policies" / "tiny" / "warm"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.safetensors")))
-def test_the_shipped_start_is_about_a_third_right_and_still_random(name: str) -> None:
+def test_the_shipped_start_has_something_to_learn(name: str) -> None:
     task = token_task(name)
     start = read_warm_start(task)
     measured = evaluate(start.policy, task)
     assert measured.sampled_reward == pytest.approx(start.reward, abs=0.02)
-    assert 0.25 < measured.sampled_reward < 0.45
-    assert measured.entropy > 0.3
+    assert measured.greedy_reward == pytest.approx(start.greedy, abs=0.02)
+    assert 0.25 < measured.sampled_reward < 0.4
+    assert measured.entropy > 0.2
+    if name != "prefix-chain":  # nothing to read: its one right answer per bit is the likeliest early on
+        assert measured.greedy_reward <= 0.6
+        assert measured.sampled_reward_hard < 0.6 * measured.sampled_reward_easy
     assert (SHIPPED / f"{name}.safetensors").stat().st_size < 1_000_000
 
 
