@@ -33,7 +33,7 @@ def demo(
 
     methods = ("tis", "vcpo", "vespo")
     settings = CellSettings(steps=200)
-    spec = GridSpec(methods, staleness=(16,), seeds=(0,), lrs=(1e-3,), settings=settings, controls=False)
+    spec = GridSpec(methods, (16,), (0,), tasks=("chain",), lrs=(1e-3,), settings=settings, controls=False)
     view = make_view(quiet, PlainConsole())
     try:
         failed = run_grid.run_grid(plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)

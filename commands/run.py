@@ -93,7 +93,6 @@ def run(
         return
     cells = grid.plan_grid(spec)
     _warn([*spec.warnings(), *_skipped(spec)])
-    _say_starts(spec)
     if watched:
         say_aside(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}")
     workers = run_grid.worker_count(jobs, device, sampler)
@@ -103,7 +102,8 @@ def run(
         return
     check_extras(model, lora, wandb)
     how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
-    if _train_mirrored(cells, how, (wandb, wandb_project), quiet, as_json):
+    starts = [] if quiet or as_json else _starts(spec)
+    if _train_mirrored(cells, how, (wandb, wandb_project), starts, quiet, as_json):
         raise typer.Exit(1)
 
 
@@ -135,31 +135,35 @@ def _skipped(spec: GridSpec) -> list[str]:
     return [f"skipped methods that the regime does not support: {', '.join(skipped)}"] if skipped else []
 
 
-def _say_starts(spec: GridSpec) -> None:
+def _starts(spec: GridSpec) -> list[str]:
     """What the start policies can do before any update; a language model is first evaluated when it trains."""
     if spec.model:
-        return
+        return []
     from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
     from vcpo_bench.bench.tasks import token_task
 
-    for task in spec.tasks:
-        start = read_warm_start(token_task(task), spec.start)
-        say_aside(f"{start.task}: the start policy earns {start.reward:.2f} sampled and {start.greedy:.2f} greedy")
+    starts = [read_warm_start(token_task(task), spec.start) for task in spec.tasks]
+    return [f"{s.task}: the start policy earns {s.reward:.2f} sampled and {s.greedy:.2f} greedy" for s in starts]
 
 
 def _train_mirrored(
-    cells: list[PlannedCell], how: RunOptions, wandb: tuple[str, str], quiet: bool, as_json: bool
+    cells: list[PlannedCell],
+    how: RunOptions,
+    wandb: tuple[str, str],
+    starts: list[str],
+    quiet: bool,
+    as_json: bool,
 ) -> int:
     """Train and, as wandb's mode and project say, mirror; returns how many cells failed."""
     from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
 
     with WandbMirror(*wandb, how.out, cells, lambda text: _warn([text])) as mirror:
-        failed = _train(cells, how, quiet, as_json)
+        failed = _train(cells, how, starts, quiet, as_json)
         mirror.report(lambda: _write_page(how.out))
     return failed
 
 
-def _train(cells: list[PlannedCell], how: RunOptions, quiet: bool, as_json: bool) -> int:
+def _train(cells: list[PlannedCell], how: RunOptions, starts: list[str], quiet: bool, as_json: bool) -> int:
     """Run the cells, print the scoreboard, and return how many cells failed."""
     from vcpo_bench.bench.running.run_grid import run_grid
     from vcpo_bench.reports.terminal.live import make_view
@@ -167,6 +171,8 @@ def _train(cells: list[PlannedCell], how: RunOptions, quiet: bool, as_json: bool
 
     view = make_view(quiet or as_json, PlainConsole(stderr=as_json))
     try:
+        for text in starts:
+            view.message(text)
         failed = run_grid(cells, how, view)
     finally:
         view.close()
