@@ -58,8 +58,7 @@ def _among(rows: Tensor, held_out: Tensor) -> Tensor:
 
 def _first_of_each(rows: Tensor) -> Tensor:
     """Index of the first occurrence of every distinct row, in order."""
-    _, kind = rows.unique(dim=0, return_inverse=True)
-    place = torch.full((int(kind.max()) + 1,), len(rows)).scatter_reduce(
-        0, kind, torch.arange(len(rows)), "amin", include_self=True
-    )
-    return place.sort().values
+    seen: dict[tuple[int, ...], int] = {}
+    for place, row in enumerate(rows.tolist()):
+        seen.setdefault(tuple(row), place)
+    return torch.tensor(list(seen.values()))
