@@ -18,6 +18,12 @@ from vcpo_bench.methods.core.component import MethodComponent
 SHIPPED = "vcpo_bench.methods."
 """Where the classes live that `TRAITS` knows; of all others nothing is known."""
 
+PROXY = (
+    "use the proxy that needs no norms (add +otb), or a plain baseline (vcpo(baseline=group), or add +grpo); the rest "
+    "of the method stays exact"
+)
+"""What to do where score norms cannot be had."""
+
 
 class Scope(IntEnum):
     """How many rows must be seen together; a wider scope includes the narrower ones."""
@@ -58,11 +64,12 @@ class Locality:
         reads: What the loss reads beside log-probabilities and advantage: `reward`, `version`.
         step_reads: What the step rule reads beside log-probabilities: `version`.
         needs: Optional fields of the batch: `score_norm_sq`, `sum_pi_sq`, `entropy`, `proximal_logp`,
-            `reference_logp`.
+            `reference_logp`, `parameter_distance`, `update_norm`.
         entropy_bonus: Whether the loss has a term in the policy's entropy, which no coefficient of a log-probability
             expresses.
         state: Whether something must be kept from one update to the next.
         acts_on_gradient: Whether it needs the gradient of the update before.
+        measures_drift: Whether it asks how far the weights have moved.
         borrows: Expression of the run whose step scales it uses; None for nearly all.
     """
 
@@ -76,6 +83,7 @@ class Locality:
     entropy_bonus: bool
     state: bool
     acts_on_gradient: bool
+    measures_drift: bool
     borrows: str | None
 
     @property
@@ -95,6 +103,9 @@ TRAITS: Mapping[str, Trait | Callable[[MethodComponent], Trait]] = {
     # surrogates
     "bapo": _BATCH,
     "clip-cov": _BATCH,
+    "gbpo": _REWARD_GROUP,
+    "sampo": _REWARD_GROUP,
+    "sat": _BATCH,
     "decoupled": lambda part: _reading(*(["version"] if _set(part, "proximal") in ("loglinear", "linear") else [])),
     "gepo": lambda part: _BATCH if _set(part, "scope") == "batch" else _GROUP,
     "kl-cov": _BATCH,
@@ -105,6 +116,7 @@ TRAITS: Mapping[str, Trait | Callable[[MethodComponent], Trait]] = {
     "topr": _reading("reward"),
     "vtrace": _REWARD_GROUP,
     # admissions and masks
+    "freshest": _reading("version", scope=Scope.BATCH),
     "goldilocks": _REWARD_GROUP,
     "m2-mask": _BATCH,
     "max-lag": _reading("version"),
@@ -118,9 +130,14 @@ TRAITS: Mapping[str, Trait | Callable[[MethodComponent], Trait]] = {
     # aggregations
     "token-sum": Trait(),
     # step rules
+    "drift-cap": _reading("version", scope=Scope.BATCH),
     "ess": lambda part: _reading(*(["version"] if _set(part, "base") == "measured" else []), scope=Scope.BATCH),
+    "gap-aware": _BATCH,
     "inverse-lag": _reading("version", scope=Scope.BATCH),
     "inverse-sqrt-lag": _reading("version", scope=Scope.BATCH),
+    "kl-adaptive": _BATCH,
+    "length-surge": _BATCH,
+    "update-norm": _BATCH,
 }
 """Components that do not have the trait of their slot (`SLOT_TRAITS`), by name."""
 
@@ -156,6 +173,7 @@ def locality_of(method: Method) -> Locality:
         entropy_bonus=any(type(part).entropy is not Regularizer.entropy for part in method.regularizers),
         state="state" in method.needs,
         acts_on_gradient=method.combine is not None,
+        measures_drift=bool(method.measures_drift),
         borrows=method.needs_series,
     )
 

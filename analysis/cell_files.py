@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vcpo_bench import records
 from vcpo_bench.analysis.recorded_tables import Problem
 from vcpo_bench.errors import DamagedResultError, UsageError
-from vcpo_bench.files.checksums import read_sealed
+from vcpo_bench.files.checksums import CHECKSUM, Seal, read_sealed, seal_of
 from vcpo_bench.records.cell_file import read_cell_file
 
 PARTIAL = "partial"
@@ -20,8 +20,19 @@ _AGAIN = "run the grid again to replace it"
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version")
 
 
-def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]], list[Problem]]:
-    """One row per cell of a results folder (columns of `analysis.results.Results.cells`), and damaged files.
+class CellSeal(NamedTuple):
+    """What vouches for the files of an ended cell: the checksum of `cell.json`, and those of the tables in it."""
+
+    checksum: str
+    files: Seal
+
+
+def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]], list[Problem], dict[str, CellSeal]]:
+    """The cells of a results folder.
+
+    Returns:
+        One row per cell (columns of `analysis.results.Results.cells`); damaged files; and, by the `path` of each ended
+        cell that has checksums, these.
 
     Raises:
         UsageError: It is not a results folder.
@@ -30,7 +41,7 @@ def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]
     if not root.is_dir():
         raise UsageError(f"{folder} is not a results folder: it has no {records.CELLS}/ inside")
     controls, problems = _read_controls(folder)
-    rows = []
+    rows, seals = [], {}
     for path in sorted(entry for entry in root.iterdir() if entry.is_dir()):
         partial = path.name.endswith(records.PARTIAL_SUFFIX)
         if (partial and not include_partial) or path.name.startswith("."):
@@ -39,13 +50,17 @@ def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]
         file = next((one for one in (tables, path) if (one / records.CELL_FILE).exists()), path) / records.CELL_FILE
         key = path.name.removesuffix(records.PARTIAL_SUFFIX)
         try:
-            rows.append(_cell(read_cell_file(file, ended=not partial), tables, controls, partial))
+            facts = read_cell_file(file, ended=not partial)
+            rows.append(_cell(facts, tables, controls, partial))
+            files = seal_of(facts)
+            if files is not None and not partial:
+                seals[str(tables)] = CellSeal(str(facts[CHECKSUM]), files)
         except DamagedResultError as error:
             problems.append(Problem(folder, str(file.relative_to(folder)), key, f"{error.what}; {_AGAIN}"))
         except OSError as error:
             what = f"cannot be read ({error.strerror})"
             problems.append(Problem(folder, str(file.relative_to(folder)), key, what))
-    return rows, problems
+    return rows, problems, seals
 
 
 def _read_controls(folder: Path) -> tuple[dict[str, bool], list[Problem]]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from vcpo_bench import records
 from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.files.checksums import Seal
 from vcpo_bench.records.steps import STEPS
 from vcpo_bench.records.table_file import read_table_file
 
@@ -64,7 +65,9 @@ class Problem:
         return f"{self.folder / self.file} {self.what}"
 
 
-def read_table(path: Path, kind: str, optional: bool, columns: Sequence[str] | None = None) -> pa.Table | None:
+def read_table(
+    path: Path, kind: str, optional: bool, columns: Sequence[str] | None = None, seal: Seal | None = None
+) -> pa.Table | None:
     """Read one table of one cell; None if it is optional and absent.
 
     Args:
@@ -72,6 +75,7 @@ def read_table(path: Path, kind: str, optional: bool, columns: Sequence[str] | N
         kind: Key of `COLUMNS`.
         optional: A missing file is no damage.
         columns: Which columns to read, where the file has them; None: all.
+        seal: Checksums of its cell, if they are known; None: they are looked up beside it.
 
     Raises:
         DamagedResultError: It cannot be read, does not match its checksum, lacks a column, or holds values of another
@@ -80,7 +84,7 @@ def read_table(path: Path, kind: str, optional: bool, columns: Sequence[str] | N
     if optional and not path.exists():
         return None
     try:
-        table = _checked(read_table_file(path, COLUMNS[kind], columns), kind)
+        table = _checked(read_table_file(path, COLUMNS[kind], columns, seal), kind)
         missing = [name for name in _REQUIRED[kind] if name not in table.column_names and name in (columns or (name,))]
         if missing:
             raise DamagedResultError(f"lacks the column {missing[0]!r}", path)

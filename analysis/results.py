@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from vcpo_bench import records
-from vcpo_bench.analysis.cell_files import read_cells
+from vcpo_bench.analysis.cell_files import CellSeal, read_cells
 from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_repeats
 from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, concatenate, read_table, together
 from vcpo_bench.analysis.series import by_key
@@ -36,6 +37,7 @@ class Results:
             `partial`, `provenance` (a dict) and `path` (the folder that holds its tables).
         problems: Damaged or missing files. Tables are read when first used, and the list grows then.
         notes: What a reader must know before comparing the cells, such as a mix of rules versions.
+        seals: Checksums of ended cells, by their `path`; a cell of an early version has none.
 
     In the tables below, values that are not finite (an overflowed norm or weight) are missing: NaN.
     """
@@ -44,6 +46,7 @@ class Results:
     cells: pd.DataFrame
     problems: list[Problem] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    seals: Mapping[str, CellSeal] = field(default_factory=dict, repr=False, compare=False)
     _columns: dict[str, pd.Series] = field(default_factory=dict, init=False, repr=False, compare=False)
     _rows: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -130,9 +133,8 @@ class Results:
     def select(self, keys: Iterable[str]) -> Results:
         """The same results restricted to some cells; tables already read are not read again."""
         wanted = set(keys)
-        chosen = Results(
-            self.folders, self.cells[self.cells["key"].isin(wanted)].reset_index(drop=True), self.problems, self.notes
-        )
+        cells = self.cells[self.cells["key"].isin(wanted)].reset_index(drop=True)
+        chosen = Results(self.folders, cells, self.problems, self.notes, self.seals)
         for name in ("steps", "evals", "lags", "samples", "episodes", "lm_eval"):
             if name in self.__dict__:
                 table: pd.DataFrame = self.__dict__[name]
@@ -162,6 +164,10 @@ class Results:
         self, path: Path, kind: str, key: object, optional: bool = False, columns: list[str] | None = None
     ) -> pa.Table | None:
         """One table of one cell; None where it is absent, or damaged, which is then among the problems."""
+        seal = self.seals.get(str(path.parent))
+        if seal is not None:
+            with suppress(DamagedResultError):  # if its cell was replaced since, the checksums beside it are others
+                return read_table(path, kind, optional, columns, seal.files)
         try:
             return read_table(path, kind, optional, columns)
         except DamagedResultError as error:
@@ -201,12 +207,14 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
     folders = [Path(folder)] if isinstance(folder, str | Path) else [Path(one) for one in folder]
     rows: list[dict[str, Any]] = []
     problems: list[Problem] = []
+    seals: dict[str, CellSeal] = {}
     for one in folders:
-        found, damaged = read_cells(one, include_partial)
+        found, damaged, sealed = read_cells(one, include_partial)
         rows += found
         problems += damaged
+        seals |= sealed
     if not rows:
         reason = f": {problems[0]}" if problems else "; is it the folder given to `vcpo-bench run --out`?"
         raise UsageError(f"no finished cell in {', '.join(str(one) for one in folders)}{reason}")
     cells, repeats = drop_repeats(pd.DataFrame(rows))
-    return Results(folders, cells, problems, repeats + comparability_notes(cells))
+    return Results(folders, cells, problems, repeats + comparability_notes(cells), seals)

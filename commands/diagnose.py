@@ -25,6 +25,12 @@ def diagnose(
     baseline: Annotated[
         str, typer.Option(metavar="RUN", help="Log of a reference run to compare the signals with.")
     ] = "",
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also run the detectors that vcpo-bench calibrate wrote; its error rates are printed."
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="HTML page to write as well.")] = None,
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON instead of text.")] = False,
     fail_on: Annotated[
@@ -56,7 +62,7 @@ def diagnose(
     check_file("--html", html)
     columns = parse_map(mapping)
     reference = read_run(baseline, framework, columns) if baseline else None
-    found = find(read_run(paths, framework, columns), reference)
+    found = find(read_run(paths, framework, columns), reference, calibration)
     if html is not None:
         write_diagnosis(found, html)
     say(json.dumps(found.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(found))

@@ -56,6 +56,7 @@ def run(
     out: flags.Out = DEFAULT_OUT,
     device: flags.Device = defaults.DEVICE,
     jobs: Jobs = 0,
+    stack: flags.Stack = "auto",
     plugin: Plugins = None,
     dry_run: flags.DryRun = False,
     wait: Wait = False,
@@ -78,6 +79,7 @@ def run(
     from vcpo_bench.bench.cells.settings import read_settings
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.bench.running.memory import memory_warning
+    from vcpo_bench.bench.running.stacks import stack_size
 
     plugins = load_plugins(plugin)
     if url:
@@ -95,13 +97,13 @@ def run(
     _warn([*spec.warnings(), *_skipped(spec)])
     if watched:
         say_aside(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}")
-    workers = run_grid.worker_count(jobs, device, sampler)
+    workers, together = run_grid.worker_count(jobs, device, sampler), stack_size(stack, device)
     _warn(filter(None, [memory_warning(min(workers, len(cells)), spec.regimes)] if device == "cpu" else []))
     if dry_run:
         _show_plan(cells, workers, out)
         return
     check_extras(model, lora, wandb)
-    how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm)
+    how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm, together)
     starts = [] if quiet or as_json else _starts(spec)
     if _train_mirrored(cells, how, (wandb, wandb_project), starts, quiet, as_json):
         raise typer.Exit(1)

@@ -13,6 +13,7 @@ from vcpo_bench.methods.assembly.catalog import (
     part_names,
 )
 from vcpo_bench.methods.assembly.describe import Curve, Description, coefficient_curve, describe, draw_curve
+from vcpo_bench.methods.assembly.geometry import Geometry, geometry_of
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod, WeightMethod
 from vcpo_bench.methods.core.batch import Batch
@@ -45,6 +46,7 @@ __all__ = [
     "EvidenceOrderError",
     "EvidenceView",
     "ExpressionError",
+    "Geometry",
     "Mask",
     "Method",
     "MethodError",
@@ -63,6 +65,7 @@ __all__ = [
     "coefficient_curve",
     "describe",
     "draw_curve",
+    "geometry_of",
     "load_plugin",
     "method_names",
     "new_method",

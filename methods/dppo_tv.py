@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import POLICY_FIELDS, fields_of
+from vcpo_bench.methods.core.bernoulli import bernoulli_kl
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.masking import choose
 from vcpo_bench.methods.core.ratios import log_of
@@ -86,10 +87,3 @@ def bounds_of(advantage: Tensor, low: float, high: float, dtype: torch.dtype) ->
     """As in PPO, but A = 0 is on the negative side."""
     positive = advantage > 0
     return choose(positive, -torch.inf, low, dtype), choose(positive, high, torch.inf, dtype)
-
-
-def bernoulli_kl(q: Tensor, p: Tensor) -> Tensor:
-    """KL(Bernoulli(q) || Bernoulli(p)) with probabilities kept 1e-8 (float32: 1e-7) away from 0 and 1."""
-    edge = 1e-8 if q.dtype == torch.float64 else 1e-7
-    q, p = q.clamp(edge, 1 - edge), p.clamp(edge, 1 - edge)
-    return q * (q / p).log() + (1 - q) * ((1 - q) / (1 - p)).log()

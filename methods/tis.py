@@ -51,9 +51,11 @@ class Tis(WeightMethod):
     def weight(self, ev: EvidenceView) -> Tensor:
         """Truncated in log space, so that no cap meets an infinity."""
         logs = self.log_weight(ev)
+        low, high = log_of(self.low), log_of(self.cap)
         out = ev.buffer() if logs.shape == ev.mask.shape else torch.empty_like(logs)
-        weight = torch.clamp(logs, log_of(self.low), log_of(self.cap), out=out).exp_()
-        return self.normalized(ev, weight)
+        if self.level == "token" and ev.inside(self.of, self.anchor, low, high):  # no bound acts: one pass less
+            return self.normalized(ev, torch.exp(logs, out=out))
+        return self.normalized(ev, torch.clamp(logs, low, high, out=out).exp_())
 
     def capped(self, ev: EvidenceView) -> Tensor | None:
         """Where `low` or `cap` changes the weight."""

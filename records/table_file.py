@@ -25,24 +25,27 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def read_table_file(path: Path, columns: Iterable[Column], only: Sequence[str] | None = None) -> pa.Table:
+def read_table_file(
+    path: Path, columns: Iterable[Column], only: Sequence[str] | None = None, seal: Seal | None = None
+) -> pa.Table:
     """Read a table of a cell or of a checkpoint.
 
     Args:
-        path: The file. Its checksum is in the `cell.json` or `state.json` beside it, where there is one.
+        path: The file.
         columns: Schema from `records`. Any may be absent; other columns are read as they are.
         only: Names of the columns to read, where the file has them; None: all.
+        seal: Checksums that vouch for it; None: those in the `cell.json` or `state.json` beside it, if any.
 
     Raises:
         DamagedResultError: It is missing, does not match its checksum, is no table, or a column has another kind. The
             message names the file, and with it the cell.
         OSError: The disk cannot be read at the moment.
     """
-    table = read_present(path, seal_beside(path), only)
+    table = read_present(path, seal_beside(path) if seal is None else seal, only)
     kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
     for column in columns:
-        found = kinds.get(column.name, pa.null())
-        if not (pa.types.is_null(found) or _FITS[column.kind](found)):
+        found = kinds.get(column.name)
+        if found is not None and not (pa.types.is_null(found) or _FITS[column.kind](found)):
             raise DamagedResultError(f"has {found} in the column {column.name!r}, not {column.kind}", path)
     return table
 

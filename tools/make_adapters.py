@@ -8,8 +8,9 @@ A test fails when a page is not current.
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from vcpo_bench.adapters.locality import Locality, Scope, locality_of
-from vcpo_bench.methods import method_names, parse_method, part_names
+from vcpo_bench.adapters.locality import Scope, locality_of
+from vcpo_bench.adapters.verl.row_local import reasons
+from vcpo_bench.methods import Method, method_names, parse_method, part_names
 
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- made by tools/make_adapters.py: begin -->\n", "<!-- end -->\n"
@@ -22,10 +23,13 @@ def expressions() -> Iterator[str]:
     yield from (f"+{name}" for name in part_names() if name not in method_names())
 
 
-def in_trl(locality: Locality) -> str:
+def in_trl(method: Method) -> str:
     """Whether it is exact in TRL, and under which conditions."""
+    locality = locality_of(method)
     if locality.borrows is not None:
         return "refused: borrows the step scales of another run"
+    if locality.measures_drift:
+        return "refused: asks how far the weights have moved"
     conditions = {
         "`num_iterations` 2 or more": "proximal_logp" in locality.needs,
         "`beta` not 0": "reference_logp" in locality.needs,
@@ -36,7 +40,27 @@ def in_trl(locality: Locality) -> str:
     return "; ".join(["exact", *(words for words, holds in conditions.items() if holds)])
 
 
-def table(support: Callable[[Locality], str]) -> str:
+def in_verl(method: Method) -> str:
+    """By which of the two ways it is exact in verl, and under which conditions."""
+    locality = locality_of(method)
+    refused = {
+        "borrows the step scales of another run": locality.borrows is not None,
+        "compares whole gradients": locality.acts_on_gradient,
+        "needs whole weights": "score_norm_sq" in locality.needs,
+    }
+    for words, holds in refused.items():
+        if holds:
+            return f"refused: {words}"
+    conditions = {
+        "2 updates per batch or more": "proximal_logp" in locality.needs,
+        "`use_kl_loss`, coefficient 0": "reference_logp" in locality.needs,
+        "no fused kernels": "sum_pi_sq" in locality.needs,
+    }
+    ways = "trainer" if any(reasons(method)) else "loss mode or trainer"
+    return "; ".join([ways, *(words for words, holds in conditions.items() if holds)])
+
+
+def table(support: Callable[[Method], str]) -> str:
     """One row per method and part.
 
     Args:
@@ -47,15 +71,16 @@ def table(support: Callable[[Locality], str]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for text in expressions():
-        locality = locality_of(parse_method(f"reinforce{text}" if text.startswith("+") else text))
+        method = parse_method(f"reinforce{text}" if text.startswith("+") else text)
+        locality = locality_of(method)
         step = "scaled" if locality.scales_step else "its gradient" if locality.acts_on_gradient else ""
         further = sorted(locality.needs | locality.reads | locality.step_reads) + ["state"] * locality.state
-        cells = (f"`{text}`", SEES[locality.loss], SEES[locality.baseline], step, ", ".join(further), support(locality))
+        cells = (f"`{text}`", SEES[locality.loss], SEES[locality.baseline], step, ", ".join(further), support(method))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-PAGES: dict[Path, Callable[[Locality], str]] = {ROOT / "docs" / "trl.md": in_trl}
+PAGES: dict[Path, Callable[[Method], str]] = {ROOT / "docs" / "trl.md": in_trl, ROOT / "docs" / "verl.md": in_verl}
 """Every page with a table, and what its trainer makes of a method."""
 
 

@@ -9,7 +9,16 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from vcpo_bench.methods import Method, coefficient_curve, describe, draw_curve, method_names, parse_method, part_names
+from vcpo_bench.methods import (
+    Method,
+    coefficient_curve,
+    describe,
+    draw_curve,
+    geometry_of,
+    method_names,
+    parse_method,
+    part_names,
+)
 from vcpo_bench.methods.assembly.describe import Description
 from vcpo_bench.methods.core.component import SLOTS
 
@@ -45,6 +54,26 @@ adds the paper's own advantage and aggregation to the comparison default (group 
 mean over the tokens of a row, then over rows). The order of parts does not matter, and an expression has one canonical
 spelling.
 
+## Where a method acts
+
+Three policies make a triangle: the sampler `mu`, the anchor `prox`, and the current `pi`. The column `acts` below, `ls
+methods` and `show method` name what a method does, on which edge, and by what set of tokens it decides. It is measured
+on the method itself, a number of the evidence at a time.
+
+| word | meaning |
+|---|---|
+| `sampler-current` | `pi/mu`: engine mismatch and lag in one ratio |
+| `sampler-anchor`, `anchor-current` | `prox/mu` and `pi/prox`: engine and older lag, and the drift since the anchor |
+| `reference-current` | `pi` against a frozen reference |
+| `lag`, `weights` | the count of updates since sampling; the distance that the weights have moved |
+| clip | the gradient is off where the token would move further out |
+| mask | it is off for either direction, or by the sign of the advantage |
+| weight | the advantage is multiplied by something that varies with the ratio |
+| pull | something acts without an advantage |
+| step, gradient | the learning rate is scaled; the gradient is changed |
+| admission, entropy | rows are left out; entropy is rewarded |
+| by token, prefix, sequence, group, batch | the widest set whose ratios decide about one token |
+
 ## A method or part of your own
 
 `vcpo-bench new method my-method` writes a working file and its test; run it with `--plugin my_method.py`, or publish
@@ -56,20 +85,40 @@ token, `kept` where the surrogate lets the gradient through (everywhere by defau
 `EvidenceView` for ratios to the policies it names; masked tokens need no care. A part subclasses `Admission`,
 `Baseline`, `Mask`, `Regularizer`, `Aggregation` or `Step` of `vcpo_bench.methods`.
 
+A step rule may also ask for `parameter_distance`, how far the weights are from those that sampled each row, and for
+`update_norm`, what the last update would have moved at the full rate. The learner of `vcpo-bench run` then keeps the
+weights of the versions within the lag, in main memory and in checkpoints; other trainers refuse such rules.
+
 An update runs through phases: admission, baseline, penalty, step, weight, mask, aggregation, surrogate. The advantage
 is known from the penalty phase on, the product of the weights added with `+` from the mask phase on. Reading one
 earlier raises an error that names the part and the phase.
 """
 
+LEFT_OUT = """## Left out
+
+Published methods that are not here, with the reason. Nothing is rebuilt from an abstract.
+
+- AIS (2605.13907): one coefficient per batch mixes the plain and the weighted gradient; how ESS, divergence and
+  variance amplification make it up could not be read.
+- DHPO (2601.05607): token and sequence ratios, clipped apart and mixed; which of the two the gradient goes through, and
+  the mixing by entropy, could not be read.
+- SSPO (2511.04256): ratios per sentence; a batch carries no tokens to find sentences with. Runs of tokens in play
+  (turns) are `level=segment`.
+- RSPO (2510.23027): needs the router's ratio of a mixture of experts, which a batch does not carry.
+- GiGPO's advantage per environment step, a part of SAMPO (2602.21534): needs the states of the environment.
+- The anchor by moving average of the weights (2605.12070; PPO-EWMA 2110.00641): needs a second copy of the policy and a
+  forward pass under it at every update.
+- SAO (2607.07508): has a value model. Jackpot (2602.06107): rejects while sampling.
+"""
+
 
 def overview(names: list[str]) -> list[str]:
     """The table of all methods."""
-    lines = ["| method | acts on | what it does | paper | year | anchors | needs |", "|---|---|---|---|---|---|---|"]
+    lines = ["| method | acts on | what it does | paper | year | acts | needs |", "|---|---|---|---|---|---|---|"]
     for name in names:
         facts = describe(name)
-        anchors = ", ".join(f"{what}: {anchor}" for what, anchor in facts.anchors.items())
         spelled = f"`{name}`" + (f" = `{facts.expression}`" if facts.expression not in ("", name) else "")
-        cells = (spelled, facts.acts_on, facts.summary, facts.reference, str(facts.year or ""), anchors)
+        cells = (spelled, facts.acts_on, facts.summary, facts.reference, str(facts.year or ""), str(geometry_of(name)))
         lines.append(f"| {' | '.join(cells)} | {', '.join(facts.needs)} |")
     return lines
 
@@ -145,6 +194,7 @@ def render() -> str:
             lines += [f"#### {name}", "", *facts_of(describe(name))]
     lines += ["## Who does what", "", "Compared number by number with these implementations (`tests/golden`).", ""]
     lines += [*who_does_what(), "", "Not compared, with the reason:", "", *exceptions()]
+    lines += ["", *LEFT_OUT.splitlines()]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -10,20 +10,18 @@ import logging
 import time
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from vcpo_bench.adapters.gauges import WeightGauges, by_row
 from vcpo_bench.adapters.trl.scoring import loss_mask
 from vcpo_bench.adapters.trl.trainer import MethodTrainer
 from vcpo_bench.analysis.monitoring.calibration import Calibration
-from vcpo_bench.analysis.monitoring.monitor import Monitor, Reading
+from vcpo_bench.analysis.monitoring.monitor import Reading
 
-LOGGED = "monitor/"
-"""Prefix of what is added to the log."""
-QUANTILES = {f"log_weight_q{percent:02}": percent / 100 for percent in (5, 25, 50, 75, 95)}
 SAVED_AS = "vcpo_bench_monitor"
 """Where a checkpoint's trainer state says that this run was stopped once."""
 
@@ -40,7 +38,7 @@ class WeightMonitor:
 
     Args:
         trainer: A `GRPOTrainer`, also one of `with_method`.
-        calibrations: Detectors; None: those of the package.
+        calibrations: Detectors, or the file that `vcpo-bench calibrate` wrote; None: those of the package.
         stop_on_alarm: Save a checkpoint and end the run after the first alarm. A run that is resumed from that
             checkpoint is not stopped again. Otherwise an alarm changes nothing.
 
@@ -50,13 +48,16 @@ class WeightMonitor:
     """
 
     def __init__(
-        self, trainer: Any, *, calibrations: Sequence[Calibration] | None = None, stop_on_alarm: bool = False
+        self,
+        trainer: Any,
+        *,
+        calibrations: Sequence[Calibration] | str | Path | None = None,
+        stop_on_alarm: bool = False,
     ) -> None:
         self._trainer, self._stop = trainer, stop_on_alarm
-        self._monitor = Monitor(calibrations)
+        self._gauges = WeightGauges(calibrations)
         self._heard: list[Tensor] = []
         self._inputs: Any = None
-        self._speaking: set[str] = set()
         self._alarmed = self._stopped = False
         self.reading: Reading | None = None
         self.seconds = 0.0
@@ -92,14 +93,14 @@ class WeightMonitor:
         behavior = inputs.get("sampling_per_token_logps", inputs.get("old_per_token_logps"))
         if behavior is None:
             behavior = logp
-        return _by_row(torch.where(torch.isnan(behavior), logp, behavior), logp, loss_mask(inputs))
+        return by_row(torch.where(torch.isnan(behavior), logp, behavior), logp, loss_mask(inputs))
 
     def _rows(self) -> Tensor:
         """`[n, 3]` the same of the whole optimizer step, over all ranks."""
         trainer = self._trainer
         if isinstance(trainer, MethodTrainer):
             assert trainer.rows is not None
-            return _by_row(trainer.rows.behavior_logp, trainer.rows.logp, trainer.rows.mask)
+            return by_row(trainer.rows.behavior_logp, trainer.rows.logp, trainer.rows.mask)
         own = torch.cat(self._heard)
         self._heard = []
         everyone: Tensor = trainer.accelerator.gather(own)
@@ -114,20 +115,11 @@ class WeightMonitor:
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **others: Any) -> None:
         """Read the gauges of this update and put them into the log."""
         start = time.perf_counter()
-        log_weight, length, k3 = self._rows().double().cpu().unbind(1)
         metrics = self._trainer._metrics["train"]
-        self.reading = self._monitor.step(
-            log_weight.numpy(),
-            rewards=_last(metrics, "reward"),
-            lengths=length.numpy(),
-            token_kl=float(k3.sum() / length.sum().clamp(min=1)),
-            entropy=_last(metrics, "entropy"),
-        )
-        quantiles = zip(QUANTILES, np.quantile(log_weight.numpy(), list(QUANTILES.values())), strict=True)
-        for name, value in {**self.reading.gauges(), **dict(quantiles)}.items():
-            metrics[LOGGED + name].append(float(value))
+        self.reading, numbers = self._gauges.read(self._rows(), _last(metrics, "reward"), _last(metrics, "entropy"))
+        for name, value in numbers.items():
+            metrics[name].append(value)
         self._report(self.reading)
-        metrics[f"{LOGGED}alarms"].append(float(len(self.reading.alarms)))
         self.seconds += time.perf_counter() - start
 
     def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
@@ -138,19 +130,10 @@ class WeightMonitor:
 
     def _report(self, reading: Reading) -> None:
         """Say every alarm when it begins, on the main process."""
-        speaking = {alarm.calibration.detector.text for alarm in reading.alarms}
-        for alarm in reading.alarms:
-            if alarm.calibration.detector.text not in self._speaking and self._trainer.accelerator.is_main_process:
+        for alarm in self._gauges.begun(reading):
+            if self._trainer.accelerator.is_main_process:
                 logger.warning("alarm at update %d: %s", self._trainer.state.global_step, alarm)
-        self._speaking = speaking
-        self._alarmed |= bool(speaking)
-
-
-def _by_row(behavior: Tensor, logp: Tensor, mask: Tensor) -> Tensor:
-    """`[B, 3]` log-weight, length and summed k3 of every row."""
-    ratio = torch.where(mask, logp - behavior, 0.0)
-    k3 = torch.where(mask, torch.expm1(ratio) - ratio, 0.0)
-    return torch.stack([ratio.sum(1), mask.sum(1).to(ratio.dtype), k3.sum(1)], 1)
+        self._alarmed |= bool(reading.alarms)
 
 
 def _last(metrics: Any, name: str) -> float | None:

@@ -11,14 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vcpo_bench.adapters.locality import PROXY
 from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
 from vcpo_bench.errors import UsageError
-
-PROXY = (
-    "use the proxy that needs no norms (add +otb), or a plain baseline (vcpo(baseline=group), or add +grpo); the rest "
-    "of the method stays exact"
-)
-"""What to do where score norms cannot be had."""
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.adapters import checkpoint
 from vcpo_bench.adapters.coefficients import Coefficients, Decision, Rows, gather, join
 from vcpo_bench.adapters.locality import locality_of
-from vcpo_bench.adapters.trl import checkpoint
 from vcpo_bench.adapters.trl.callbacks import step_callback
 from vcpo_bench.adapters.trl.groups import micro_batches, order_of_rows
 from vcpo_bench.adapters.trl.lag import LagQueue, PromptStream, Samples

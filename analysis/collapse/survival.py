@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 Array = NDArray[np.float64]
-_Z = float(stats.norm.ppf(0.975))
+_Z = float(special.ndtri(0.975))
 
 
 class LogRank(NamedTuple):
@@ -119,7 +119,7 @@ def log_rank(time: ArrayLike, event: ArrayLike, group: ArrayLike, stratum: Array
     if degrees == 0:
         return LogRank(0.0, 0, float("nan"))
     chi2 = float(surplus @ np.linalg.pinv(covariance) @ surplus)
-    return LogRank(chi2, degrees, float(stats.chi2.sf(chi2, degrees)))
+    return LogRank(chi2, degrees, float(special.chdtrc(degrees, chi2)))
 
 
 def least_p(group: ArrayLike, stratum: ArrayLike) -> float:

@@ -94,9 +94,12 @@ def probability_of_improvement(
     if not pairs:
         return BootstrapEstimate(np.nan, np.nan, np.nan)
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
-    both = zip(resamples(left, replications, seed), resamples(right, replications, seed + 1), strict=True)
-    drawn = [np.stack([_wins(a, b) for a, b in zip(x, y, strict=True)]).mean(axis=0) for x, y in both]
-    return _estimate(float(np.mean([_wins(a, b) for a, b in pairs])), drawn)
+    signs = [_signs(a, b) for a, b in pairs]
+    shares = [(one.mean() + 1) / 2 for one in signs]
+    drawn = []
+    for x, y in zip(_draws(left, replications, seed), _draws(right, replications, seed + 1), strict=True):
+        drawn.append(np.stack([_wins(*one) for one in zip(signs, x, y, strict=True)]).mean(axis=0))
+    return _estimate(float(np.mean(shares)), drawn)
 
 
 def performance_profile(
@@ -130,19 +133,45 @@ def resamples(strata: Sequence[Array], replications: int, seed: int) -> list[lis
     The chunks keep memory bounded and depend only on `replications`, so that two calls with equal numbers can be
     paired.
     """
+    chunks = _draws(strata, replications, seed)
+    return [[one[places] for one, places in zip(strata, drawn, strict=True)] for drawn in chunks]
+
+
+def _draws(strata: Sequence[Array], replications: int, seed: int) -> list[list[NDArray[np.int64]]]:
+    """The positions that `resamples` draws: arrays [chunk, seeds], one per stratum."""
     generator = np.random.default_rng(seed)
     chunks = []
     for begin in range(0, replications, 2500):
         size = min(2500, replications - begin)
-        chunks.append([one[generator.integers(len(one), size=(size, len(one)))] for one in strata])
+        chunks.append([generator.integers(len(one), size=(size, len(one))) for one in strata])
     return chunks
 
 
-def _wins(first: Array, second: Array) -> Array:
-    """Share of pairs of the last axes in which the first is larger; ties count half."""
-    difference = first[..., :, None] - second[..., None, :]
-    sign = np.sign(np.where(np.abs(difference) <= EQUAL, 0.0, difference))
-    return np.asarray((sign.mean(axis=(-2, -1)) + 1) / 2)
+def _signs(first: Array, second: Array) -> Array:
+    """1 where a run of the first beats one of the second, -1 where it loses, 0 where they tie: [n, m]."""
+    difference = first[:, None] - second[None, :]
+    return np.asarray(np.sign(np.where(np.abs(difference) <= EQUAL, 0.0, difference)))
+
+
+def _wins(signs: Array, first: NDArray[np.int64], second: NDArray[np.int64]) -> Array:
+    """Share of the pairs of each draw in which the first is larger, ties half, of shape [R].
+
+    From how often each run was drawn, without the [R, n, m] pairs: all sums are of whole numbers, hence exact.
+
+    Args:
+        signs: Of `_signs`, [n, m].
+        first: Positions drawn from the n runs, [R, n].
+        second: Positions drawn from the m runs, [R, m].
+    """
+    balance = ((_counts(first) @ signs) * _counts(second)).sum(axis=-1)
+    return np.asarray((balance / signs.size + 1) / 2)
+
+
+def _counts(places: NDArray[np.int64]) -> Array:
+    """How often each of n positions occurs in each row of [R, n]."""
+    rows, number = places.shape
+    inside = places + number * np.arange(rows)[:, None]
+    return np.bincount(inside.ravel(), minlength=places.size).reshape(places.shape).astype(np.float64)
 
 
 def _shares_above(scores: Array, levels: Array) -> Array:

@@ -25,6 +25,16 @@ def cell_summary(results: Results) -> pd.DataFrame:
     `lag_mean` and `lag_max` (realized); the verdict of `events` in `event`, `onset` (NaN without one),
     `last_step`, `failed`, and `collapsed` (collapse, also with rebound).
     """
+    return _with_facts(results, curve_facts(results))
+
+
+def _with_facts(results: Results, facts: pd.DataFrame) -> pd.DataFrame:
+    joined = results.cells.merge(facts, how="left", left_on="key", right_index=True)
+    return joined.assign(collapsed=joined["event"].isin(("collapse", "collapse with rebound")))
+
+
+def curve_facts(results: Results) -> pd.DataFrame:
+    """What `cell_summary` adds to the cells, but for `collapsed`: one row per cell, by its key."""
     evals = results.evals.sort_values(["key", "step"], kind="stable").groupby("key", sort=False)
     by_key = results.step_columns("ess_ratio", "lag_mean", "lag_max").groupby("key", sort=False)
     summary = pd.DataFrame(
@@ -43,13 +53,11 @@ def cell_summary(results: Results) -> pd.DataFrame:
             "lag_max": by_key["lag_max"].max(),
         }
     )
-    verdicts = events(results)[["key", "event", "onset", "last_step", "failed"]]
-    joined = results.cells.merge(summary, how="left", left_on="key", right_index=True)
-    joined = joined.merge(recorded, how="left", left_on="key", right_index=True).merge(verdicts, how="left", on="key")
-    return joined.assign(collapsed=joined["event"].isin(("collapse", "collapse with rebound")))
+    verdicts = events(results).set_index("key")[["event", "onset", "last_step", "failed"]]
+    return pd.concat([summary.reindex(verdicts.index), recorded.reindex(verdicts.index), verdicts], axis=1)
 
 
-def scoreboard(results: Results) -> pd.DataFrame:
+def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFrame:
     """One row per task, method, regime, lag and learning rate, controls last.
 
     Columns: the group (`analysis.results.GROUP`); `seeds` (cells with an evaluation); `final_reward`,
@@ -59,8 +67,12 @@ def scoreboard(results: Results) -> pd.DataFrame:
     cells, of which the collapse rule could judge `judged`; `lag_mean` and `lag_max` as realized.
     A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
     has no part in the rewards.
+
+    Args:
+        results: What was recorded.
+        facts: Of `curve_facts`, where they are known already.
     """
-    summary = cell_summary(results)
+    summary = _with_facts(results, curve_facts(results) if facts is None else facts)
     damaged = results.damaged_keys()
     rows = []
     for group, cells in summary.groupby(GROUP, sort=False, dropna=False):

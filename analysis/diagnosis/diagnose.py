@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 from vcpo_bench.analysis.diagnosis.causes.batch import length, zero_variance
 from vcpo_bench.analysis.diagnosis.causes.curves import resume, train_eval_gap
@@ -17,10 +19,12 @@ from vcpo_bench.analysis.diagnosis.causes.weights import (
 )
 from vcpo_bench.analysis.diagnosis.compare import compare
 from vcpo_bench.analysis.diagnosis.departures import find_departures
-from vcpo_bench.analysis.diagnosis.diagnosis import Cause, Diagnosis, Unseen
+from vcpo_bench.analysis.diagnosis.diagnosis import Cause, Diagnosis, Outcome, Unseen
 from vcpo_bench.analysis.diagnosis.outcome import blind, read_outcome
+from vcpo_bench.analysis.log_alarms import find_alarms
 from vcpo_bench.analysis.logs.names import columns, frameworks
 from vcpo_bench.analysis.logs.run import LoggedRun
+from vcpo_bench.analysis.monitoring.calibration import load_calibrations, load_verdict_rates
 
 CAUSES: tuple[Callable[[Story], Cause | None], ...] = (
     lost_support,
@@ -51,7 +55,7 @@ WANTED = (
 """What the causes need; of each line, one column is enough."""
 
 
-def diagnose(run: LoggedRun, baseline: LoggedRun | None = None) -> Diagnosis:
+def diagnose(run: LoggedRun, baseline: LoggedRun | None = None, calibration: str | Path | None = None) -> Diagnosis:
     """What happened to a run.
 
     The verdict comes from the reward only. Signals are put in order and weighed as causes; none of them is a verdict.
@@ -59,8 +63,13 @@ def diagnose(run: LoggedRun, baseline: LoggedRun | None = None) -> Diagnosis:
     Args:
         run: Of `read_run`.
         baseline: A reference run, such as one that went well; its signals are compared at the same steps.
+        calibration: File of `vcpo-bench calibrate`: its detectors are run over the log, and its error rates stand
+            beside the verdict. None: no detector is run, and the rates are those of the package.
+
+    Raises:
+        UsageError: The calibration cannot be read.
     """
-    outcome, departures = read_outcome(run), find_departures(run)
+    outcome, departures = _with_rates(read_outcome(run), calibration), find_departures(run)
     story = Story(run, outcome, departures)
     lost = support_lost_at(story)
     if lost is not None and outcome.verdict in ("healthy", "stall", "dip"):
@@ -71,7 +80,14 @@ def diagnose(run: LoggedRun, baseline: LoggedRun | None = None) -> Diagnosis:
         causes, key=lambda one: (one.standing != "probable", len(one.against) - len(one.evidence), one.since)
     )
     compared = compare(run, baseline) if baseline is not None else ()
-    return Diagnosis(run, outcome, departures, tuple(ranked), _unseen(run), compared)
+    alarms = find_alarms(run, load_calibrations(calibration)) if calibration is not None else None
+    return Diagnosis(run, outcome, departures, tuple(ranked), _unseen(run), compared, alarms)
+
+
+def _with_rates(outcome: Outcome, calibration: str | Path | None) -> Outcome:
+    """The outcome with what was measured of such verdicts elsewhere: rates are known for the training reward only."""
+    rates = load_verdict_rates() if calibration is None else load_verdict_rates(calibration)
+    return replace(outcome, checked=rates.words) if rates is not None and outcome.column == "reward" else outcome
 
 
 def _unseen(run: LoggedRun) -> tuple[Unseen, ...]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from vcpo_bench.analysis.log_alarms import AlarmReport
 from vcpo_bench.analysis.logs.run import LoggedRun
 
 Verdict = Literal["collapsed", "dip", "stall", "healthy", "cannot tell"]
@@ -105,6 +106,7 @@ class Diagnosis:
         causes: The probable ones first.
         unseen: What could not be seen.
         baseline: How this run compares with a reference run, one sentence each.
+        alarms: What the detectors of a calibration say about the run; None: none was given.
     """
 
     run: LoggedRun
@@ -113,6 +115,7 @@ class Diagnosis:
     causes: tuple[Cause, ...]
     unseen: tuple[Unseen, ...]
     baseline: tuple[str, ...] = ()
+    alarms: AlarmReport | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -136,6 +139,7 @@ class Diagnosis:
             "causes": [asdict(one) for one in self.causes],
             "unseen": [asdict(one) for one in self.unseen],
             "baseline": list(self.baseline),
+            "alarms": _alarms(self.alarms),
             "columns": {
                 name: {"logged_as": list(one.logged_as), "tag": one.source.tag, "values": int(one.steps.size)}
                 for name, one in self.run.series.items()
@@ -146,6 +150,16 @@ class Diagnosis:
         }
         plain: dict[str, Any] = _plain(facts)
         return plain
+
+
+def _alarms(report: AlarmReport | None) -> dict[str, Any] | None:
+    if report is None:
+        return None
+    raised = [
+        {"step": one.step, "detector": one.calibration.detector.text, "score": one.score, "text": str(one)}
+        for one in report.alarms
+    ]
+    return {"raised": raised, "silent": report.silent, "notes": list(report.notes)}
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.own_cells import cells_of, is_cell
 from vcpo_bench.analysis.logs.readers.stores import SQLITE_MAGIC
 from vcpo_bench.analysis.logs.readers.token_dumps import dump_step
@@ -67,7 +68,7 @@ def find_sources(path: Path) -> tuple[list[Source], list[Path], list[str]]:
         kind = _kind(path)
         return [Source(kind, path.name, [path], run if marker else "")], [], []
     if not path.exists():
-        raise UsageError(f"{path} does not exist")
+        raise NotYetError(f"{path} does not exist")
     if cells := cells_of(path):
         if len(cells) > 1:
             shown = ", ".join(str(cell) for cell in cells[:3])
@@ -97,7 +98,7 @@ def _in_folder(root: Path) -> tuple[list[Source], list[Path], list[str]]:
     present = [kind for kind in KINDS if kind in found]
     if not present and not dumps:
         more = f" ({pickles} pickles are not read: loading one executes code)" if pickles else ""
-        raise UsageError(
+        raise NotYetError(
             f"{root} holds no log that can be read{more}; give a file, or see docs/diagnose.md for formats"
         )
     chosen = sorted(found[present[0]].values(), key=lambda one: one.name) if present else []
@@ -143,7 +144,7 @@ def _kind(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(512)
     if not head:
-        raise UsageError(f"{path} is empty")
+        raise NotYetError(f"{path} is empty")
     if head.startswith(SQLITE_MAGIC):
         return "sqlite"
     named = _kind_by_name(path)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import yaml
 
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.errors import UsageError
 
 Tag = Literal["exact", "truncated", "other", "proxy"]
@@ -154,8 +155,7 @@ def find_framework(wanted: str, logged: Iterable[str], guess: bool = True) -> Fr
     """
     known = frameworks()
     if wanted != AUTO:
-        if wanted not in known:
-            raise UsageError(f"--framework {wanted}: unknown; choose one of {', '.join(known)}")
+        check_wanted(wanted, ())
         return known[wanted]
     found = sorted(set(logged))
     scores = {name: framework.score(found) for name, framework in known.items()}
@@ -167,11 +167,19 @@ def find_framework(wanted: str, logged: Iterable[str], guess: bool = True) -> Fr
         return None
     shown = ", ".join(found[:12]) + (f" and {len(found) - 12} more" if len(found) > 12 else "")
     if leaders:
-        raise UsageError(f"the names fit {' and '.join(leaders)} equally well; choose one with --framework")
-    raise UsageError(
+        raise NotYetError(f"the names fit {' and '.join(leaders)} equally well; choose one with --framework")
+    raise NotYetError(
         f"no known framework logs these names: {shown or 'none found'}; name the columns yourself, such as "
         "--map reward=KEY,eval_reward=KEY"
     )
+
+
+def check_wanted(framework: str, mapping: Iterable[str]) -> None:
+    """Raise `UsageError` where a framework or one of our columns does not exist."""
+    if framework != AUTO and framework not in frameworks():
+        raise UsageError(f"--framework {framework}: unknown; choose one of {', '.join(frameworks())}")
+    if unknown := sorted(set(mapping) - set(columns())):
+        raise UsageError(f"--map {unknown[0]}=...: no such column; choose one of {', '.join(columns())}")
 
 
 def is_known_anywhere(name: str) -> bool:

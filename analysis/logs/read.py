@@ -7,7 +7,8 @@ from pathlib import Path
 
 from vcpo_bench.analysis.logs.find import Source, find_sources
 from vcpo_bench.analysis.logs.mapping import map_names, mapped_dumps
-from vcpo_bench.analysis.logs.names import AUTO, columns, find_framework, is_known_anywhere
+from vcpo_bench.analysis.logs.names import AUTO, check_wanted, find_framework, is_known_anywhere
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.console import read_console
 from vcpo_bench.analysis.logs.readers.csv_table import read_csv
 from vcpo_bench.analysis.logs.readers.jsonl import read_jsonl
@@ -48,8 +49,7 @@ def read_run(
     """
     paths = [path] if isinstance(path, str | Path) else list(path)
     wanted = dict(mapping or {})
-    if unknown := sorted(set(wanted) - set(columns())):
-        raise UsageError(f"--map {unknown[0]}=...: no such column; choose one of {', '.join(columns())}")
+    check_wanted(framework, wanted)
     mapped = set(wanted.values())
     rows = Rows(keep=lambda name: name in mapped or is_known_anywhere(name))
     dumps, status = _read_parts(paths, rows)
@@ -65,7 +65,7 @@ def read_run(
             series[name] = computed
     if not series:
         shown = ", ".join(list(rows.names)[:12])
-        raise UsageError(f"none of the names in the log is mapped: {shown}; use --map reward=KEY")
+        raise NotYetError(f"none of the names in the log is mapped: {shown}; use --map reward=KEY")
     return LoggedRun(
         path=", ".join(map(str, paths)),
         framework=found.name if found else "mapped",
@@ -135,11 +135,11 @@ def _read_file(source: Source, file: Path, rows: Rows) -> None:
 def _check(rows: Rows, weights: Rows, paths: list[str | Path], wanted: dict[str, str]) -> None:
     shown = ", ".join(map(str, paths))
     if not rows.names and not weights.names:
-        raise UsageError(f"{shown} holds no number; is it a log?")
+        raise NotYetError(f"{shown} holds no number; is it a log?")
     for column, name in wanted.items():
         if name not in rows.names:
             known = ", ".join(list(rows.names)[:20])
-            raise UsageError(f"--map {column}={name}: the log has no such name; it has {known}")
+            raise NotYetError(f"--map {column}={name}: the log has no such name; it has {known}")
 
 
 def _damage(rows: Rows) -> list[str]:

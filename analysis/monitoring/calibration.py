@@ -1,12 +1,12 @@
-"""Detectors with their measured error rates, as `analyze prediction` exports them."""
+"""Detectors with their measured error rates, as `vcpo-bench calibrate` and `analyze prediction` write them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
@@ -18,6 +18,9 @@ DEFAULTS = Path(__file__).with_name("default_detectors.json")
 LEAST_RUNS = 15
 """Collapsed, and healthy, held-out runs that a rate needs; with fewer it counts as not measured."""
 
+RewardRange = Literal["unit", "signed", "any"]
+"""Where the rewards lay that a detector was tuned on: 0 to 1, -1 to 1, or elsewhere."""
+
 
 class Rate(NamedTuple):
     """A measured value with its 95% interval."""
@@ -25,6 +28,56 @@ class Rate(NamedTuple):
     value: float
     low: float
     high: float
+
+    @property
+    def percent(self) -> str:
+        """`10% [6, 16]`."""
+        return f"{self.value:.0%} [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+
+
+@dataclass(frozen=True)
+class Union:
+    """All detectors of a file taken together: a user hears every one of them.
+
+    Attributes:
+        detectors: How many they are.
+        healthy_alarmed: Share of healthy runs in which any of them raised an alarm; None: not measured.
+        recall: Share of collapses that any of them announced in time; None: not measured.
+        study: Where that was measured.
+    """
+
+    detectors: int
+    healthy_alarmed: Rate | None
+    recall: Rate | None
+    study: str
+
+
+@dataclass(frozen=True)
+class VerdictRates:
+    """How often the verdict on the training reward agreed with the one on the evaluations of the same runs.
+
+    Attributes:
+        found: Share of the runs lost by their evaluations that it calls collapsed.
+        false: Share of the other runs that it calls collapsed.
+        study: Where that was measured.
+        n_collapsed: Runs lost by their evaluations.
+        n_other: The others.
+    """
+
+    found: Rate
+    false: Rate
+    study: str
+    n_collapsed: int
+    n_other: int
+
+    @property
+    def words(self) -> str:
+        """A sentence that says where the rates hold."""
+        return (
+            f"Measured elsewhere ({self.study}): read from the training reward, this rule called {self.found.percent} "
+            f"of {self.n_collapsed} runs collapsed that their evaluations lost, and {self.false.percent} of "
+            f"{self.n_other} others. Its rates on runs like this one are not known."
+        )
 
 
 @dataclass(frozen=True)
@@ -39,6 +92,11 @@ class Calibration:
         study: Where these numbers come from.
         n_collapsed: Held-out runs that collapsed there.
         n_healthy: Held-out runs that did not.
+        healthy_alarmed: Share of healthy runs in which it ever raised an alarm; None: not measured.
+        union: What is known of all detectors of the same file together; None: nothing.
+        inputs: By column of `records.steps.STEPS`, the name it was logged under where the detector was tuned, if that
+            name holds another quantity than the column (an estimate, a truncated value).
+        reward: Where the rewards lay.
     """
 
     detector: Detector
@@ -48,48 +106,108 @@ class Calibration:
     study: str
     n_collapsed: int
     n_healthy: int
+    healthy_alarmed: Rate | None = None
+    union: Union | None = None
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    reward: RewardRange = "any"
 
     @property
     def words(self) -> str:
-        """The measured false-alarm rate and its origin, as a phrase."""
+        """The measured error rates and where they were measured, as a phrase: they need not hold anywhere else."""
         runs = f"{self.study}: {self.n_collapsed} collapsed and {self.n_healthy} healthy runs"
         if self.false_alarms is None:
             return f"rate not measured ({runs})"
         value, low, high = self.false_alarms
-        return f"false alarms per 1,000 healthy updates: {value:.2g} [{low:.2g}, {high:.2g}] ({runs})"
+        text = f"false alarms per 1,000 healthy updates: {value:.2g} [{low:.2g}, {high:.2g}]"
+        if self.healthy_alarmed is not None:
+            text += f", in {self.healthy_alarmed.percent} of healthy runs"
+        text += f" (measured on {runs})"
+        if self.union is not None and self.union.healthy_alarmed is not None and self.union.detectors > 1:
+            alarmed = self.union.healthy_alarmed.percent
+            text += f", any of the {self.union.detectors} detectors in {alarmed} of healthy runs ({self.union.study})"
+        return f"{text}; not known here"
 
 
 def load_calibrations(path: str | Path = DEFAULTS) -> tuple[Calibration, ...]:
-    """The detectors of a file that `analyze prediction` exported, by default those of the package.
+    """The detectors of a file that `calibrate` or `analyze prediction` wrote, by default those of the package.
 
     Raises:
         UsageError: The file cannot be read, or names a signal that does not exist.
     """
+    whole = _read(path)
     try:
-        entries = json.loads(Path(path).read_text(encoding="utf-8"))
+        entries = whole["detectors"]
         if not isinstance(entries, list) or not entries:
             raise ValueError("not a list with entries")
-        found = tuple(_calibration(entry) for entry in entries)
-    except OSError as error:
-        raise UsageError(f"detectors {path}: cannot be read ({error.strerror}); name an exported file") from error
-    except (ValueError, KeyError, TypeError) as error:
+        union = whole.get("union")
+        together = union and Union(
+            len(entries),
+            _rate(union["healthy_alarmed"]),
+            _rate(union["recall"]),
+            union.get("study", whole.get("study", "")),
+        )
+        shared = {"union": together, "inputs": dict(whole.get("inputs", {})), "reward": whole.get("reward", "any")}
+        found = tuple(_calibration(entry, shared) for entry in entries)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"detectors {path}: not a file of detectors ({error}); export it again") from error
     for one in found:
         SIGNALS.get(one.detector.signal)
     return found
 
 
-def _calibration(entry: Mapping[str, Any]) -> Calibration:
+def load_verdict_rates(path: str | Path = DEFAULTS) -> VerdictRates | None:
+    """How often the verdict was wrong where this file was made; None: it was not measured there.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    whole = _read(path)
+    entry = whole.get("verdict")
+    if not entry:
+        return None
+    try:
+        return VerdictRates(
+            Rate(*entry["found"]), Rate(*entry["false"]), whole["study"], entry["n_collapsed"], entry["n_other"]
+        )
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"detectors {path}: not a file of detectors ({error}); export it again") from error
+
+
+def chosen_calibrations(given: Sequence[Calibration] | str | Path | None) -> Sequence[Calibration]:
+    """What a caller names: calibrations, a file of them, or None for those of the package."""
+    if given is None:
+        return load_calibrations()
+    return load_calibrations(given) if isinstance(given, str | Path) else given
+
+
+def _read(path: str | Path) -> dict[str, Any]:
+    """The file as a dictionary; one of `analyze prediction` is the list of detectors alone."""
+    try:
+        whole = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"detectors {path}: cannot be read ({error.strerror}); name an exported file") from error
+    except ValueError as error:
+        raise UsageError(f"detectors {path}: not a file of detectors ({error}); export it again") from error
+    return whole if isinstance(whole, dict) else {"detectors": whole}
+
+
+def _calibration(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Calibration:
     """One entry; a rate from too few runs is dropped, whoever wrote it."""
     detector = Detector(entry["signal"], entry["window"], float(entry["threshold"]), entry["persistence"])
-    enough = min(entry["n_collapsed"], entry["n_healthy"]) >= LEAST_RUNS
-    false_alarms, recall = entry["false_alarms_per_1000_healthy_updates"], entry["recall"]
+    healthy, both = entry["n_healthy"] >= LEAST_RUNS, min(entry["n_collapsed"], entry["n_healthy"]) >= LEAST_RUNS
+    false_alarms = entry["false_alarms_per_1000_healthy_updates"]
     return Calibration(
         detector,
-        Rate(*false_alarms) if enough and false_alarms else None,
-        Rate(*recall) if enough and recall else None,
-        entry["median_lead"] if enough else None,
+        _rate(false_alarms) if healthy else None,
+        _rate(entry["recall"]) if both else None,
+        entry["median_lead"] if both else None,
         entry["study"],
         entry["n_collapsed"],
         entry["n_healthy"],
+        _rate(entry.get("healthy_alarmed")) if healthy else None,
+        **shared,
     )
+
+
+def _rate(values: Sequence[float] | None) -> Rate | None:
+    return Rate(*values) if values else None

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +25,7 @@ from vcpo_bench.analysis.arrays import as_floats, as_number
 from vcpo_bench.analysis.diagnostics.ess import entropy_ess, kish_ess, max_weight_ess
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k, reliability_limit
 from vcpo_bench.analysis.monitoring.alarm_panel import Alarm, AlarmPanel
-from vcpo_bench.analysis.monitoring.calibration import Calibration, load_calibrations
+from vcpo_bench.analysis.monitoring.calibration import Calibration, chosen_calibrations
 from vcpo_bench.analysis.monitoring.signals.tis import CAP
 from vcpo_bench.records.steps import DIAGNOSTICS
 
@@ -98,15 +99,15 @@ class Monitor:
     """Gauges and alarms of one run, one update at a time.
 
     Args:
-        calibrations: Detectors; None: those of the package, with the error rates their study measured. Read your own
-            with `analysis.monitoring.calibration.load_calibrations`.
+        calibrations: Detectors, or the file that `vcpo-bench calibrate` wrote; None: those of the package, with
+            the error rates their study measured.
 
     Raises:
         UsageError: A detector watches a signal that does not exist.
     """
 
-    def __init__(self, calibrations: Sequence[Calibration] | None = None) -> None:
-        self._panel = AlarmPanel(load_calibrations() if calibrations is None else calibrations, ("grad_norm_z",))
+    def __init__(self, calibrations: Sequence[Calibration] | str | Path | None = None) -> None:
+        self._panel = AlarmPanel(chosen_calibrations(calibrations), ("grad_norm_z",))
         self._weights: deque[Array] = deque(maxlen=WINDOW)
         self._rewards: deque[float] = deque(maxlen=WINDOW)
         self._step = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from vcpo_bench.analysis.series import trailing_mean
 
@@ -103,4 +103,27 @@ def streamed_mean(values: Array, window: int) -> Array:
         with np.errstate(invalid="ignore", over="ignore"):
             total[..., back:] += filled[..., : length - back]
         number[..., back:] += present[..., : length - back]
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def streamed_mean_at(values: Array, series: ArrayLike, place: ArrayLike, window: int) -> Array:
+    """`streamed_mean` at some positions only, to the same bits, without that of all others.
+
+    Args:
+        values: Shape [N, S].
+        series: Which of the N series, integers of any shape.
+        place: Which of the S positions, integers of a shape that broadcasts with it.
+        window: Number of positions.
+
+    Returns:
+        One mean per series and place, of their common shape.
+    """
+    run, at = np.broadcast_arrays(np.asarray(series), np.asarray(place))
+    total, number = np.zeros(run.shape), np.zeros(run.shape)
+    for back in range(min(window, values.shape[-1]) - 1, -1, -1):
+        found = values[run, np.maximum(at - back, 0)]
+        present = ~np.isnan(found) & (at >= back)
+        with np.errstate(invalid="ignore", over="ignore"):
+            total += np.where(present, found, 0.0)
+        number += present
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)

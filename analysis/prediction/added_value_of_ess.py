@@ -13,7 +13,7 @@ from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
 from vcpo_bench.analysis.prediction.covariates import ESS_FAMILY, FATE, configuration_risk, features
-from vcpo_bench.analysis.prediction.landmarks import Comparison, RiskSets, bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, compare_signal, risk_sets
 from vcpo_bench.analysis.prediction.logistic import fit, wald_p
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import landmarks
@@ -98,20 +98,18 @@ def held_out_odds(panel: Panel, names: list[list[str]], lead: int, parts: list[F
 
 def best_baseline(panel: Panel, lead: int, fold: Fold) -> str:
     """The baseline with the greatest AUROC among the training runs."""
-    sets = risk_sets(panel, lead)
-    kept = fold.train[sets.case]
-    sets = RiskSets(sets.case[kept], sets.row[kept], sets.controls[kept] & fold.train)
-    areas = {name: compare(panel.scores(name), sets).auroc() for name in baselines(panel)}
+    sets = risk_sets(panel, lead).among(fold.train)
+    areas = {name: compare_signal(panel, name, sets).auroc() for name in baselines(panel)}
     return max(areas, key=lambda name: np.nan_to_num(areas[name], nan=-1.0))
 
 
 def _one_by_one(panel: Panel, lead: int, draws: Array) -> list[Row]:
     sets = risk_sets(panel, lead)
-    ess = compare(panel.scores(PRIMARY), sets)
+    ess = compare_signal(panel, PRIMARY, sets)
     rows = []
     for name in (one for one in RIVALS if one in panel.values):
         row: Row = {"lead": lead, "comparison": f"ESS alone against {name}", "baseline": name}
-        rows.append(row | difference(ess, compare(panel.scores(name), sets), panel, draws))
+        rows.append(row | difference(ess, compare_signal(panel, name, sets), panel, draws))
     return rows
 
 
@@ -128,10 +126,10 @@ def _held_out(panel: Panel, lead: int, draws: Array) -> list[Row]:
     named = ", ".join(dict.fromkeys(best))
     alone = compare(_pick(panel, best, groups), sets)
     first: Row = {"lead": lead, "comparison": BEST, "baseline": named}
-    rows = [first | difference(compare(panel.scores(PRIMARY), sets), alone, panel, draws)]
+    rows = [first | difference(compare_signal(panel, PRIMARY, sets), alone, panel, draws)]
     fate = compare(_fates(panel, parts), sets)
     second: Row = {"lead": lead, "comparison": f"ESS alone against the {FATE}", "baseline": FATE}
-    rows.append(second | difference(compare(panel.scores(PRIMARY), sets), fate, panel, draws))
+    rows.append(second | difference(compare_signal(panel, PRIMARY, sets), fate, panel, draws))
     for label, names in models.items():
         without = compare(held_out_odds(panel, names, lead, parts), sets)
         more = compare(held_out_odds(panel, [[*one, PRIMARY] for one in names], lead, parts), sets)
@@ -162,5 +160,6 @@ def _in_common(one: Comparison, other: Comparison) -> tuple[Comparison, Comparis
     case, left, right = np.intersect1d(one.case, other.case, return_indices=True)
     usable = one.usable[left] & other.usable[right]
     kept = usable.any(axis=1)
-    first = Comparison(case[kept], usable[kept], one.wins[left][kept])
-    return first, Comparison(case[kept], usable[kept], other.wins[right][kept])
+    stratum = one.stratum[left][kept]
+    first = Comparison(case[kept], usable[kept], one.wins[left][kept], stratum)
+    return first, Comparison(case[kept], usable[kept], other.wins[right][kept], stratum)

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.monitoring.episodes import beginnings
 from vcpo_bench.analysis.prediction.panel import Array, Flags, Panel
 
 NEAREST, FURTHEST = 10, 100
 """A failure is caught by an episode that begins this many updates before its onset: at least, and at most."""
-REFRACTORY = 20
-"""Updates of silence that end an episode."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +85,6 @@ def held(scores: Array, persistence: int) -> Array:
         result[:, back:] = np.minimum(result[:, back:], filled[:, :-back])
     result[:, : persistence - 1] = -np.inf
     return result
-
-
-def beginnings(alarms: Flags) -> Flags:
-    """First update of every episode [N, S]: an alarm within `REFRACTORY` updates of the one before belongs to it."""
-    position = np.arange(alarms.shape[1])
-    last = np.maximum.accumulate(np.where(alarms, position, -REFRACTORY - 1), axis=1)
-    before = np.concatenate([np.full((len(alarms), 1), -REFRACTORY - 1), last[:, :-1]], axis=1)
-    return np.asarray(alarms & (position - before > REFRACTORY))
 
 
 def outcomes(level: Array, threshold: NDArray[np.float64] | float, time: Clock) -> Outcomes:

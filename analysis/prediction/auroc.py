@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from vcpo_bench.analysis.intervals import holm, wilson
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.percentile_interval import percentile_interval
-from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare_signal, risk_sets
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks, average_precision, landmarks, ranks_within
 from vcpo_bench.analysis.tolerance import EQUAL
@@ -44,9 +44,10 @@ def auroc_table(
     for lead in leads:
         sets, rest = risk_sets(panel, lead), landmarks(panel, lead)
         for name in names:
-            scores = panel.scores(name)
-            row: Row = {"signal": name, "lead": lead} | auroc_row(compare(scores, sets), panel, draws)
-            rows.append(row | _precision(scores, rest, draws, row["verdict"] != TOO_FEW and lead > 0))
+            row: Row = {"signal": name, "lead": lead}
+            row |= auroc_row(compare_signal(panel, name, sets), panel, draws)
+            known = panel.scores_of(name, rest.run, rest.row)
+            rows.append(row | _precision(known, rest, draws, row["verdict"] != TOO_FEW and lead > 0))
     table = pd.DataFrame(rows).sort_values(["signal", "lead"], kind="stable", ignore_index=True)
     exploratory = (table["lead"] > 0) & ~((table["signal"] == PRIMARY) & (table["lead"] == PRIMARY_LEAD))
     table["p_holm"] = holm(table["p"].where(exploratory))
@@ -81,7 +82,7 @@ def area_p(value: float, drawn: Array, cases: int, null: float = _HALF) -> float
     error = float(np.nanstd(drawn))
     if error == 0 and value != null:
         error = float(np.sqrt(0.5 / cases * (1 - 0.5 / cases) / cases))
-    return float(2 * stats.norm.sf(abs(value - null) / error)) if error > 0 else 1.0
+    return float(2 * special.ndtr(-abs(value - null) / error)) if error > 0 else 1.0
 
 
 def hanley_mcneil(area: float, collapsed: int, healthy: int) -> float:
@@ -113,41 +114,38 @@ def matching_table(panel: Panel) -> pd.DataFrame:
         sets = risk_sets(panel, PRIMARY_LEAD, columns)
         rest = landmarks(panel, PRIMARY_LEAD)
         for name in panel.recorded():
-            scores = panel.scores(name)
-            one = _any_step(scores, panel, rest, columns) if any_step else compare(scores, sets)
+            one = _any_step(panel, name, rest, columns) if any_step else compare_signal(panel, name, sets)
             row: Row = {"signal": name, "match": label}
             rows.append(row | auroc_row(one, panel, draws))
     return pd.DataFrame(rows)
 
 
-def _any_step(scores: Array, panel: Panel, rest: Landmarks, columns: Sequence[str]) -> Comparison:
+def _any_step(panel: Panel, name: str, rest: Landmarks, columns: Sequence[str]) -> Comparison:
     """Cases against the landmarks of other runs at whatever step; each control counts by its mean over landmarks."""
     grid = np.unique(rest.row)
     table = np.full((len(panel.runs), grid.size), np.nan)
     negative = ~rest.positive
-    table[rest.run[negative], np.searchsorted(grid, rest.row[negative])] = scores[
-        rest.run[negative], rest.row[negative]
-    ]
-    case, own = rest.run[rest.positive], scores[rest.run[rest.positive], rest.row[rest.positive]]
+    scores = panel.scores_of(name, rest.run, rest.row)
+    table[rest.run[negative], np.searchsorted(grid, rest.row[negative])] = scores[negative]
+    case, own = rest.run[rest.positive], scores[rest.positive]
     case, own = case[np.isfinite(own)], own[np.isfinite(own)]
     known = np.isfinite(table)
     stratum = panel.strata(columns)
     usable = np.asarray(known.any(axis=1))[None, :] & (stratum[case][:, None] == stratum[None, :])
     usable[np.arange(case.size), case] = False
-    wins = np.zeros(usable.shape)
-    for i, value in enumerate(own):
-        with np.errstate(invalid="ignore"):
-            lower = ((table < value) + 0.5 * (table == value)).sum(axis=1)
-        wins[i] = lower / np.maximum(known.sum(axis=1), 1)
+    wins, number = np.zeros(usable.shape), known.sum(axis=1)
+    for run, values in enumerate(np.sort(table, axis=1)):  # those that are not known come last
+        ordered = values[: number[run]]
+        lower = np.searchsorted(ordered, own, "left") + np.searchsorted(ordered, own, "right")
+        wins[:, run] = lower / 2 / max(number[run], 1)
     kept = usable.any(axis=1)
-    return Comparison(case[kept], usable[kept], wins[kept])
+    return Comparison(case[kept], usable[kept], wins[kept], stratum[case][kept])
 
 
-def _precision(scores: Array, rest: Landmarks, draws: Array, enough: bool) -> dict[str, float]:
+def _precision(values: Array, rest: Landmarks, draws: Array, enough: bool) -> dict[str, float]:
     nothing = {"auprc": np.nan, "auprc_low": np.nan, "auprc_high": np.nan, "prevalence": np.nan}
     if not enough:
         return nothing
-    values = scores[rest.run, rest.row]
     known = np.isfinite(values)
     label, run = rest.positive[known], rest.run[known]
     rank = ranks_within(values[known], rest.group[known])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from vcpo_bench.analysis.prediction.panel import Array, Flags, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks
@@ -42,7 +42,7 @@ class NormalScores:
         below = np.searchsorted(self.ordered, values, side="left")
         upto = np.searchsorted(self.ordered, values, side="right")
         share = (below + upto + 1) / (2 * (self.ordered.size + 1))
-        return np.where(np.isfinite(values), stats.norm.ppf(share), 0.0)
+        return np.where(np.isfinite(values), special.ndtri(share), 0.0)
 
 
 def normal_scores(values: Array) -> NormalScores:
@@ -94,6 +94,6 @@ def features(panel: Panel, rows: Landmarks, names: Sequence[str], train: Flags) 
             learned[rows.run[train]] = True
             columns.append(configuration_risk(panel, learned)[rows.run][:, None])
         elif name not in KNOWN_BEFORE:
-            values = panel.scores(name)[rows.run, rows.row]
+            values = panel.scores_of(name, rows.run, rows.row)
             columns.append(normal_scores(values[train])(values)[:, None])
     return np.concatenate(columns, axis=1)

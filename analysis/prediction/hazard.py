@@ -43,7 +43,7 @@ def hazard_table(panel: Panel) -> pd.DataFrame:
 
 
 def _one(panel: Panel, rows: Landmarks, name: str) -> Row:
-    values = panel.scores(name)[rows.run, rows.row]
+    values = panel.scores_of(name, rows.run, rows.row)
     known = np.isfinite(values)
     part = Landmarks(rows.run[known], rows.row[known], rows.found[known], rows.positive[known], rows.group[known])
     failed = int(part.positive.sum())

@@ -29,11 +29,18 @@ class RiskSets:
         case: Index of each failed run [C].
         row: Index of the newest update known at its landmark [C].
         controls: Which runs are its controls [C, N].
+        stratum: Number of the group of runs that its controls come from [C].
     """
 
     case: NDArray[np.int64]
     row: NDArray[np.int64]
     controls: Flags
+    stratum: NDArray[np.int64]
+
+    def among(self, runs: Flags) -> RiskSets:
+        """The same with no other runs [N] than these."""
+        kept = runs[self.case]
+        return RiskSets(self.case[kept], self.row[kept], self.controls[kept] & runs, self.stratum[kept])
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,13 @@ class Comparison:
         case: Index of each failed run with a score and a scored control [C].
         usable: Which controls have a score [C, N].
         wins: 1 where the control's score is lower, 1/2 where equal, else 0 [C, N].
+        stratum: As in `RiskSets` [C].
     """
 
     case: NDArray[np.int64]
     usable: Flags
     wins: Array
+    stratum: NDArray[np.int64]
 
     def placements(self) -> Array:
         """Share of its controls that each failed run outranks [C]."""
@@ -74,8 +83,13 @@ class Comparison:
         """
         if not self.case.size:
             return np.full(len(draws), np.nan)
-        weight = draws @ self.usable.T.astype(np.float64)
-        total = draws @ (self.wins * self.usable).T
+        weight, total = np.empty((2, len(draws), self.case.size))
+        for one in np.unique(self.stratum):  # its cases share their controls, which are few among many runs
+            mine = self.stratum == one
+            runs = self.usable[mine].any(axis=0)
+            usable, drawn = self.usable[np.ix_(mine, runs)].astype(np.float64), draws[:, runs]
+            weight[:, mine] = drawn @ usable.T
+            total[:, mine] = drawn @ (self.wins[np.ix_(mine, runs)] * usable).T
         mine = draws[:, self.case] * (weight > 0)
         share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
         number = mine.sum(axis=1)
@@ -105,19 +119,28 @@ def risk_sets(
         alike &= groups[case][:, None] == groups[None, :]
     found = panel.found[case][:, None]
     watched = (panel.end[None, :] >= np.maximum(found, found - lead)) & (panel.found[None, :] > found + guard)
-    return RiskSets(case, (panel.found[case] - lead - 1).astype(np.int64), alike & watched)
+    return RiskSets(case, (panel.found[case] - lead - 1).astype(np.int64), alike & watched, stratum[case])
 
 
 def compare(scores: Array, sets: RiskSets) -> Comparison:
     """Rank every case among its controls by scores [N, S]; runs without a score at the landmark are left out."""
-    at = scores[:, sets.row].T
+    return _ranked(scores[:, sets.row].T, sets)
+
+
+def compare_signal(panel: Panel, name: str, sets: RiskSets) -> Comparison:
+    """`compare` by the scores of a signal."""
+    return _ranked(panel.scores_at(name, sets.row), sets)
+
+
+def _ranked(at: Array, sets: RiskSets) -> Comparison:
+    """Compare by scores read at each case's landmark [C, N]."""
     own = at[np.arange(sets.case.size), sets.case]
     usable = sets.controls & np.isfinite(at)
     kept = np.isfinite(own) & usable.any(axis=1)
     at, own, usable = at[kept], own[kept][:, None], usable[kept]
     with np.errstate(invalid="ignore"):
         wins = (at < own) + 0.5 * (at == own)
-    return Comparison(sets.case[kept], usable, wins)
+    return Comparison(sets.case[kept], usable, wins, sets.stratum[kept])
 
 
 def area_at(at: Array, sets: RiskSets) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from vcpo_bench.analysis.prediction.panel import Array
 
@@ -74,7 +74,7 @@ def clustered_errors(model: Logistic, features: Array, label: NDArray[np.bool_],
 
 def wald_p(value: float, error: float) -> float:
     """Two-sided p of an estimate against 0."""
-    return float(2 * stats.norm.sf(abs(value) / error)) if error > 0 else 1.0
+    return float(2 * special.ndtr(-abs(value) / error)) if error > 0 else 1.0
 
 
 def _design(features: Array, ridge: float) -> tuple[Array, Array]:

@@ -49,11 +49,10 @@ def failures_table(panel: Panel) -> pd.DataFrame:
 
 def recorded_signals(results: Results, panel: Panel) -> list[str]:
     """Signals that at least one run recorded, whether or not the collapse rule could judge it."""
-    rest = results.steps[~results.steps["key"].isin(panel.runs["key"])].sort_values(["key", "step"], kind="stable")
     found = set(panel.recorded())
-    for name, signal in all_signals().items():
-        if name not in found and any(np.isfinite(signal.of(run)).any() for _, run in rest.groupby("key", sort=False)):
-            found.add(name)
+    rest = results.select(set(results.cells["key"]) - set(panel.runs["key"]))
+    for _, run in rest.steps_by_cell():
+        found |= {name for name, one in all_signals().items() if name not in found and np.isfinite(one.of(run)).any()}
     return sorted(found)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, CollapseRule, events
 from vcpo_bench.analysis.monitoring.signal import Signal, all_signals
-from vcpo_bench.analysis.monitoring.trailing import streamed_mean
+from vcpo_bench.analysis.monitoring.trailing import streamed_mean, streamed_mean_at
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
 from vcpo_bench.analysis.results import Results
 
@@ -54,7 +54,6 @@ class Panel:
     found: Array
     end: Array
     stride: int
-    _scores: dict[tuple[str, int], Array] = field(default_factory=dict, compare=False, repr=False)
     _strata: dict[tuple[str, ...], NDArray[np.int64]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -74,9 +73,17 @@ class Panel:
 
     def scores(self, name: str, window: int = WINDOW) -> Array:
         """Trailing mean [N, S] of a signal, as `analysis.monitoring.detectors.Detector.scores` gives it."""
-        if (name, window) not in self._scores:
-            self._scores[name, window] = streamed_mean(self.values[name], window)
-        return self._scores[name, window]
+        return streamed_mean(self.values[name], window)
+
+    def scores_of(self, name: str, run: NDArray[np.int64], row: NDArray[np.int64]) -> Array:
+        """`scores(name)[run, row]` [R], without the others: all of every signal would not fit in memory."""
+        return streamed_mean_at(self.values[name], run, row, WINDOW)
+
+    def scores_at(self, name: str, row: NDArray[np.int64]) -> Array:
+        """`scores(name)[:, row].T` [C, N], without the others."""
+        rows, place = np.unique(row, return_inverse=True)
+        every = np.arange(len(self.runs))
+        return streamed_mean_at(self.values[name], every[None, :], rows[:, None], WINDOW)[place]
 
     def recorded(self) -> list[str]:
         """Signals that say something about at least one run."""

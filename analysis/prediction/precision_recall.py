@@ -62,6 +62,10 @@ def ranks_within(values: Array, group: NDArray[np.int64]) -> Array:
     return result
 
 
+_AT_ONCE = 20
+"""Replicates whose rows are in memory together: each row of thousands of runs counts in all of them."""
+
+
 def average_precision(score: Array, positive: Flags, run: NDArray[np.int64], draws: Array) -> Array:
     """Area under the precision-recall curve in each replicate [B], steps at distinct scores, rows weighted by runs.
 
@@ -76,14 +80,17 @@ def average_precision(score: Array, positive: Flags, run: NDArray[np.int64], dra
     last = np.append(np.flatnonzero(value[1:] != value[:-1]), value.size - 1)
     at = np.flatnonzero(label)
     tie_end = last[np.searchsorted(last, at)]
-    weight = draws.astype(np.float32)[:, owner]
-    everything = np.cumsum(weight, axis=1, dtype=np.float64)[:, tie_end]
-    mine = np.cumsum(weight[:, at], axis=1, dtype=np.float64)
-    hits = mine[:, np.searchsorted(at, tie_end, side="right") - 1]
-    precision = np.divide(hits, everything, out=np.zeros_like(hits), where=everything > 0)
-    number = mine[:, -1]
-    total = (weight[:, at] * precision).sum(axis=1)
-    return np.where(number > 0, total / np.where(number > 0, number, 1.0), np.nan)
+    before = np.searchsorted(at, tie_end, side="right") - 1
+    areas = []
+    for begin in range(0, len(draws), _AT_ONCE):
+        weight = draws[begin : begin + _AT_ONCE].astype(np.float32)[:, owner]
+        everything = np.cumsum(weight, axis=1, dtype=np.float64)[:, tie_end]
+        mine = np.cumsum(weight[:, at], axis=1, dtype=np.float64)
+        hits, number = mine[:, before], mine[:, -1]
+        precision = np.divide(hits, everything, out=np.zeros_like(hits), where=everything > 0)
+        total = (weight[:, at] * precision).sum(axis=1)
+        areas.append(np.where(number > 0, total / np.where(number > 0, number, 1.0), np.nan))
+    return np.concatenate(areas)
 
 
 def _spans(new: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -191,7 +191,7 @@ def _by_landmark(panel: Panel, rows: Landmarks, chance: Array, parts: list[Fold]
         own = score[case][:, None]
         wins = np.where(np.isnan(score)[None, :], 0.0, (score < own) + 0.5 * (score == own))
         kept = usable.any(axis=1)
-        one = Comparison(case[kept], usable[kept], wins[kept])
+        one = Comparison(case[kept], usable[kept], wins[kept], groups[case][kept])
         result.append({"landmark": int(landmark)} | auroc_row(one, panel, draws))
     return result
 

@@ -10,8 +10,8 @@ import pandas as pd
 from vcpo_bench.analysis.collapse.rule import CollapseRule, events
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import auroc_row
-from vcpo_bench.analysis.prediction.landmarks import RiskSets, bootstrap_draws, compare, risk_sets
-from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, Flags, Panel
+from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare_signal, risk_sets
+from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, Panel
 from vcpo_bench.analysis.results import Results
 
 RULES = {
@@ -49,7 +49,7 @@ def definitions_table(panel: Panel, results: Results) -> pd.DataFrame:
         sets = risk_sets(other, PRIMARY_LEAD)
         for name in panel.recorded():
             row: Row = {"definition": definition, "signal": name}
-            rows.append(row | auroc_row(compare(panel.scores(name), sets), other, draws))
+            rows.append(row | auroc_row(compare_signal(panel, name, sets), other, draws))
     return pd.DataFrame(rows)
 
 
@@ -65,12 +65,11 @@ def regimes_table(panel: Panel) -> pd.DataFrame:
     for column in REGIMES:
         values = panel.runs[column]
         for value in sorted(values.unique()):
-            here = _only(sets, (values == value).to_numpy(dtype=bool))
+            here = sets.among((values == value).to_numpy(dtype=bool))
             for name in panel.recorded():
-                scores = panel.scores(name)
                 row: Row = {"column": column, "value_of": str(value), "signal": name}
-                row |= auroc_row(compare(scores, here), panel, draws)
-                at = scores[:, here.row].T
+                row |= auroc_row(compare_signal(panel, name, here), panel, draws)
+                at = panel.scores_at(name, here.row)
                 row["at_case"] = _median(at[np.arange(here.case.size), here.case])
                 rows.append(row | {"at_control": _median(at[here.controls])})
     return pd.DataFrame(rows)
@@ -87,19 +86,14 @@ def placements_table(panel: Panel) -> pd.DataFrame:
     table["onset"] = panel.onset[sets.case]
     table["controls"] = sets.controls.sum(axis=1)
     if PRIMARY in panel.values:
-        table["score"] = panel.scores(PRIMARY)[sets.case, sets.row]
+        table["score"] = panel.scores_of(PRIMARY, sets.case, sets.row)
     position = {int(case): i for i, case in enumerate(sets.case)}
     for name in panel.recorded():
-        one = compare(panel.scores(name), sets)
+        one = compare_signal(panel, name, sets)
         share = np.full(sets.case.size, np.nan)
         share[[position[int(case)] for case in one.case]] = one.placements()
         table[f"above_{name}"] = share
     return table
-
-
-def _only(sets: RiskSets, runs: Flags) -> RiskSets:
-    kept = runs[sets.case]
-    return RiskSets(sets.case[kept], sets.row[kept], sets.controls[kept] & runs)
 
 
 def _median(values: np.ndarray[Any, np.dtype[np.float64]]) -> float:

@@ -72,7 +72,8 @@ def fold_numbers(parts: list[Fold], runs: int) -> NDArray[np.int64]:
 
 def levels(panel: Panel, name: str) -> Levels:
     """What a signal's detectors compare with their threshold, for every window and persistence."""
-    return {(w, p): held(panel.scores(name, w), p) for w in WINDOWS for p in PERSISTENCES}
+    scores = {window: panel.scores(name, window) for window in WINDOWS}
+    return {(window, p): held(scores[window], p) for window in WINDOWS for p in PERSISTENCES}
 
 
 def peaks(choices: Levels, time: Clock) -> dict[tuple[int, int], Array]:

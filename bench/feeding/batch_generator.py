@@ -64,9 +64,7 @@ class BatchGenerator:
         Returns:
             The batches completed by these orders, by increasing index.
         """
-        for order, count in zip(orders, groups, strict=True):
-            if order.batch not in self.drafts:
-                self.drafts[order.batch] = self._draft(order.batch, count)
+        self.begin(orders, groups)
         self._rows([order for order in orders if order.rows is not None], version)
         planned = [order for order in orders if order.rows is None]
         if self.published.inflight and any(len(self._positions(order)) < self.task.max_response for order in planned):
@@ -76,6 +74,13 @@ class BatchGenerator:
                 self._tokens(self.drafts[order.batch], order, version)
         done = sorted(batch for batch, draft in self.drafts.items() if not draft.missing)
         return [self._complete(batch) for batch in done]
+
+    def begin(self, orders: Sequence[Order], groups: Sequence[int]) -> list[Draft]:
+        """The drafts of the batches that orders draw tokens of, with prompts and noise; `run` then draws them."""
+        for order, count in zip(orders, groups, strict=True):
+            if order.batch not in self.drafts:
+                self.drafts[order.batch] = self._draft(order.batch, count)
+        return [self.drafts[order.batch] for order in orders]
 
     def _draft(self, batch: int, groups: int) -> Draft:
         T, rows = self.task.max_response, groups * self.config.responses

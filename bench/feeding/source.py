@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
+from vcpo_bench.bench.feeding.batch_generator import BatchGenerator, Draft
 from vcpo_bench.bench.regimes.base import StalenessSchedule, Take
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.trajectories import Trajectories, join
@@ -116,6 +116,11 @@ class PlannedSource:
             del self.queue[index]
         self._check(batch, update)
         return StepInput(batch, self.sampled_reward, self.schedule.filling(update), sampled - began)
+
+    def begin(self, update: int) -> list[Draft]:
+        """The batches that `next_batch` will draw before `update`, in order, with prompts and noise."""
+        orders = self.schedule.admit(update)
+        return self.generator.begin(orders, [self.schedule.groups(order.batch) for order in orders])
 
     def _join(self, update: int, takes: list[Take]) -> Trajectories:
         if len(takes) == 1 and takes[0].groups is None:

@@ -46,6 +46,7 @@ class Fifo(Regime):
 
     name: ClassVar[str] = "fifo"
     summary: ClassVar[str] = "lag exactly k: consumption waits k updates"
+    whole_batches: ClassVar[bool] = True
 
     fill: str = choice("ramp", "hold")
 

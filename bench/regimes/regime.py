@@ -45,6 +45,7 @@ class Regime(Component, ABC):
     Class attributes:
         splits_responses: Whether the weights change while a response is generated: a sampler must stop at an exact
             token and go on later.
+        whole_batches: Whether every order is a whole batch, so that cells can be sampled together (`bench.stack`).
 
     Attributes:
         publish_every: Updates between two publications of weights to the sampler; adds 0..publish_every-1 to the lag.
@@ -55,6 +56,7 @@ class Regime(Component, ABC):
 
     common: ClassVar[tuple[str, ...]] = ("publish_every", "engine_noise")
     splits_responses: ClassVar[bool] = False
+    whole_batches: ClassVar[bool] = False
 
     publish_every: int = integer(1, minimum=1)
     engine_noise: str = custom("off", _NOISE)

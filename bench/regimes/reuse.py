@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
 from vcpo_bench.bench.regimes.regime import Regime, short_number
@@ -43,10 +45,20 @@ class ReuseSchedule(StalenessSchedule):
         held = range(max(0, update - self.staleness), update)
         pool = [(batch, group) for batch in held for group in range(self.groups(batch))]
         draws = uniforms(self.shape.seed, "replay", update, 1, len(pool))[0]
-        chosen = np.sort(np.argsort(draws, kind="stable")[: self.reused])
+        chosen = np.sort(np.argsort(self.order(update, pool, draws), kind="stable")[: self.reused])
         while len(chosen) < self.reused:  # more wanted than held: some groups come more than once
             chosen = np.concatenate([chosen, chosen])[: self.reused]
         return fresh + [Take(pool[i][0], (pool[i][1],)) for i in chosen.tolist()]
+
+    def order(self, update: int, pool: Sequence[tuple[int, int]], draws: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`[n]` the groups with the smallest of these numbers are reused; here each is as likely as another.
+
+        Args:
+            update: Number of the update.
+            pool: Batch and group of what is held, the oldest batch first.
+            draws: `[n]` uniform numbers, one per group.
+        """
+        return draws
 
     def evict(self, update: int) -> list[int]:
         """The batch that is k updates old."""

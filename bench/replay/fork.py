@@ -100,6 +100,8 @@ def _check_method(method: Method, own: Method, at: int, schedule: StalenessSched
     check_method(method.canonical, method.needs, schedule)
     if method.needs_series:
         raise UsageError(f"{method.canonical}: uses the step scales of another cell, which a fork does not have")
+    if not method.measures_drift <= own.measures_drift:
+        raise UsageError(f"{method.canonical}: needs the weights of past versions, which the run did not keep")
     missing = "proximal_logp" in method.needs and "proximal_logp" not in own.needs
     if missing and not schedule.proximal(at):
         raise UsageError(

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import time
 
-from vcpo_bench.bench.cells.config import CellConfig
-
 QUIET_SECONDS = float(os.environ.get("VCPO_BENCH_QUIET_SECONDS", "60"))
 """A worker without a heartbeat for this long is named on the terminal, once."""
 HANG_SECONDS = float(os.environ.get("VCPO_BENCH_HANG_SECONDS", "1800"))
@@ -25,13 +23,14 @@ class Heartbeat:
     """When a worker was last heard.
 
     Args:
-        config: The cell it runs.
+        label: What it runs.
+        language_model: Whether that trains a language model.
         now: Seconds on the monotonic clock.
     """
 
-    def __init__(self, config: CellConfig, now: float) -> None:
-        self.limit = HANG_SECONDS * (LANGUAGE_MODEL if config.model else 1)
-        self._label, self._heard, self._told, self._paused = config.label, now, False, False
+    def __init__(self, label: str, language_model: bool, now: float) -> None:
+        self.limit = HANG_SECONDS * (LANGUAGE_MODEL if language_model else 1)
+        self._label, self._heard, self._told, self._paused = label, now, False, False
 
     def hear(self, now: float) -> None:
         """Note a heartbeat."""

@@ -6,7 +6,7 @@ import multiprocessing
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -29,6 +29,8 @@ class _Worker:
     process: BaseProcess
     pipe: Connection
     job: CellJob | None = None
+    left: set[str] = field(default_factory=set)  # keys of the job's cells that have not ended
+    failed: bool = False
     heartbeat: Heartbeat | None = None
     crash: str = ""
     hung: bool = False
@@ -93,8 +95,10 @@ def _spawn(position: int) -> _Worker:
 
 def _assign(worker: _Worker, progress: _Progress) -> None:
     worker.job = progress.pending.popleft() if progress.pending else None
+    worker.left, worker.failed = set(), False
     if worker.job:
-        worker.heartbeat = Heartbeat(worker.job.cell.config, progress.clock.now())
+        worker.left = {cell.key for cell in worker.job.cells}
+        worker.heartbeat = Heartbeat(worker.job.label, bool(worker.job.cell.config.model), progress.clock.now())
         with suppress(OSError):  # it has just died: its sentinel is ready, and another worker gets the job
             worker.pipe.send(worker.job)
 
@@ -132,9 +136,12 @@ def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bo
     if event == "ended":
         failed = details[1] == "error"
         progress.failed += failed
-        if failed and progress.pending and worker.job and worker.job.cell.device.startswith("cuda"):
-            _renew(worker)
-        _assign(worker, progress)
+        worker.failed |= failed
+        worker.left.discard(details[0])
+        if worker.job and not worker.left:
+            if worker.failed and progress.pending and worker.job.cell.device.startswith("cuda"):
+                _renew(worker)
+            _assign(worker, progress)
     return True
 
 
@@ -148,16 +155,21 @@ def _renew(worker: _Worker) -> None:
 
 
 def _replace(dead: _Worker, progress: _Progress, observer: GridObserver) -> _Worker:
-    """A new worker in place of a dead one, whose cell is tried again or, after `MAX_DEATHS`, recorded as failed."""
-    job = dead.job
-    assert job is not None
-    key = job.cell.key
-    progress.deaths[key] = count = progress.deaths.get(key, 0) + 1
+    """A new worker in place of a dead one, whose cell is tried again or, after `MAX_DEATHS`, recorded as failed.
+
+    The cells of a stack that dies a second time are tried one by one, so that none of them costs the others.
+    """
+    assert dead.job is not None
+    job = replace(dead.job, cells=tuple(cell for cell in dead.job.cells if cell.key in dead.left))
+    for key in dead.left:
+        progress.deaths[key] = progress.deaths.get(key, 0) + 1
+    key, count = job.cell.key, max(progress.deaths[key] for key in dead.left)
     limit = dead.heartbeat.limit if dead.hung and dead.heartbeat else 0.0
     death = Death(dead.process.exitcode, dead.crash, limit)
-    if count < MAX_DEATHS:
-        observer.message(f"{job.cell.config.label}: its worker died ({death.cause}); resuming from its checkpoint")
-        progress.pending.appendleft(job)
+    if count < MAX_DEATHS or len(job.cells) > 1:
+        observer.message(f"{job.label}: its worker died ({death.cause}); resuming from its checkpoint")
+        together = [job.cells] if count == 1 else [(cell,) for cell in job.cells]
+        progress.pending.extendleft(replace(job, cells=cells) for cells in reversed(together))
     else:
         reason = f"its worker died {count} times ({death.cause}){death.advice}"
         progress.failed += 1

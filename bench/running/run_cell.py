@@ -9,8 +9,8 @@ import math
 import os
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -83,23 +83,46 @@ def _run_cell(
             return ended
         emit("started", cell.key, cell.config.label, cell.updates)
         try:
-            trainer = _resume(cell, store, emit, make_observer)
+            trainer = resume(cell, store, emit, make_observer)
             with closing(trainer):
                 _train(trainer, cell, store, keep_every, emit)
-            status, error, stopped = trainer.status, None, trainer.stopped
-            recorder, steps_done = trainer.recorder, trainer.step
+            status, reason = finish(cell, store, trainer)
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
             if is_disk_full(problem):
                 raise
-            status, stopped = "error", ""
-            error = without_paths(traceback.format_exc() + _remedy(problem, cell.config))
-            recorder, steps_done = _recorded(cell, store)
-        seconds, reason = time.perf_counter() - began, _reason(status, error, stopped)
-        with store.finish(failed=status == "error") as folder:
-            recorder.write(folder)
-            write_sealed(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
-    emit("ended", cell.key, status, seconds, reason)
+            status, reason = finish_failed(cell, store, problem)
+    emit("ended", cell.key, status, time.perf_counter() - began, reason)
     return status
+
+
+def finish(cell: PlannedCell, store: CellStore, trainer: Trainer) -> tuple[str, str]:
+    """Write the results of a cell whose trainer has come to its end; its status and the reason for it."""
+    status = trainer.status
+    return status, _write(cell, store, status, trainer.recorder, trainer.step, None, trainer.stopped)
+
+
+def finish_failed(cell: PlannedCell, store: CellStore, problem: Exception) -> tuple[str, str]:
+    """Write what is recorded of a cell that `problem` has ended; its status and the reason for it."""
+    trace = "".join(traceback.format_exception(problem))
+    error = without_paths(trace + _remedy(problem, cell.config))
+    recorder, steps_done = _recorded(cell, store)
+    return "error", _write(cell, store, "error", recorder, steps_done, error, "")
+
+
+def _write(
+    cell: PlannedCell,
+    store: CellStore,
+    status: str,
+    recorder: StepRecorder,
+    steps_done: int,
+    error: str | None,
+    stopped: str,
+) -> str:
+    reason = _reason(status, error, stopped)
+    with store.finish(failed=status == "error") as folder:
+        recorder.write(folder)
+        write_sealed(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
+    return reason
 
 
 def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback_text: str) -> None:
@@ -130,7 +153,7 @@ def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback
         raise
 
 
-def _resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
+def resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
     """The trainer at the newest checkpoint that is this cell's and undamaged, or at the start."""
     aside: list[str] = []
     for checkpoint in store.checkpoints():
@@ -191,21 +214,38 @@ def _step_scales(donor: Path) -> list[float]:
 
 
 def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit) -> None:
-    saved = told = time.perf_counter()
-    patience = CHECKPOINT_SECONDS
+    pace, told = CheckpointPace(), time.perf_counter()
     while not trainer.status:
         reward, ess = trainer.advance()
         now = time.perf_counter()
         if keep_every and trainer.step % keep_every == 0:
             store.keep(trainer.step, trainer.save)
-        if now - saved > patience and not trainer.status:
-            with store.checkpoint(trainer.step) as folder:
+        if pace.due() and not trainer.status:
+            with pace.writing(), store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
-            saved = time.perf_counter()
-            patience = max(CHECKPOINT_SECONDS, (saved - now) / CHECKPOINT_SHARE) if CHECKPOINT_SECONDS else 0.0
         if now - told > PROGRESS_SECONDS:
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now
+
+
+class CheckpointPace:
+    """When to write checkpoints: every `CHECKPOINT_SECONDS`, more rarely where they would take too much of the time."""
+
+    def __init__(self) -> None:
+        self._last, self._patience = time.perf_counter(), CHECKPOINT_SECONDS
+
+    def due(self) -> bool:
+        """Whether it is time for one."""
+        return time.perf_counter() - self._last > self._patience
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Measure the checkpoints written inside the block."""
+        began = time.perf_counter()
+        yield
+        self._last = time.perf_counter()
+        took = (self._last - began) / CHECKPOINT_SHARE
+        self._patience = max(CHECKPOINT_SECONDS, took) if CHECKPOINT_SECONDS else 0.0
 
 
 def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:

@@ -17,6 +17,7 @@ from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool import run_jobs
+from vcpo_bench.bench.running.stacks import stacks
 from vcpo_bench.bench.running.worker import CellJob
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.training.step_observer import ObserverFactory
@@ -34,6 +35,7 @@ class RunOptions:
         keep_every: Keep a numbered checkpoint every so many updates; 0: none.
         plugins: Plug-in files, loaded by every worker.
         make_observer: Makes the observer of a cell that may be stopped early.
+        stack: Cells trained as one stack; 0: each alone.
     """
 
     out: Path
@@ -42,6 +44,7 @@ class RunOptions:
     keep_every: int = 0
     plugins: tuple[Path, ...] = ()
     make_observer: ObserverFactory | None = None
+    stack: int = 0
 
 
 def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int:
@@ -89,8 +92,10 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
         failed = 0
         for wave in waves(missing):
+            together = stacks(wave, options.stack, observer.message) if options.stack else [(cell,) for cell in wave]
             jobs = [
-                CellJob(cell, folder.cells, options.keep_every, options.plugins, options.make_observer) for cell in wave
+                CellJob(cells, folder.cells, options.keep_every, options.plugins, options.make_observer)
+                for cells in together
             ]
             failed += run_jobs(jobs, options.jobs, observer)
         return failed

@@ -17,21 +17,32 @@ from vcpo_bench.errors import DiskFullError
 
 @dataclass(frozen=True, slots=True)
 class CellJob:
-    """What a worker needs to run a cell.
+    """What a worker needs to run a cell, or several as one stack.
 
     Attributes:
-        cell: The cell.
+        cells: The cells.
         cells_folder: `cells` of the results folder.
         keep_every: Keep a numbered checkpoint every so many updates; 0: none.
         plugins: Plug-in files to load first.
         make_observer: Makes the observer of a cell that may be stopped early.
     """
 
-    cell: PlannedCell
+    cells: tuple[PlannedCell, ...]
     cells_folder: Path
     keep_every: int
     plugins: tuple[Path, ...] = ()
     make_observer: ObserverFactory | None = None
+
+    @property
+    def cell(self) -> PlannedCell:
+        """The cell, or the first of the stack."""
+        return self.cells[0]
+
+    @property
+    def label(self) -> str:
+        """What is run, in a few words."""
+        others = len(self.cells) - 1
+        return f"{self.cell.config.label}{f' and {others} more' if others else ''}"
 
 
 def placed(device: str, position: int, count: int) -> str:
@@ -83,7 +94,7 @@ def _run_jobs(pipe: Connection, position: int, send: _Sender) -> None:
     import torch
 
     from vcpo_bench.bench.devices import keep_freed_memory, release_memory
-    from vcpo_bench.bench.running.run_cell import run_cell
+    from vcpo_bench.bench.running.run_stack import run_stack
     from vcpo_bench.methods import load_plugin
 
     keep_freed_memory()
@@ -98,10 +109,11 @@ def _run_jobs(pipe: Connection, position: int, send: _Sender) -> None:
         for plugin in set(job.plugins) - loaded:
             load_plugin(plugin)
             loaded.add(plugin)
-        cell = replace(job.cell, device=placed(job.cell.device, position, torch.cuda.device_count()))
-        send("waiting")  # until the cell's lock is free
-        run_cell(cell, job.cells_folder, job.keep_every, send, job.make_observer)
-        release_memory(cell.device)
+        device = placed(job.cell.device, position, torch.cuda.device_count())
+        cells = [replace(cell, device=device) for cell in job.cells]
+        send("waiting")  # until the cells' locks are free
+        run_stack(cells, job.cells_folder, job.keep_every, send, job.make_observer)
+        release_memory(device)
 
 
 def _follow_parent() -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.trajectories import Rollout
 
 SAMPLES_KEPT = 4
 """Number of held-out prompts whose sampled responses are kept as text."""
@@ -43,15 +44,39 @@ class Evaluation:
     samples: tuple[Sample, ...]
 
 
+class Questions(NamedTuple):
+    """What is asked of a policy, two responses to each of P held-out prompts.
+
+    Attributes:
+        prompts: int64 [P, Lp].
+        draws: float64 [2 * P, T], the uniform numbers the responses are drawn with.
+        greedy: Bool [2 * P], True for the responses of greedy decoding.
+    """
+
+    prompts: Tensor
+    draws: Tensor
+    greedy: Tensor
+
+
 def evaluate(policy: Policy, task: Task) -> Evaluation:
     """Evaluate on the task's held-out prompts, one greedy and one sampled response each.
 
     Prompts and sampling noise are the same in every call of every run, so that evaluations are paired.
     """
+    asked = questions(task)
+    return judge(task, asked, policy.sample(asked.prompts, asked.draws, task.eos, asked.greedy))
+
+
+def questions(task: Task) -> Questions:
+    """What `evaluate` asks of every policy: held-out prompts, and the noise of the answers."""
     prompts = task.held_out()
-    draws = uniforms(0, "held-out sampling", 0, len(prompts), task.max_response)
-    greedy = torch.tensor([True, False]).repeat(len(prompts))
-    rollout = policy.sample(prompts, torch.from_numpy(draws).repeat_interleave(2, 0), task.eos, greedy)
+    draws = torch.from_numpy(uniforms(0, "held-out sampling", 0, len(prompts), task.max_response))
+    return Questions(prompts, draws.repeat_interleave(2, 0), torch.tensor([True, False]).repeat(len(prompts)))
+
+
+def judge(task: Task, asked: Questions, rollout: Rollout) -> Evaluation:
+    """The evaluation of a policy that answered with `rollout`."""
+    prompts, greedy = asked.prompts, asked.greedy
     reward = task.reward(prompts, rollout.responses, rollout.mask)
     entropy = rollout.entropy[~greedy].sum() / rollout.mask[~greedy].sum()
     samples = []

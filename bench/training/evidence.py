@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,6 +25,7 @@ def evidence_of(
     score_norm_sq: Tensor | None = None,
     reference_logp: Tensor | None = None,
     state: Mapping[str, Tensor] | None = None,
+    moved: Mapping[str, Any] | None = None,
 ) -> Batch:
     """The evidence of one update.
 
@@ -36,6 +38,7 @@ def evidence_of(
         score_norm_sq: `[P * G]` squared score norms.
         reference_logp: `[P * G, T]` log-probabilities under the reference policy.
         state: What the method returned last time.
+        moved: `parameter_distance` and `update_norm`, where the method asks for them.
     """
     shape = batch.mask.shape
     return Batch(
@@ -52,4 +55,5 @@ def evidence_of(
         sum_pi_sq=gather([s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
         score_norm_sq=None if score_norm_sq is None else score_norm_sq.view(shape[:2]),
         state=state or {},
+        **(moved or {}),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 import torch
@@ -52,6 +53,12 @@ def dot(left: Tensor, right: Tensor) -> float:
     """Inner product of two vectors `[D]`, in pieces, because cuBLAS counts elements with 32-bit integers."""
     pairs = zip(torch.split(left, DOT_LENGTH), torch.split(right, DOT_LENGTH), strict=True)
     return sum(float(a @ b) for a, b in pairs)
+
+
+def put_gradient(parameters: Sequence[nn.Parameter], gradient: Tensor) -> None:
+    """Replace the gradients of these parameters by the pieces of one vector `[D]`, in their order."""
+    for parameter, piece in zip(parameters, torch.split(gradient, [p.numel() for p in parameters]), strict=True):
+        parameter.grad = piece.view_as(parameter).clone()
 
 
 def _flat(module: nn.Module) -> Tensor:

@@ -15,9 +15,10 @@ from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.training.backward import constant_rows, send_backward
 from vcpo_bench.bench.training.evidence import evidence_of
-from vcpo_bench.bench.training.gradients import FlatGradient
+from vcpo_bench.bench.training.gradients import FlatGradient, put_gradient
 from vcpo_bench.bench.training.learner_step import LearnerStep
 from vcpo_bench.bench.training.micro_batches import Piece, cut, gather
+from vcpo_bench.bench.training.past_weights import PastWeights
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 from vcpo_bench.records.diagnostic import GradientDiagnostic
@@ -42,6 +43,7 @@ class Learner:
         weight_decay: Decoupled weight decay of all trained parameters: each update shrinks them by
             lr x step scale x weight_decay.
         lr_warmup: Updates over which the learning rate rises linearly to `lr`; 0: it is `lr` throughout.
+        largest_lag: Most updates between sampling and use, for methods that ask for past weights; None: no bound.
 
     Attributes:
         method_state: What the method returned at the last update and receives at the next.
@@ -60,6 +62,7 @@ class Learner:
         micro_tokens: int = 0,
         weight_decay: float = 0.0,
         lr_warmup: int = 0,
+        largest_lag: int | None = None,
     ) -> None:
         self.policy, self.method, self.diagnostics = policy, method, diagnostics
         self.lr, self.lr_warmup = lr, lr_warmup
@@ -68,6 +71,7 @@ class Learner:
         self.method_state: dict[str, Tensor] = {}
         self.previous_gradient: Tensor | None = None
         self.reference = policy.replica() if "reference_logp" in method.needs else None
+        self._past = PastWeights.wanted_by(method, policy, largest_lag)
         self._norms = ScoreNorms(policy) if "score_norm_sq" in method.needs else None
         self._recorded_norms = ScoreNorms(policy) if measure_norms and self._norms is None else None
 
@@ -75,6 +79,8 @@ class Learner:
         """One optimizer step on `batch` at update number `now`; none if something was not finite."""
         began = perf_counter()
         self.optimizer.zero_grad(set_to_none=True)
+        if self._past:
+            self._past.begin(now)
         recorded_norms = self._record_norms(batch) if self._recorded_norms else None
         pieces = self._cut(batch)
         scored = [self._score(piece.part, keep_graph=len(pieces) == 1) for piece in pieces]
@@ -86,8 +92,11 @@ class Learner:
             update = self.method(evidence)
             scale = float(update.step_scale)
             self._backward(pieces, scored[0][0], update)
-            measured = self._observe_gradient()
+            measured = self.observe_gradient()
+            self._compensate(batch, now)
             norms = self._step(self.rate(now), scale)
+            if self._past and math.isfinite(norms[1]):
+                self._past.end(now, scale)
             nonfinite = "" if math.isfinite(norms[1]) else "gradient" if math.isfinite(scale) else "step_scale"
             self.method_state = dict(update.state)
         except NonFiniteEvidence as problem:
@@ -125,6 +134,8 @@ class Learner:
         found |= {f"method/{name}": tensor for name, tensor in self.method_state.items()}
         if self.previous_gradient is not None:
             found["previous_gradient"] = self.previous_gradient
+        if self._past:
+            found |= {f"past/{name}": tensor for name, tensor in self._past.tensors().items()}
         return found
 
     def load(self, tensors: dict[str, Tensor], same_method: bool) -> None:
@@ -143,6 +154,8 @@ class Learner:
         self.optimizer.load_state_dict({"state": optimizer, "param_groups": groups})
         if same_method:
             self.method_state = under(tensors, "method/")
+        if self._past:
+            self._past.load(under(tensors, "past/"))
         previous = tensors.get("previous_gradient")
         self.previous_gradient = None if previous is None else previous.to(self.policy.device)
 
@@ -196,6 +209,7 @@ class Learner:
             score_norm_sq=self._gather(pieces, norms) if norms else None,
             reference_logp=reference,
             state=self.method_state,
+            moved=self._past.evidence(batch, now) if self._past else {},
         )
 
     def _backward(self, pieces: list[Piece], kept: TokenScores, update: Update) -> None:
@@ -218,7 +232,7 @@ class Learner:
         for part, rows in pieces:
             send_backward(self._forward(part), coefficients[rows], None if entropy is None else entropy[rows])
 
-    def _observe_gradient(self) -> dict[str, float]:
+    def observe_gradient(self) -> dict[str, float]:
         """Values of the gradient diagnostics, before clipping; empty if the gradient is not finite.
 
         A method that acts on the gradient itself replaces it here by a g + b p, p the previous raw gradient.
@@ -239,10 +253,17 @@ class Learner:
         if (a, b) == (0.0, 0.0):
             self.optimizer.zero_grad(set_to_none=True)
             return
-        with_grad = [p for p in self.policy.parameters() if p.grad is not None]
-        pieces = torch.split(a * gradient + b * previous, [p.numel() for p in with_grad])
-        for parameter, piece in zip(with_grad, pieces, strict=True):
-            parameter.grad = piece.view_as(parameter).clone()
+        put_gradient([p for p in self.policy.parameters() if p.grad is not None], a * gradient + b * previous)
+
+    def _compensate(self, batch: Trajectories, now: int) -> None:
+        """Let the method correct the gradient for the drift of the weights since the batch was sampled."""
+        if self.method.compensate is None or self._past is None:
+            return
+        trained = self.policy.trainable()
+        pieces = torch.split(self._past.drift(batch, now).to(self.policy.device), [p.numel() for p in trained])
+        moved = {p: (p.grad.flatten(), drift) for p, drift in zip(trained, pieces, strict=True) if p.grad is not None}
+        gradient, drift = (torch.cat(parts) for parts in zip(*moved.values(), strict=True))
+        put_gradient(list(moved), self.method.compensate(gradient, drift))
 
     def _step(self, rate: float, scale: float) -> tuple[float, float]:
         """Clip and step; the gradient norm before and after. A gradient that is not finite moves nothing."""

@@ -9,12 +9,13 @@ from typing import Any
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.feeding.source import Source, under
+from vcpo_bench.bench.feeding.source import Source, StepInput, under
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.checkpoint import read_state, write_state
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.learner_step import LearnerStep
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.errors import DamagedResultError, UsageError
@@ -82,15 +83,24 @@ class Trainer:
         if self.step == 0:
             self._evaluate()
         given = self.source.next_batch(self.step)
-        done = self.learner.update(given.batch, self.step)
+        ess = self.record(given, self.learner.update(given.batch, self.step))
+        if self.evaluation_due:
+            self._evaluate()
+        return given.sampled_reward, ess
+
+    def record(self, given: StepInput, done: LearnerStep) -> float:
+        """Count an update that was just made, and record it. Returns the raw ESS ratio of its batch."""
         ess = self.recorder.update(self.step, given, done, self.learner.rate(self.step))
         self.skipped = self.skipped + 1 if done.nonfinite else 0
         self.step += 1
         if self.observer:
             self.stopped = self.observer.observe(self.recorder.tables[STEPS_FILE].row(-1))
-        if self.step % self.config.eval_every == 0 or self.status:
-            self._evaluate()
-        return given.sampled_reward, ess
+        return ess
+
+    @property
+    def evaluation_due(self) -> bool:
+        """Whether the policy as it is now is evaluated: at the start, every `eval_every` updates, and at the end."""
+        return self.step % self.config.eval_every == 0 or bool(self.status)
 
     def _evaluate(self) -> None:
         began = perf_counter()

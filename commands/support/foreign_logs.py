@@ -13,6 +13,10 @@ MAP = typer.Option(
     "--map", metavar="LIST", help="Map our columns to the log's metric names, such as reward=KEY,eval_reward=KEY."
 )
 
+CALIBRATION = typer.Option(
+    metavar="FILE", help="Detectors and error rates that vcpo-bench calibrate wrote. By default those of the package."
+)
+
 
 def parse_map(text: str) -> dict[str, str]:
     """`reward=KEY,entropy=KEY` as a dictionary.

@@ -162,6 +162,14 @@ Device = Annotated[
     str,
     typer.Option(metavar="NAME", help="Device: cpu, cuda (every GPU) or cuda:N (one GPU).", rich_help_panel=EXECUTION),
 ]
+Stack = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="Cells trained as one stack: auto (on a GPU), off, or a number. Results do not depend on it.",
+        rich_help_panel=EXECUTION,
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(

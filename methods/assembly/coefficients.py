@@ -47,11 +47,11 @@ def assemble(
         tokens: Leading shape: number of tokens that shares refer to.
     """
     extra, advantage = (None, ev.advantage) if terms.absorbs else (ev.extra_weight, ev.weighted_advantage)
-    weight, inside, clipped = _applied(ev, terms, keep)
+    weight, sums, inside, clipped = _applied(ev, terms, keep)
     if weight is not None:
-        ess_used = _ess_used(ev, weight if extra is None else weight * extra)
+        ess_used = _ess_used(ev, sums if extra is None else (weight * extra).sum(-1))
     elif extra is not None:
-        ess_used = _ess_used(ev, ev.gated(extra, inside))
+        ess_used = _ess_used(ev, ev.gated_with_sums(extra, inside)[1])
     else:
         ess_used = torch.full_like(tokens, torch.nan)
     if terms.score is not None:
@@ -68,8 +68,13 @@ def assemble(
     return Assembled(total, share_clipped, ess_used)
 
 
-def _applied(ev: EvidenceView, terms: Terms, keep: Tensor | None) -> tuple[Tensor | None, Tensor, Tensor | None]:
-    """The weight, 0 where it does not act; where it acts, as zeros and ones; and how many tokens were clipped."""
+def _applied(
+    ev: EvidenceView, terms: Terms, keep: Tensor | None
+) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
+    """The weight, 0 where it does not act, and its row sums; where it acts, as zeros and ones; how many were clipped.
+
+    Without a weight, its place is None and the sums are those of nothing.
+    """
     weight, inside, free = terms.weight, ev.mask_float, None
     if terms.kept is not None:
         kept = as_number(terms.kept, inside.dtype)
@@ -80,7 +85,9 @@ def _applied(ev: EvidenceView, terms: Terms, keep: Tensor | None) -> tuple[Tenso
     clipped = _clipped(ev, free, terms.capped)
     if keep is not None:
         inside = torch.mul(inside, as_number(keep, inside.dtype), out=ev.buffer())
-    return None if weight is None else ev.gated(weight, inside), inside, clipped
+    if weight is None:
+        return None, ev.lengths, inside, clipped
+    return (*ev.gated_with_sums(weight, inside), inside, clipped)
 
 
 def _clipped(ev: EvidenceView, free: Tensor | None, capped: Tensor | None) -> Tensor | None:
@@ -102,6 +109,6 @@ def _clipped(ev: EvidenceView, free: Tensor | None, capped: Tensor | None) -> Te
     return ev.tokens - free.sum(BATCH_AXES)
 
 
-def _ess_used(ev: EvidenceView, weight: Tensor) -> Tensor:
-    """Leading shape: effective sample size of the row means of weights `[..., P, G, T]`."""
-    return ess_ratio(weight.sum(-1) / ev.lengths.clamp(min=1), ev.row_mask)
+def _ess_used(ev: EvidenceView, sums: Tensor) -> Tensor:
+    """Leading shape: effective sample size of the row means of weights whose row sums `[..., P, G]` these are."""
+    return ess_ratio(sums / ev.lengths.clamp(min=1), ev.row_mask)

@@ -141,6 +141,8 @@ def _coefficients(method: Method, logs: torch.Tensor, sign: float) -> list[float
         reward=torch.full(shape[:-1], max(sign, 0.0), dtype=torch.float64),
         advantage=torch.full(shape, sign, dtype=torch.float64),
         score_norm_sq=torch.ones(shape[:-1], dtype=torch.float64),
+        parameter_distance=torch.ones(shape[:-1], dtype=torch.float64),
+        update_norm=1.0,
         version=torch.zeros(shape, dtype=torch.int64),
         now=1,
     )

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+from torch import Tensor
+
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.methods.core.deprecated import RenamedAttributes, accept_old_override
 from vcpo_bench.methods.core.errors import MethodError
@@ -181,6 +183,17 @@ class PartsInForce(MethodComponent, RenamedAttributes):
     def combine(self) -> Callable[[tuple[float, float, float]], tuple[float, float]] | None:
         """For methods that act on the gradient: (<g,g>, <g,p>, <p,p>) to (a, b), g <- a g + b p; else None."""
         return self.step_part.combine if self.step_part.acts_on_gradient else None
+
+    @property
+    def measures_drift(self) -> frozenset[str]:
+        """What the learner must measure: `parameter_distance` (it keeps past weights) and `update_norm`."""
+        asked = self.needs & {"parameter_distance", "update_norm"}
+        return asked | {"parameter_distance"} if self.step_part.compensates_delay else asked
+
+    @property
+    def compensate(self) -> Callable[[Tensor, Tensor], Tensor] | None:
+        """For methods that correct the gradient for the drift of the weights, see `Step.compensate`; else None."""
+        return self.step_part.compensate if self.step_part.compensates_delay else None
 
 
 accept_old_override(PartsInForce, "own_regularisers", "own_regularizers")

@@ -20,7 +20,7 @@ POLICY_FIELDS = {
 }
 """The policies that a ratio can name, and the field with their log-probabilities."""
 _TOKEN_FLOATS = ("behavior_logp", "advantage", "proximal_logp", "reference_logp", "entropy", "sum_pi_sq")
-_ROW_FLOATS = ("reward", "score_norm_sq")
+_ROW_FLOATS = ("reward", "score_norm_sq", "parameter_distance")
 _HALF = (torch.float16, torch.bfloat16)
 
 
@@ -55,6 +55,10 @@ class Batch:
         entropy: `[..., P, G, T]` entropy of the current policy at each token, nats.
         sum_pi_sq: `[..., P, G, T]` sum over the vocabulary of squared probabilities.
         score_norm_sq: `[..., P, G]` squared norm of the gradient of the row's summed log-probability, 0 or more.
+        parameter_distance: `[..., P, G]` l2 distance of the current weights from those that sampled the row's oldest
+            token, trained parameters only.
+        update_norm: l2 norm of the last change of the trained weights over its step scale: what it would have been at
+            the full learning rate. 0 before the first. A number, or of the leading shape.
         state: Tensors the method returned in its last `Update`.
         rows: `[B]` int64 flat slot of each original row when made by `from_rows`.
 
@@ -75,6 +79,8 @@ class Batch:
     entropy: Tensor | None = None
     sum_pi_sq: Tensor | None = None
     score_norm_sq: Tensor | None = None
+    parameter_distance: Tensor | None = None
+    update_norm: float | Tensor | None = None
     state: Mapping[str, Tensor] = field(default_factory=dict)
     rows: Tensor | None = None
 
@@ -95,8 +101,10 @@ class Batch:
             self._check(name, torch.Size(shape), "floating")
         for name in _ROW_FLOATS:
             self._check(name, shape[:-1], "floating")
-        if isinstance(self.now, Tensor) and self.now.shape not in (shape[:-3], torch.Size(())):
-            raise BatchError(f"now has shape {list(self.now.shape)}; expected the leading shape {list(shape[:-3])}")
+        for name in ("now", "update_norm"):
+            value = getattr(self, name)
+            if isinstance(value, Tensor) and value.shape not in (shape[:-3], torch.Size(())):
+                raise BatchError(f"{name} has shape {list(value.shape)}; expected the leading shape {list(shape[:-3])}")
 
     def _check(self, name: str, shape: torch.Size, kind: str) -> None:
         value: Tensor | None = getattr(self, name)
@@ -145,6 +153,7 @@ class Batch:
         version: Tensor | None = None,
         now: int | Tensor = 0,
         state: Mapping[str, Tensor] | None = None,
+        update_norm: float | Tensor | None = None,
         **optional: Tensor | None,
     ) -> "Batch":
         """Arrange rows into groups, padding ragged groups with invalid slots.
@@ -159,6 +168,7 @@ class Batch:
             version: `[B, T]`; all `now` when absent.
             now: See the class.
             state: See the class.
+            update_norm: See the class.
             **optional: Any other tensor field of the class.
 
         Raises:
@@ -187,7 +197,8 @@ class Batch:
         valid = torch.zeros(prompts * width, dtype=torch.bool, device=logp.device)
         valid[slots] = True
         padded = {name: _scatter(name, value, slots, prompts, width) for name, value in given.items()}
-        return cls(**padded, valid=valid.reshape(prompts, width), now=now, state=state or {}, rows=slots)
+        whole = valid.reshape(prompts, width)
+        return cls(**padded, valid=whole, now=now, state=state or {}, update_norm=update_norm, rows=slots)
 
     def to_rows(self, tensor: Tensor) -> Tensor:
         """Undo `from_rows`: `[P, G, ...]` to `[B, ...]` in the original order of the rows.

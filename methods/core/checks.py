@@ -35,7 +35,8 @@ def not_negative(name: str, value: Tensor) -> Tensor:
         BatchError: One is below 0.
     """
     if float(value.amin()) < 0:
-        _refuse(name, value, value.dim(), value < 0, "is no squared norm: it must be 0 or more")
+        what = "squared norm" if name.endswith("_sq") else "distance"
+        _refuse(name, value, value.dim(), value < 0, f"is no {what}: it must be 0 or more")
     return value
 
 

@@ -28,6 +28,21 @@ def group_std(ev: EvidenceView, ddof: int = 0) -> Tensor:
     return torch.where(count > ddof, squares / (count - ddof).clamp(min=1), 0.0).sqrt()
 
 
+def group_median(ev: EvidenceView, value: Tensor, *, lower: bool = False) -> Tensor:
+    """`[..., P, 1]` median of `value[..., P, G]` over the rows in play of each group; 0 for groups without any.
+
+    Args:
+        ev: The evidence.
+        value: One number per row.
+        lower: Of an even number, take the lower of the two in the middle instead of their mean.
+    """
+    ordered = torch.where(ev.row_mask, value, torch.inf).sort(-1).values
+    count = group_count(ev)
+    first = ordered.gather(-1, (count - 1) // 2)
+    second = first if lower else ordered.gather(-1, count // 2)
+    return torch.where(ev.row_mask.any(-1, keepdim=True), (first + second) / 2, 0.0)
+
+
 def over_std(centered: Tensor, std: Tensor, eps: float) -> Tensor:
     """`centered / (std + eps)`, and 0 where the standard deviation is."""
     return torch.where(std > TINY, centered / (std + eps).clamp(min=TINY), 0.0)

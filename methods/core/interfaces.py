@@ -121,10 +121,12 @@ class Step(Part):
 
     Class attributes:
         acts_on_gradient: True when `combine` replaces the gradient; the learner then keeps the previous one.
+        compensates_delay: True when `compensate` replaces the gradient; the learner then keeps past weights.
     """
 
     slot: ClassVar[str] = "step"
     acts_on_gradient: ClassVar[bool] = False
+    compensates_delay: ClassVar[bool] = False
 
     def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape: the multiplier."""
@@ -140,6 +142,15 @@ class Step(Part):
             `(a, b)`.
         """
         raise NotImplementedError(f"{type(self).__name__} must define combine()")
+
+    def compensate(self, gradient: Tensor, drift: Tensor) -> Tensor:
+        """`[D]` the gradient to apply.
+
+        Args:
+            gradient: `[D]` this update's gradient of the trained parameters.
+            drift: `[D]` the current weights minus those that sampled the batch, the mean over its rows.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define compensate()")
 
     @property
     def needs_series(self) -> str | None:

@@ -130,12 +130,19 @@ class EvidenceView(PhasedValues, RenamedAttributes):
 
     def gated(self, value: Tensor, keep: Tensor) -> Tensor:
         """`value` times `keep[..., P, G, T]` (zeros and ones), exactly 0 also where the value is infinite."""
+        return self.gated_with_sums(value, keep)[0]
+
+    def gated_with_sums(self, value: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, and its sums `[..., P, G]` over tokens, which tell whether a value is infinite."""
         if value.dtype != keep.dtype:
-            return gate(value, keep)
+            gated = gate(value, keep)
+            return gated, gated.sum(-1)
         product = torch.mul(value, keep, out=self.buffer())
-        if math.isfinite(float(product.sum())):
-            return product
-        return torch.where(keep.bool(), value, 0.0)
+        sums = product.sum(-1)
+        if math.isfinite(float(sums.sum())):
+            return product, sums
+        gated = torch.where(keep.bool(), value, 0.0)
+        return gated, gated.sum(-1)
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
         if key not in self._cache:
@@ -193,7 +200,7 @@ class EvidenceView(PhasedValues, RenamedAttributes):
             value = torch.where(self.row_mask, self.need(name), 0.0)
             limit = LARGEST_REWARD if name == "reward" else torch.finfo(value.dtype).max
             value = bounded(name, value, value.dim(), limit)
-            return not_negative(name, value) if name == "score_norm_sq" else value
+            return value if name == "reward" else not_negative(name, value)
 
         return self._once(("row", name), make)
 
@@ -248,11 +255,16 @@ class EvidenceView(PhasedValues, RenamedAttributes):
         """`[..., P, G, T]` bool, tokens whose log-ratio the clamp changed, or None when there is none."""
         return self.outside(of, to, -clamp, clamp)
 
+    def inside(self, of: str, to: str, low: float, high: float) -> bool:
+        """Whether every log-ratio is in [low, high]."""
+        _, least, most = self._masked_ratio(of, to)
+        return least >= low and most <= high
+
     def outside(self, of: str, to: str, low: float, high: float) -> Tensor | None:
         """`[..., P, G, T]` bool, tokens whose log-ratio is not in [low, high], or None when there is none."""
-        value, least, most = self._masked_ratio(of, to)
-        if least >= low and most <= high:
+        if self.inside(of, to, low, high):
             return None
+        value = self._masked_ratio(of, to)[0]
         return (value < low) | (value > high)
 
     def row_log_ratio(self, of: str = "current", to: str = "behavior") -> Tensor:

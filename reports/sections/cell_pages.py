@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from vcpo_bench.reports.formatting import duration, number, rate, whole
 from vcpo_bench.reports.study import Series, Study, bin_edges, binned
 
 WIDTH, HEIGHT, BINS = 150, 44, 40
+MANY = 200
+"""With more cells than this, those that differ only in their seed stand folded under one line."""
 
 
 class _Curve(NamedTuple):
@@ -50,11 +53,28 @@ class CellPage:
     """What is shown of one cell."""
 
     anchor: str
+    group: str
     title: str
     status: str
     bad: bool
     facts: list[tuple[str, str]]
     sparks: list[Spark]
+
+
+class CellGroup(NamedTuple):
+    """Cells that stand together, and the line they are folded under; an empty title: they are not folded."""
+
+    title: str
+    failed: int
+    cells: list[CellPage]
+
+
+def grouped(cells: list[CellPage]) -> list[CellGroup]:
+    """The cells as a page shows them: up to `MANY` as they are, more folded by everything but the seed."""
+    if len(cells) <= MANY:
+        return [CellGroup("", 0, cells)] if cells else []
+    together = [(title, list(members)) for title, members in groupby(cells, key=lambda cell: cell.group)]
+    return [CellGroup(title, sum(cell.bad for cell in members), members) for title, members in together]
 
 
 def cell_pages(study: Study) -> list[CellPage]:
@@ -64,7 +84,7 @@ def cell_pages(study: Study) -> list[CellPage]:
 
 
 def _page(study: Study, cell: pd.Series) -> CellPage:
-    title = f"{cell['task']}, lag {cell['staleness']}, lr {rate(cell['lr'])}, {cell['method']}, seed {cell['seed']}"
+    group = f"{cell['task']}, lag {cell['staleness']}, lr {rate(cell['lr'])}, {cell['method']}"
     onset = cell["onset"]
     status = f"{cell['event']}, onset at update {onset:.0f}" if pd.notna(onset) else str(cell["event"])
     facts = [
@@ -79,7 +99,7 @@ def _page(study: Study, cell: pd.Series) -> CellPage:
         facts.append(("reason", reason))
     sparks = [one for curve in _CURVES if (one := _spark(study, str(cell["key"]), onset, curve)) is not None]
     bad = bool(cell["failed"]) or cell["status"] == "error"
-    return CellPage(anchor(str(cell["key"])), title, status, bad, facts, sparks)
+    return CellPage(anchor(str(cell["key"])), group, f"{group}, seed {cell['seed']}", status, bad, facts, sparks)
 
 
 def anchor(key: str) -> str:

@@ -17,7 +17,7 @@ def diagnosis_text(found: Diagnosis) -> str:
         blocks.append(
             ["Against the reference run (one run: another seed may differ as much)", *map(_indented, found.baseline)]
         )
-    blocks += [_unseen(found), _log(found)]
+    blocks += [_alarms(found), _unseen(found), _log(found)]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
@@ -60,6 +60,16 @@ def _causes(found: Diagnosis) -> list[str]:
 def _cause(cause: Cause) -> list[str]:
     signs = [f"    + {sentence}" for sentence in cause.evidence] + [f"    - {sentence}" for sentence in cause.against]
     return [f"  {cause.standing}: {cause.name}", *signs]
+
+
+def _alarms(found: Diagnosis) -> list[str]:
+    report = found.alarms
+    if report is None:
+        return []
+    lines = ["Alarms of the calibration (warnings; their rates were measured elsewhere)"]
+    lines += [_indented(str(one)) for one in report.alarms] or [_indented("none")]
+    lines += [_indented(f"none can come from {signal}: {why}") for signal, why in report.silent.items()]
+    return lines + [_indented(note) for note in report.notes]
 
 
 def _unseen(found: Diagnosis) -> list[str]:

@@ -20,7 +20,7 @@ from vcpo_bench.reports.document import Document, Picture, Prose, Table
 from vcpo_bench.reports.figure import Array, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing, look
 from vcpo_bench.reports.report import build
-from vcpo_bench.reports.sections.cell_pages import CellPage, cell_pages, spark_svg
+from vcpo_bench.reports.sections.cell_pages import CellPage, cell_pages, grouped, spark_svg
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.svg import inline, swatch, to_svg
 
@@ -72,7 +72,7 @@ def render_document(document: Document, cells: list[CellPage], reload_seconds: i
     return environment.from_string(_resource("page.html.j2")).render(
         document=document,
         sections=_drawn(document),
-        cells=cells,
+        groups=grouped(cells),
         reload_seconds=reload_seconds,
         style=Markup(_resource("page.css")),
         script=Markup(script),

@@ -25,6 +25,9 @@ FORMS = ("show", "scan", "compare", "report")
 
 def build(folder: Path, cells: int, steps: int) -> int:
     """Write about `cells` cells: 8 methods x 3 lags x 2 rates x 2 tasks and controls, the rest copies as more seeds."""
+    from vcpo_bench.files.checksums import write_sealed
+
+    sys.path.insert(0, str(ROOT / "tests" / "helpers"))
     spec = importlib.util.spec_from_file_location("synthetic", ROOT / "tests" / "conftest.py")
     assert spec is not None
     assert spec.loader is not None
@@ -41,9 +44,11 @@ def build(folder: Path, cells: int, steps: int) -> int:
             facts = json.loads((cell / "cell.json").read_text())
             facts["key"], facts["config"]["seed"] = key, facts["config"]["seed"] + copy * BASE_SEEDS
             (folder / "cells" / key / "cell.json").unlink()
-            (folder / "cells" / key / "cell.json").write_text(json.dumps(facts))
+            write_sealed(folder / "cells" / key / "cell.json", facts)
             grid[key] = grid[cell.name]
-    (folder / "grid.json").write_text(json.dumps({"cells": grid}))
+    for cell in base:
+        write_sealed(cell / "cell.json", json.loads((cell / "cell.json").read_text()))
+    write_sealed(folder / "grid.json", {"cells": grid}, cover=False)
     return len(grid)
 
 

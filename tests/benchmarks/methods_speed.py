@@ -42,6 +42,8 @@ def batch_of(shape: tuple[int, int, int]) -> Batch:
         version=torch.zeros(shape, dtype=torch.int64),
         now=3,
         score_norm_sq=0.1 + torch.rand(P, G, generator=generator).double(),
+        parameter_distance=0.1 + torch.rand(P, G, generator=generator),
+        update_norm=0.1,
     )
 
 

@@ -70,6 +70,8 @@ def batches(draw: st.DrawFn) -> dict[str, Any]:
         "valid": tensor((True, True, True, False), shape[:-1], torch.bool),
         "reward": tensor(rewards, shape[:-1], draw(st.sampled_from([dtype, torch.float64]))),
         "score_norm_sq": tensor(POSITIVE, shape[:-1], torch.float64),
+        "parameter_distance": tensor((0.0, *POSITIVE), shape[:-1], torch.float64),
+        "update_norm": draw(st.sampled_from([0.0, *POSITIVE])),
         "version": tensor((0, 3, 9, -1, 2**40), shape, torch.int64),
         "now": draw(st.sampled_from([0, 5, 2**40])),
         "advantage": tensor(rewards, shape, torch.float64) if draw(st.integers(0, 3)) == 0 else None,

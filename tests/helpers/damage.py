@@ -70,8 +70,9 @@ def swap(file: Path, chance: random.Random) -> str:
 
 
 def rename_folder(file: Path, chance: random.Random) -> None:
-    if file.parent.parent.name == CELLS:
-        file.parent.rename(file.parent.with_name(chance.choice(["x", "a b", "é", ".hidden", "x.partial", "[red]"])))
+    target = file.parent.with_name(chance.choice(["x", "a b", "é", ".hidden", "x.partial", "[red]"]))
+    if file.parent.parent.name == CELLS and not target.exists():  # damaged before
+        file.parent.rename(target)
 
 
 def nest_deeply(file: Path, chance: random.Random) -> None:

@@ -1,5 +1,6 @@
 """Jobs for the pool, and an observer that records what happens to them."""
 
+import os
 from pathlib import Path
 
 from vcpo_bench.bench.cells.grid import plan_grid
@@ -31,4 +32,10 @@ def jobs(tmp_path: Path, count: int) -> list[CellJob]:
     settings = CellSettings(steps=3, prompts=2, responses=4)
     spec = GridSpec(("clip",), (0,), tuple(range(count)), ("walk-eos",), settings=settings, controls=False)
     folder = ResultsFolder(tmp_path)
-    return [CellJob(cell, folder.cells, 0) for cell in plan_grid(spec)]
+    return [CellJob((cell,), folder.cells, 0) for cell in plan_grid(spec)]
+
+
+def children() -> list[int]:
+    """Worker processes of this process."""
+    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    return [int(pid) for pid in listed if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]

@@ -221,6 +221,8 @@ SPLIT = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 2, "st
         ("tis", "fifo(0)", {"off_policy_mask_threshold": 0.5}, "off_policy_mask_threshold"),
         ("tis", "fifo(0)", {"multi_objective_aggregation": "normalize_then_sum"}, "one number per response"),
         ("clip+lr-matched", "fifo(0)", {}, "borrows the step scales"),
+        ("clip+gap-aware", "fifo(0)", {}, "how far the weights have moved"),
+        ("clip+dc-asgd", "fifo(0)", {}, "how far the weights have moved"),
     ],
 )
 def test_refused_before_the_first_step(

@@ -38,6 +38,8 @@ def _batch(shape: tuple[int, ...] = (3, 4, 6), seed: int = 0, spread: float = 0.
         "reward": torch.randint(0, 2, shape[:-1], generator=generator).double(),
         "version": torch.randint(0, 4, shape, generator=generator),
         "now": 5,
+        "parameter_distance": 0.1 + 0.3 * normal(*shape[:-1]).abs(),
+        "update_norm": 0.25,
     }
     return Batch(**(fields | changes))
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from vcpo_bench.methods import Batch, parse_method
-from vcpo_bench.methods.dppo_tv import bernoulli_kl
+from vcpo_bench.methods.core.bernoulli import bernoulli_kl
 
 Make = Callable[..., Batch]
 
@@ -29,7 +29,21 @@ def exactly(make_rows: Make, logs: list[float], advantage: list[float]) -> Batch
 
 # -- no advantage is neither side of a clip ---------------------------------------------------------------------------
 
-SIDED = ("clip", "ctpo", "aspo", "bapo", "m2po", "gmpo", "gspo", "gspo-token", "minpro", "two-sided(delta=90)")
+SIDED = (
+    "clip",
+    "ctpo",
+    "aspo",
+    "bapo",
+    "m2po",
+    "gmpo",
+    "gspo",
+    "gspo-token",
+    "minpro",
+    "two-sided(delta=90)",
+    "sat",
+    "cppo",
+    "bandpo",
+)
 
 
 @pytest.mark.parametrize("text", SIDED)

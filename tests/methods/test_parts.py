@@ -202,3 +202,13 @@ def test_metrics_say_how_much_was_clipped_and_what_the_weights_are_worth(make_ro
     assert float(metrics["ess_ratio"]) == pytest.approx((1 + math.e) ** 2 / (1 + math.e**2) / 2)
     assert float(metrics["ess_ratio_used"]) == 0.5
     assert math.isnan(float(parse_method("reinforce")(batch).metrics["ess_ratio_used"]))
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.75, [0, 1, 2]), (0.5, [0, 1]), (0.1, [0]), (1.0, [0, 1, 2, 3])])
+def test_freshest_leaves_out_the_stalest_rows(make_rows: Make, share: float, kept: list[int]) -> None:
+    version = torch.tensor([[[8], [6], [5], [1]]])
+    batch = make_rows([[0.0]] * 4, [1.0] * 4, version=version, now=9)
+    found = parse_method(f"reinforce+freshest(share={share})")(batch).coefficients
+    assert found[0, :, 0].nonzero().flatten().tolist() == kept
+    alike = parse_method("reinforce+freshest(share=0.25)")(replace(batch, version=torch.zeros_like(version)))
+    assert (alike.coefficients != 0).all()

@@ -33,6 +33,7 @@ RANDOM = {"clip-cov"}
 """Which token is drawn depends on the order of the rows."""
 NOT_PLAIN_ON_POLICY = {
     "clip-cov": "drops tokens by covariance, whatever the lag",
+    "gbpo": "moves toward a target from the rewards of the group, whatever the lag",
     "gepo": "divides by the group's expected probability, which is not the row's own",
     "positive-only": "never learns from a negative advantage",
     "stapo": "silences by probability and entropy, whatever the lag",
@@ -43,7 +44,8 @@ NOT_CENTERED = {"raw", "asymre", "otb"}
 """Baselines that are not the mean of equal rewards."""
 SAME_NUMBERS = [
     {"gspo", "gspo-token"},  # they differ for advantages per token only
-    {"reinforce", "gac", "inverse-lag", "inverse-sqrt-lag"},  # these act on the gradient or the step
+    {"clip", "sat"},  # a tenth of the tokens lies beyond the clip's own ends here
+    {"reinforce", "gac", "inverse-lag", "inverse-sqrt-lag", "dc-asgd", "length-surge"},  # they act on gradient or step
 ]
 quick = settings(
     max_examples=4, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -1,12 +1,16 @@
 """The mutation sample finds what tests do not notice, and leaves the repository alone."""
 
+import sys
 from pathlib import Path
 from runpy import run_path
 from typing import Any
 
 import pytest
 
-TOOL: dict[str, Any] = run_path(str(Path(__file__).resolve().parents[2] / "tools" / "mutants.py"))
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+TOOL: dict[str, Any] = run_path(str(TOOLS / "mutants.py"))
+sys.path.remove(str(TOOLS))
 
 
 def test_every_kind_of_change_is_valid_code() -> None:
@@ -35,10 +39,10 @@ def test_survivors_are_named_and_nothing_is_changed(
     source = "LIMIT = 5\n\n\ndef double(x):\n    return x + x\n"
     (tmp_path / "calc.py").write_text(source)
     (tmp_path / "test_calc.py").write_text("import calc\n\n\ndef test() -> None:\n    assert calc.double(3) == 6\n")
-    alive = TOOL["survivors"](tmp_path, "calc.py", ["test_calc.py"], sample=9, seed=0)
+    alive = TOOL["survivors"](tmp_path, ["calc.py"], ["test_calc.py"], sample=9, seed=0)
     assert {mutant.after for mutant in alive} == {"(6)"}
     assert "1 of 2 killed (2 mutants in all, seed 0)" in capsys.readouterr().out
     assert (tmp_path / "calc.py").read_text() == source
     (tmp_path / "test_calc.py").write_text("def test() -> None:\n    raise AssertionError\n")
     with pytest.raises(SystemExit, match="fail before anything is changed"):
-        TOOL["survivors"](tmp_path, "calc.py", ["test_calc.py"], sample=1, seed=0)
+        TOOL["survivors"](tmp_path, ["calc.py"], ["test_calc.py"], sample=1, seed=0)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
-from vcpo_bench.errors import UsageError
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07")
 _VERL = re.compile(r"(?:^|[\s|])step:(\d+) - (.+:.+)$")
@@ -34,7 +34,7 @@ def read_console(path: Path, rows: Rows) -> None:
             else:
                 reader.take(line)
     if not reader.found:
-        raise UsageError(
+        raise NotYetError(
             f"{path}: no line holds metrics as verl, TRL, slime, SkyRL or AReaL print them; give the file of a logger"
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
 from vcpo_bench.errors import UsageError
 
@@ -21,7 +22,7 @@ def read_csv(path: Path, rows: Rows) -> None:
         reader = csv.reader(line.replace("\0", "") for line in file)
         header = next(reader, None)
         if not header or len(header) < 2:
-            raise UsageError(f"{path} has no header with a step and a value; is it a CSV file?")
+            raise NotYetError(f"{path} has no header with a step and a value; is it a CSV file?")
         names = _names(header, path)
         width = len(header)
         for cells in reader:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
-from vcpo_bench.errors import UsageError
 
 
 def read_jsonl(path: Path, rows: Rows) -> None:
@@ -27,7 +27,7 @@ def read_jsonl(path: Path, rows: Rows) -> None:
         else:
             rows.add(flat(row), path.name)
     if not found:
-        raise UsageError(f"{path} holds no JSON object; is it a log?")
+        raise NotYetError(f"{path} holds no JSON object; is it a log?")
 
 
 def objects(path: Path, rows: Rows) -> Iterator[dict[str, Any]]:

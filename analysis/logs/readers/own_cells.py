@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from vcpo_bench import records
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
 from vcpo_bench.analysis.results import load
-from vcpo_bench.errors import UsageError
 
 
 def is_cell(path: Path) -> bool:
@@ -30,11 +30,11 @@ def read_cell(path: Path, rows: Rows) -> str:
     key = path.name.removesuffix(records.PARTIAL_SUFFIX)
     chosen = results.select([key])
     if chosen.cells.empty:
-        raise UsageError(f"{path} cannot be read: {'; '.join(map(str, results.problems)) or 'it is no cell'}")
+        raise NotYetError(f"{path} cannot be read: {'; '.join(map(str, results.problems)) or 'it is no cell'}")
     steps = chosen.steps.drop(columns="key")
     numeric = steps.select_dtypes("number").dropna(axis=1, how="all")  # NaN everywhere: the method has no such number
     if "step" not in numeric:
-        raise UsageError(f"{path}: no update is recorded in it; nothing can be diagnosed")
+        raise NotYetError(f"{path}: no update is recorded in it; nothing can be diagnosed")
     if "share_clipped" in numeric and not numeric["share_clipped"].any():
         numeric = numeric.drop(columns="share_clipped")  # a method that never clips; our anchor is never silent
     order = numeric["step"].to_numpy(dtype=np.float64)

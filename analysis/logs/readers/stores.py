@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
 from vcpo_bench.errors import UsageError
 
@@ -34,7 +35,7 @@ def read_sqlite(path: Path, rows: Rows, run: str = "") -> None:
             else:
                 raise UsageError(f"{path} is neither a trackio nor an mlflow database: it has no such table of metrics")
     except sqlite3.Error as error:
-        raise UsageError(f"{path}: sqlite cannot read it ({error})") from None
+        raise NotYetError(f"{path}: sqlite cannot read it ({error})") from None
 
 
 def _read_trackio(database: sqlite3.Connection, path: Path, rows: Rows, run: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
-from vcpo_bench.errors import UsageError
 
 
 def read_trainer_state(path: Path, rows: Rows) -> None:
@@ -19,10 +19,10 @@ def read_trainer_state(path: Path, rows: Rows) -> None:
         state = json.loads(path.read_text(encoding="utf-8", errors="replace"))
     except (ValueError, RecursionError) as error:
         place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise UsageError(f"{path} is damaged{place}; give an earlier checkpoint") from None
+        raise NotYetError(f"{path} is damaged{place}; give an earlier checkpoint") from None
     history = state.get("log_history") if isinstance(state, dict) else None
     if not isinstance(history, list) or not history:
-        raise UsageError(f"{path} has no log_history; was the run stopped before its first log?")
+        raise NotYetError(f"{path} has no log_history; was the run stopped before its first log?")
     for row in history:
         if isinstance(row, dict):
             rows.add(row, path.name)

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
+from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.jsonl import flat
 from vcpo_bench.analysis.logs.rows import Rows
 from vcpo_bench.errors import UsageError
@@ -31,11 +32,11 @@ def read_wandb(path: Path, rows: Rows) -> None:
         complaints = [line.strip() for line in said if line.strip()]
     reason = complaints[-1].removeprefix("wandb leet inspect: ") if complaints else ""
     if running.returncode and not count:
-        raise UsageError(f"{path}: wandb cannot read it ({reason or f'exit code {running.returncode}'})")
+        raise NotYetError(f"{path}: wandb cannot read it ({reason or f'exit code {running.returncode}'})")
     if reason:
         rows.notes.append(f"{path.name}: {count} rows were recovered; {reason}")
     if not count:
-        raise UsageError(f"{path} holds no history row; the run logged nothing, or nothing reached the disk")
+        raise NotYetError(f"{path} holds no history row; the run logged nothing, or nothing reached the disk")
 
 
 def _take_history(lines: IO[str], path: Path, rows: Rows) -> int:

@@ -62,7 +62,7 @@ class Block(nn.Module):
         split = self.qkv(self.norm1(x)).view(P, B // P, L, 3, self.heads, width // self.heads).permute(3, 0, 4, 1, 2, 5)
         query, own = split.split((1, 2))  # slices would each fill a zero tensor in the backward pass
         query = query[0, ..., first:, :] if first else query.squeeze(0)
-        mixed = _attend(query, _visible(prefix, own), L if prefix is None else prefix.shape[-2] + L)
+        mixed = attend(query, visible(prefix, own), L if prefix is None else prefix.shape[-2] + L)
         mixed = mixed.permute(0, 2, 3, 1, 4).reshape(B, L - first, width)
         x = (x[:, first:] if first else x) + self.out(mixed)
         return x + self.down(F.gelu(self.up(self.norm2(x)))), own
@@ -82,7 +82,7 @@ class Block(nn.Module):
         return split.permute(3, 0, 4, 1, 2, 5)
 
 
-def _visible(prefix: Tensor | None, own: Tensor) -> Tensor:
+def visible(prefix: Tensor | None, own: Tensor) -> Tensor:
     """Keys and values of prompt and own positions, [2, ..., K, size], with K rounded up by zeros.
 
     Below 16 columns PyTorch's softmax is not vectorized (ten times slower); multiples of 8 suit the products.
@@ -93,7 +93,7 @@ def _visible(prefix: Tensor | None, own: Tensor) -> Tensor:
     return torch.cat([*parts, own.new_zeros(()).expand(*own.shape[:-2], padding, own.shape[-1])], dim=-2)
 
 
-def _attend(query: Tensor, keys_values: Tensor, length: int) -> Tensor:
+def attend(query: Tensor, keys_values: Tensor, length: int) -> Tensor:
     """Causal attention of the last L of `length` positions: [..., L, size], [2, ..., K, size] -> [..., L, size].
 
     Plain batched products: for sequences this short PyTorch's fused kernel takes 1.6 times as long on a CPU.

@@ -46,7 +46,7 @@ def extend(
         tokens, distributions = _decode(decoder, token, draws, alive, eos, greedy)
         logp = distributions.gather(1, tokens.unsqueeze(1)).squeeze(1)
         entropy = -(distributions.exp() * distributions).sum(1)
-        is_end = tokens == _end_token(eos)
+        is_end = tokens == end_token(eos)
         mask = (is_end.cumsum(0) == is_end) & alive  # no end before this token
         rollout.responses[:, part] = tokens.where(mask, eos or 0).t()
         rollout.logp[:, part] = logp.where(mask, 0.0).t()
@@ -80,11 +80,11 @@ def _decode(
         if greedy is not None:
             token = torch.where(greedy[rows], logp.argmax(0), token)
         tokens[t, rows], distributions[t, :, rows] = token, logp
-        alive = alive & (token != _end_token(eos))
+        alive = alive & (token != end_token(eos))
     return tokens, distributions
 
 
-def _end_token(eos: int | None) -> int:
+def end_token(eos: int | None) -> int:
     """The end token, or one that is never drawn."""
     return -1 if eos is None else eos
 

@@ -78,6 +78,9 @@ def _check_method(method: Method, schedule: StalenessSchedule) -> None:
     reasons = {
         "acts on the previous gradient, so its update is not a function of one batch": method.combine is not None,
         "uses the step scales of another cell": method.needs_series is not None,
+        "asks how far the weights have moved, so its update is not a function of one batch": bool(
+            method.measures_drift
+        ),
         "needs a proximal policy, which fresh data do not have": "proximal_logp" in method.needs,
     }
     for reason, holds in reasons.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.commands.support.kinds.base import facts, heading
+from vcpo_bench.commands.support.kinds.base import Listing, facts, heading
 from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind, shown_parameters
 from vcpo_bench.naming.grammar import first_name, read_item
 from vcpo_bench.naming.template import no_template
@@ -19,6 +19,15 @@ class MethodKind(CatalogKind):
     def __init__(self) -> None:
         super().__init__("method", "methods", "vcpo_bench.methods")
 
+    def listing(self) -> Listing:
+        """Name, summary, where it acts, and paper."""
+        from vcpo_bench.methods import geometry_of
+
+        found = super().listing()
+        measured = {name: str(geometry_of(name)) for name in self.names()}
+        rows = [(*row[:2], measured.get(row[0], "-"), row[2]) for row in found.rows]
+        return Listing((*found.columns[:2], "acts", found.columns[2]), rows, found.note)
+
     def remark(self, name: str) -> str:
         """The paper."""
         return _paper(self.catalog.get(name)) or "-"
@@ -29,7 +38,7 @@ class MethodKind(CatalogKind):
 
     def page(self, name: str) -> list[str]:
         """Formula, parameters, remarks on implementations that differ, and the coefficient against the ratio."""
-        from vcpo_bench.methods import coefficient_curve, describe, draw_curve
+        from vcpo_bench.methods import coefficient_curve, describe, draw_curve, geometry_of
 
         kind = self.catalog.entries.lookup(first_name(name))
         if kind is None or kind.name not in self.names():
@@ -46,6 +55,7 @@ class MethodKind(CatalogKind):
         lines += facts(("differs", remark) for remark in kind.differences)
         lines += facts(self.origin(kind.name))
         drawn = about.expression if plain else getattr(one, "canonical", "")
+        lines += facts([("acts", str(geometry_of(drawn)) if drawn else "")])
         if drawn:
             title = "  coefficient c of a token against its ratio (+: A > 0; -: |c|, A < 0; *: both)"
             lines += ["", title, *draw_curve(coefficient_curve(drawn))]
@@ -59,6 +69,10 @@ class PartKind(MethodKind):
 
     def __init__(self) -> None:
         CatalogKind.__init__(self, "part", "parts", "vcpo_bench.methods", catalog="method")
+
+    def listing(self) -> Listing:
+        """Name, summary and slot."""
+        return CatalogKind.listing(self)
 
     def names(self) -> list[str]:
         """Names in alphabetical order."""

@@ -185,8 +185,13 @@
       () => save(holder.dataset.name + ".csv", "text/csv", csv(rows())));
   }
   for (const tools of all(".tools")) tools.hidden = false;
-  // A link to a cell opens it.
-  const open = () => { const cell = document.getElementById(location.hash.slice(1)); if (cell && cell.tagName === "DETAILS") cell.open = true; };
+  // A link to a cell opens it, and what it is folded under.
+  function open() {
+    const cell = document.getElementById(location.hash.slice(1));
+    if (!cell || cell.tagName !== "DETAILS") return;
+    for (let one = cell; one; one = one.parentElement.closest("details")) one.open = true;
+    cell.scrollIntoView();
+  }
   addEventListener("hashchange", open);
   open();
 })();

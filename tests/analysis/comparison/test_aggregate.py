@@ -9,7 +9,9 @@ from vcpo_bench.analysis.comparison.aggregates import (
     optimality_gap,
     performance_profile,
     probability_of_improvement,
+    resamples,
 )
+from vcpo_bench.analysis.percentile_interval import percentile_interval
 
 
 def draws(mean: float, seed: int, strata: int = 4, seeds: int = 8) -> list[np.ndarray]:
@@ -51,6 +53,19 @@ def test_probability_of_improvement_is_a_comparison():
     assert forward.value == pytest.approx(1 - backward.value)
     assert forward.low > 0.5 > backward.high
     assert probability_of_improvement([np.ones(3)], [np.ones(3)]).value == 0.5
+
+
+def test_the_interval_of_an_improvement_is_that_of_every_drawn_pair():
+    rng = np.random.default_rng(5)
+    first = [np.round(rng.random(size), 1) for size in (1, 4, 9)]  # with ties
+    second = [np.round(rng.random(size), 1) for size in (3, 4, 2)]
+    found = probability_of_improvement(first, second, replications=3000, seed=7)
+    shares = []
+    for x, y in zip(resamples(first, 3000, 7), resamples(second, 3000, 8), strict=True):
+        difference = [np.round(a[:, :, None] - b[:, None, :], 9) for a, b in zip(x, y, strict=True)]
+        won = [((one > 0) + (one == 0) / 2).mean(axis=(1, 2)) for one in difference]
+        shares.append(np.mean(won, axis=0))
+    assert (found.low, found.high) == pytest.approx(percentile_interval(found.value, np.concatenate(shares)))
 
 
 def test_profile_falls_and_its_band_holds_it():

@@ -3,13 +3,18 @@
 import importlib.util
 import json
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.monitoring.calibration import Rate, load_calibrations
+from vcpo_bench.analysis.monitoring.calibration import Rate, Union, load_calibrations, load_verdict_rates
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
 from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm, stop_default
 from vcpo_bench.errors import UsageError
+
+ROOT = Path(__file__).parents[3]
 
 ENTRY = {
     "signal": "ess",
@@ -25,14 +30,42 @@ ENTRY = {
 }
 
 
-@pytest.mark.parametrize("few", ["n_collapsed", "n_healthy"])
-def test_a_rate_from_too_few_runs_is_no_rate(tmp_path: Path, few: str) -> None:
+def test_a_rate_from_too_few_runs_is_no_rate(tmp_path: Path) -> None:
     path = tmp_path / "detectors.json"
-    path.write_text(json.dumps([ENTRY, ENTRY | {few: 14}]))
-    enough, dropped = load_calibrations(str(path))
-    assert enough.false_alarms == Rate(2.0, 1.0, 4.0)
-    assert (dropped.false_alarms, dropped.recall, dropped.median_lead) == (None, None, None)
-    assert dropped.words.startswith("rate not measured")
+    path.write_text(json.dumps([ENTRY, ENTRY | {"n_healthy": 14}, ENTRY | {"n_collapsed": 14}]))
+    enough, few_healthy, few_collapsed = load_calibrations(str(path))
+    assert enough.false_alarms == few_collapsed.false_alarms == Rate(2.0, 1.0, 4.0)
+    assert few_healthy.false_alarms is None
+    for dropped in (few_healthy, few_collapsed):
+        assert (dropped.recall, dropped.median_lead) == (None, None)
+    assert few_healthy.words.startswith("rate not measured")
+
+
+def test_what_is_said_of_all_detectors_of_a_file_together(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    whole = {
+        "study": "a grid",
+        "detectors": [ENTRY | {"healthy_alarmed": [0.06, 0.02, 0.12]}, ENTRY],
+        "union": {"healthy_alarmed": [0.1, 0.05, 0.2], "recall": [0.7, 0.6, 0.8]},
+        "verdict": {"found": [0.8, 0.7, 0.9], "false": [0.01, 0.0, 0.05], "n_collapsed": 43, "n_other": 99},
+        "inputs": {"kl_mu_theta_k3": "staleness/kl_rollout_old"},
+        "reward": "unit",
+    }
+    path.write_text(json.dumps(whole))
+    first, second = load_calibrations(path)
+    assert first.words == (
+        "false alarms per 1,000 healthy updates: 2 [1, 4], in 6% [2, 12] of healthy runs (measured on "
+        "docs/studies/prediction: 20 collapsed and 40 healthy runs), any of the 2 detectors in 10% [5, 20] of healthy "
+        "runs (a grid); not known here"
+    )
+    assert second.union == Union(2, Rate(0.1, 0.05, 0.2), Rate(0.7, 0.6, 0.8), "a grid")
+    assert (second.reward, dict(second.inputs)) == ("unit", whole["inputs"])
+    rates = load_verdict_rates(path)
+    assert rates is not None
+    assert "Measured elsewhere (a grid)" in rates.words
+    assert "80% [70, 90] of 43 runs" in rates.words
+    path.write_text(json.dumps([ENTRY]))
+    assert load_verdict_rates(path) is None
 
 
 @pytest.mark.parametrize("content", ["{", "{}", "[]", '[{"signal": "ess"}]', "[1]"])
@@ -65,21 +98,51 @@ def test_a_run_ends_on_the_best_detector_that_it_can_feed(monkeypatch: pytest.Mo
         stop_default("basic")
 
 
-def test_the_page_shows_the_packaged_detectors() -> None:
-    root = Path(__file__).parents[3]  # docs and tools are not beside the installed package
-    tool = root / "tools" / "make_monitor_defaults.py"
-    spec = importlib.util.spec_from_file_location("make_monitor_defaults", tool)
+def tool() -> ModuleType:
+    """The tool that writes the page; docs and tools are not beside the installed package."""
+    spec = importlib.util.spec_from_file_location("make_calibration", ROOT / "tools" / "make_calibration.py")
     assert spec
     assert spec.loader
-    generator = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generator)
-    written = (root / "docs" / "monitor.md").read_text(encoding="utf-8")
-    assert written == generator.page(written, load_calibrations()), "run: python tools/make_monitor_defaults.py STUDY"
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_shows_the_packaged_detectors() -> None:
+    written = (ROOT / "docs" / "monitor.md").read_text(encoding="utf-8")
+    assert written == tool().page(written, load_calibrations()), "run: python tools/make_calibration.py --no-run"
+
+
+def test_the_rate_of_all_packaged_detectors_is_that_of_the_shipped_table() -> None:
+    union = load_calibrations()[0].union
+    assert union is not None
+    assert union.healthy_alarmed is not None
+    parts = pd.read_csv(ROOT / "docs" / "studies" / "calibration" / "parts.csv").set_index("signal")
+    row = parts.loc["any of them"]
+    columns = ("healthy_alarmed", "healthy_alarmed_low", "healthy_alarmed_high")
+    np.testing.assert_allclose(union.healthy_alarmed, [row[name] for name in columns], atol=1e-4)
+    page = " ".join((ROOT / "docs" / "monitor.md").read_text(encoding="utf-8").split())
+    assert f"spoke in {union.healthy_alarmed.percent} of {row['n_healthy']:.0f} healthy runs" in page
+
+
+def test_the_study_shows_its_tables() -> None:
+    folder = ROOT / "docs" / "studies" / "calibration"
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    for row in pd.read_csv(folder / "parts.csv").to_dict("records"):
+        share = Rate(*(row[f"healthy_alarmed{end}"] for end in ("", "_low", "_high")))
+        false = Rate(*(row[f"false_per_1000{end}"] for end in ("", "_low", "_high")))
+        numbers = f"| {share.percent} | {false.value:.2g} [{false.low:.2g}, {false.high:.2g}] |"
+        name = "any of the six" if row["signal"] == "any of them" else f"`{row['signal']}`"
+        assert any(name in line and numbers in line for line in page.splitlines()), (name, numbers)
+    verdict = pd.read_csv(folder / "verdict.csv").iloc[0]
+    counts = [round(verdict["found"] * verdict["n_collapsed"]), verdict["n_collapsed"]]
+    counts += [round(verdict["false"] * verdict["n_other"]), verdict["n_other"]]
+    assert "found {:.0f} of {:.0f} failures and called {:.0f} of {:.0f} other runs".format(*counts) in page
 
 
 def test_the_packaged_detectors_are_measured_and_can_end_a_run() -> None:
     calibrations = load_calibrations()
-    assert all(one.false_alarms and one.recall and one.n_collapsed >= 15 for one in calibrations)
+    assert all(one.false_alarms and one.n_healthy >= 15 for one in calibrations)
     assert {SIGNALS.get(one.detector.signal).role for one in calibrations} & {"circumstance"} == set()
     for level in ("basic", "full"):
         assert StopOnAlarm(stop_default(level).detector.text).observe({"step": 0}) == ""

@@ -6,9 +6,10 @@ from alarm_episodes import AlarmEpisode, episodes
 
 from vcpo_bench.analysis.monitoring.calibration import load_calibrations
 from vcpo_bench.analysis.monitoring.detectors import Detector
+from vcpo_bench.analysis.monitoring.episodes import REFRACTORY, beginnings
 from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.monitoring.trailing import streamed_mean
-from vcpo_bench.analysis.prediction.alarm_outcomes import REFRACTORY, Clock, beginnings, clock, held, outcomes, placebo
+from vcpo_bench.analysis.prediction.alarm_outcomes import Clock, clock, held, outcomes, placebo
 from vcpo_bench.analysis.prediction.export_detectors import detectors_json
 from vcpo_bench.analysis.prediction.operating_points import alarm_tables
 from vcpo_bench.analysis.prediction.panel import build_panel

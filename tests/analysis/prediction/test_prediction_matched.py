@@ -18,7 +18,7 @@ from vcpo_bench.analysis.prediction.auroc import (
     hanley_mcneil,
     matching_table,
 )
-from vcpo_bench.analysis.prediction.landmarks import GUARD, area_at, bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.prediction.landmarks import GUARD, area_at, bootstrap_draws, compare, compare_signal, risk_sets
 from vcpo_bench.analysis.prediction.panel import Panel, build_panel
 from vcpo_bench.analysis.prediction.precision_recall import average_precision, landmarks, ranks_within
 from vcpo_bench.analysis.prediction.sensitivity import definitions_table, placements_table, regimes_table
@@ -139,7 +139,7 @@ def test_average_precision_against_a_loop(ties: bool) -> None:
     rng = np.random.default_rng(3)
     score = rng.integers(0, 6, 80).astype(float) if ties else rng.normal(size=80)
     label, run = rng.random(80) < 0.2, rng.integers(0, 10, 80)
-    draws = bootstrap_draws(10, 4, seed=2)
+    draws = bootstrap_draws(10, 45, seed=2)  # more than are in memory together
     for drawn, area in zip(draws, average_precision(score, label, run, draws), strict=True):
         weight, expected, before = drawn[run], 0.0, 0.0
         for threshold in np.unique(score)[::-1]:
@@ -185,6 +185,33 @@ def test_scores_are_those_of_the_detector_bit_for_bit(window: int) -> None:
     values[2, :30] = np.nan
     for row, scores in zip(values, streamed_mean(values, window), strict=True):
         np.testing.assert_array_equal(scores, Detector("ess", window, 0.0).scores(row))
+
+
+def test_some_scores_are_those_of_all_bit_for_bit() -> None:
+    panel = small_panel()
+    values = np.random.default_rng(6).normal(size=(len(panel.runs), panel.length))
+    values[:, ::7], values[1, 40:60], values[2, 50] = np.nan, np.nan, np.inf
+    panel = replace(panel, values={"ess": values})
+    run, row = np.indices(values.shape)
+    np.testing.assert_array_equal(panel.scores_of("ess", run, row), panel.scores("ess"))
+    np.testing.assert_array_equal(
+        panel.scores_at("ess", np.array([3, 3, 0, 51])), panel.scores("ess")[:, [3, 3, 0, 51]].T
+    )
+    sets = risk_sets(panel, 20)
+    one, other = compare_signal(panel, "ess", sets), compare(panel.scores("ess"), sets)
+    for found, wanted in zip(one.__dict__.values(), other.__dict__.values(), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_an_area_is_resampled_within_strata_as_among_all_runs() -> None:
+    panel = small_panel()
+    one = compare(panel.scores("ess"), risk_sets(panel, 20))
+    assert len(np.unique(one.stratum)) > 1
+    draws = bootstrap_draws(len(panel.runs), 50)
+    weight, total = draws @ one.usable.T.astype(float), draws @ (one.wins * one.usable).T
+    mine = draws[:, one.case] * (weight > 0)
+    share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+    np.testing.assert_array_equal(one.replicates(draws), (mine * share).sum(axis=1) / mine.sum(axis=1))
 
 
 def test_stopped_runs_are_neither_lost_nor_healthy_and_undecided_ends_are_cut(make_study, truths) -> None:

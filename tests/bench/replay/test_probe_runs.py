@@ -120,6 +120,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     [
         ("fifo", 9, "vcpo", "made 8 updates"),
         ("fifo", 6, "reinforce+gac", "acts on the previous gradient"),
+        ("fifo", 6, "reinforce+gap-aware", "how far the weights have moved"),
         ("fifo", 6, "clip+lr-matched(to=vcpo)", "uses the step scales"),
         ("fifo", 6, "clip(anchor=proximal)", "proximal"),
         ("minibatch", 6, "clip(anchor=proximal)", "fresh data do not have"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from vcpo_bench.reports.report import build
-from vcpo_bench.reports.sections.cell_pages import HEIGHT, WIDTH, CellPage, cell_pages, spark_svg
+from vcpo_bench.reports.sections import cell_pages as cell_pages_module
+from vcpo_bench.reports.sections.cell_pages import HEIGHT, WIDTH, CellPage, cell_pages, grouped, spark_svg
 from vcpo_bench.reports.study import Study, bin_edges, binned
 from vcpo_bench.reports.writers.html import render_document
 
@@ -44,6 +45,28 @@ def test_a_collapse_reaches_the_floor_of_the_reward_curve(pages: list[CellPage])
     collapsed = next(one for one in pages if one.status.startswith("collapse"))
     last = collapsed.sparks[0].path.split("L")[-1].split()
     assert float(last[1]) >= HEIGHT - 4
+
+
+def test_many_cells_are_folded_by_everything_but_the_seed(
+    study: Study, pages: list[CellPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = build(study)
+    document.sections = document.sections[:1]
+    assert 'class="cells"' not in render_document(document, pages)
+    monkeypatch.setattr(cell_pages_module, "MANY", len(pages) - 1)
+    groups = grouped(pages)
+    assert [cell for group in groups for cell in group.cells] == pages
+    assert len({group.title for group in groups}) == len(groups) < len(pages)
+    for group in groups:
+        assert {cell.title.rpartition(", seed ")[0] for cell in group.cells} == {group.title}
+        assert group.failed == sum(cell.bad for cell in group.cells)
+    text = render_document(document, pages)
+    assert text.count('<details class="cells">') == len(groups)
+    assert text.count('<details class="cell" ') == len(pages)
+    assert text.count("<details") == text.count("</details>")
+    worst = max(groups, key=lambda group: group.failed)
+    line = f'{worst.title}: {len(worst.cells)} cells, <span class="bad">{worst.failed} failed</span></summary>'
+    assert line in text
 
 
 def test_a_document_without_cells_has_no_cell_section(study: Study) -> None:

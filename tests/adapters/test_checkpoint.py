@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from vcpo_bench.adapters.trl import checkpoint
+from vcpo_bench.adapters import checkpoint
 from vcpo_bench.errors import UsageError
 
 

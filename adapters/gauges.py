@@ -1,0 +1,67 @@
+"""The raw sequence weights current/behavior of an optimizer step, as numbers for a trainer's log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vcpo_bench.analysis.monitoring.alarm_panel import Alarm
+from vcpo_bench.analysis.monitoring.calibration import Calibration
+from vcpo_bench.analysis.monitoring.monitor import Monitor, Reading
+
+LOGGED = "monitor/"
+"""Prefix of the gauges in a log."""
+QUANTILES = {f"log_weight_q{percent:02}": percent / 100 for percent in (5, 25, 50, 75, 95)}
+
+
+def by_row(behavior: Tensor, logp: Tensor, mask: Tensor) -> Tensor:
+    """`[B, 3]` of each row: log-weight, length, and the sum over its tokens of the k3 estimate of the KL.
+
+    Args:
+        behavior: `[B, T]` log-probabilities under the policy that sampled.
+        logp: `[B, T]` under the current policy.
+        mask: `[B, T]` bool.
+    """
+    ratio = torch.where(mask, logp - behavior, 0.0)
+    k3 = torch.where(mask, torch.expm1(ratio) - ratio, 0.0)
+    return torch.stack([ratio.sum(1), mask.sum(1).to(ratio.dtype), k3.sum(1)], 1)
+
+
+class WeightGauges:
+    """The gauges of one run.
+
+    Args:
+        calibrations: Detectors; None: those of the package.
+    """
+
+    def __init__(self, calibrations: Sequence[Calibration] | None = None) -> None:
+        self._monitor = Monitor(calibrations)
+        self._speaking: set[str] = set()
+
+    def read(self, rows: Tensor, reward: float | None, entropy: float | None) -> tuple[Reading, dict[str, float]]:
+        """The reading of one optimizer step, and every number of it by the name it has in a log.
+
+        Args:
+            rows: `[n, 3]` what `by_row` returns, of all ranks.
+            reward: Mean reward of the newest samples.
+            entropy: Mean entropy, nats per token.
+        """
+        log_weight, length, k3 = rows.double().cpu().unbind(1)
+        reading = self._monitor.step(
+            log_weight.numpy(),
+            rewards=reward,
+            lengths=length.numpy(),
+            token_kl=float(k3.sum() / length.sum().clamp(min=1)),
+            entropy=entropy,
+        )
+        quantiles = zip(QUANTILES, np.quantile(log_weight.numpy(), list(QUANTILES.values())), strict=True)
+        numbers = {**reading.gauges(), **dict(quantiles), "alarms": len(reading.alarms)}
+        return reading, {f"{LOGGED}{name}": float(value) for name, value in numbers.items()}
+
+    def begun(self, reading: Reading) -> list[Alarm]:
+        """The alarms of this reading that the one before did not have."""
+        before, self._speaking = self._speaking, {alarm.calibration.detector.text for alarm in reading.alarms}
+        return [alarm for alarm in reading.alarms if alarm.calibration.detector.text not in before]

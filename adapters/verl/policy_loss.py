@@ -1,0 +1,145 @@
+"""Row-local methods as policy losses of verl, one micro-batch at a time.
+
+verl keeps its own advantage (`algorithm.adv_estimator`) and its own averaging (`loss_agg_mode`). The method decides
+what each token's advantage is multiplied with. That is exact only for methods that need one row at a time; the others
+are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.adapters.verl.expression import names_method, read_loss_mode
+from vcpo_bench.adapters.verl.row_local import check_row_local
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, parse_method
+
+LOGGED = "vcpo_bench/"
+"""Prefix of what is added to verl's log; verl puts its own `actor/` before it."""
+
+PolicyLoss = Callable[..., tuple[Tensor, dict[str, float]]]
+
+
+class RowLocalLoss:
+    """A method as a policy loss with verl's signature.
+
+    Args:
+        method: The method.
+        aggregate: `agg_loss` of verl.
+
+    Raises:
+        UsageError: The method needs more than one row, or evidence that verl does not hand to its losses.
+    """
+
+    def __init__(self, method: Method, aggregate: Callable[..., Tensor]) -> None:
+        check_row_local(method)
+        self._aggregate = aggregate
+        kept = tuple(part for part in method.extras if part.slot != "aggregation")
+        self._named = next((part.name for part in method.extras if part.slot == "aggregation"), None)
+        self._method = replace(method, extras=(*kept, *parse_method("reinforce+token-sum").extras))
+
+    def __call__(
+        self,
+        old_log_prob: Tensor,
+        log_prob: Tensor,
+        advantages: Tensor,
+        response_mask: Tensor,
+        loss_agg_mode: str = "token-mean",
+        config: Any = None,
+        rollout_is_weights: Tensor | None = None,
+    ) -> tuple[Tensor, dict[str, float]]:
+        """The loss of one micro-batch and what goes into the log.
+
+        Args:
+            old_log_prob: `[B, T]` under the policy that sampled (bypass mode).
+            log_prob: `[B, T]` under the current policy, with gradient.
+            advantages: `[B, T]`.
+            response_mask: `[B, T]`, true where a token carries loss.
+            loss_agg_mode: verl's averaging.
+            config: verl's `ActorConfig`; its `global_batch_info` says what the averages are over.
+            rollout_is_weights: Must be absent: the method has its own weights.
+
+        Raises:
+            UsageError: verl would weight twice, or average in another way than the expression says.
+        """
+        self._check(loss_agg_mode, rollout_is_weights)
+        mask = response_mask.bool()
+        coefficients, metrics = self._coefficients(old_log_prob, log_prob.detach(), advantages, mask)
+        losses = torch.where(mask, -coefficients.to(log_prob.dtype) * log_prob, 0.0)
+        spread = {} if config is None else dict(config.global_batch_info)
+        loss = self._aggregate(loss_mat=losses, loss_mask=mask, loss_agg_mode=loss_agg_mode, **spread)
+        return loss, {f"{LOGGED}{name}": value for name, value in metrics.items()}
+
+    def _coefficients(
+        self, behavior: Tensor, logp: Tensor, advantages: Tensor, mask: Tensor
+    ) -> tuple[Tensor, dict[str, float]]:
+        """`[B, T]`, all NaN where the evidence is not finite: verl then leaves the optimizer step out."""
+        known = torch.where(mask, _wide(logp), 0.0)
+        count = len(known)
+        batch = Batch.from_rows(
+            logp=known,
+            behavior_logp=torch.where(mask, _wide(behavior), 0.0),
+            advantage=torch.where(mask, _wide(advantages), 0.0),
+            mask=mask,
+            reward=known.new_zeros(count),
+            group=torch.arange(count, device=known.device),
+        )
+        try:
+            update = self._method(batch)
+        except NonFiniteEvidence:
+            return torch.full_like(known, torch.nan), {}
+        shares = {name: float(update.metrics[name]) for name in ("share_clipped", "share_masked")}
+        return batch.to_rows(update.coefficients), shares
+
+    def _check(self, loss_agg_mode: str, rollout_is_weights: Tensor | None) -> None:
+        if rollout_is_weights is not None:
+            raise UsageError(
+                "rollout_correction.rollout_is weights the loss that the method replaces; set it to null and name the "
+                "weight in the expression, for example vcpo_bench:tis(cap=2)"
+            )
+        if self._named not in (None, loss_agg_mode):
+            raise UsageError(
+                f"the expression says {self._named} and actor.loss_agg_mode is {loss_agg_mode}: verl averages, set "
+                f"actor.loss_agg_mode={self._named}"
+            )
+
+
+def _wide(values: Tensor) -> Tensor:
+    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
+
+
+class Registry(dict[str, PolicyLoss]):
+    """verl's policy losses, and one for each expression behind our prefix, made when it is first asked for.
+
+    Args:
+        known: What verl has registered.
+        aggregate: `agg_loss` of verl.
+    """
+
+    def __init__(self, known: dict[str, PolicyLoss], aggregate: Callable[..., Tensor]) -> None:
+        super().__init__(known)
+        self._aggregate = aggregate
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or names_method(name)
+
+    def __missing__(self, name: str) -> PolicyLoss:
+        if not names_method(name):
+            raise KeyError(name)
+        self[name] = RowLocalLoss(read_loss_mode(name), self._aggregate)
+        return self[name]
+
+
+def install(core_algos: Any) -> None:
+    """Let verl's registry know our prefix.
+
+    Args:
+        core_algos: The module `verl.trainer.ppo.core_algos`.
+    """
+    if not isinstance(core_algos.POLICY_LOSS_REGISTRY, Registry):
+        core_algos.POLICY_LOSS_REGISTRY = Registry(core_algos.POLICY_LOSS_REGISTRY, core_algos.agg_loss)

@@ -1,0 +1,1 @@
+"""Calibrates the monitor's detectors on runs whose fate is known: all of them together, and each part."""

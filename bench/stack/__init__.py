@@ -1,0 +1,1 @@
+"""Many cells of one shape as one program: every tensor of the tiny policy gets a leading axis of cells."""

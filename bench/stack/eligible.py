@@ -1,0 +1,36 @@
+"""Which cells can share a stack, and why others cannot."""
+
+from __future__ import annotations
+
+from vcpo_bench.bench.cells import defaults
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.methods import parse_method
+
+
+def why_alone(config: CellConfig) -> str:
+    """Why a cell cannot be stacked, in a few words; empty: it can."""
+    if config.model:
+        return "language models are not stacked"
+    regime = REGIMES.parse(config.regime)
+    if not regime.whole_batches:
+        return f"the regime {regime.name} does not draw whole batches as planned"
+    if regime.publish_every > 1 or regime.engine_noise in ("bf16", "int8"):
+        return "the sampler holds other weights than the learner (publish_every, engine_noise)"
+    if config.sampler != defaults.SAMPLER or config.micro_tokens:
+        return "it has a sampler or micro-batches of its own"
+    if parse_method(config.method).measures_drift:
+        return "its method measures how far the weights have moved"
+    if config.record == "full" and not _norms(config):
+        return "record level full measures score norms in a pass of their own"
+    return ""
+
+
+def shape_of(config: CellConfig) -> tuple[object, ...]:
+    """Cells for which this is equal fit into one stack."""
+    return (config.task, config.prompts, config.responses, config.device, _norms(config))
+
+
+def _norms(config: CellConfig) -> bool:
+    """Whether its method takes score norms: its updates then go another way through the network."""
+    return "score_norm_sq" in parse_method(config.method).needs

@@ -1,0 +1,116 @@
+"""The passes of E learners through their networks: forward to scores, and backward from the methods' answers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
+from vcpo_bench.bench.stack.answers import Answer
+from vcpo_bench.bench.stack.network import StackedNetwork
+from vcpo_bench.bench.stack.norms import StackedNorms
+from vcpo_bench.bench.stack.scoring import StackedScores, score
+from vcpo_bench.bench.stack.weights import StackedWeights
+from vcpo_bench.bench.training.backward import constant_rows, send_backward
+from vcpo_bench.methods import Update
+
+
+class Passes(Protocol):
+    """How scores, and score norms where methods want them, are computed, and gradients from coefficients."""
+
+    @abstractmethod
+    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor | None]:
+        """Scores of responses (see `scoring.score`), and squared score norms `[E, B]`."""
+
+    @abstractmethod
+    def backward(self, answers: Sequence[Answer]) -> None:
+        """Leave the gradients of all losses in the stacked weights; 0 for a cell without an answer."""
+
+
+class PlainPasses:
+    """One graph for all cells, and one backward pass through it.
+
+    Args:
+        weights: The weights.
+    """
+
+    def __init__(self, weights: StackedWeights) -> None:
+        self.network = StackedNetwork(weights.config, weights.tensors)
+        self._scores: StackedScores | None = None
+
+    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor | None]:
+        """See `Passes`."""
+        self._scores = score(self.network, prompts, responses, mask)
+        return self._scores, None
+
+    def backward(self, answers: Sequence[Answer]) -> None:
+        """See `Passes`."""
+        assert self._scores is not None
+        scores, self._scores = self._scores, None
+        shape, device = scores.logp.shape[1:], scores.logp.device
+        none = torch.zeros(shape, device=device)
+        coefficients = [_rows(a.coefficients, shape) if isinstance(a, Update) else none for a in answers]
+        outputs, gradients = [scores.logp], [-torch.stack(coefficients)]
+        bonus = {
+            cell: _rows(a.entropy_coefficients, shape)
+            for cell, a in enumerate(answers)
+            if isinstance(a, Update) and a.entropy_coefficients is not None
+        }
+        if bonus:
+            outputs.append(scores.differentiable_entropy(list(bonus)))
+            gradients.append(-torch.stack(list(bonus.values())))
+        torch.autograd.backward(outputs, gradients)
+
+
+class NormPasses:
+    """Score norms from one backward pass for all cells; gradients from what they kept, where a method permits it.
+
+    Args:
+        policies: The policies, in the order of the weights.
+        weights: Their stacked weights.
+    """
+
+    def __init__(self, policies: Sequence[TinyPolicy], weights: StackedWeights) -> None:
+        self.policies, self.weights = policies, weights
+        self.norms = StackedNorms(policies, weights)
+        self._given: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor | None]:
+        """See `Passes`."""
+        self._given = (prompts, responses, mask)
+        return self.norms.score(prompts, responses, mask)
+
+    def backward(self, answers: Sequence[Answer]) -> None:
+        """See `Passes`."""
+        for tensor in self.weights.tensors.values():
+            tensor.grad = torch.zeros_like(tensor)
+        for cell, answer in enumerate(answers):
+            if isinstance(answer, Update):
+                self._backward(cell, answer)
+        self.norms.release()
+
+    def _backward(self, cell: int, update: Update) -> None:
+        """The gradient of one cell; like `Learner`, through the network again where tokens of a row differ."""
+        assert self._given is not None
+        prompts, responses, mask = (tensor[cell] for tensor in self._given)
+        coefficients = _rows(update.coefficients, mask.shape)
+        bonus = update.entropy_coefficients
+        row = constant_rows(coefficients, mask) if bonus is None else None
+        if row is not None:
+            self.norms.assemble(cell, row)
+            return
+        policy = self.policies[cell]
+        policy.zero_grad(set_to_none=True)
+        each = prompts.repeat_interleave(len(responses) // len(prompts), 0)
+        entropy = None if bonus is None else _rows(bonus, mask.shape)
+        send_backward(policy.score_rows(each, responses, mask), coefficients, entropy)
+        self.weights.take_gradient(cell)
+
+
+def _rows(tokens: Tensor, shape: torch.Size) -> Tensor:
+    """Coefficients `[P, G, T]` as `[B, T]` in float32."""
+    return tokens.to(torch.float32).reshape(shape)

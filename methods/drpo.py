@@ -1,0 +1,49 @@
+"""DRPO: a quadratic penalty on the ratio whose strength is the token's own probability."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
+from vcpo_bench.methods.core.batch import POLICY_FIELDS
+from vcpo_bench.methods.core.masking import as_number
+from vcpo_bench.methods.core.terms import Terms
+from vcpo_bench.methods.core.view import EvidenceView
+from vcpo_bench.naming.parameters import choice, number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drpo(RatioMethod):
+    """Loss -A r + |A| q (r - 1)^2 / (2 eps), q the anchor's probability (DRPO 2606.09821, section 3 and equation 9).
+
+    c = A r (1 - sign(A) q (r - 1) / eps): the gradient shrinks as the token moves outward, is 0 where the
+    probability has moved by eps, and turns back beyond. `penalty=ratio` leaves q out (SPO, their equation 5). Where
+    the clamp holds the log-ratio, the gradient is 0.
+    """
+
+    name: ClassVar[str] = "drpo"
+    summary: ClassVar[str] = "ratio with a quadratic penalty weighted by the token's probability"
+    reference: ClassVar[str] = "DRPO 2606.09821"
+    year: ClassVar[int] = 2026
+    formula: ClassVar[str] = "c = A r - |A| q r (r-1) / eps"
+    differences: ClassVar[tuple[str, ...]] = (
+        "eps: 12.5 in the paper and in UniRL; a probability moves by at most 1, so the factor stays above 0.92",
+    )
+    penalty: str = choice("probability", "ratio")
+    eps: float = number(12.5, minimum=1e-8)
+
+    def terms(self, ev: EvidenceView) -> Terms:
+        """The ratio, and the penalty's derivative."""
+        ratio = ev.ratio("current", self.anchor, self.clamp)
+        beyond = ev.beyond("current", self.anchor, self.clamp)
+        pull = ev.buffer().copy_(ratio).sub_(1.0).mul_(ratio).mul_(ev.advantage.abs()).mul_(-1 / self.eps)
+        if self.penalty == "probability":
+            pull.mul_(self._probability(ev))
+        if beyond is None:
+            return Terms(weight=ratio, addend=pull)
+        return Terms(weight=ratio, kept=~beyond, addend=pull.mul_(as_number(~beyond, pull.dtype)))
+
+    def _probability(self, ev: EvidenceView) -> Tensor:
+        """`[..., P, G, T]` of the anchor."""
+        return ev.token_field(POLICY_FIELDS[self.anchor]).clamp(max=0.0).exp_()

@@ -1,0 +1,179 @@
+"""Calibration: the promise holds for all detectors together on runs that did not tune them, and rates are honest."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from foreign_runs import planted, rows_of, write_jsonl
+
+from vcpo_bench.analysis.calibrating.clusters import clustered_ratio, clustered_share
+from vcpo_bench.analysis.calibrating.judge import ANY, configuration_folds, judge
+from vcpo_bench.analysis.calibrating.report import CalibrationReport, calibrate
+from vcpo_bench.analysis.calibrating.runs import Study, study_of_logs, study_of_results
+from vcpo_bench.analysis.calibrating.tune import TARGET, material, tune
+from vcpo_bench.analysis.intervals import wilson
+from vcpo_bench.analysis.logs import read_run
+from vcpo_bench.analysis.monitoring.calibration import load_calibrations, load_verdict_rates
+from vcpo_bench.analysis.monitoring.monitor import Monitor
+from vcpo_bench.analysis.results import Results
+from vcpo_bench.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def study(make_study: Callable[..., Results], truths: dict[str, Callable[..., np.ndarray]]) -> Study:
+    results = make_study({"ess_ratio": truths["leads"], "kl_mu_theta_k3": truths["nothing"]}, seeds=10)
+    return study_of_results(learning(results), "made up")
+
+
+def learning(results: Results) -> Results:
+    """The runs begin lower than they get, so that those which do not fall are healthy and no stalls."""
+    results.steps["batch_reward"] = results.steps["sampled_reward"]
+    results.evals.loc[results.evals["step"] == 0, "sampled_reward"] = 0.2
+    return results
+
+
+@pytest.fixture(scope="module")
+def report(study: Study) -> CalibrationReport:
+    return calibrate(study)
+
+
+def test_runs_without_lag_are_no_healthy_runs(study: Study) -> None:
+    assert set(study.panel.runs["staleness"][study.healthy]) == {16, 64}
+    assert set(study.panel.runs["event"][study.healthy]) == {"healthy"}
+    assert (study.panel.runs["staleness"][study.panel.failed] == 1).any()
+
+
+def test_all_together_keep_the_promise_where_they_were_tuned(study: Study) -> None:
+    given = material(study)
+    everyone = np.ones(len(study.panel.runs), dtype=bool)
+    chosen = tune(given, everyone)
+    assert {one.signal for one in chosen} >= {"ess"}
+    spoke = np.zeros(len(everyone), dtype=bool)
+    for row in np.flatnonzero(study.healthy):
+        spoke[row] = any(one.alarms(study.panel.values[one.signal][row]).any() for one in chosen)
+    assert spoke[study.healthy].mean() <= TARGET
+    each = [
+        one.alarms(study.panel.values[one.signal][row]).any() for one in chosen for row in np.flatnonzero(study.healthy)
+    ]
+    assert any(each)  # not by silence
+
+
+def test_a_part_never_speaks_more_often_than_all_together(report: CalibrationReport) -> None:
+    parts = report.parts.set_index("signal")
+    assert (parts["healthy_alarmed"] <= parts.loc[ANY, "healthy_alarmed"] + 1e-12).all()
+    assert parts.loc[ANY, "healthy_alarmed"] < 2.5 * TARGET
+    assert parts.loc["ess", "recall"] > 0.6
+    assert 10 <= parts.loc["ess", "median_lead"] <= 30
+
+
+def test_configurations_are_held_out_whole(study: Study) -> None:
+    folds = configuration_folds(study)
+    assert np.array(folds).sum(axis=0).tolist() == [1] * len(study.configuration)
+    for test in folds:
+        assert not set(study.configuration[test]) & set(study.configuration[~test])
+
+
+def test_seeds_of_one_configuration_would_promise_too_much(make_study: Callable[..., Results]) -> None:
+    """Each configuration has its own level: who knows its other seeds knows the level; who does not errs more often."""
+    results = learning(make_study({"ess_ratio": lambda t, onset, lag, rng: np.zeros(t.shape)}, seeds=10))
+    here = study_of_results(results, "levels")
+    level = np.random.default_rng(1).normal(0, 3, here.configuration.max() + 1)[here.configuration]
+    here.panel.values["ess"][:] = level[:, None]
+    for name in set(here.panel.values) - {"ess"}:
+        here.panel.values[name][:] = np.nan
+    given = material(here)
+    seed = here.panel.runs["seed"].to_numpy()
+    alike = judge(given, [seed % 5 == fold for fold in range(5)]).set_index("signal")
+    apart = judge(given, configuration_folds(here)).set_index("signal")
+    assert alike.loc[ANY, "healthy_alarmed"] <= TARGET
+    assert apart.loc[ANY, "healthy_alarmed"] > TARGET
+
+
+def test_the_file_is_read_by_the_monitor_and_says_where_it_holds(report: CalibrationReport, tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    path.write_text(report.document)
+    first = load_calibrations(path)[0]
+    assert "measured on made up" in first.words
+    assert "any of the" in first.words or len(load_calibrations(path)) == 1
+    assert first.union is not None
+    assert first.union.healthy_alarmed is not None
+    reading = Monitor(path).step([0.0, 0.1])
+    assert not reading.alarms
+    whole = json.loads(report.document)
+    assert whole["union"]["configurations"] <= 8
+    rates = load_verdict_rates(path)
+    assert (rates is None) == (whole["verdict"] is None)
+
+
+def test_clusters_widen_an_interval_and_single_runs_do_not() -> None:
+    success = np.repeat([True, False, False, False], 10)
+    alone = clustered_share(success, np.arange(40))
+    together = clustered_share(success, np.repeat(np.arange(4), 10))
+    assert alone is not None
+    assert together is not None
+    np.testing.assert_allclose(alone[1:], wilson(10, 40), atol=0.01)
+    assert together.high - together.low > 2 * (alone.high - alone.low)
+    never = clustered_share(np.zeros(40, dtype=bool), np.repeat(np.arange(4), 10))
+    assert never is not None
+    np.testing.assert_allclose(never, (0.0, *wilson(0, 4)))
+    assert clustered_share(success[:0], np.arange(0)) is None
+
+
+def test_a_rate_per_thousand() -> None:
+    above, below = np.array([1.0, 0.0, 2.0, 0.0]), np.full(4, 250.0)
+    rate = clustered_ratio(above, below, np.arange(4), 1000.0)
+    assert rate is not None
+    assert rate.value == 3.0
+    assert rate.low < 3.0 < rate.high
+    silent = clustered_ratio(np.zeros(4), below, np.arange(4), 1000.0)
+    assert silent is not None
+    assert silent == (0.0, 0.0, 3.0)
+    assert clustered_ratio(above, np.zeros(4), np.arange(4)) is None
+
+
+def logs(folder: Path, causes: list[str], framework: str = "vcpo-fork") -> Study:
+    runs = []
+    for number, cause in enumerate(causes):
+        rows = rows_of(planted(cause, seed=number), framework)
+        runs.append(read_run(write_jsonl(folder / f"{number}.jsonl", rows)))
+    return study_of_logs(runs, "our runs")
+
+
+def test_logs_of_another_trainer(tmp_path: Path) -> None:
+    study = logs(tmp_path, ["healthy"] * 20 + ["lag and weights"] * 16)
+    assert int(study.healthy.sum()) == 20
+    assert int(study.panel.failed.sum()) == 16
+    found = calibrate(study)
+    (tmp_path / "ours.json").write_text(found.document)
+    calibrations = load_calibrations(tmp_path / "ours.json")
+    assert calibrations[0].union is not None
+    assert calibrations[0].reward == "unit"
+    rates = load_verdict_rates(tmp_path / "ours.json")
+    assert rates is not None
+    assert rates.found.value > 0.9
+    assert rates.false.value == 0.0
+
+
+def test_only_healthy_runs_still_give_thresholds(tmp_path: Path) -> None:
+    found = calibrate(logs(tmp_path, ["healthy"] * 16))
+    assert any("too few failures (0)" in sentence for sentence in found.sentences)
+    assert json.loads(found.document)["union"]["recall"] is None
+
+
+def test_what_stands_for_a_quantity_is_remembered(tmp_path: Path) -> None:
+    runs = []
+    for seed in range(3):
+        values = np.random.default_rng(seed).uniform(1, 2, 60)
+        logged = [{"step": t, "critic/score/mean": 0.5, "rollout_corr/rollout_is_max": values[t]} for t in range(60)]
+        for row in logged[5:]:
+            row["critic/score/mean"] = 0.7
+        runs.append(read_run(write_jsonl(tmp_path / f"{seed}.jsonl", logged)))
+    study = study_of_logs(runs, "ours")
+    assert study.inputs["log_weight_max"] == "rollout_corr/rollout_is_max"
+
+
+def test_without_a_healthy_run_nothing_is_calibrated(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no run counts as healthy"):
+        calibrate(logs(tmp_path, ["lag and weights"] * 3))

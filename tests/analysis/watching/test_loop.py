@@ -1,0 +1,120 @@
+"""The loop tells each thing once, in the run's own step, whatever happens while it waits."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from foreign_runs import planted, rows_of
+
+from vcpo_bench.analysis.monitoring.calibration import Calibration
+from vcpo_bench.analysis.monitoring.detectors import Detector
+from vcpo_bench.analysis.watching import Event, Follower, Watch
+from vcpo_bench.analysis.watching.loop import Note, watch_log
+from vcpo_bench.errors import UsageError
+
+ROWS = rows_of(planted("lag and weights"), "vcpo-fork")
+DETECTOR = Calibration(Detector("ess", 1, 1.0), None, None, None, "nothing", 0, 0)
+
+
+class EndOfTestError(Exception):
+    """Nothing more happens to the log."""
+
+
+def append(path: Path, begin: int, end: int, mode: str = "a") -> None:
+    with path.open(mode) as file:
+        file.writelines(json.dumps({"step": step, "data": ROWS[step]}) + "\n" for step in range(begin, end))
+
+
+def told(path: Path, happenings: list[Callable[[], None]], quiet: int = 3) -> list[Event | Note]:
+    """What the loop says while one thing after another happens to the log between two looks."""
+    waiting: Iterator[Callable[[], None]] = iter([*happenings, *[lambda: None] * quiet])
+
+    def sleep(seconds: float) -> None:
+        happen = next(waiting, None)
+        if happen is None:
+            raise EndOfTestError
+        happen()
+
+    said: list[Event | Note] = []
+    with pytest.raises(EndOfTestError):
+        said.extend(watch_log(Follower(path), Watch([DETECTOR]), 0.0, sleep=sleep))  # keeps what came before the end
+    return said
+
+
+def events(said: list[Event | Note]) -> list[tuple[str, float, bool]]:
+    return [(one.kind, one.step, one.old) for one in said if isinstance(one, Event)]
+
+
+def test_each_alarm_is_told_once_when_its_step_is_complete(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    steps = [lambda n=n: append(log, n, n + 1) for n in range(115, 125)]
+    said = told(log, [lambda: append(log, 0, 115), *steps])
+    assert events(said) == [("alarm", 120.0, False)]
+    assert isinstance(said[0], Note)
+    assert "does not exist" in said[0].text
+
+
+def test_the_newest_step_is_judged_when_nothing_more_comes(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    append(log, 0, 119)
+    assert events(told(log, [lambda: append(log, 119, 121)], quiet=1)) == []
+    append(log, 0, 119, "w")
+    assert events(told(log, [lambda: append(log, 119, 121)])) == [("alarm", 120.0, False)]
+
+
+def test_a_fall_of_the_reward_is_told_once(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    steps = [lambda n=n: append(log, n, n + 10) for n in range(130, 230, 10)]
+    said = told(log, [lambda: append(log, 0, 130), *steps])
+    assert [one[:2] for one in events(said)] == [("alarm", 120.0), ("collapsed", 150.0)]
+
+
+def test_after_a_resume_what_follows_is_told_anew(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    append(log, 0, 130)
+    said = told(log, [lambda: append(log, 110, 115), lambda: append(log, 115, 130)])
+    assert events(said) == [("alarm", 120.0, True), ("alarm", 120.0, False)]
+    assert Note("the run was resumed at step 110") in said
+
+
+def test_rotation_and_a_vanished_file_lose_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    append(log, 0, 100)
+    said = told(
+        log,
+        [
+            lambda: append(log, 100, 110),
+            lambda: log.rename(log.with_name("log.jsonl.1")) and None,
+            lambda: append(log, 110, 118),
+            lambda: append(log, 118, 125),
+        ],
+    )
+    assert events(said) == [("alarm", 120.0, False)]
+
+
+def test_a_folder_whose_log_is_replaced_by_garbage_for_a_moment(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    append(log, 0, 110)
+    whole = tmp_path / "whole"
+    said = told(
+        log,
+        [
+            lambda: shutil.copy(log, whole) and log.write_bytes(b"\0\1\2") and None,  # type: ignore[func-returns-value]
+            lambda: shutil.copy(whole, log) and None,  # type: ignore[func-returns-value]
+            lambda: append(log, 110, 125),
+        ],
+    )
+    assert events(said) == [("alarm", 120.0, False)]
+    assert any("no JSON object" in one.text for one in said)
+
+
+def test_the_end(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    append(log, 0, 125)
+    said = list(watch_log(Follower(log), Watch([DETECTOR]), 0.01, idle=0.03))
+    assert events(said) == [("alarm", 120.0, True)]
+    assert said[-1] == Note("nothing new for 0.03 seconds, at step 124")
+    with pytest.raises(UsageError, match="nothing could be read within"):
+        list(watch_log(Follower(tmp_path / "none"), Watch([DETECTOR]), 0.01, idle=0.03))

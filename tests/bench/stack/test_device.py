@@ -1,0 +1,28 @@
+"""A stack on a mock device that raises when tensors of different devices meet, by the way a GPU takes.
+
+There it differs from a CPU in the layer norm, the sampling of responses that end, and the optimizer. Policies on the
+mock device are no views of the stack, so what goes through a single policy (checkpoints, say) is not tested there.
+"""
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+import stacked_on_mock
+
+
+@pytest.mark.parametrize(
+    ("methods", "task"),
+    [
+        (["clip", "clip", "reinforce+entropy(beta=0.02)", "clip+ess(base=measured)", "reinforce+gac"], "walk-eos"),
+        pytest.param(["vcpo", "vcpo", "vcpo"], "chain", marks=pytest.mark.slow),
+        pytest.param(["clip+kl(beta=0.1)", "m2po", "clip"], "chain", marks=pytest.mark.slow),
+    ],
+)
+def test_a_stack_trains_on_it_as_on_the_cpu(methods: list[str], task: str) -> None:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
+        there = elsewhere.submit(stacked_on_mock.grad_norms_on_mock, methods, task, 4)
+        here = stacked_on_mock.grad_norms(methods, task, 4)
+        for ours, theirs in zip(here, there.result(), strict=True):
+            np.testing.assert_allclose(theirs, ours, rtol=1e-5)

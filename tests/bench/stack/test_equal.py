@@ -1,0 +1,77 @@
+"""A cell of a stack has the bits it has alone: every column, the weights, the optimizer, the queue."""
+
+import pytest
+from stacked_cells import alone, cell, differences, stacked
+
+from vcpo_bench.bench.stack.eligible import shape_of, why_alone
+from vcpo_bench.bench.stack.stack import Stack
+from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.methods import method_names, parse_method
+
+PARTS = 8
+"""Parts of the longest test, each with every eighth method."""
+
+
+def every_method() -> list[str]:
+    """Every method that runs with a fifo, and parts of every kind that keep state or read more of the evidence."""
+    named = [parse_method(name) for name in method_names()]
+    parts = ["clip+ess(base=measured)", "reinforce+gac", "clip+kl(beta=0.1)", "reinforce+entropy(beta=0.02)", "vcpo"]
+    texts = [method.canonical for method in named if "proximal_logp" not in method.needs]
+    return list(dict.fromkeys([*texts, *(parse_method(part).canonical for part in parts)]))
+
+
+def check(methods: list[str], updates: int, **more: object) -> None:
+    configs = [
+        cell(method, seed=number % 2, lag=(0, 1, 3)[number % 3], lr=(1e-3, 3e-3)[number % 2], **more)
+        for number, method in enumerate([*methods, methods[0], methods[0]])
+    ]
+    shapes: dict[object, list] = {}
+    for config in configs:
+        if not why_alone(config):
+            shapes.setdefault(shape_of(config), []).append(config)
+    assert shapes
+    for group in shapes.values():
+        for trainer in stacked(group, updates):
+            assert not differences(trainer, alone(trainer.config, updates)), trainer.config.label
+
+
+def test_every_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trainer, "_evaluate", lambda self: None)  # most of the time; other tests compare them
+    monkeypatch.setattr(Stack, "_evaluate", lambda self, cells: None)
+    check(every_method(), 3)
+
+
+def test_evaluations_too() -> None:
+    check(["clip", "vespo", "clip+ess(base=measured)", "reinforce+gac"], 5)
+
+
+@pytest.mark.parametrize("record", ["basic", "full"])
+def test_score_norms(record: str) -> None:
+    check(["vcpo", "vcpo+entropy(beta=0.02)"], 4, record=record)
+
+
+def test_every_record_level_but_score_norms() -> None:
+    check(["stapo", "reinforce"], 4, record="diagnostics")
+
+
+def test_responses_that_end() -> None:
+    check(["clip", "reinforce+entropy(beta=0.02)"], 4, task="walk-eos", prompts=3, responses=5)
+
+
+def test_one_response_per_prompt() -> None:
+    check(["reinforce"], 3, prompts=4, responses=1)
+
+
+def test_weight_decay_and_a_noisy_engine() -> None:
+    check(["clip+kl(beta=0.1)"], 4, weight_decay=0.1, regime="fifo(engine_noise=0.05)")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_method_over_300_updates(part: int) -> None:
+    check(every_method()[part::PARTS], 300, eval_every=50)
+
+
+@pytest.mark.slow
+def test_the_default_size() -> None:
+    check(["clip", "vespo", "reinforce", "gspo"], 12, prompts=16, responses=8, eval_every=10)

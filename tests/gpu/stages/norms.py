@@ -1,0 +1,175 @@
+"""Stage 3: what exact score norms cost on the device, beside the other ways to get them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from kit import Setup, fastest, peak_memory
+from torch import Tensor
+
+from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+from vcpo_bench.bench.score_norms import ScoreNorms
+
+PROMPT = 64
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A random Llama and a batch. `layers`, `width` and `vocabulary` decide the number of parameters."""
+
+    layers: int
+    width: int
+    vocabulary: int
+    rows: int
+    tokens: int
+
+
+SIZES = {"100M": (12, 704, 32000), "1B": (18, 1984, 32000)}
+"""Layers, width and vocabulary."""
+
+
+def measure(size: str, tokens: int) -> Callable[[Setup], dict[str, Any]]:
+    """Time and peak memory of every way, for one size and length."""
+
+    def run(setup: Setup) -> dict[str, Any]:
+        full = Shape(*SIZES[size], rows=8, tokens=tokens)
+        return _compare(setup, setup.pick(full, Shape(2, 64, 128, rows=3, tokens=24)))
+
+    return run
+
+
+def exactness(setup: Setup) -> dict[str, Any]:
+    """Relative error of the norms: float32 against float64, bfloat16 against one trajectory per backward pass."""
+    torch.manual_seed(0)
+    shape = setup.pick(Shape(8, 512, 4096, rows=4, tokens=256), Shape(2, 64, 128, rows=3, tokens=24))
+    network = _network(shape)
+    found = {}
+    for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+        ways = Ways(network.to(setup.device), shape, setup.device, dtype)
+        found[f"{name} against one by one"] = _error(ways.squared(), ways.one_by_one())
+    exact = Ways(network.double(), shape, setup.device, torch.float32).one_by_one()
+    single = Ways(network.float(), shape, setup.device, torch.float32).squared()
+    found["float32 against float64"] = _error(single, exact)
+    if found["float32 against float64"] > 1e-3:
+        raise RuntimeError(f"score norms are off: {found}")
+    return found
+
+
+class Ways:
+    """One update with a norm-weighted baseline, by every way to get the norms."""
+
+    def __init__(self, network: Any, shape: Shape, device: str, dtype: torch.dtype) -> None:
+        self.policy = CausalPolicy(network, 0, dtype)
+        self.norms = ScoreNorms(self.policy)
+        draw = torch.Generator().manual_seed(1)
+        self.prompts = torch.randint(1, shape.vocabulary, (shape.rows, PROMPT), generator=draw).to(device)
+        self.responses = torch.randint(1, shape.vocabulary, (shape.rows, shape.tokens), generator=draw).to(device)
+        self.mask = torch.ones_like(self.responses, dtype=torch.bool)
+        self.reward = torch.rand(shape.rows, generator=draw).to(device)
+        self.optimizer = torch.optim.AdamW(self.policy.trainable(), lr=1e-6, fused=device != "cpu")
+
+    def squared(self) -> Tensor:
+        """[rows] by the product's way."""
+        with self.norms.record():
+            logp = self.policy.score_rows(self.prompts, self.responses, self.mask).logp
+        return self.norms.squared_norms(logp, self.mask)
+
+    def one_by_one(self) -> Tensor:
+        """[rows] from one backward pass per trajectory."""
+        found = []
+        for row in range(len(self.prompts)):
+            self.optimizer.zero_grad()
+            self._logp(row).sum().backward()
+            found.append(sum(p.grad.double().square().sum() for p in self.policy.trainable() if p.grad is not None))
+        self.optimizer.zero_grad()
+        return torch.stack([torch.as_tensor(value) for value in found])
+
+    def plain(self) -> None:
+        """A step without norms."""
+        logp = self.policy.score(self.prompts, self.responses, self.mask).logp
+        logp.backward(-self._coefficients(torch.ones_like(self.reward))[:, None].expand_as(logp))
+        self._step()
+
+    def bookkeeping(self) -> None:
+        """Norms, and the gradient from what they kept: what the suite does."""
+        self.norms.assemble(self._coefficients(self.squared()))
+        self._step()
+
+    def second_backward(self) -> None:
+        """Norms, then a forward and a backward pass for the gradient."""
+        squared = self.squared()
+        self.norms.release()
+        logp = self.policy.score(self.prompts, self.responses, self.mask).logp
+        logp.backward(-self._coefficients(squared)[:, None].expand_as(logp))
+        self._step()
+
+    def micro_batch_of_one(self) -> None:
+        """Each trajectory alone; two sums of gradients, so that the baseline can be subtracted at the end."""
+        parameters = self.policy.trainable()
+        sums = [[torch.zeros_like(p) for p in parameters] for _ in range(2)]
+        weighted = total = torch.zeros((), device=self.reward.device)
+        for row, reward in enumerate(self.reward):
+            self._logp(row).sum().backward()
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+            squared = torch.stack([g.square().sum() for g in gradients]).sum()
+            weighted, total = weighted + squared * reward, total + squared
+            for first, second, gradient in zip(*sums, gradients, strict=True):
+                first.add_(gradient * reward)
+                second.add_(gradient)
+            self.optimizer.zero_grad()
+        for parameter, first, second in zip(parameters, *sums, strict=True):
+            parameter.grad = second * (weighted / total) - first
+        self._step()
+
+    def _coefficients(self, squared: Tensor) -> Tensor:
+        squared = squared.to(self.reward.dtype)
+        return self.reward - (squared * self.reward).sum() / squared.sum()
+
+    def _logp(self, row: int) -> Tensor:
+        one = slice(row, row + 1)
+        return self.policy.score_rows(self.prompts[one], self.responses[one], self.mask[one]).logp
+
+    def _step(self) -> None:
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+
+def _compare(setup: Setup, shape: Shape) -> dict[str, Any]:
+    torch.manual_seed(0)
+    network = _network(shape).to(setup.device)
+    ways = Ways(network, shape, setup.device, torch.bfloat16)
+    found: dict[str, Any] = {"parameters": sum(p.numel() for p in network.parameters()), **vars(shape)}
+    works = (ways.plain, ways.bookkeeping, ways.second_backward, ways.micro_batch_of_one)
+    for work in works:
+        with peak_memory(setup.device) as peak:
+            seconds = fastest(setup.device, work, setup.pick(3, 1))
+        found[work.__name__] = {"seconds": round(seconds, 5), "gib": peak["gib"]}
+    plain = found["plain"]
+    found["ratio_time"] = {w.__name__: round(found[w.__name__]["seconds"] / plain["seconds"], 3) for w in works}
+    return found
+
+
+def _network(shape: Shape) -> Any:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.width,
+        intermediate_size=8 * shape.width // 3 // 32 * 32,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=max(1, shape.width // 64),
+        num_key_value_heads=max(1, shape.width // 64),
+        max_position_embeddings=PROMPT + shape.tokens,
+        tie_word_embeddings=False,
+        pad_token_id=0,
+    )
+    return LlamaForCausalLM(config)
+
+
+def _error(found: Tensor, exact: Tensor) -> float:
+    """Largest relative error of squared norms [rows]."""
+    found, exact = found.double().cpu(), exact.double().cpu()
+    return float(((found - exact).abs() / exact).max())

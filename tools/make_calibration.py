@@ -1,0 +1,67 @@
+"""Calibrates the packaged detectors anew: python tools/make_calibration.py [RESULTS].
+
+Runs `configs/calibration.yaml` (cells that RESULTS, by default `results/calibration`, has already are kept), tunes and
+judges the detectors, and writes `analysis/monitoring/default_detectors.json`, the tables of `docs/studies/calibration`
+and the table in `docs/monitor.md`. About an hour and a half on one core. `--no-run` takes the cells that are there.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, Calibration, Rate, load_calibrations
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "monitor.md"
+TABLES = ROOT / "docs" / "studies" / "calibration"
+HEAD = (
+    "| detector | false alarms per 1,000 healthy updates | healthy runs alarmed | failures announced | median lead |\n"
+    "|---|---|---|---|---|\n"
+)
+STUDY = "the calibration grid of vcpo-bench"
+
+
+def page(text: str, calibrations: tuple[Calibration, ...]) -> str:
+    """The page with the table of these detectors in place of the one it has."""
+    before, after = text.split(HEAD)
+    return before + HEAD + "".join(map(_row, calibrations)) + _together(calibrations) + after[after.index("\n\n") + 1 :]
+
+
+def _row(one: Calibration) -> str:
+    detector = one.detector
+    row = f"`{detector.signal}` > {detector.threshold:.3g}, mean of {detector.window}"
+    row += f", {detector.persistence} in a row" if detector.persistence > 1 else ""
+    lead = "" if one.median_lead is None else f"{one.median_lead:g}"
+    return f"| {row} | {_rate(one.false_alarms)} | {_share(one.healthy_alarmed)} | {_share(one.recall)} | {lead} |\n"
+
+
+def _together(calibrations: tuple[Calibration, ...]) -> str:
+    union = calibrations[0].union
+    if union is None:
+        return ""
+    return f"| **any of them** | | **{_share(union.healthy_alarmed)}** | {_share(union.recall)} | |\n"
+
+
+def _rate(rate: Rate | None) -> str:
+    return f"{rate.value:.2f} [{rate.low:.2f}, {rate.high:.2f}]" if rate else "not measured"
+
+
+def _share(rate: Rate | None) -> str:
+    return rate.percent if rate else "not measured"
+
+
+def main(arguments: list[str]) -> None:
+    """Run, calibrate, write."""
+    results = next((one for one in arguments if not one.startswith("-")), "results/calibration")
+    ours = [sys.executable, "-m", "vcpo_bench"]
+    if "--no-run" not in arguments:
+        subprocess.run([*ours, "run", "--config", "calibration", "--out", results], check=True)
+    files = ["--out", str(DEFAULTS), "--tables", str(TABLES), "--name", STUDY]
+    subprocess.run([*ours, "calibrate", results, *files], check=True)
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), load_calibrations()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
