@@ -55,9 +55,9 @@ class MethodTrainer(MonitoredTrainer):
     def _init_resource_pool_mgr(self) -> None:
         """Workers whose actor takes coefficients."""
         import ray
+        from verl.trainer.ppo.utils import Role
 
         from vcpo_bench.adapters.verl.worker import actor_worker_class
-        from verl.trainer.ppo.utils import Role
 
         parent: Any = super()
         parent._init_resource_pool_mgr()
