@@ -67,7 +67,9 @@ def test_diff_names_what_changed_and_what_flips(make_results: Callable[..., Path
 
 def test_pooling_refuses_mixed_rules(folder: Path, make_results: Callable[..., Path], tmp_path: Path) -> None:
     old = make_results(tmp_path / "old", methods=("vcpo",), lags=(1,), seeds=(0,), steps=30, rules_version="0.9")
-    with pytest.raises(UsageError, match=r"rules versions 0\.9 and 2\.0, which cannot be compared"):
+    with pytest.raises(
+        UsageError, match=r"rules versions 0\.9 \(.*old\) and 2\.0 \(.*small\), which cannot be compared"
+    ):
         open_study([folder, old])
     other = make_results(tmp_path / "other", methods=("vespo",), lags=(1,), seeds=(0,), steps=30)
     assert set(open_study([folder, other]).methods) == {"vcpo", "clip", "vespo", "reinforce"}
