@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def start_rewards(spec: GridSpec) -> list[str]:
-    """One line per task with the rewards of its start policy; none for a language model, which the first cells evaluate.
+    """One line per task with the rewards of its start policy; none for a language model, which each cell evaluates.
 
     Raises:
         UsageError: A start policy cannot be read.

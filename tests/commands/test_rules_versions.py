@@ -1,4 +1,4 @@
-"""Cells of different versions of the rules never meet: not in a scoreboard, an analysis or a report, nor in a folder."""
+"""Cells of different versions of the rules never meet: in no scoreboard, analysis or report, and in no folder."""
 
 from collections.abc import Callable
 from pathlib import Path
