@@ -26,4 +26,4 @@ def start_rewards(spec: GridSpec) -> list[str]:
 
 def _line(start: WarmStart) -> str:
     greedy = "" if math.isnan(start.greedy) else f", {start.greedy:.2f} greedy"
-    return f"{start.task}: the start policy earns {start.reward:.2f} sampled{greedy}"
+    return f"start policy of {start.task}: held-out reward {start.reward:.2f} sampled{greedy}"

@@ -28,7 +28,7 @@ def test_running_again_runs_nothing(finished: Path) -> None:
     assert result.exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in (finished / "cells").rglob("*.parquet")} == times
     start = read_warm_start(token_task("walk-eos"))
-    said = f"walk-eos: the start policy earns {start.reward:.2f} sampled, {start.greedy:.2f} greedy\n"
+    said = f"start policy of walk-eos: held-out reward {start.reward:.2f} sampled, {start.greedy:.2f} greedy\n"
     assert said in result.output
     assert said not in call(*RUN, "--out", str(finished), "--quiet").output
 
