@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from vcpo_bench import records
 from vcpo_bench.analysis.cell_files import CellSeal, read_cells
-from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_repeats
+from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_repeats, refuse_mixed_rules
 from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, RecordedUpdates, concatenate, read_table, together
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
@@ -226,3 +226,14 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
         raise UsageError(f"no finished cell in {', '.join(str(one) for one in folders)}{reason}")
     cells, repeats = drop_repeats(pd.DataFrame(rows))
     return Results(folders, cells, problems, repeats + comparability_notes(cells), seals)
+
+
+def load_comparable(folder: str | Path | Iterable[str | Path], include_partial: bool = False) -> Results:
+    """`load` for readers that set cells beside each other.
+
+    Raises:
+        UsageError: As `load`, or the cells ran under different versions of the rules.
+    """
+    results = load(folder, include_partial)
+    refuse_mixed_rules(results.cells)
+    return results
