@@ -107,15 +107,16 @@ def _with_group(results: Results, *columns: str) -> pd.DataFrame:
     """Columns of all updates, `n`, and `group`: the number of the group of seeds, as `_named` spells it out."""
     steps = results.step_columns(*columns)
     cell = pd.Index(results.cells["key"]).get_indexer(steps["key"])
-    steps, cell = steps[cell >= 0], cell[cell >= 0]
     groups = results.cells.groupby(GROUP, sort=False, dropna=False).ngroup().to_numpy()
-    return steps.assign(n=_batch_size(results.cells)[cell], group=groups[cell])
+    found: pd.DataFrame = steps.assign(n=_batch_size(results.cells)[cell], group=groups[cell])[cell >= 0]
+    return found
 
 
 def _named(table: pd.DataFrame, results: Results) -> pd.DataFrame:
     """The table with the columns of `GROUP` in place of `group`."""
     groups = results.cells[GROUP].drop_duplicates(ignore_index=True)
-    return pd.concat([groups.loc[table["group"]].reset_index(drop=True), table.drop(columns="group")], axis=1)
+    spelled = groups.loc[table["group"]].reset_index(drop=True)
+    return pd.concat([spelled, table.drop(columns="group")], axis=1)
 
 
 def _batch_size(cells: pd.DataFrame) -> NDArray[np.int64]:
