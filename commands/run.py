@@ -18,6 +18,7 @@ from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quie
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
+from vcpo_bench.commands.support.start_rewards import start_rewards
 from vcpo_bench.commands.support.verb import Group, Verb
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def run(
     regime: flags.Regimes = defaults.REGIME,
     lr: flags.LearningRates = defaults.LR,
     weight_decay: flags.WeightDecay = defaults.WEIGHT_DECAY,
+    lr_warmup: flags.LrWarmup = defaults.LR_WARMUP,
     steps: flags.Steps = defaults.STEPS,
     prompts: flags.Prompts = defaults.PROMPTS,
     responses: flags.Responses = defaults.RESPONSES,
@@ -115,7 +117,8 @@ def run(
     if detach:
         _detach(cells, how, place, wandb)
         return
-    if _train_mirrored(cells, how, place, (wandb, wandb_project), quiet, as_json):
+    starts = [] if quiet or as_json else start_rewards(spec)
+    if _train_mirrored(cells, how, place, (wandb, wandb_project), starts, quiet, as_json):
         raise typer.Exit(1)
 
 
@@ -148,13 +151,19 @@ def _skipped(spec: GridSpec) -> list[str]:
 
 
 def _train_mirrored(
-    cells: list[PlannedCell], how: RunOptions, place: Launcher, wandb: tuple[str, str], quiet: bool, as_json: bool
+    cells: list[PlannedCell],
+    how: RunOptions,
+    place: Launcher,
+    wandb: tuple[str, str],
+    starts: list[str],
+    quiet: bool,
+    as_json: bool,
 ) -> int:
     """Train and, as wandb's mode and project say, mirror; returns how many cells failed."""
     from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
 
     with WandbMirror(*wandb, how.out, cells, lambda text: _warn([text])) as mirror:
-        failed = _train(cells, how, place, quiet, as_json)
+        failed = _train(cells, how, place, starts, quiet, as_json)
         mirror.report(lambda: _write_page(how.out))
     return failed
 
@@ -168,7 +177,9 @@ def _detach(cells: list[PlannedCell], how: RunOptions, place: Launcher, wandb: s
     say(detach_grid(cells, how, say_aside, place))
 
 
-def _train(cells: list[PlannedCell], how: RunOptions, place: Launcher, quiet: bool, as_json: bool) -> int:
+def _train(
+    cells: list[PlannedCell], how: RunOptions, place: Launcher, starts: list[str], quiet: bool, as_json: bool
+) -> int:
     """Run the cells, print the scoreboard, and return how many cells failed."""
     from vcpo_bench.bench.running.run_grid import run_grid
     from vcpo_bench.records import CELL_FILE, CELLS
@@ -177,6 +188,8 @@ def _train(cells: list[PlannedCell], how: RunOptions, place: Launcher, quiet: bo
 
     view = make_view(quiet or as_json, PlainConsole(stderr=as_json))
     try:
+        for text in starts:
+            view.message(text)
         failed = run_grid(cells, how, view, place)
     finally:
         view.close()

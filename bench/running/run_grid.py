@@ -61,7 +61,8 @@ def run_grid(
         Number of cells that failed, or whose jobs were canceled.
 
     Raises:
-        UsageError: A package is missing, the folder cannot be used, or another process is writing to it.
+        UsageError: A package is missing, the folder cannot be used or holds cells of other rules, or another process
+            is writing to it.
         DiskFullError: There is no space left.
     """
     with _planned(cells, options, observer.message) as missing:
@@ -90,6 +91,7 @@ def _planned(
     check_packages(cells)
     folder = ResultsFolder(options.out)
     with folder.locked(options.wait, say):
+        folder.check_rules()
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
         missing = [cell for cell in cells if _missing(folder, cell, say)]
         for cell in set(cells) - set(missing):
