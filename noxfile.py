@@ -26,10 +26,10 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """The long attacks: 500 killed cells, 60 killed grids, 60 interrupts, and the long form of `tests/hardening`."""
+    """The long attacks: 500 killed cells, 60 killed grids, 60 interrupts, long forms of other tests."""
     session.install(".[test]")
     more = {"HARDENING": "long", "FAULTS": "500", "KILLS": "60", "INTERRUPTS": "60"}
-    attacks = ["tests/hardening", "tests/bench/running", "tests/test_interrupts.py"]
+    attacks = ["tests/hardening", "tests/bench/running", "tests/bench/stack", "tests/test_interrupts.py"]
     session.run("pytest", "-m", "slow or not slow", *(session.posargs or attacks), env=ONE_THREAD | more)
 
 

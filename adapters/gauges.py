@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -34,10 +35,10 @@ class WeightGauges:
     """The gauges of one run.
 
     Args:
-        calibrations: Detectors; None: those of the package.
+        calibrations: Detectors, or the file that `vcpo-bench calibrate` wrote; None: those of the package.
     """
 
-    def __init__(self, calibrations: Sequence[Calibration] | None = None) -> None:
+    def __init__(self, calibrations: Sequence[Calibration] | str | Path | None = None) -> None:
         self._monitor = Monitor(calibrations)
         self._speaking: set[str] = set()
 

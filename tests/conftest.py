@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from plugin_state import forget_plugins
 
 from vcpo_bench import records
 from vcpo_bench.records.steps import STEPS
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # as the workers of a grid: bits depend on it, and cores are shared
 
 SHAPES = ("healthy", "collapsed", "rebound", "dip", "stall", "nan", "error")
 EVAL_EVERY = 10

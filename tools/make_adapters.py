@@ -47,6 +47,7 @@ def in_verl(method: Method) -> str:
         "borrows the step scales of another run": locality.borrows is not None,
         "compares whole gradients": locality.acts_on_gradient,
         "needs whole weights": "score_norm_sq" in locality.needs,
+        "asks how far the weights have moved": locality.measures_drift,
     }
     for words, holds in refused.items():
         if holds:

@@ -122,6 +122,8 @@ def _of_engine(config: Any, locality: Locality) -> Iterator[str]:
         yield f"score norms need whole weights, and verl shards them: {PROXY}"
     if locality.acts_on_gradient:
         yield "it compares whole gradients, and verl shards them"
+    if locality.measures_drift:
+        yield "it asks how far the weights have moved, which only the learner of vcpo-bench run measures; use +ess"
     if locality.borrows is not None:
         yield f"it borrows the step scales of another run ({locality.borrows}), which only vcpo-bench run can hand over"
 

@@ -39,6 +39,8 @@ def _of_evidence(locality: Locality) -> Iterator[str]:
         yield f"it borrows the step scales of another run ({locality.borrows}), which only vcpo-bench run can hand over"
     if locality.acts_on_gradient:
         yield "it changes the gradient of the whole step, which a policy loss does not see"
+    if locality.measures_drift:
+        yield "it asks how far the weights have moved, which a policy loss does not see; use vcpo-bench run, or +ess"
     missing = sorted(locality.needs | locality.reads)
     if missing:
         yield f"it needs {', '.join(missing)}, which verl does not hand to its policy losses; {OFFER}"

@@ -111,7 +111,7 @@ def test_after_an_error_on_a_gpu_the_next_cell_gets_a_new_process(
 
     monkeypatch.setattr(pool, "_spawn", counted)
     log = Log()
-    on_gpu = [replace(job, cell=replace(job.cell, device="cuda")) for job in jobs(tmp_path, 2)]
+    on_gpu = [replace(job, cells=(replace(job.cell, device="cuda"),)) for job in jobs(tmp_path, 2)]
     assert pool.run_jobs(on_gpu, 1, log) == 2
     assert len(set(begun)) == 2
     assert [event[1] for event in log.names("ended")] == ["error", "error"]

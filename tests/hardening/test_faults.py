@@ -26,6 +26,8 @@ CASES = [
     ("vcpo", "inflight(cache=recompute)", "diagnostics"),
     ("clip(anchor=proximal)", "minibatch", "basic"),
     ("gspo", "replay", "full"),
+    ("kl-adaptive", "fresh-replay", "basic"),
+    ("dc-asgd", "oldest-first", "basic"),
     ("vespo", "fifo(publish_every=2,engine_noise=bf16)", "basic"),
 ]
 

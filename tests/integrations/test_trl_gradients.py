@@ -31,11 +31,15 @@ COMBINATIONS = [
     "vcpo:paper",
     "decoupled(proximal=loglinear)",
 ]
-SUPPORTED = [
-    text
-    for text in [*method_names(), *PARTS, *COMBINATIONS]
-    if locality_of(parse_method(text)).borrows is None and "reference_logp" not in parse_method(text).needs
-]
+
+
+def supported(text: str) -> bool:
+    locality = locality_of(parse_method(text))
+    refused = locality.borrows is not None or locality.measures_drift
+    return not refused and "reference_logp" not in locality.needs
+
+
+SUPPORTED = [text for text in [*method_names(), *PARTS, *COMBINATIONS] if supported(text)]
 
 
 def launch(ranks: int, *arguments: str) -> None:

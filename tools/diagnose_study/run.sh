@@ -16,7 +16,7 @@ environment rlprobe rlprobe==0.1.0
 environment trl 'torch>=2.11,<2.14' trl==1.16.0 numpy pandas pyarrow pydantic pyyaml scipy
 python3 "$here/planted_runs.py" "$out/planted"
 python3 "$here/recorded_runs.py" "$results" "$out/recorded"
-[ -f "$out/trl/broken.trl/trainer_state.json" ] || "$out/env/trl/bin/python" "$here/trl_runs.py" "$out/trl"
+[ -f "$out/trl/broken.trl/trainer_state.json" ] || "$out/env/trl/bin/python" "$here/train_trl.py" "$out/trl"
 for tool in rldoctor rlwatch rlprobe; do
     for runs in planted recorded trl; do
         "$out/env/$tool/bin/python" "$here/rivals.py" "$tool" "$out/$runs" "$out/$runs.$tool.csv" > /dev/null

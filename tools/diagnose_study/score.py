@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from planted_runs import CAUSES, PLANTED
+from foreign_runs import PLANTED
+from planted_runs import CAUSES
 
 from vcpo_bench.analysis.diagnosis import diagnose, read_run
 

@@ -86,6 +86,7 @@ def success(policy: Policy, task: BoundTask) -> float:
     noise, so that two runs differ by their weights alone.
     """
     items = task.source.items("held_out")
+    assert task.eos is not None
     responses = torch.full((len(items), task.max_response), task.eos)
     mask = torch.zeros_like(responses, dtype=torch.bool)
     for row, kept, item in zip(responses, mask, items, strict=True):

@@ -51,14 +51,8 @@ def test_only_row_local_methods_pass() -> None:
     local = {name for name in method_names() if locality_of(parse_method(name)).loss is Scope.ROW}
     assert set(ROW_LOCAL) < local
     assert local - set(ROW_LOCAL) == {
-        "decoupled",
-        "gac",
-        "inverse-lag",
-        "inverse-sqrt-lag",
-        "luspo",
-        "stapo",
-        "topr",
-        "vcpo",
+        *("dc-asgd", "decoupled", "drift-cap", "gac", "gap-aware", "inverse-lag", "inverse-sqrt-lag", "kl-adaptive"),
+        *("length-surge", "luspo", "stapo", "topr", "update-norm", "vcpo"),
     }
 
 
@@ -75,6 +69,7 @@ def test_only_row_local_methods_pass() -> None:
         ("tis+rloo", "rloo would be ignored, .* set algorithm.adv_estimator"),
         ("clip+entropy", "set actor.entropy_coeff"),
         ("gac", "changes the gradient of the whole step"),
+        ("dc-asgd", "how far the weights have moved"),
         ("clip+lr-shuffled", "borrows the step scales"),
     ],
 )

@@ -237,6 +237,7 @@ def test_shared_weights_are_never_a_mixture_of_versions() -> None:
     pid = os.fork()
     if pid == 0:  # the publisher: every parameter equals the version
         try:
+            torch.set_num_threads(1)  # the threads of the parent did not survive the fork: waiting for them hangs
             for version in range(1, 400):
                 with torch.no_grad():
                     for parameter in policy.parameters():

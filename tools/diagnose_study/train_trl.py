@@ -1,6 +1,6 @@
 """Two real TRL runs for the study of `diagnose`: one that learns, and one whose verifier fails half-way.
 
-python tools/diagnose_study/trl_runs.py OUT [healthy] [broken]        needs trl 1.16.0; run in an environment of its own
+python tools/diagnose_study/train_trl.py OUT [healthy] [broken]    needs trl 1.16.0; run in an environment of its own
 """
 
 from __future__ import annotations
