@@ -17,6 +17,7 @@ from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quie
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
+from vcpo_bench.commands.support.start_rewards import start_rewards
 from vcpo_bench.commands.support.verb import Group, Verb
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def run(
         return
     check_extras(model, lora, wandb)
     how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm, together)
-    starts = [] if quiet or as_json else _starts(spec)
+    starts = [] if quiet or as_json else start_rewards(spec)
     if _train_mirrored(cells, how, (wandb, wandb_project), starts, quiet, as_json):
         raise typer.Exit(1)
 
@@ -135,17 +136,6 @@ def _skipped(spec: GridSpec) -> list[str]:
 
     skipped = skipped_methods(spec)
     return [f"skipped methods that the regime does not support: {', '.join(skipped)}"] if skipped else []
-
-
-def _starts(spec: GridSpec) -> list[str]:
-    """What the start policies can do before any update; a language model is first evaluated when it trains."""
-    if spec.model:
-        return []
-    from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
-    from vcpo_bench.bench.tasks import token_task
-
-    starts = [read_warm_start(token_task(task), spec.start) for task in spec.tasks]
-    return [f"{s.task}: the start policy earns {s.reward:.2f} sampled and {s.greedy:.2f} greedy" for s in starts]
 
 
 def _train_mirrored(

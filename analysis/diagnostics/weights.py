@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from vcpo_bench.analysis.diagnostics.ess import expected_ess, gaussian_ess, kl_ess
 from vcpo_bench.analysis.percentile_interval import percentile_interval
@@ -33,7 +34,7 @@ def ess_table(results: Results) -> pd.DataFrame:
         starved=(steps["ess_ratio"] < LOW_ESS - EQUAL).where(steps["ess_ratio"].notna()).astype("float64"),
         second_moment=steps["log_weight_var"] + (steps["length_mean"] * steps["kl_mu_theta_k1"]) ** 2,
     )
-    groups = steps.groupby(GROUP, sort=False, dropna=False)
+    groups = steps.groupby("group", sort=False)
     table = pd.DataFrame(
         {
             "updates": groups.size(),
@@ -48,6 +49,7 @@ def ess_table(results: Results) -> pd.DataFrame:
             "second_moment": groups["second_moment"].median(),
         }
     ).reset_index()
+    table = _named(table, results)
     table["limit"] = gaussian_ess(table["variance"])
     table["finite_batch"] = _expected(table["variance"].to_numpy(), table["n"].to_numpy())
     return table
@@ -62,12 +64,12 @@ def kl_table(results: Results) -> pd.DataFrame:
     """
     steps = _paired(results)
     rows = []
-    for group, part in steps.groupby(GROUP, sort=False, dropna=False):
+    for group, part in steps.groupby("group", sort=False):
         per_cell = [_correlations(cell) for _, cell in part.groupby("key", sort=False)]
         rank, explained = np.array(per_cell).T
         rows.append(
-            dict(zip(GROUP, group, strict=True))
-            | {
+            {
+                "group": group,
                 "predicted": part["predicted"].median(),
                 "predicted_batch": part["predicted_batch"].median(),
                 "ess": part["ess_ratio"].median(),
@@ -75,8 +77,8 @@ def kl_table(results: Results) -> pd.DataFrame:
                 "explained": _mean(explained),
             }
         )
-    columns = [*GROUP, "predicted", "predicted_batch", "ess", "rank_correlation", "explained"]
-    return pd.DataFrame(rows, columns=columns)
+    columns = ["group", "predicted", "predicted_batch", "ess", "rank_correlation", "explained"]
+    return _named(pd.DataFrame(rows, columns=columns), results)
 
 
 def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
@@ -102,8 +104,19 @@ def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
 
 
 def _with_group(results: Results, *columns: str) -> pd.DataFrame:
-    cells = results.cells[["key", *GROUP]].assign(n=_batch_size(results.cells))
-    return results.step_columns(*columns).merge(cells, on="key")
+    """Columns of all updates, `n`, and `group`: the number of the group of seeds, as `_named` spells it out."""
+    steps = results.step_columns(*columns)
+    cell = pd.Index(results.cells["key"]).get_indexer(steps["key"])
+    groups = results.cells.groupby(GROUP, sort=False, dropna=False).ngroup().to_numpy()
+    found: pd.DataFrame = steps.assign(n=_batch_size(results.cells)[cell], group=groups[cell])[cell >= 0]
+    return found
+
+
+def _named(table: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """The table with the columns of `GROUP` in place of `group`."""
+    groups = results.cells[GROUP].drop_duplicates(ignore_index=True)
+    spelled = groups.loc[table["group"]].reset_index(drop=True)
+    return pd.concat([spelled, table.drop(columns="group")], axis=1)
 
 
 def _batch_size(cells: pd.DataFrame) -> NDArray[np.int64]:
@@ -134,7 +147,7 @@ def _correlations(cell: pd.DataFrame) -> tuple[float, float]:
     x, y = np.log(cell["predicted_batch"].to_numpy()), np.log(cell["ess_ratio"].to_numpy())
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan"), float("nan")
-    ranks = np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1]
+    ranks = np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1]
     return float(ranks), float(np.corrcoef(x, y)[0, 1] ** 2)
 
 

@@ -11,11 +11,11 @@ def show_scoreboard(folder: Path, as_json: bool, *more: Path) -> None:
     """Print the scoreboard of a results folder and write its `scoreboard.csv`; of several, pooled, only print it."""
     from vcpo_bench.analysis.comparison.kept_facts import kept_curve_facts
     from vcpo_bench.analysis.comparison.scoreboard import scoreboard, write_csv
-    from vcpo_bench.analysis.results import load
+    from vcpo_bench.analysis.results import load_comparable
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
     from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
-    results = load([folder, *more])
+    results = load_comparable([folder, *more])
     board = scoreboard(results, kept_curve_facts(results))
     for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
         say_aside(f"warning: {problem}")

@@ -52,6 +52,7 @@ class Arm:
             task=TASK,
             model="start@0",
             lr=LEARNING_RATE,
+            lr_warmup=0,
             steps=self.updates,
             prompts=PROMPTS,
             responses=RESPONSES,

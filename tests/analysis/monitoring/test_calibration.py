@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+from detector_entry import ENTRY
 
 from vcpo_bench.analysis.monitoring.calibration import Rate, Union, load_calibrations, load_verdict_rates
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
@@ -15,19 +16,6 @@ from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm, stop_defau
 from vcpo_bench.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
-
-ENTRY = {
-    "signal": "ess",
-    "window": 3,
-    "threshold": 1.5,
-    "persistence": 2,
-    "false_alarms_per_1000_healthy_updates": [2.0, 1.0, 4.0],
-    "recall": [0.8, 0.6, 0.9],
-    "median_lead": 30,
-    "study": "docs/studies/prediction",
-    "n_collapsed": 20,
-    "n_healthy": 40,
-}
 
 
 def test_a_rate_from_too_few_runs_is_no_rate(tmp_path: Path) -> None:
