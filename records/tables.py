@@ -34,7 +34,7 @@ SAMPLES: tuple[Column, ...] = (
     Column("seconds_in_queue", "float", "s", "diagnostics", "async: time from its delivery to the update"),
     Column("turns", "int", "turns", "diagnostics", "environment: turns of the policy"),
     Column("calls", "int", "turns", "diagnostics", "environment: turns that were a call it carried out"),
-    Column("malformed_calls", "int", "turns", "diagnostics", "environment: turns that were a call it could not read"),
+    Column("malformed_calls", "int", "turns", "diagnostics", "environment: turns that were an unreadable call"),
     Column("void_turns", "int", "turns", "diagnostics", "environment: turns that were neither call nor answer"),
     Column("observed", "int", "tokens", "diagnostics", "environment: tokens it inserted, which carry no loss"),
     Column("truncated", "int", "0 or 1", "diagnostics", "environment: the response ran out of tokens"),

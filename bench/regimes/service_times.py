@@ -59,10 +59,10 @@ class ServiceTimes:
         if not (self.call and most):
             return 0.0
         batch, group = divmod(ticket, shape.prompts)
-        rows = slice(group * shape.responses, (group + 1) * shape.responses)
-        slow = uniforms(shape.seed, "slow calls", batch, rows.stop, most)[rows] < self.slow_calls
-        waits = [self.call * (count + (self.slowdown - 1) * drawn[:count].sum()) for count, drawn in zip(calls, slow)]
-        return float(max(waits))
+        first = group * shape.responses
+        slow = uniforms(shape.seed, "slow calls", batch, first + shape.responses, most)[first:] < self.slow_calls
+        rows = zip(calls, slow, strict=True)
+        return max(self.call * (count + (self.slowdown - 1) * float(drawn[:count].sum())) for count, drawn in rows)
 
 
 class Service(NamedTuple):

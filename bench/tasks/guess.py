@@ -37,7 +37,7 @@ class Guess(EnvironmentTask):
     @property
     def numbers(self) -> int:
         """How many numbers there are."""
-        return 2**self.guesses - 1
+        return (1 << self.guesses) - 1
 
     @property
     def vocabulary(self) -> list[str]:

@@ -31,8 +31,9 @@ class Lookup(EnvironmentTask):
     """The prompt names a table and some keys; the answer is the sum modulo 10 of the digits under these keys.
 
     A turn that ends with `?k` looks up key k, and the environment inserts the key and its digit. A turn that ends with
-    `s=` answers s. Demonstrations begin each turn with the sum so far. What stands in a table cannot be guessed: without
-    its calls a policy is right one time in ten. A prompt is hard if it has a key that demonstrations hardly show.
+    `s=` answers s. Demonstrations begin each turn with the sum so far. What stands in a table cannot be guessed:
+    without its calls a policy is right one time in ten. A prompt is hard if it has a key that demonstrations hardly
+    show.
 
     Attributes:
         keys: Number of keys; a correct episode has one turn more.
