@@ -128,6 +128,24 @@ def test_the_study_shows_its_tables() -> None:
     assert "found {:.0f} of {:.0f} failures and called {:.0f} of {:.0f} other runs".format(*counts) in page
 
 
+def test_what_the_study_says_of_its_runs() -> None:
+    folder = ROOT / "docs" / "studies" / "calibration"
+    page = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    cells = pd.read_csv(folder / "cells.csv")
+    runs = pd.read_csv(folder / "runs.csv").set_index("event")["runs"]
+    assert cells["event"].value_counts().to_dict() == runs.to_dict()
+    failed = cells[cells["onset"].notna()]
+    early, soon = (failed["onset"] <= 20).sum(), (failed["onset"] <= 30).sum()
+    assert f"{early} of {len(failed)} are found by update 20 and {soon} by update 30" in page
+    assert f"{(failed['onset'] < failed['staleness']).sum()} fall before the lag they ask for" in page
+    vcpo = cells[cells["method"] == "vcpo"]
+    assert vcpo["onset"].isna().all()
+    assert f"VCPO did not fail once in {len(vcpo)} runs" in page
+    before = pd.read_csv(folder / "parts_previous.csv").set_index("signal").loc["any of them"]
+    for name in ("recall", "healthy_alarmed"):
+        assert Rate(*(before[f"{name}{end}"] for end in ("", "_low", "_high"))).percent in page
+
+
 def test_the_packaged_detectors_are_measured_and_can_end_a_run() -> None:
     calibrations = load_calibrations()
     assert all(one.false_alarms and one.n_healthy >= 15 for one in calibrations)
