@@ -203,8 +203,8 @@ class BatchGenerator:
             named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
             draft = self._draft(batch, len(named["version"]) // self.config.responses)
             draft.version = named["version"]
-            drawn = (named[name] for name in ("responses", "logp", "mask", "entropy"))
-            draft.rollout = Rollout(*drawn, episodes=named.get("episodes"))
+            drawn = {name: named[name] for name in ("responses", "logp", "mask", "entropy", "episodes") if name in named}
+            draft.rollout = Rollout(**drawn)
             draft.missing = int((draft.version < 0).sum())
             if draft.talk is not None:
                 draft.talk.replay(draft.rollout, int((draft.version[0] >= 0).sum()))
