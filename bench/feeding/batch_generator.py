@@ -203,7 +203,7 @@ class BatchGenerator:
             named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
             draft = self._draft(batch, len(named["version"]) // self.config.responses)
             draft.version = named["version"]
-            drawn = (named[name] for name in ("responses", "logp", "mask", "entropy"))
+            drawn = named["responses"], named["logp"], named["mask"], named["entropy"]
             draft.rollout = Rollout(*drawn, episodes=named.get("episodes"))
             draft.missing = int((draft.version < 0).sum())
             if draft.talk is not None:

@@ -20,6 +20,7 @@ from vcpo_bench.bench.running.pool import run_jobs
 from vcpo_bench.bench.running.stacks import stacks
 from vcpo_bench.bench.running.worker import CellJob
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.tasks import TASKS
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.errors import DamagedResultError, UsageError
 
@@ -111,6 +112,8 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
     """
     for sampler in {cell.config.sampler for cell in cells}:
         SAMPLERS.parse(sampler).check_installed()
+    for task in {cell.config.task for cell in cells}:
+        TASKS.class_of(task).check_installed()
     if any(cell.config.model for cell in cells):
         with hf_packages():
             import_module("vcpo_bench.bench.policies.hf.loading")

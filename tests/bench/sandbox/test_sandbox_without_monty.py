@@ -7,6 +7,7 @@ import pytest
 from vcpo_bench.bench.machine import doctor
 from vcpo_bench.bench.sandbox import PythonSandbox
 from vcpo_bench.bench.sandbox.walls import NONE, Wall
+from vcpo_bench.bench.tasks import TASKS
 from vcpo_bench.errors import UsageError
 
 
@@ -17,6 +18,8 @@ def test_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[tools\]'"):
         PythonSandbox(NONE)
+    with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[tools\]'"):
+        TASKS.class_of("calc").check_installed()
 
 
 @pytest.mark.parametrize(("version", "status"), [("", "absent"), ("1.4.0", "ok")])
