@@ -203,8 +203,8 @@ class BatchGenerator:
             named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
             draft = self._draft(batch, len(named["version"]) // self.config.responses)
             draft.version = named["version"]
-            drawn = named["responses"], named["logp"], named["mask"], named["entropy"]
-            draft.rollout = Rollout(*drawn, episodes=named.get("episodes"))
+            kept = named.keys() & {"responses", "logp", "mask", "entropy", "episodes"}
+            draft.rollout = Rollout(**{name: named[name] for name in kept})
             draft.missing = int((draft.version < 0).sum())
             if draft.talk is not None:
                 draft.talk.replay(draft.rollout, int((draft.version[0] >= 0).sum()))
