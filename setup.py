@@ -61,7 +61,8 @@ if __name__ == "__main__":
     scratch = scratch_folder()
     setup(
         packages=["vcpo_bench", *(f"vcpo_bench.{room}" for room in rooms)],
-        package_data={"vcpo_bench": ["py.typed"]} | {f"vcpo_bench.{room}": find_data(room) for room in rooms},
+        package_data={"vcpo_bench": ["__init__.pyi", "py.typed"]}
+        | {f"vcpo_bench.{room}": find_data(room) for room in rooms},
         cmdclass={"build_py": BuildModules},
         options={"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}},
     )

@@ -32,6 +32,7 @@ WINGS = {
     "analysis": OPEN_TO_ALL,
     "adapters": OPEN_TO_ALL | {"methods", "bench", "analysis"},
     "reports": OPEN_TO_ALL | {"analysis"},
+    "api": OPEN_TO_ALL | {"bench", "analysis", "reports"},
     "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports"},
     "cli": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "commands"},
     "__main__": {"cli", "interrupts"},
