@@ -6,11 +6,12 @@ import errno
 import io
 import os
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+import vcpo_bench
 from vcpo_bench.commands.support.plain_help import hide_types
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import attach_verbs
@@ -58,11 +59,26 @@ app = typer.Typer(
     "Which stabilizer survives at your policy lag, why a run collapsed, and whether you could have known.",
     epilog="Start with: vcpo-bench demo",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
 attach_verbs(app)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"vcpo-bench {vcpo_bench.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _front(
+    version: Annotated[
+        bool,
+        typer.Option("--version", metavar="", help="Print the version.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """What is asked of the program itself; its help is that of the app."""
 
 
 def main() -> None:
