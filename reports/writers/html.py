@@ -16,6 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from vcpo_bench.files.atomic import write_text
+from vcpo_bench.progress import track
 from vcpo_bench.reports.document import Document, Picture, Prose, Table
 from vcpo_bench.reports.figure import Array, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing, look
@@ -93,7 +94,7 @@ def _drawn(document: Document) -> list[tuple[str, str, list[Table | Prose | Figu
     """Anchor, title and blocks of each section that has something to show, with its pictures drawn."""
     sections = []
     drawn = 0
-    for section in document.sections:
+    for section in track(document.sections, "drawing figures", len(document.sections)):
         blocks: list[Table | Prose | Figure] = []
         for block in section.blocks:
             shown = _figure(block, f"f{drawn}") if isinstance(block, Picture) else block

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_bytes, write_text
+from vcpo_bench.progress import track
 from vcpo_bench.reports.document import Document, DrawPlot, Picture
 from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing
@@ -72,7 +73,8 @@ def write_figures(results_folder: str | Path | Iterable[str | Path], out_dir: st
     folder.mkdir(parents=True, exist_ok=True)
     document = build(study)
     written: list[Path] = []
-    for draw, sheet in _pictures(study, document, venue):
+    pictures = list(_pictures(study, document, venue))
+    for draw, sheet in track(pictures, "drawing figures for print", len(pictures)):
         with drawing(FONT_SIZE):
             plot = draw(sheet)
             if plot is not None:
