@@ -68,7 +68,7 @@ def render_document(document: Document, cells: list[CellPage], reload_seconds: i
     # Undefined names are errors and every string is escaped; only SVG and data made here are trusted.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.tests |= {"table": _is(Table), "prose": _is(Prose), "figure": _is(Figure)}
-    script = _resource("page.js")
+    script = _resource("page.js") + _resource("filter.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.from_string(_resource("page.html.j2")).render(
         document=document,

@@ -44,6 +44,5 @@ def test_every_item_is_reported_when_its_turn_is_over() -> None:
             heard.append((what, done, total))
 
     with listening(Ear()):
-        for item in track("ab", "letters", 2):
-            heard.append(item)
+        heard.extend(track("ab", "letters", 2))
     assert heard == [("letters", 0, 2), "a", ("letters", 1, 2), "b", ("letters", 2, 2)]
