@@ -92,8 +92,8 @@ def _margin(row: Mapping[Any, Any]) -> str:
     if row["ahead"] < 0:
         return f"; {other}, the next, has the higher mean, and the two cannot be told apart ({chance} after Holm)"
     margin = with_interval(row["ahead"], row["ahead_low"], row["ahead_high"])
-    sure = "which chance does not explain" if outcome == "clear" else "which may be chance"
-    return f", {margin} above {other}, the next; {sure} ({chance} after Holm)"
+    sure = "more than chance explains" if outcome == "clear" else "no more than chance explains"
+    return f", {margin} above {other}, the next: {sure} ({chance} after Holm)"
 
 
 def disagreements(found: Findings) -> Iterator[Finding]:

@@ -42,6 +42,7 @@ def score_at_best_rate(study: Study, sheet: Sheet) -> Plot | None:
         axis.set_title(task)
         axis.set_xticks(range(len(lags)), [str(lag) for lag in lags])
         axis.set_xlabel("lag (updates)")
+        axis.set_ylim(*_window(lines))
         if index % columns == 0:
             axis.set_ylabel("score")
     if sheet.legend:
@@ -51,9 +52,15 @@ def score_at_best_rate(study: Study, sheet: Sheet) -> Plot | None:
     caption = (
         f"{title} Mean score of {_span(seeds)} seeds with a 95% Student-t interval, at the learning rate that the "
         "other half of the seeds chose. Score 0 is the start policy, 1 the best synchronous training, where there is "
-        "one. Lags stand at equal distances."
+        "one. Lags stand at equal distances. A wide interval may leave the panel."
     )
     return Plot("score-lag", title, caption, figure, methods, lines, "lag", "score", tasks, places=True)
+
+
+def _window(lines: list[Line]) -> tuple[float, float]:
+    """Ends of the y axis: the means count, not the interval of a method whose seeds fell apart."""
+    means = np.concatenate([line.y for line in lines])
+    return float(min(0.0, means.min())) - 0.1, float(max(1.0, means.max())) + 0.15
 
 
 def _span(counts: list[int]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
@@ -112,7 +113,8 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
     title = "What changes before a failure?"
     caption = (
         f"{title} Failed runs ({len(failed)}) aligned at the onset of the failure: the first evaluation of the fall, "
-        "so the fall itself may begin up to one evaluation earlier. Line: median over runs; band: quartiles. "
+        "so the fall itself may begin up to one evaluation earlier. Line: median; band: quartiles; of a "
+        "constant set of runs: those with values over the whole line, at least half of them. "
         "Gray: runs at the same task, lag and learning rate that survived, at the same updates."
     )
     labels = [one.axis_label() for one in _ALIGNED]
@@ -135,6 +137,31 @@ def _aligned(study: Study, failed: pd.DataFrame, methods: list[str], column: str
     return lines + _quartiles(panel, SURVIVORS, edges, rows)
 
 
+def constant_set(recorded: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The runs and the stretch of bins that a line rests on: every one of these runs has a value in every bin.
+
+    With another set of runs in every bin a line jumps where runs join or leave. Of all stretches that at least half of
+    the runs cover, the one with the most values is taken.
+
+    Args:
+        recorded: Whether a run has a value in a bin, `[runs, bins]`.
+
+    Returns:
+        Which runs, `[runs]`, and which bins, `[bins]`; no bin where no stretch is covered by half of the runs.
+    """
+    count, bins = recorded.shape
+    best, found = 0, (np.zeros(count, dtype=bool), np.zeros(bins, dtype=bool))
+    for first in range(bins):
+        for last in range(first + 1, bins + 1):
+            runs = recorded[:, first:last].all(axis=1)
+            values = int(runs.sum()) * (last - first)
+            if 2 * runs.sum() >= count and values > best:
+                inside = np.zeros(bins, dtype=bool)
+                inside[first:last] = True
+                best, found = values, (runs, inside)
+    return found
+
+
 def _window(study: Study, key: str, onset: float, column: str, edges: Array) -> Array:
     rows = study.steps.get(key)
     if rows is None:
@@ -148,9 +175,9 @@ def _quartiles(panel: int, name: str, edges: Array, rows: list[Array]) -> list[L
     if not rows:
         return []
     values = np.stack(rows)
-    kept = np.isfinite(values).any(axis=0)
+    runs, kept = constant_set(np.isfinite(values))
     if not kept.any():
         return []
-    low, middle, high = np.nanquantile(values[:, kept], [0.25, 0.5, 0.75], axis=0)
-    several = len(rows) > 1
+    low, middle, high = np.quantile(values[runs][:, kept], [0.25, 0.5, 0.75], axis=0)
+    several = int(runs.sum()) > 1
     return [Line(panel, name, edges[:-1][kept] + BIN / 2, middle, low if several else None, high if several else None)]
