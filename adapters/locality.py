@@ -8,7 +8,7 @@ method and part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -176,6 +176,14 @@ def locality_of(method: Method) -> Locality:
         measures_drift=bool(method.measures_drift),
         borrows=method.needs_series,
     )
+
+
+def of_the_learner(locality: Locality) -> Iterator[str]:
+    """Why no trainer but our own can carry a method out; nothing where others can."""
+    if locality.borrows is not None:
+        yield f"it borrows the step scales of another run ({locality.borrows}), which only vcpo-bench run can hand over"
+    if locality.measures_drift:
+        yield "it asks how far the weights have moved, which only the learner of vcpo-bench run measures; use +ess"
 
 
 def _loss_parts(method: Method) -> tuple[MethodComponent, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
 from vcpo_bench import records
+from vcpo_bench.errors import UsageError
 
 NOT_SEPARATED = {
     "steps": 300,
@@ -18,6 +20,7 @@ NOT_SEPARATED = {
     "stop": "",
     "fork_step": 0,
     "weight_decay": 0.0,
+    "lr_warmup": 0,
     "model": "",
     "dtype": "float32",
     "lora": 0,
@@ -28,7 +31,10 @@ NOT_SEPARATED = {
 }
 """Settings that no scoreboard separates, and the value of cells that were recorded before the setting existed."""
 
-BUDGET = ("steps", "prompts", "responses", "start", "weight_decay", "model", "lora", "chat", "max_response")
+BUDGET = (
+    *("steps", "prompts", "responses", "start", "weight_decay", "lr_warmup"),
+    *("model", "lora", "chat", "max_response"),
+)
 """Of these, the settings that decide what a run can reach: the comparison of methods keeps them apart."""
 
 
@@ -60,6 +66,31 @@ def drop_repeats(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Note]]:
         return kept, []
     text = f"{int(again.sum())} cells are in more than one folder; each is read from the first."
     return kept, [Note(text, ("key",), _keys(ordered[again]))]
+
+
+def refuse_mixed_rules(cells: pd.DataFrame) -> None:
+    """Refuse a table of cells (`analysis.results.Results.cells`) that ran under different versions of the rules.
+
+    Raises:
+        UsageError: They did; the message says which folders hold which version.
+    """
+    folders: dict[str, list[str]] = {}
+    known = cells[cells["rules_version"].notna()]
+    places = (str(_folder_of(path)) for path in known["path"])
+    for version, place in sorted(set(zip(known["rules_version"].astype(str), places, strict=True))):
+        folders.setdefault(version, []).append(place)
+    if len(folders) > 1:
+        named = " and ".join(f"{version} ({', '.join(where)})" for version, where in folders.items())
+        raise UsageError(
+            f"cells ran under rules versions {named}, which cannot be compared: read folders of one version together, "
+            "and keep the cells of each version in folders of their own"
+        )
+
+
+def _folder_of(path: object) -> Path:
+    """The results folder of a cell's tables, which for a running cell are in one of its checkpoints."""
+    parents = Path(str(path)).parents
+    return next((one.parent for one in parents if one.name == records.CELLS), parents[0])
 
 
 def comparability_notes(cells: pd.DataFrame) -> list[Note]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from vcpo_bench import records
 from vcpo_bench.errors import DamagedResultError
@@ -130,6 +131,37 @@ def together(tables: Sequence[tuple[pa.Table | None, int]], name: str, kind: str
         chunks += table.column(name).chunks if known and table is not None else [pa.nulls(rows, wanted)]
     values: pd.Series = pa.chunked_array(chunks, wanted).to_pandas()
     return values.where(np.isfinite(values)) if values.dtype.kind == "f" else values
+
+
+class RecordedUpdates:
+    """The updates of one run, a column at a time: `analysis.monitoring.signal.Updates` without a data frame.
+
+    Infinite values are missing; a column that was not recorded is empty.
+
+    Args:
+        table: Of `records.STEPS_FILE`.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self._known: dict[str, NDArray[np.float64]] = {}
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _ARROW[records.STEPS_FILE] or name in self._table.column_names
+
+    def __getitem__(self, name: str) -> NDArray[np.float64]:
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def _read(self, name: str) -> NDArray[np.float64]:
+        if name not in self._table.column_names:
+            return np.full(len(self), np.nan)
+        values = self._table.column(name).to_numpy().astype(np.float64)
+        return np.where(np.isfinite(values), values, np.nan)
 
 
 def concatenate(keys: list[str], tables: list[pa.Table], kind: str) -> pd.DataFrame:

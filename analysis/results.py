@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from vcpo_bench import records
 from vcpo_bench.analysis.cell_files import CellSeal, read_cells
-from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_repeats
-from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, concatenate, read_table, together
+from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_repeats, refuse_mixed_rules
+from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, RecordedUpdates, concatenate, read_table, together
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.naming.moved import warn_renamed
@@ -189,6 +189,14 @@ class Results:
         for key, table in self._tables(records.STEPS_FILE):
             yield key, concatenate([key], [table], records.STEPS_FILE)
 
+    def updates_by_cell(self) -> Iterator[tuple[str, RecordedUpdates | pd.DataFrame]]:
+        """The updates of one cell after another, for what computes signals of them."""
+        if "steps" in self.__dict__:
+            yield from by_key(self.steps)
+            return
+        for key, table in self._tables(records.STEPS_FILE):
+            yield key, RecordedUpdates(table)
+
     def _inside(self, name: str) -> list[Path]:
         return [folder / name for folder in self.folders]
 
@@ -218,3 +226,14 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
         raise UsageError(f"no finished cell in {', '.join(str(one) for one in folders)}{reason}")
     cells, repeats = drop_repeats(pd.DataFrame(rows))
     return Results(folders, cells, problems, repeats + comparability_notes(cells), seals)
+
+
+def load_comparable(folder: str | Path | Iterable[str | Path], include_partial: bool = False) -> Results:
+    """`load` for readers that set cells beside each other.
+
+    Raises:
+        UsageError: As `load`, or the cells ran under different versions of the rules.
+    """
+    results = load(folder, include_partial)
+    refuse_mixed_rules(results.cells)
+    return results

@@ -47,7 +47,7 @@ def calibrate(
     from vcpo_bench.analysis.calibrating.runs import study_of_logs, study_of_results
     from vcpo_bench.analysis.logs import read_run
     from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, load_calibrations
-    from vcpo_bench.analysis.results import load
+    from vcpo_bench.analysis.results import load_comparable
     from vcpo_bench.errors import UsageError
     from vcpo_bench.files.atomic import replacing, write_text
     from vcpo_bench.records import CELLS
@@ -61,7 +61,7 @@ def calibrate(
     columns = parse_map(mapping)
     given = () if detectors is None else load_calibrations(DEFAULTS if str(detectors) == PACKAGED else detectors)
     study = (
-        study_of_results(load(paths), called)
+        study_of_results(load_comparable(paths), called)
         if all(ours)
         else study_of_logs([read_run(path, framework, columns) for path in paths], called)
     )

@@ -11,6 +11,7 @@ from vcpo_bench.commands.support.next_step import say_what_next
 from vcpo_bench.commands.support.options import Quiet
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
+from vcpo_bench.commands.support.start_rewards import start_rewards
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -34,9 +35,11 @@ def demo(
 
     methods = ("tis", "vcpo", "vespo")
     settings = CellSettings(steps=200)
-    spec = GridSpec(methods, staleness=(16,), seeds=(0,), lrs=(1e-3,), settings=settings, controls=False)
+    spec = GridSpec(methods, (16,), (0,), tasks=("chain",), lrs=(1e-3,), settings=settings, controls=False)
     view = make_view(quiet, PlainConsole())
     try:
+        for text in start_rewards(spec):
+            view.message(text)
         failed = run_grid.run_grid(plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
     finally:
         view.close()

@@ -24,7 +24,7 @@ def publish(
     title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the entry.", show_default="its name")] = "",
     by: Annotated[str, typer.Option(metavar="TEXT", help="Who ran it, as the page shows it.")] = "anonymous",
 ) -> None:
-    """Write results to a static leaderboard: a page and the entries it shows.
+    """Write results to a static leaderboard: one page and its data.
 
     Any web server or a folder will do. Every entry is checked; entries of different rules stand in tables of their own,
     because their results do not compare.

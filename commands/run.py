@@ -18,6 +18,7 @@ from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quie
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
+from vcpo_bench.commands.support.start_rewards import start_rewards
 from vcpo_bench.commands.support.verb import Group, Verb
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def run(
     regime: flags.Regimes = defaults.REGIME,
     lr: flags.LearningRates = defaults.LR,
     weight_decay: flags.WeightDecay = defaults.WEIGHT_DECAY,
+    lr_warmup: flags.LrWarmup = defaults.LR_WARMUP,
     steps: flags.Steps = defaults.STEPS,
     prompts: flags.Prompts = defaults.PROMPTS,
     responses: flags.Responses = defaults.RESPONSES,
@@ -104,7 +106,8 @@ def run(
         return
     check_extras(model, lora, wandb)
     how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm, together)
-    if _train_mirrored(cells, how, (wandb, wandb_project), quiet, as_json):
+    starts = [] if quiet or as_json else start_rewards(spec)
+    if _train_mirrored(cells, how, (wandb, wandb_project), starts, quiet, as_json):
         raise typer.Exit(1)
 
 
@@ -137,18 +140,23 @@ def _skipped(spec: GridSpec) -> list[str]:
 
 
 def _train_mirrored(
-    cells: list[PlannedCell], how: RunOptions, wandb: tuple[str, str], quiet: bool, as_json: bool
+    cells: list[PlannedCell],
+    how: RunOptions,
+    wandb: tuple[str, str],
+    starts: list[str],
+    quiet: bool,
+    as_json: bool,
 ) -> int:
     """Train and, as wandb's mode and project say, mirror; returns how many cells failed."""
     from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
 
     with WandbMirror(*wandb, how.out, cells, lambda text: _warn([text])) as mirror:
-        failed = _train(cells, how, quiet, as_json)
+        failed = _train(cells, how, starts, quiet, as_json)
         mirror.report(lambda: _write_page(how.out))
     return failed
 
 
-def _train(cells: list[PlannedCell], how: RunOptions, quiet: bool, as_json: bool) -> int:
+def _train(cells: list[PlannedCell], how: RunOptions, starts: list[str], quiet: bool, as_json: bool) -> int:
     """Run the cells, print the scoreboard, and return how many cells failed."""
     from vcpo_bench.bench.running.run_grid import run_grid
     from vcpo_bench.reports.terminal.live import make_view
@@ -156,6 +164,8 @@ def _train(cells: list[PlannedCell], how: RunOptions, quiet: bool, as_json: bool
 
     view = make_view(quiet or as_json, PlainConsole(stderr=as_json))
     try:
+        for text in starts:
+            view.message(text)
         failed = run_grid(cells, how, view)
     finally:
         view.close()

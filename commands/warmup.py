@@ -68,7 +68,8 @@ def warmup(
     from vcpo_bench.bench.training.imitation import warmup_command
 
     start, path = warmup_command(task, out, seed)
-    say(f"{path}: {start.task}, sampled reward {start.reward:.2f} after {start.steps} supervised updates")
+    reward = f"sampled reward {start.reward:.2f}, greedy {start.greedy:.2f}"
+    say(f"{path}: {start.task}, {reward} after {start.steps} supervised updates")
 
 
 def _warm_up_model(task: str, out: Path, model: str, create: str, seed: int, target: float, device: str) -> None:

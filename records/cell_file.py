@@ -53,7 +53,7 @@ _CONFIG: dict[str, Check] = {
     **dict.fromkeys(("task", "method", "regime", "series", "start", "parent", "model", "plugins", "device"), _TEXT),
     **dict.fromkeys(("dtype", "sampler", "record", "stop"), _TEXT),
     **dict.fromkeys(("staleness", "seed", "steps", "prompts", "responses", "eval_every", "fork_step"), _COUNT),
-    **dict.fromkeys(("lora", "max_response", "micro_tokens"), _COUNT),
+    **dict.fromkeys(("lora", "max_response", "micro_tokens", "lr_warmup"), _COUNT),
     "lr": _RATE,
     "weight_decay": _NUMBER,
     **dict.fromkeys(("chat", "checkpointing"), _TRUTH),

@@ -7,7 +7,7 @@ or `cells/<key>.partial/` (running or interrupted). An ended cell holds `cell.js
 
 from typing import Literal
 
-RULES_VERSION = "1.0"
+RULES_VERSION = "2.0"
 """Results are comparable within one version of the rules; every cell records the one it ran under."""
 
 CELLS = "cells"

@@ -6,6 +6,8 @@ EVALS: tuple[Column, ...] = (
     Column("step", "int", "updates", "basic", "updates applied before this evaluation; 0 is the start policy"),
     Column("greedy_reward", "float", "reward", "basic", "mean reward of argmax decoding on the held-out prompts"),
     Column("sampled_reward", "float", "reward", "basic", "mean reward of one sample per held-out prompt"),
+    Column("sampled_reward_easy", "float", "reward", "basic", "the same over the easy half, where the task has one"),
+    Column("sampled_reward_hard", "float", "reward", "basic", "the same over the hard half, where the task has one"),
     Column("entropy", "float", "nats/token", "basic", "mean entropy of the policy on its own held-out samples"),
     Column("seconds", "float", "s", "basic", "time of the evaluation"),
 )

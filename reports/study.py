@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.findings import Findings
-from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.analysis.results import Results, load_comparable
 from vcpo_bench.analysis.series import by_key
-from vcpo_bench.errors import UsageError
 from vcpo_bench.reports.analyses import CURVES, find_source
 
 Series = NDArray[np.float64]
@@ -120,12 +119,7 @@ def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False
     Raises:
         UsageError: No folder holds a cell, or their cells ran under different versions of the rules.
     """
-    results = load(folders, include_partial=partial)
-    versions = sorted({str(version) for version in results.cells["rules_version"].dropna()})
-    if len(versions) > 1:
-        names = " and ".join(versions)
-        raise UsageError(f"cells ran under rules versions {names}, which cannot be compared: report them one by one")
-    return Study(results)
+    return Study(load_comparable(folders, include_partial=partial))
 
 
 def _setting(row: tuple[Any, ...]) -> Setting:

@@ -8,8 +8,9 @@ A test fails when a page is not current.
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from vcpo_bench.adapters.hook_reasons import reasons_against
 from vcpo_bench.adapters.locality import Scope, locality_of
-from vcpo_bench.adapters.verl.row_local import reasons
+from vcpo_bench.adapters.verl.policy_loss import HOOK
 from vcpo_bench.methods import Method, method_names, parse_method, part_names
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,7 +58,7 @@ def in_verl(method: Method) -> str:
         "`use_kl_loss`, coefficient 0": "reference_logp" in locality.needs,
         "no fused kernels": "sum_pi_sq" in locality.needs,
     }
-    ways = "trainer" if any(reasons(method)) else "loss mode or trainer"
+    ways = "trainer" if any(reasons_against(method, HOOK)) else "loss mode or trainer"
     return "; ".join([ways, *(words for words, holds in conditions.items() if holds)])
 
 

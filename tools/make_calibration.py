@@ -2,7 +2,7 @@
 
 Runs `configs/calibration.yaml` (cells that RESULTS, by default `results/calibration`, has already are kept), tunes and
 judges the detectors, and writes `analysis/monitoring/default_detectors.json`, the tables of `docs/studies/calibration`
-and the table in `docs/monitor.md`. About an hour and a half on one core. `--no-run` takes the cells that are there.
+and the table in `docs/monitor.md`. About half an hour on two cores. `--no-run` takes the cells that are there.
 """
 
 from __future__ import annotations

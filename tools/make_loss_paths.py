@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vcpo_bench.adapters import prime_rl, skyrl, slime
-from vcpo_bench.adapters.row_local import Divisor, Hook, reasons_against
+from vcpo_bench.adapters.hook import Divisor, Hook
+from vcpo_bench.adapters.hook_reasons import reasons_against
 from vcpo_bench.methods import METHODS, method_names, parse_method, part_names
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "loss_paths.md"

@@ -115,8 +115,8 @@ def functions(tree: ast.AST) -> Iterator[tuple[int, int, int]]:
 def mutants_of(path: Path, source: str) -> list[Mutant]:
     """All mutants of one file."""
     starts = [0]
-    for line in source.encode().splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+    for text in source.encode().splitlines(keepends=True):
+        starts.append(starts[-1] + len(text))
     tree, found = ast.parse(source), []
     around = sorted(functions(tree))
     for node in inside(tree):

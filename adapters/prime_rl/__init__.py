@@ -6,12 +6,12 @@ of tokens that carry loss.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import torch
 
-from vcpo_bench.adapters.row_local import Divisor, Hook, RowLocal, bind, loss_of
+from vcpo_bench.adapters.hook import Divisor, Hook
+from vcpo_bench.adapters.row_local import bind, loss_of
 
 HOOK = Hook(trainer="prime-rl", divisor=Divisor.TOKENS)
 
@@ -34,7 +34,7 @@ def loss(inputs: Any, method: str) -> Any:
     """
     from prime_rl.trainer.rl.loss import LossOutputs
 
-    weighed = _bound(method).weigh(
+    weighed = bind(method, HOOK).weigh(
         logp=inputs.trainer_logprobs[None],
         behavior_logp=inputs.inference_logprobs[None],
         advantage=inputs.advantages[None],
@@ -45,8 +45,3 @@ def loss(inputs: Any, method: str) -> Any:
     device = inputs.trainer_logprobs.device
     metrics = {f"vcpo_bench/{name}": torch.tensor(value, device=device) for name, value in weighed.metrics.items()}
     return LossOutputs(loss=loss_of(weighed, inputs.trainer_logprobs[None]), metrics=metrics)
-
-
-@cache
-def _bound(method: str) -> RowLocal:
-    return bind(method, HOOK)

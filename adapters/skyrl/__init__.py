@@ -7,12 +7,14 @@ proportional to the advantage are refused.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from torch import Tensor
 
-from vcpo_bench.adapters.row_local import Divisor, Hook, RowLocal, bind, loss_of, reasons_against
+from vcpo_bench.adapters.hook import Divisor, Hook
+from vcpo_bench.adapters.hook_reasons import reasons_against
+from vcpo_bench.adapters.row_local import bind, loss_of
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 
@@ -73,7 +75,7 @@ def policy_loss(
     Raises:
         UsageError: The method would not be exact there; at the first micro-batch, hence before the first step.
     """
-    bound = _bound(method, _reduction(config))
+    bound = bind(method, HOOKS[_reduction(config)])
     if rollout_logprobs is None or loss_mask is None:
         raise UsageError(
             "SkyRL: the sampling engine's log-probabilities are missing; set generator.sampling_params.logprobs=0"
@@ -125,8 +127,3 @@ def _reduction(config: Any) -> str:
                 "method such as tis or icepop"
             )
     return reduction
-
-
-@cache
-def _bound(method: str, reduction: str) -> RowLocal:
-    return bind(method, HOOKS[reduction])

@@ -7,14 +7,14 @@ rollouts of the step, whether their tokens carry loss or not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from vcpo_bench.adapters.row_local import Divisor, Hook, RowLocal, bind, loss_of
+from vcpo_bench.adapters.hook import Divisor, Hook
+from vcpo_bench.adapters.row_local import bind, loss_of
 from vcpo_bench.errors import UsageError
 
 HOOK = Hook(trainer="slime", divisor=Divisor.ROWS, proximal=True)
@@ -41,7 +41,7 @@ def loss(
     """
     from slime.backends.megatron_utils.loss import get_log_probs_and_entropy, get_rollout_top_p_logprob_kwargs
 
-    bound = _bound(_expression(args))
+    bound = bind(_expression(args), HOOK)
     _check(args, batch)
     _, scores = get_log_probs_and_entropy(
         logits,
@@ -105,8 +105,3 @@ def _check(args: Any, batch: Any) -> None:
                 "slime: a rollout has several samples, and slime divides by rollouts: its custom loss cannot weigh "
                 "rows that way"
             )
-
-
-@cache
-def _bound(method: str) -> RowLocal:
-    return bind(method, HOOK)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from vcpo_bench.adapters.locality import PROXY, Locality, Scope, locality_of
+from vcpo_bench.adapters.locality import PROXY, Locality, Scope, locality_of, of_the_learner
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 
@@ -82,10 +82,7 @@ def _of_evidence(trainer: Any, locality: Locality, lag: int) -> Iterator[str]:
         )
     if "reference_logp" in locality.needs and not trainer.beta:
         yield "it needs a reference policy, which TRL loads only if beta is not 0; set beta (its value is not used)"
-    if locality.measures_drift:
-        yield "it asks how far the weights have moved, which only the learner of vcpo-bench run measures; use +ess"
-    if locality.borrows is not None:
-        yield f"it borrows the step scales of another run ({locality.borrows}), which only vcpo-bench run can hand over"
+    yield from of_the_learner(locality)
     if "score_norm_sq" in locality.needs and getattr(trainer, "_is_vlm", False):
         yield f"score norms are exact for text models only: {PROXY}"
 

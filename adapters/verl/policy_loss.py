@@ -8,19 +8,20 @@ are refused.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from vcpo_bench.adapters.hook import Divisor, Hook
+from vcpo_bench.adapters.row_local import bind
 from vcpo_bench.adapters.verl.expression import names_method, read_loss_mode
-from vcpo_bench.adapters.verl.row_local import check_row_local
 from vcpo_bench.errors import UsageError
-from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, parse_method
+from vcpo_bench.methods import Method
 
 LOGGED = "vcpo_bench/"
 """Prefix of what is added to verl's log; verl puts its own `actor/` before it."""
+HOOK = Hook(trainer="a policy loss of verl", divisor=Divisor.SETTING, advice="use trainer.v1.trainer_mode=vcpo_bench")
 
 PolicyLoss = Callable[..., tuple[Tensor, dict[str, float]]]
 
@@ -37,11 +38,9 @@ class RowLocalLoss:
     """
 
     def __init__(self, method: Method, aggregate: Callable[..., Tensor]) -> None:
-        check_row_local(method)
+        self._bound = bind(method, HOOK)
         self._aggregate = aggregate
-        kept = tuple(part for part in method.extras if part.slot != "aggregation")
         self._named = next((part.name for part in method.extras if part.slot == "aggregation"), None)
-        self._method = replace(method, extras=(*kept, *parse_method("reinforce+token-sum").extras))
 
     def __call__(
         self,
@@ -69,32 +68,15 @@ class RowLocalLoss:
         """
         self._check(loss_agg_mode, rollout_is_weights)
         mask = response_mask.bool()
-        coefficients, metrics = self._coefficients(old_log_prob, log_prob.detach(), advantages, mask)
+        coefficients, metrics = self._bound.weigh(
+            logp=log_prob, behavior_logp=old_log_prob, advantage=advantages, mask=mask
+        )
+        if metrics["not_finite"]:  # a gradient that is not a number makes verl leave the optimizer step out
+            coefficients = torch.full_like(coefficients, torch.nan)
         losses = torch.where(mask, -coefficients.to(log_prob.dtype) * log_prob, 0.0)
         spread = {} if config is None else dict(config.global_batch_info)
         loss = self._aggregate(loss_mat=losses, loss_mask=mask, loss_agg_mode=loss_agg_mode, **spread)
         return loss, {f"{LOGGED}{name}": value for name, value in metrics.items()}
-
-    def _coefficients(
-        self, behavior: Tensor, logp: Tensor, advantages: Tensor, mask: Tensor
-    ) -> tuple[Tensor, dict[str, float]]:
-        """`[B, T]`, all NaN where the evidence is not finite: verl then leaves the optimizer step out."""
-        known = torch.where(mask, _wide(logp), 0.0)
-        count = len(known)
-        batch = Batch.from_rows(
-            logp=known,
-            behavior_logp=torch.where(mask, _wide(behavior), 0.0),
-            advantage=torch.where(mask, _wide(advantages), 0.0),
-            mask=mask,
-            reward=known.new_zeros(count),
-            group=torch.arange(count, device=known.device),
-        )
-        try:
-            update = self._method(batch)
-        except NonFiniteEvidence:
-            return torch.full_like(known, torch.nan), {}
-        shares = {name: float(update.metrics[name]) for name in ("share_clipped", "share_masked")}
-        return batch.to_rows(update.coefficients), shares
 
     def _check(self, loss_agg_mode: str, rollout_is_weights: Tensor | None) -> None:
         if rollout_is_weights is not None:
@@ -107,10 +89,6 @@ class RowLocalLoss:
                 f"the expression says {self._named} and actor.loss_agg_mode is {loss_agg_mode}: verl averages, set "
                 f"actor.loss_agg_mode={self._named}"
             )
-
-
-def _wide(values: Tensor) -> Tensor:
-    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 class Registry(dict[str, PolicyLoss]):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vcpo_bench.adapters.locality import PROXY, Locality, locality_of
+from vcpo_bench.adapters.hook_reasons import reasons_against
+from vcpo_bench.adapters.locality import PROXY, Locality, locality_of, of_the_learner
 from vcpo_bench.adapters.verl.expression import PREFIX, names_method, read_loss_mode
 from vcpo_bench.adapters.verl.names import METHOD_MODES, MONITOR_MODES, SAMPLER
-from vcpo_bench.adapters.verl.row_local import check_row_local
+from vcpo_bench.adapters.verl.policy_loss import HOOK
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 
@@ -35,7 +36,7 @@ def check(config: Any) -> None:
     if mode in METHOD_MODES:
         _raise_first(method, _of_trainer(config, method))
     else:
-        check_row_local(method)
+        _raise_first(method, reasons_against(method, HOOK))
         _raise_first(method, _of_policy_loss(config))
 
 
@@ -122,10 +123,7 @@ def _of_engine(config: Any, locality: Locality) -> Iterator[str]:
         yield f"score norms need whole weights, and verl shards them: {PROXY}"
     if locality.acts_on_gradient:
         yield "it compares whole gradients, and verl shards them"
-    if locality.measures_drift:
-        yield "it asks how far the weights have moved, which only the learner of vcpo-bench run measures; use +ess"
-    if locality.borrows is not None:
-        yield f"it borrows the step scales of another run ({locality.borrows}), which only vcpo-bench run can hand over"
+    yield from of_the_learner(locality)
 
 
 def _of_evidence(config: Any, locality: Locality) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from vcpo_bench.analysis.caveats import caveats
 from vcpo_bench.analysis.commands.base import ANALYSES, Analysis
 from vcpo_bench.analysis.findings import Findings
-from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.analysis.results import Results, load_comparable
 
 __all__ = ["ANALYSES", "Analysis", "run", "run_on"]
 
@@ -25,9 +25,9 @@ def run(name: str, folder: str | Path | Iterable[str | Path], include_partial: b
         Statements, those about damaged files and mixed versions first, with their tables and documents.
 
     Raises:
-        UsageError: There is no such analysis, or no results.
+        UsageError: There is no such analysis, no results, or results of different versions of the rules.
     """
-    return run_on(ANALYSES.parse(name), load(folder, include_partial))
+    return run_on(ANALYSES.parse(name), load_comparable(folder, include_partial))
 
 
 def run_on(analysis: Analysis, results: Results) -> Findings:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from vcpo_bench.analysis.diagnostics.ess import expected_ess, gaussian_ess, kl_ess
+from vcpo_bench.analysis.diagnostics.seed_groups import named, with_group
 from vcpo_bench.analysis.percentile_interval import percentile_interval
-from vcpo_bench.analysis.results import GROUP, Results
+from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.tolerance import EQUAL
 
 _REPLICATIONS = 1000
@@ -28,12 +30,12 @@ def ess_table(results: Results) -> pd.DataFrame:
     show), the excess being the bias of a finite batch; `second_moment` of the sequence log-ratio (nats^2, M2PO's
     quantity at sequence level, taking the mean log-weight as `-length x k1`).
     """
-    steps = _with_group(results, *_WEIGHTS)
+    steps = with_group(results, *_WEIGHTS)
     steps = steps.assign(
         starved=(steps["ess_ratio"] < LOW_ESS - EQUAL).where(steps["ess_ratio"].notna()).astype("float64"),
         second_moment=steps["log_weight_var"] + (steps["length_mean"] * steps["kl_mu_theta_k1"]) ** 2,
     )
-    groups = steps.groupby(GROUP, sort=False, dropna=False)
+    groups = steps.groupby("group", sort=False)
     table = pd.DataFrame(
         {
             "updates": groups.size(),
@@ -48,6 +50,7 @@ def ess_table(results: Results) -> pd.DataFrame:
             "second_moment": groups["second_moment"].median(),
         }
     ).reset_index()
+    table = named(table, results)
     table["limit"] = gaussian_ess(table["variance"])
     table["finite_batch"] = _expected(table["variance"].to_numpy(), table["n"].to_numpy())
     return table
@@ -62,12 +65,12 @@ def kl_table(results: Results) -> pd.DataFrame:
     """
     steps = _paired(results)
     rows = []
-    for group, part in steps.groupby(GROUP, sort=False, dropna=False):
+    for group, part in steps.groupby("group", sort=False):
         per_cell = [_correlations(cell) for _, cell in part.groupby("key", sort=False)]
         rank, explained = np.array(per_cell).T
         rows.append(
-            dict(zip(GROUP, group, strict=True))
-            | {
+            {
+                "group": group,
                 "predicted": part["predicted"].median(),
                 "predicted_batch": part["predicted_batch"].median(),
                 "ess": part["ess_ratio"].median(),
@@ -75,8 +78,8 @@ def kl_table(results: Results) -> pd.DataFrame:
                 "explained": _mean(explained),
             }
         )
-    columns = [*GROUP, "predicted", "predicted_batch", "ess", "rank_correlation", "explained"]
-    return pd.DataFrame(rows, columns=columns)
+    columns = ["group", "predicted", "predicted_batch", "ess", "rank_correlation", "explained"]
+    return named(pd.DataFrame(rows, columns=columns), results)
 
 
 def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
@@ -101,17 +104,6 @@ def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def _with_group(results: Results, *columns: str) -> pd.DataFrame:
-    cells = results.cells[["key", *GROUP]].assign(n=_batch_size(results.cells))
-    return results.step_columns(*columns).merge(cells, on="key")
-
-
-def _batch_size(cells: pd.DataFrame) -> NDArray[np.int64]:
-    absent = pd.Series(np.nan, index=cells.index)
-    size: pd.Series[float] = cells.get("prompts", absent) * cells.get("responses", absent)
-    return np.asarray(size.fillna(128), dtype=np.int64)
-
-
 def _expected(variance: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np.float64]:
     result = np.full(variance.shape, np.nan)
     for size in np.unique(n):
@@ -121,7 +113,7 @@ def _expected(variance: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np
 
 def _paired(results: Results) -> pd.DataFrame:
     """Updates with a measured and a predicted ESS; the first of a run is on policy at every lag and says nothing."""
-    steps = _with_group(results, "ess_ratio", "length_mean", "kl_mu_theta_k3")
+    steps = with_group(results, "ess_ratio", "length_mean", "kl_mu_theta_k3")
     variance = 2 * steps["length_mean"] * steps["kl_mu_theta_k3"]
     predicted = kl_ess(steps["length_mean"], steps["kl_mu_theta_k3"])
     batch = _expected(variance.to_numpy(dtype=np.float64), steps["n"].to_numpy())
@@ -134,7 +126,7 @@ def _correlations(cell: pd.DataFrame) -> tuple[float, float]:
     x, y = np.log(cell["predicted_batch"].to_numpy()), np.log(cell["ess_ratio"].to_numpy())
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan"), float("nan")
-    ranks = np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1]
+    ranks = np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1]
     return float(ranks), float(np.corrcoef(x, y)[0, 1] ** 2)
 
 

@@ -71,14 +71,19 @@ def kendall_trend(values: Array) -> Array:
 
     NaN with fewer pairs of finite values than `LEAST_VALUES` values have.
     """
-    agree, pairs = np.zeros(values.size), np.zeros(values.size)
-    for apart in range(1, min(HISTORY, values.size)):
-        sign = np.concatenate([np.full(apart, np.nan), np.sign(values[apart:] - values[:-apart])])
-        known = np.isfinite(sign)
-        for total, one in ((agree, np.where(known, sign, 0.0)), (pairs, known.astype(np.float64))):
-            running = np.concatenate([[0.0], np.cumsum(one)])
-            begin = np.maximum(np.arange(1, values.size + 1) - (HISTORY - apart), 0)
-            total += running[1:] - running[begin]
+    apart, place = np.arange(1, HISTORY)[:, None], np.arange(values.size)[None, :]
+    before = np.where(place >= apart, values[np.maximum(place - apart, 0)], np.nan)
+    sign = np.sign(values[None, :] - before)  # of each value against the one so many updates before it
+    known = np.isfinite(sign)
+    begin = np.maximum(place + 1 - (HISTORY - apart), 0)
+
+    def inside(each: Array) -> Array:
+        """`[S]` the sum over all pairs of a window."""
+        running = np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0)))
+        total: Array = (running[:, 1:] - np.take_along_axis(running, begin, axis=1)).sum(axis=0)
+        return total
+
+    agree, pairs = inside(np.where(known, sign, 0.0)), inside(known.astype(np.float64))
     return np.where(pairs >= LEAST_VALUES * (LEAST_VALUES - 1) / 2, agree / np.maximum(pairs, 1), np.nan)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, CollapseRule, events
-from vcpo_bench.analysis.monitoring.signal import Signal, all_signals
+from vcpo_bench.analysis.monitoring.signal import Signal, Updates, all_signals
 from vcpo_bench.analysis.monitoring.trailing import streamed_mean, streamed_mean_at
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
 from vcpo_bench.analysis.results import Results
@@ -144,16 +144,16 @@ def build_panel(
 
 
 def _values(
-    results: Results, keys: list[str], length: int, formulas: Mapping[str, Callable[[pd.DataFrame], Array]]
+    results: Results, keys: list[str], length: int, formulas: Mapping[str, Callable[[Updates], Array]]
 ) -> dict[str, Array]:
     """Every signal of every run [N, length]; one run is read at a time, because formulas may use any column."""
     row = {key: number for number, key in enumerate(keys)}
     values = {name: np.full((len(keys), length), np.nan) for name in formulas}
-    for key, table in results.steps_by_cell():
+    for key, updates in results.updates_by_cell():
         if key in row:
-            at = table["step"].to_numpy(dtype=np.int64)
+            at = np.asarray(updates["step"], dtype=np.int64)
             for name, formula in formulas.items():
-                values[name][row[key], at] = formula(table)
+                values[name][row[key], at] = formula(updates)
     return values
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from vcpo_bench.analysis.prediction.landmarks import GUARD
 from vcpo_bench.analysis.prediction.panel import MATCH, Array, Flags, Panel
@@ -62,10 +63,6 @@ def ranks_within(values: Array, group: NDArray[np.int64]) -> Array:
     return result
 
 
-_AT_ONCE = 20
-"""Replicates whose rows are in memory together: each row of thousands of runs counts in all of them."""
-
-
 def average_precision(score: Array, positive: Flags, run: NDArray[np.int64], draws: Array) -> Array:
     """Area under the precision-recall curve in each replicate [B], steps at distinct scores, rows weighted by runs.
 
@@ -79,18 +76,22 @@ def average_precision(score: Array, positive: Flags, run: NDArray[np.int64], dra
     label, owner, value = positive[order], run[order], score[order]
     last = np.append(np.flatnonzero(value[1:] != value[:-1]), value.size - 1)
     at = np.flatnonzero(label)
-    tie_end = last[np.searchsorted(last, at)]
-    before = np.searchsorted(at, tie_end, side="right") - 1
-    areas = []
-    for begin in range(0, len(draws), _AT_ONCE):
-        weight = draws[begin : begin + _AT_ONCE].astype(np.float32)[:, owner]
-        everything = np.cumsum(weight, axis=1, dtype=np.float64)[:, tie_end]
-        mine = np.cumsum(weight[:, at], axis=1, dtype=np.float64)
-        hits, number = mine[:, before], mine[:, -1]
-        precision = np.divide(hits, everything, out=np.zeros_like(hits), where=everything > 0)
-        total = (weight[:, at] * precision).sum(axis=1)
-        areas.append(np.where(number > 0, total / np.where(number > 0, number, 1.0), np.nan))
-    return np.concatenate(areas)
+    if not at.size:
+        return np.full(len(draws), np.nan)
+    ends, step = np.unique(last[np.searchsorted(last, at)], return_inverse=True)  # where precision is asked for
+    own = np.asarray(draws, dtype=np.float64)[:, owner[at]]
+    hits = np.cumsum(np.add.reduceat(own, np.searchsorted(step, np.arange(ends.size)), axis=1), axis=1)
+    everything = np.cumsum(_runs_between(ends, owner, draws.shape[1]) @ draws.T, axis=0).T
+    precision = np.divide(hits, everything, out=np.zeros_like(hits), where=everything > 0)
+    total, number = (own * precision[:, step]).sum(axis=1), own.sum(axis=1)
+    return np.where(number > 0, total / np.where(number > 0, number, 1.0), np.nan)
+
+
+def _runs_between(ends: NDArray[np.int64], owner: NDArray[np.int64], runs: int) -> sparse.csr_array:
+    """`[J, N]` how many of the rows up to each end, and after the one before, are of which run."""
+    rows = np.arange(ends[-1] + 1)
+    ones = np.ones(rows.size)
+    return sparse.csr_array((ones, (np.searchsorted(ends, rows), owner[rows])), shape=(ends.size, runs))
 
 
 def _spans(new: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

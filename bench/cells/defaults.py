@@ -6,7 +6,7 @@ from typing import Literal
 
 from vcpo_bench.records import SYNCHRONOUS, Level
 
-TASK = "chain"
+TASK = "walk"
 REGIME = SYNCHRONOUS
 LR = "3e-4"
 """As a user types it."""
@@ -15,6 +15,8 @@ PROMPTS = 16
 RESPONSES = 8
 RECORD: Level = "basic"
 WEIGHT_DECAY = 0.0
+LR_WARMUP = 20
+"""A cold AdamW at a high rate can ruin a policy in its first steps, which has nothing to do with lag."""
 DTYPE: Literal["float32"] = "float32"
 LORA = 0
 CHAT = True

@@ -12,7 +12,16 @@ from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import read_sealed, seal_of, verify_sizes, write_sealed
 from vcpo_bench.files.locks import LOCK_FILE, FileLock, LockHeldError
 from vcpo_bench.files.parquet import is_whole
-from vcpo_bench.records import CELL_FILE, CELLS, EVALS_FILE, GRID_FILE, LAGS_FILE, PARTIAL_SUFFIX, STEPS_FILE
+from vcpo_bench.records import (
+    CELL_FILE,
+    CELLS,
+    EVALS_FILE,
+    GRID_FILE,
+    LAGS_FILE,
+    PARTIAL_SUFFIX,
+    RULES_VERSION,
+    STEPS_FILE,
+)
 from vcpo_bench.records.cell_file import read_cell_file
 
 TABLES = (STEPS_FILE, EVALS_FILE, LAGS_FILE)
@@ -62,6 +71,19 @@ class ResultsFolder:
             if not lock.has_flock:
                 say(f"warning: the file system of {self.path} has no locks; {lock.stand_in.name} stands in for one")
             yield
+
+    def check_rules(self) -> None:
+        """Refuse to add cells beside those of another version of the rules, which no scoreboard could compare.
+
+        Raises:
+            UsageError: The folder holds such cells.
+        """
+        for file in sorted(self.cells.rglob(CELL_FILE)):
+            with suppress(DamagedResultError, OSError):
+                version = read_cell_file(file, ended=False).get("rules_version")
+                if version not in (None, RULES_VERSION):
+                    older = f"{file.parent.name} ran under rules {version}, and cells now run under {RULES_VERSION}"
+                    raise UsageError(f"--out {self.path}: {older}: results do not compare; name another folder")
 
     def status(self, key: str) -> str | None:
         """Status of a cell that has ended; None if it has not. See `status_of`."""

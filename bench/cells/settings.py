@@ -49,6 +49,7 @@ class CellSettings(LanguageModelSettings):
             none. It decides how many updates are made, so a cell that may be stopped is another cell than one that may
             not.
         weight_decay: Decoupled weight decay of AdamW.
+        lr_warmup: Updates over which the learning rate rises linearly to its full value; 0: it is constant.
     """
 
     steps: int = Field(default=defaults.STEPS, ge=1)
@@ -58,6 +59,7 @@ class CellSettings(LanguageModelSettings):
     record: Level = defaults.RECORD
     stop: str = ""
     weight_decay: float = Field(default=defaults.WEIGHT_DECAY, ge=0)
+    lr_warmup: int = Field(default=defaults.LR_WARMUP, ge=0)
 
     def changed_for_language_models(self) -> list[str]:
         """Names of the language-model settings that differ from their defaults."""

@@ -79,12 +79,14 @@ def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridOb
         Number of cells that failed.
 
     Raises:
-        UsageError: A package is missing, the folder cannot be used, or another process is writing to it.
+        UsageError: A package is missing, the folder cannot be used or holds cells of other rules, or another process
+            is writing to it.
         DiskFullError: There is no space left.
     """
     check_packages(cells)
     folder = ResultsFolder(options.out)
     with folder.locked(options.wait, observer.message):
+        folder.check_rules()
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
         missing = [cell for cell in cells if _missing(folder, cell, observer)]
         for cell in set(cells) - set(missing):

@@ -12,8 +12,6 @@ from vcpo_bench.bench.stack.scoring import StackedScores
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch
 
-Shape = tuple[int, int, int, int]
-
 
 def together(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
     """`[E, ...]` one tensor of each cell, on a device."""
@@ -103,8 +101,7 @@ def gather_evidence(
         score_norm_sq: `[E, B]` squared score norms.
     """
     device = scores.logp.device
-    first = batches[0].mask.shape
-    shape: Shape = (len(batches), *first)
+    shape = (len(batches), *batches[0].mask.shape)
     proximal = [batch.proximal_logp for batch in batches if batch.proximal_logp is not None]
     return StackedEvidence(
         logp=scores.logp.detach().view(shape),

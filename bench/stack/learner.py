@@ -74,7 +74,7 @@ class StackedLearner:
             [learner.method_state for learner in self.learners],
         )
         self.passes.backward(answers)
-        made = self._step(answers)
+        made = self._step(answers, nows)
         ended = perf_counter()
         cells = len(self.learners)
         seconds = ((middle - began) / cells, (ended - middle) / cells)
@@ -86,12 +86,13 @@ class StackedLearner:
         with torch.no_grad():
             return score(self._reference, *given).logp
 
-    def _step(self, answers: Sequence[Answer]) -> list[StepMade]:
+    def _step(self, answers: Sequence[Answer], nows: Sequence[int]) -> list[StepMade]:
         """Measure, clip and step; see `Learner.update`."""
         scales = [float(each.step_scale) if isinstance(each, Update) else math.nan for each in answers]
         measured, moves = observe(self.weights, self.learners, answers)
         made = [StepMade(*each) for each in zip(scales, clip(self.weights), measured, strict=True)]
-        rates = [learner.lr * scale for learner, scale in zip(self.learners, scales, strict=True)]
+        every = zip(self.learners, nows, scales, strict=True)
+        rates = [learner.rate(now) * scale for learner, now, scale in every]
         self.optimizers.step(rates, [move and each.finite for move, each in zip(moves, made, strict=True)])
         return made
 

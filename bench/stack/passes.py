@@ -107,7 +107,8 @@ class NormPasses:
         policy.zero_grad(set_to_none=True)
         each = prompts.repeat_interleave(len(responses) // len(prompts), 0)
         entropy = None if bonus is None else _rows(bonus, mask.shape)
-        send_backward(policy.score_rows(each, responses, mask), coefficients, entropy)
+        scores = policy.score_rows(each, responses, mask)
+        send_backward(scores, coefficients, entropy)  # pyright: ignore[reportArgumentType]
         self.weights.take_gradient(cell)
 
 

@@ -54,9 +54,13 @@ class Task(ABC):
         """The prompts of one training batch: int64 [count, Lp], a pure function of the arguments."""
         return self.stream(seed, "prompts", batch, count)
 
+    @abstractmethod
     def held_out(self, count: int = HELD_OUT) -> Tensor:
-        """Fixed prompts for evaluation, int64 [count, Lp]: equal in every run; training never reads their stream."""
-        return self.stream(0, "held-out prompts", 0, count)
+        """Fixed prompts for evaluation, int64 [count, Lp]: equal in every run, and never trained on."""
+
+    def hard(self, prompts: Tensor) -> Tensor | None:
+        """Which prompts [P, Lp] are hard, bool [P], by a rule that looks at nothing but the prompt; None: no rule."""
+        return None
 
     @abstractmethod
     def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:

@@ -1,7 +1,9 @@
 """Tasks in tokens: each brings its own small vocabulary, for the built-in tiny policy."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -9,8 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.tasks.base import Task
+from vcpo_bench.bench.tasks.base import HELD_OUT, Task
 from vcpo_bench.bench.tasks.catalog import TASKS, NamedTask
+from vcpo_bench.bench.tasks.held_out import CANDIDATES, choose, draw_apart
 from vcpo_bench.errors import UsageError
 
 
@@ -34,8 +37,26 @@ class TokenTask(NamedTask, Task):
         return self.prompt_length + self.max_response
 
     def stream(self, seed: int, purpose: str, batch: int, count: int) -> Tensor:
-        """Prompts from the keyed stream of that name."""
-        return self.prompts(uniforms(seed, purpose, batch, count, self.prompt_length))
+        """Prompts from the keyed stream of that name, none of which is held out."""
+        length = self.prompt_length
+        return self.apart(lambda k: self.prompts(uniforms(seed, purpose + f" {k}" * (k > 0), batch, count, length)))
+
+    def apart(self, draw: Callable[[int], Tensor]) -> Tensor:
+        """Prompts [B, Lp] of attempt 0; a row that is held out comes from the same row of a later attempt."""
+        return draw_apart(self._held_out, draw)
+
+    def held_out(self, count: int = HELD_OUT) -> Tensor:
+        """See `Task.held_out`; a task with too few prompts repeats them, one with fewer than four holds out none."""
+        fixed = self._held_out if len(self._held_out) else self._candidates()[:1]
+        return fixed.repeat(-(-count // len(fixed)), 1)[:count]
+
+    @cached_property
+    def _held_out(self) -> Tensor:
+        candidates = self._candidates()
+        return choose(candidates, self.hard(candidates), HELD_OUT)
+
+    def _candidates(self) -> Tensor:
+        return self.prompts(uniforms(0, "held-out prompts", 0, CANDIDATES, self.prompt_length))
 
     @abstractmethod
     def prompts(self, draws: NDArray[np.float64]) -> Tensor:

@@ -1,5 +1,6 @@
 """walk and walk-eos: walks on a ten-node graph that must end at a goal. Many right answers, high entropy."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,53 +11,77 @@ from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import Demonstrations, per_response
+from vcpo_bench.bench.tasks.graph import NODES, PROMPT, legal_steps, questions, rare, right_walks, ways
 from vcpo_bench.bench.tasks.token_task import TokenTask, integers
 from vcpo_bench.naming.parameters import integer
 
-NODES = 10
-STEPS = (1, 3, 6)  # node n leads to n + 1, n + 3 and n + 6, modulo 10
-_PROMPT_END = 10
 _EOS = 11
-_PREFIX = 3
+_HARD_SHARE = 0.01
+"""Share of hard questions among demonstrations; of all others it is about a half."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Graph(TokenTask):
-    """What the two walks share. The prompt is start, goal and a mark."""
+    """What the two walks share. The prompt is start, goal, two nodes to avoid and a mark: thousands of questions."""
+
+    @property
+    @abstractmethod
+    def lengths(self) -> tuple[int, int]:
+        """Fewest and most steps of a walk."""
 
     @property
     def prompt_length(self) -> int:
-        """Start, goal and mark."""
-        return _PREFIX
+        """Start, goal, two nodes to avoid, and the mark."""
+        return PROMPT
 
     def prompts(self, draws: NDArray[np.float64]) -> Tensor:
-        """Start and goal, uniform and independent, then the mark (the third number of each row is unused)."""
-        ends = integers(draws[:, :2], NODES)
-        return torch.cat([ends, torch.full((len(ends), 1), _PROMPT_END)], dim=1)
+        """Questions that have an answer, uniform (only the first number of each row is used)."""
+        known = questions(*self.lengths)
+        return known[integers(draws[:, 0], len(known))]
+
+    def hard(self, prompts: Tensor) -> Tensor:
+        """The goal or a closed node is 8 or 9, which demonstrations hardly show; about half of the questions."""
+        return rare(prompts)
+
+    def shown(self, seed: int, batch: int, count: int) -> Tensor:
+        """Prompts of demonstrations, int64 [count, 5]: one in a hundred is hard."""
+        return self.apart(lambda k: self._mostly_easy(seed, f"demonstrations {k}", batch, count))
+
+    def _mostly_easy(self, seed: int, purpose: str, batch: int, count: int) -> Tensor:
+        draws = uniforms(seed, purpose, batch, count, 2)
+        known = questions(*self.lengths)
+        easy, hard = known[~rare(known)], known[rare(known)]
+        chosen = torch.from_numpy(draws[:, :1] < _HARD_SHARE)
+        return torch.where(chosen, hard[integers(draws[:, 1], len(hard))], easy[integers(draws[:, 1], len(easy))])
 
     def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:
-        """`3 to 7: 3>4>7.`, an illegal step written `!` and the end token `.`."""
-        text, node = f"{int(prompt[0])} to {int(prompt[1])}: {int(prompt[0])}", int(prompt[0])
-        for token in response[mask].tolist():
+        """`3 to 7 not 0,5: 3>4>7.`, an illegal step written `!` and the end token `.`."""
+        start, goal, *avoided = prompt[:4].tolist()
+        text = f"{start} to {goal} not {','.join(map(str, sorted(set(avoided))))}: {start}"
+        legal = legal_steps(prompt[None], response[None])[0]
+        for token, right in zip(response[mask].tolist(), legal[mask].tolist(), strict=True):
             if token == self.eos:
                 return text + "."
-            legal = token < NODES and (token - node) % NODES in STEPS
-            text += (">" if legal else "!") + self.vocabulary[token]
-            node = token
+            text += (">" if right else "!") + self.vocabulary[token]
         return text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Walk(_Graph):
-    """Take exactly T legal steps from the start and stand on the goal at the end.
+    """Take exactly T legal steps from the start, avoid two nodes, and stand on the goal at the end.
 
     Attributes:
-        T: Number of steps; from 5 on every goal can be reached from every start.
+        T: Number of steps.
     """
 
     name = "walk"
-    summary = "T legal steps on a 10-node graph, ending at the goal (many right answers, high entropy)"
+    summary = "T legal steps on a 10-node graph, two nodes closed, to the goal (many right answers, high entropy)"
     T: int = integer(12, minimum=5, maximum=64)
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """T steps."""
+        return self.T, self.T
 
     @property
     def vocabulary(self) -> list[str]:
@@ -71,24 +96,30 @@ class Walk(_Graph):
     def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
         """1 if every step is legal and the last node is the goal, else 0."""
         prompts = per_response(prompts, len(responses))
-        legal = _legal_steps(prompts[:, 0], responses)
+        legal = legal_steps(prompts, responses)
         return ((legal & mask).all(1) & (responses[:, -1] == prompts[:, 1])).double()
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """Random walks whose last node is the goal."""
-        nodes, prompts = _random_walks(seed, batch, count, self.T)
-        prompts[:, 1] = nodes[:, -1]
+        """Prompts with a right walk, every one equally likely."""
+        prompts = self.shown(seed, batch, count)
+        draws = torch.from_numpy(uniforms(seed, "demonstration walks", batch, count, self.T))
+        nodes = right_walks(prompts, torch.full((count,), self.T), draws, self.T)
         return Demonstrations(prompts, nodes, torch.ones(count, self.T, dtype=torch.bool))
 
 
 @dataclass(frozen=True, kw_only=True)
 class WalkEos(_Graph):
-    """Walk legally from the start and stop, with the end token, on the goal: 4 to 24 tokens, end included."""
+    """Walk legally from the start, avoid two nodes and stop, with the end token, on the goal: 4 to 24 tokens."""
 
     name = "walk-eos"
-    summary = "a legal walk that the policy itself ends on the goal; 4 to 24 tokens (variable length)"
+    summary = "a legal walk, two nodes closed, that the policy ends on the goal; 4 to 24 tokens (variable length)"
     shortest: ClassVar[int] = 4
     eos = _EOS
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """One token of each response is the end."""
+        return self.shortest - 1, self.max_response - 1
 
     @property
     def max_response(self) -> int:
@@ -105,37 +136,25 @@ class WalkEos(_Graph):
         prompts = per_response(prompts, len(responses))
         lengths = mask.sum(1)
         ended = (responses == _EOS) & mask
-        walking = mask & ~ended
-        legal = (_legal_steps(prompts[:, 0], responses) | ~walking).all(1)
-        last = (
-            torch.cat([prompts[:, :1], responses], dim=1).gather(1, (lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
-        )
+        legal = (legal_steps(prompts, responses) | ended | ~mask).all(1)
+        path = torch.cat([prompts[:, :1], responses], dim=1)
+        last = path.gather(1, (lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
         return (legal & ended.any(1) & (last == prompts[:, 1]) & (lengths >= self.shortest)).double()
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """Random walks of uniform length whose last node is the goal, then the end token."""
-        T = self.max_response
-        nodes, prompts = _random_walks(seed, batch, count, T - 1)
-        spread = integers(uniforms(seed, "demonstration lengths", batch, count, 1), T - self.shortest + 1)
-        steps = spread + self.shortest - 1  # [count, 1], end token not counted
-        prompts[:, 1:2] = nodes.gather(1, steps - 1)
+        """Prompts with a right walk of a random length, all lengths that have one equally likely."""
+        T, longest = self.max_response, self.lengths[1]
+        prompts = self.shown(seed, batch, count)
+        steps = self._steps(prompts, torch.from_numpy(uniforms(seed, "demonstration lengths", batch, count, 1)))
+        draws = torch.from_numpy(uniforms(seed, "demonstration walks", batch, count, longest))
+        nodes = right_walks(prompts, steps, draws, longest)
         positions = torch.arange(T)
-        responses = torch.cat([nodes, nodes[:, -1:]], dim=1).where(positions < steps, _EOS)
-        return Demonstrations(prompts, responses, positions <= steps)
+        responses = torch.cat([nodes, nodes[:, -1:]], dim=1).where(positions < steps[:, None], _EOS)
+        return Demonstrations(prompts, responses, positions <= steps[:, None])
 
-
-def _legal_steps(start: Tensor, responses: Tensor) -> Tensor:
-    """Bool [B, T]: token t is a node and follows an edge from the node before it (the start [B] for the first)."""
-    before = torch.cat([start.unsqueeze(1), responses[:, :-1]], dim=1)
-    difference = (responses - before) % NODES
-    legal = (difference == STEPS[0]) | (difference == STEPS[1]) | (difference == STEPS[2])
-    return legal & (responses < NODES) & (before < NODES)
-
-
-def _random_walks(seed: int, batch: int, count: int, length: int) -> tuple[Tensor, Tensor]:
-    """Uniform random walks, int64 [count, length], and prompts [count, 3] in which the goal is not set yet."""
-    draws = uniforms(seed, "demonstrations", batch, count, length + 1)
-    start = integers(draws[:, :1], NODES)
-    steps = torch.tensor(STEPS)[integers(draws[:, 1:], len(STEPS))]
-    prompts = torch.cat([start, start, torch.full_like(start, _PROMPT_END)], dim=1)
-    return (start + steps.cumsum(1)) % NODES, prompts
+    def _steps(self, prompts: Tensor, draws: Tensor) -> Tensor:
+        """A length int64 [B] for which each prompt [B, 5] has a right walk, from uniform numbers [B, 1]."""
+        shortest, longest = self.lengths
+        counts = ways(prompts, longest)[shortest:, torch.arange(len(prompts)), prompts[:, 0]]
+        possible = (counts > 0).T.long().cumsum(1)
+        return shortest + (possible <= (draws * possible[:, -1:]).long()).sum(1)

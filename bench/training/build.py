@@ -66,6 +66,7 @@ def build_learner(
         measure_norms=includes(config.record, "full"),
         micro_tokens=config.micro_tokens,
         weight_decay=config.weight_decay,
+        lr_warmup=config.lr_warmup,
         largest_lag=config.staleness + REGIMES.parse(config.regime).publish_every - 1,
     )
 

@@ -1,5 +1,6 @@
 """Evaluation of a policy on held-out prompts, which no run trains on."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,12 +30,16 @@ class Evaluation:
     Attributes:
         greedy_reward: Mean reward of greedy decoding.
         sampled_reward: Mean reward of responses sampled at temperature 1.
+        sampled_reward_easy: The same over the easy prompts; NaN where the task makes no difference.
+        sampled_reward_hard: The same over the hard prompts.
         entropy: Entropy of the policy in nats per sampled token.
         samples: The sampled responses to the first prompts.
     """
 
     greedy_reward: float
     sampled_reward: float
+    sampled_reward_easy: float
+    sampled_reward_hard: float
     entropy: float
     samples: tuple[Sample, ...]
 
@@ -79,4 +84,14 @@ def judge(task: Task, asked: Questions, rollout: Rollout) -> Evaluation:
         row = 2 * i + 1
         text = task.render(prompts[i], rollout.responses[row], rollout.mask[row])
         samples.append(Sample(text, float(reward[row])))
-    return Evaluation(float(reward[greedy].mean()), float(reward[~greedy].mean()), float(entropy), tuple(samples))
+    sampled = reward[~greedy]
+    easy, hard = _by_difficulty(sampled, task.hard(prompts))
+    means = float(reward[greedy].mean()), float(sampled.mean()), easy, hard
+    return Evaluation(*means, float(entropy), tuple(samples))
+
+
+def _by_difficulty(reward: Tensor, hard: Tensor | None) -> tuple[float, float]:
+    """Means of rewards [P] over easy and over hard prompts, NaN where there are none."""
+    if hard is None:
+        return math.nan, math.nan
+    return float(reward[~hard].mean()), float(reward[hard].mean())

@@ -31,7 +31,8 @@ def warm_up(task: TokenTask, seed: int = 0) -> WarmStart:
     """
     policy = new_policy(task, seed)
     steps, _ = imitate(policy, task, seed, limit=_LIMIT)
-    return WarmStart(task.canonical, policy, seed, steps, evaluate(policy, task).sampled_reward)
+    result = evaluate(policy, task)
+    return WarmStart(task.canonical, policy, seed, steps, result.sampled_reward, result.greedy_reward)
 
 
 def imitate(

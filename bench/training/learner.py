@@ -42,6 +42,7 @@ class Learner:
             0: no limit.
         weight_decay: Decoupled weight decay of all trained parameters: each update shrinks them by
             lr x step scale x weight_decay.
+        lr_warmup: Updates over which the learning rate rises linearly to `lr`; 0: it is `lr` throughout.
         largest_lag: Most updates between sampling and use, for methods that ask for past weights; None: no bound.
 
     Attributes:
@@ -60,9 +61,11 @@ class Learner:
         micro_batches: int = 1,
         micro_tokens: int = 0,
         weight_decay: float = 0.0,
+        lr_warmup: int = 0,
         largest_lag: int | None = None,
     ) -> None:
-        self.policy, self.method, self.lr, self.diagnostics = policy, method, lr, diagnostics
+        self.policy, self.method, self.diagnostics = policy, method, diagnostics
+        self.lr, self.lr_warmup = lr, lr_warmup
         self.micro_batches, self.micro_tokens = micro_batches, micro_tokens
         self.optimizer = torch.optim.AdamW(policy.trainable(), lr=lr, weight_decay=weight_decay, fused=True)
         self.method_state: dict[str, Tensor] = {}
@@ -91,7 +94,7 @@ class Learner:
             self._backward(pieces, scored[0][0], update)
             measured = self.observe_gradient()
             self._compensate(batch, now)
-            norms = self._step(scale)
+            norms = self._step(self.rate(now), scale)
             if self._past and math.isfinite(norms[1]):
                 self._past.end(now, scale)
             nonfinite = "" if math.isfinite(norms[1]) else "gradient" if math.isfinite(scale) else "step_scale"
@@ -113,6 +116,10 @@ class Learner:
             seconds_score=middle - began,
             seconds_update=perf_counter() - middle,
         )
+
+    def rate(self, now: int) -> float:
+        """Learning rate of update number `now`, before the step scale."""
+        return self.lr * min(1.0, (now + 1) / self.lr_warmup) if self.lr_warmup else self.lr
 
     def logp(self, batch: Trajectories) -> Tensor:
         """`[P, G, T]` log-probabilities of a batch under the current policy, without gradient."""
@@ -258,13 +265,13 @@ class Learner:
         gradient, drift = (torch.cat(parts) for parts in zip(*moved.values(), strict=True))
         put_gradient(list(moved), self.method.compensate(gradient, drift))
 
-    def _step(self, scale: float) -> tuple[float, float]:
+    def _step(self, rate: float, scale: float) -> tuple[float, float]:
         """Clip and step; the gradient norm before and after. A gradient that is not finite moves nothing."""
         norm = float(torch.nn.utils.clip_grad_norm_(self.policy.parameters(), GRAD_CLIP))
         if not (math.isfinite(norm) and math.isfinite(scale)):
             return norm, math.nan
         for group in self.optimizer.param_groups:
-            group["lr"] = self.lr * scale
+            group["lr"] = rate * scale
         self.optimizer.step()
         return norm, min(norm, GRAD_CLIP)
 

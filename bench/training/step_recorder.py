@@ -101,6 +101,8 @@ class StepRecorder:
                 "step": step,
                 "greedy_reward": result.greedy_reward,
                 "sampled_reward": result.sampled_reward,
+                "sampled_reward_easy": result.sampled_reward_easy,
+                "sampled_reward_hard": result.sampled_reward_hard,
                 "entropy": result.entropy,
                 "seconds": seconds,
             }

@@ -90,7 +90,7 @@ class Trainer:
 
     def record(self, given: StepInput, done: LearnerStep) -> float:
         """Count an update that was just made, and record it. Returns the raw ESS ratio of its batch."""
-        ess = self.recorder.update(self.step, given, done, self.config.lr)
+        ess = self.recorder.update(self.step, given, done, self.learner.rate(self.step))
         self.skipped = self.skipped + 1 if done.nonfinite else 0
         self.step += 1
         if self.observer:

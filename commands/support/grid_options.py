@@ -53,6 +53,9 @@ LearningRates = Annotated[
     typer.Option(metavar="LIST", help="Learning rates; 1e-4..1e-3/5 is five at equal ratios.", rich_help_panel=GRID),
 ]
 WeightDecay = Annotated[float, typer.Option(metavar="X", help="AdamW weight decay.", rich_help_panel=GRID)]
+LrWarmup = Annotated[
+    int, typer.Option(metavar="N", help="Updates of linear learning-rate warmup.", rich_help_panel=GRID)
+]
 Steps = Annotated[int, typer.Option(metavar="N", help="Optimizer updates per cell.", rich_help_panel=GRID)]
 Prompts = Annotated[int, typer.Option(metavar="N", help="Prompts per update.", rich_help_panel=GRID)]
 Responses = Annotated[int, typer.Option(metavar="N", help="Responses per prompt.", rich_help_panel=GRID)]

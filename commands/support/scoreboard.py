@@ -17,11 +17,11 @@ def show_scoreboard(folder: Path, as_json: bool, *more: Path, fail_if: Sequence[
     from vcpo_bench.analysis.comparison.conditions import read_condition, rows_that_meet
     from vcpo_bench.analysis.comparison.kept_facts import kept_curve_facts
     from vcpo_bench.analysis.comparison.scoreboard import scoreboard, write_csv
-    from vcpo_bench.analysis.results import load
+    from vcpo_bench.analysis.results import load_comparable
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
     from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
-    results = load([folder, *more])
+    results = load_comparable([folder, *more])
     board = scoreboard(results, kept_curve_facts(results))
     conditions = [read_condition(text, list(board.columns)) for text in fail_if]
     for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for

@@ -1,5 +1,6 @@
 """The base class of every method: runs its parts in order and assembles the coefficients of one update."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -37,9 +38,9 @@ class Method(PartsInForce):
     paper_parts: ClassVar[str] = ""
     nonfinite: str = choice("raise", "drop", "one", "zero")
 
+    @abstractmethod
     def terms(self, ev: EvidenceView) -> Terms:
         """The surrogate: u, k and what was clipped."""
-        raise NotImplementedError(f"{type(self).__name__} must define terms()")
 
     def __call__(self, batch: Batch) -> Update:
         """The coefficients of one optimizer step; nothing in the batch is changed.

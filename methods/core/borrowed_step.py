@@ -1,5 +1,6 @@
 """The base class of step rules that use the step scales of another cell."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -46,9 +47,9 @@ class BorrowedStep(Step):
             raise MissingEvidence(f"{self.name} was given an empty series of step scales")
         return replace(self, series=self.arrange([float(value) for value in values], rng_seed))
 
+    @abstractmethod
     def arrange(self, values: list[float], rng_seed: int) -> tuple[float, ...]:
         """The scales in the order they will be used."""
-        raise NotImplementedError(f"{type(self).__name__} must define arrange()")
 
     def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape: the next scale; the series starts again when it is used up.

@@ -1,5 +1,6 @@
 """The common root of methods and parts: what `naming` knows of every component, and what only these have."""
 
+from abc import ABC
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,7 +21,7 @@ SLOTS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodComponent(Component):
+class MethodComponent(Component, ABC):
     """A method or one of its parts: something with a name in the literature.
 
     Class attributes:
@@ -46,7 +47,7 @@ class MethodComponent(Component):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if vars(cls).get("slot") == "regulariser":
-            warn_renamed("slot 'regulariser'", "'regularizer'")
+            warn_renamed("slot 'regulariser'", "'regularizer'", depth=4)  # the class statement calls ABCMeta first
             cls.slot = "regularizer"
 
     @classmethod

@@ -34,7 +34,7 @@ class RenamedAttributes:
 def accept_old_override(cls: type, old: str, new: str) -> None:
     """Make a method that a class defines under its old name the present one, and let both be called through `super`."""
     if old in vars(cls):
-        warn_renamed(f"{cls.__name__}.{old}", new, depth=4)
+        warn_renamed(f"{cls.__name__}.{old}", new, depth=5)  # the class statement calls ABCMeta first
         setattr(cls, new, vars(cls)[old])
     elif new in vars(cls):
         setattr(cls, old, vars(cls)[new])

@@ -1,9 +1,9 @@
 """What each slot of a method may do. A part is a `MethodComponent` with one of these interfaces.
 
-A method that a part must define raises NotImplementedError with the names of both: an author who forgot it reads that
-as the error of the cell.
+What a part must define is abstract: a plug-in that forgot it is refused by name when it is loaded.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,9 +30,9 @@ class Admission(Part):
     slot: ClassVar[str] = "admission"
     whole_groups: ClassVar[bool] = True
 
+    @abstractmethod
     def admit(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` bool, the rows to keep."""
-        raise NotImplementedError(f"{type(self).__name__} must define admit()")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +48,9 @@ class Baseline(Part):
     common: ClassVar[tuple[str, ...]] = ("empty",)
     empty: str = choice("counted", "zero", "skipped")
 
+    @abstractmethod
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`, or `[..., P, G, T]` for advantages per token."""
-        raise NotImplementedError(f"{type(self).__name__} must define advantage()")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +59,9 @@ class Weight(MethodComponent):
 
     slot: ClassVar[str] = "weight"
 
+    @abstractmethod
     def weight(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]` u >= 0, detached."""
-        raise NotImplementedError(f"{type(self).__name__} must define weight()")
 
     def capped(self, ev: EvidenceView) -> Tensor | None:
         """`[..., P, G, 1|T]` bool: where a bound of the weight acts, for `share_clipped`; None: nowhere."""
@@ -80,9 +80,9 @@ class Mask(Part):
     slot: ClassVar[str] = "mask"
     rejected: str = choice("counted", "dropped", "apart")
 
+    @abstractmethod
     def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` or `[..., P, G, 1]` bool, True where the token is kept."""
-        raise NotImplementedError(f"{type(self).__name__} must define keep()")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,27 +110,24 @@ class Aggregation(Part):
 
     slot: ClassVar[str] = "aggregation"
 
+    @abstractmethod
     def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` N, the same for every token of a row; 0 for rows without tokens."""
-        raise NotImplementedError(f"{type(self).__name__} must define factor()")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step(Part):
     """Decides the multiplier of the learning rate.
 
-    Class attributes:
-        acts_on_gradient: True when `combine` replaces the gradient; the learner then keeps the previous one.
-        compensates_delay: True when `compensate` replaces the gradient; the learner then keeps past weights.
+    One that defines `combine` or `compensate` changes the gradient, too; the learner then keeps the previous gradient
+    or past weights for it.
     """
 
     slot: ClassVar[str] = "step"
-    acts_on_gradient: ClassVar[bool] = False
-    compensates_delay: ClassVar[bool] = False
 
+    @abstractmethod
     def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape: the multiplier."""
-        raise NotImplementedError(f"{type(self).__name__} must define scale()")
 
     def combine(self, dots: tuple[float, float, float]) -> tuple[float, float]:
         """The gradient to apply is a g + b p, g this update's gradient and p that of the update before.
@@ -139,9 +136,14 @@ class Step(Part):
             dots: `(<g, g>, <g, p>, <p, p>)`.
 
         Returns:
-            `(a, b)`.
+            `(a, b)`; here `(1, 0)`, which leaves the gradient as it is.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define combine()")
+        return 1.0, 0.0
+
+    @property
+    def acts_on_gradient(self) -> bool:
+        """Whether it defines `combine`."""
+        return type(self).combine is not Step.combine
 
     def compensate(self, gradient: Tensor, drift: Tensor) -> Tensor:
         """`[D]` the gradient to apply.
@@ -150,7 +152,12 @@ class Step(Part):
             gradient: `[D]` this update's gradient of the trained parameters.
             drift: `[D]` the current weights minus those that sampled the batch, the mean over its rows.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define compensate()")
+        return gradient
+
+    @property
+    def compensates_delay(self) -> bool:
+        """Whether it defines `compensate`."""
+        return type(self).compensate is not Step.compensate
 
     @property
     def needs_series(self) -> str | None:
@@ -158,10 +165,10 @@ class Step(Part):
         return None
 
     def with_series(self, values: Sequence[float], rng_seed: int) -> "Step":
-        """The same rule, carrying the other cell's step scales.
+        """The same rule, carrying the other cell's step scales; itself where it borrows none.
 
         Args:
             values: Its step scales, one per update, in order.
             rng_seed: Seed of the order, where there is one.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define with_series()")
+        return self

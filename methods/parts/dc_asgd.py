@@ -32,7 +32,6 @@ class DcAsgd(Step):
         "the paper's adaptive rule divides by the root of a running mean square of g",
     )
     host: ClassVar[str] = "reinforce"
-    compensates_delay: ClassVar[bool] = True
     strength: float = number(0.04, minimum=0)
     rule: str = choice("constant", "adaptive")
 

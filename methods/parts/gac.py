@@ -27,7 +27,6 @@ class Gac(Step):
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "g <- g - (1 - low/cos) <g,p>/<p,p> p for low < cos < high; skipped for cos >= high"
     host: ClassVar[str] = "reinforce"
-    acts_on_gradient: ClassVar[bool] = True
     low: float = number(0.05, minimum=0, maximum=1)
     high: float = number(0.3, minimum=0, maximum=1)
 

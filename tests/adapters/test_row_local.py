@@ -8,7 +8,9 @@ import torch
 from hook_rows import B, hook_rows, poisoned, relative_error, supported, wanted_gradient
 from torch import Tensor
 
-from vcpo_bench.adapters.row_local import Divisor, Hook, bind, loss_of, scales_with_advantage
+from vcpo_bench.adapters.hook import Divisor, Hook
+from vcpo_bench.adapters.hook_reasons import scales_with_advantage
+from vcpo_bench.adapters.row_local import bind, loss_of
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 
@@ -66,7 +68,7 @@ def test_the_table_of_the_issue_is_covered() -> None:
         ("stapo", "needs entropy, which the loss hook does not hand over"),
         ("clip+entropy", "term in the entropy"),
         ("gac", "changes the whole gradient"),
-        ("dc-asgd", "measures how far the weights have moved"),
+        ("dc-asgd", "asks how far the weights have moved"),
         ("clip+rloo", r"configure it there and leave out \+rloo"),
         ("reinforce+kl(anchor=reference)", "needs reference_logp"),
     ],

@@ -36,6 +36,7 @@ def cells(count: int, device: str, methods: tuple[str, ...], prompts: int, respo
                 method=methods[n % len(methods)],
                 staleness=(1, 4)[n % 2],
                 seed=n // (2 * len(methods)),
+                task="chain",
                 prompts=prompts,
                 responses=responses,
                 steps=100_000,

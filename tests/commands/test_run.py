@@ -6,6 +6,9 @@ from pathlib import Path
 
 from command_line import RUN, call
 
+from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
+from vcpo_bench.bench.tasks import token_task
+
 
 def test_a_run_writes_every_cell_with_its_controls(finished: Path) -> None:
     cells = {path.name: json.loads((path / "cell.json").read_text()) for path in (finished / "cells").iterdir()}
@@ -24,6 +27,10 @@ def test_running_again_runs_nothing(finished: Path) -> None:
     result = call(*RUN, "--out", str(finished))
     assert result.exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in (finished / "cells").rglob("*.parquet")} == times
+    start = read_warm_start(token_task("walk-eos"))
+    said = f"start policy of walk-eos: held-out reward {start.reward:.2f} sampled, {start.greedy:.2f} greedy\n"
+    assert said in result.output
+    assert said not in call(*RUN, "--out", str(finished), "--quiet").output
 
 
 def test_a_damaged_cell_is_named_set_aside_and_run_again(finished: Path, tmp_path: Path) -> None:

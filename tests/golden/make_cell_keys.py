@@ -10,7 +10,7 @@ CELLS = [
     ({"method": "vcpo", "staleness": 16, "seed": 0}, 1),
     ({"method": "vcpo", "staleness": 16, "seed": 0}, 2),
     ({"method": "clip(high=0.28)", "staleness": 1, "seed": 2, "lr": 1e-4}, 1),
-    ({"method": "reinforce", "staleness": 0, "seed": 7, "task": "walk", "steps": 50}, 1),
+    ({"method": "reinforce", "staleness": 0, "seed": 7, "task": "chain", "steps": 50}, 1),
     ({"method": "vespo+opob", "staleness": 128, "seed": 0, "prompts": 32, "responses": 4}, 1),
     ({"method": "gspo", "staleness": 4, "seed": 0, "record": "full", "eval_every": 5}, 3),
 ]

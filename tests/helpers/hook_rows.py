@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from vcpo_bench.adapters.row_local import Hook, reasons_against
+from vcpo_bench.adapters.hook import Hook
+from vcpo_bench.adapters.hook_reasons import reasons_against
 from vcpo_bench.methods import METHODS, Batch, Method, method_names, parse_method, part_names
 
 B, T = 9, 7

@@ -12,34 +12,11 @@ import pytest
 pytest.importorskip("trl")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
+from adapter_expressions import supported
 from trl_runs import LENGTH
 
-from vcpo_bench.adapters.locality import locality_of
-from vcpo_bench.methods import method_names, parse_method, part_names
-
 SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "trl_gradients.py"
-PARTS = [f"reinforce+{name}" for name in part_names() if name not in method_names()]
-COMBINATIONS = [
-    "vespo+opob",
-    "clip+entropy",
-    "clip+ess(base=measured)",
-    "tis+seq-mean-token-sum-norm",
-    "vespo+otb(weights=on)",
-    "gepo(scope=batch)",
-    "clip+psis",
-    "reinforce+opob(scope=batch)",
-    "vcpo:paper",
-    "decoupled(proximal=loglinear)",
-]
-
-
-def supported(text: str) -> bool:
-    locality = locality_of(parse_method(text))
-    refused = locality.borrows is not None or locality.measures_drift
-    return not refused and "reference_logp" not in locality.needs
-
-
-SUPPORTED = [text for text in [*method_names(), *PARTS, *COMBINATIONS] if supported(text)]
+SUPPORTED = supported(lambda it: it.borrows is not None or it.measures_drift)
 
 
 def launch(ranks: int, *arguments: str) -> None:

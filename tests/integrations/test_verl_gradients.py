@@ -10,33 +10,22 @@ from typing import Any
 import pytest
 
 pytest.importorskip("transfer_queue")  # verl itself is imported in processes of their own, with our plugin
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
-from vcpo_bench.adapters.locality import locality_of
-from vcpo_bench.methods import method_names, parse_method, part_names
+from adapter_expressions import supported
+
+from vcpo_bench.adapters.locality import Locality
+from vcpo_bench.methods import parse_method
 
 SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "verl_gradients.py"
-PARTS = [f"reinforce+{name}" for name in part_names() if name not in method_names()]
-COMBINATIONS = [
-    "vcpo(baseline=group)",
-    "vcpo+otb",
-    "clip+entropy",
-    "clip+ess(base=measured)",
-    "tis+seq-mean-token-sum-norm",
-    "vespo+otb(weights=on)",
-    "gepo(scope=batch)",
-    "clip+psis",
-    "decoupled(proximal=loglinear)",
-]
 
 
-def supported(text: str) -> bool:
-    locality = locality_of(parse_method(text))
-    whole = locality.acts_on_gradient or locality.measures_drift or "score_norm_sq" in locality.needs
-    refused = locality.borrows is not None or whole
-    return not refused and "reference_logp" not in locality.needs
+def refused(it: Locality) -> bool:
+    whole = it.acts_on_gradient or "score_norm_sq" in it.needs
+    return it.borrows is not None or it.measures_drift or whole
 
 
-SUPPORTED = [text for text in [*method_names(), *PARTS, *COMBINATIONS] if supported(text)]
+SUPPORTED = supported(refused)
 WITH_EPOCHS = ["clip", "vespo", "snis", "gepo", "decoupled", "reinforce+otb", "clip+ess(base=measured)", "inverse-lag"]
 
 

@@ -1,22 +1,82 @@
-"""A part or method that leaves out what its slot asks for says so by name."""
+"""A part or method that leaves out what its slot asks for is refused when it is loaded; the rest has defaults."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
+import torch
+from torch import Tensor
 
-from vcpo_bench.methods.core import interfaces as base
-from vcpo_bench.methods.core.view import EvidenceView
+from vcpo_bench.methods import METHODS, EvidenceView, PluginError, Step, load_plugin
+
+PLUGIN = """
+from dataclasses import dataclass
+from typing import ClassVar
+from {module} import {base}
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished({base}):
+    name: ClassVar[str] = "unfinished"
+"""
+INTERFACES = "vcpo_bench.methods.core.interfaces"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Half(Step):
+    name: ClassVar[str] = "half-of-it"
+
+    def scale(self, ev: EvidenceView) -> Tensor:
+        return torch.full(ev.batch.leading, 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turned(Half):
+    name: ClassVar[str] = "turned"
+
+    def combine(self, dots: tuple[float, float, float]) -> tuple[float, float]:
+        return -1.0, 0.0
+
+    def compensate(self, gradient: Tensor, drift: Tensor) -> Tensor:
+        return gradient - drift
+
+
+@pytest.fixture
+def methods_as_before() -> Iterator[None]:
+    yield
+    METHODS.forget()
+
+
+@pytest.mark.usefixtures("methods_as_before")
 @pytest.mark.parametrize(
-    ("slot", "function"),
+    ("module", "base", "function"),
     [
-        (base.Admission, "admit"),
-        (base.Baseline, "advantage"),
-        (base.Mask, "keep"),
-        (base.Aggregation, "factor"),
-        (base.Step, "scale"),
+        (INTERFACES, "Admission", "admit"),
+        (INTERFACES, "Baseline", "advantage"),
+        (INTERFACES, "Mask", "keep"),
+        (INTERFACES, "Aggregation", "factor"),
+        (INTERFACES, "Step", "scale"),
+        ("vcpo_bench.methods.core.borrowed_step", "BorrowedStep", "arrange"),
+        ("vcpo_bench.methods", "WeightMethod", "weight"),
+        ("vcpo_bench.methods", "Method", "terms"),
     ],
 )
-def test_an_unfilled_slot_names_the_part_and_what_it_lacks(slot: type[base.Part], function: str) -> None:
-    unfinished = type("Unfinished", (slot,), {})()
-    with pytest.raises(NotImplementedError, match=rf"Unfinished must define {function}\(\)"):
-        getattr(unfinished, function)(EvidenceView.__new__(EvidenceView))
+def test_an_unfilled_slot_is_refused_when_it_is_loaded(tmp_path: Path, module: str, base: str, function: str) -> None:
+    file = tmp_path / "unfinished.py"
+    file.write_text(PLUGIN.format(module=module, base=base))
+    with pytest.raises(PluginError, match=rf"'unfinished' does not define {function}$"):
+        load_plugin(file)
+    assert "unfinished" not in METHODS.names()
+
+
+def test_a_step_rule_leaves_the_gradient_alone_unless_it_says_what_to_do_with_it() -> None:
+    gradient, drift = torch.tensor([1.0, 2.0]), torch.tensor([0.5, 0.5])
+    plain, turned = Half(), Turned()
+    assert not plain.acts_on_gradient
+    assert not plain.compensates_delay
+    assert plain.combine((4.0, 2.0, 1.0)) == (1.0, 0.0)
+    assert torch.equal(plain.compensate(gradient, drift), gradient)
+    assert plain.with_series([0.1], rng_seed=0) is plain
+    assert turned.acts_on_gradient
+    assert turned.compensates_delay

@@ -1,9 +1,9 @@
 """The tables of the study of `diagnose`: what each tool says about runs whose cause or fate is known.
 
-    python tools/diagnose_study/score.py PLANTED RECORDED TRL TABLES
+    python tools/diagnose_study/score.py PLANTED RECORDED TRL VERL TABLES
 
-PLANTED, RECORDED and TRL are folders of runs with `rldoctor.csv`, `rlwatch.csv` and `rlprobe.csv` of `rivals.py` beside
-them (`PLANTED.rldoctor.csv` and so on). TABLES receives `speaks.csv`, `causes.csv`, `onsets.csv`.
+PLANTED, RECORDED, TRL and VERL are folders of runs with `rldoctor.csv`, `rlwatch.csv` and `rlprobe.csv` of `rivals.py`
+beside them (`PLANTED.rldoctor.csv` and so on). TABLES receives `speaks.csv`, `causes.csv`, `onsets.csv`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from planted_runs import CAUSES, PLANTED
+from foreign_runs import PLANTED
+from planted_runs import CAUSES
 
 from vcpo_bench.analysis.diagnosis import diagnose, read_run
 
@@ -76,7 +78,7 @@ def cause_of(run: str) -> str:
     return run.rpartition(".")[0].replace("_", " ")
 
 
-def tables(planted: Path, recorded: Path, trl: Path) -> dict[str, pd.DataFrame]:
+def tables(planted: Path, recorded: Path, trl: Path, verl: Path) -> dict[str, pd.DataFrame]:
     """`speaks`: per tool and set of runs; `causes`: per tool and planted cause; `onsets`: of first findings."""
     loud, causes, onsets = [], [], []
     for tool, table in answers(planted).items():
@@ -95,9 +97,10 @@ def tables(planted: Path, recorded: Path, trl: Path) -> dict[str, pd.DataFrame]:
             [said[run] for run in fates.index[fates == "healthy"]],
         )
         loud.append(_confusion("recorded", tool, broken, healthy))
-    for tool, table in answers(trl).items():
-        said = speaks(table, tool)
-        loud.append(_confusion("TRL", tool, [said["broken"]], [said["healthy"]]))
+    for framework, folder in (("TRL", trl), ("verl", verl)):
+        for tool, table in answers(folder).items():
+            said = speaks(table, tool)
+            loud.append(_confusion(framework, tool, [said["broken"]], [said["healthy"]]))
     return {"speaks": pd.DataFrame(loud), "causes": pd.DataFrame(causes), "onsets": pd.DataFrame(onsets)}
 
 
@@ -133,8 +136,8 @@ def _errors(table: pd.DataFrame, tool: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    target = Path(sys.argv[4])
+    target = Path(sys.argv[5])
     target.mkdir(parents=True, exist_ok=True)
-    for title, made in tables(*map(Path, sys.argv[1:4])).items():
+    for title, made in tables(*map(Path, sys.argv[1:5])).items():
         made.to_csv(target / f"{title}.csv", index=False)
         print(made.to_string(index=False))

@@ -52,6 +52,7 @@ class Arm:
             task=TASK,
             model="start@0",
             lr=LEARNING_RATE,
+            lr_warmup=0,
             steps=self.updates,
             prompts=PROMPTS,
             responses=RESPONSES,
@@ -86,6 +87,7 @@ def success(policy: Policy, task: BoundTask) -> float:
     noise, so that two runs differ by their weights alone.
     """
     items = task.source.items("held_out")
+    assert task.eos is not None
     responses = torch.full((len(items), task.max_response), task.eos)
     mask = torch.zeros_like(responses, dtype=torch.bool)
     for row, kept, item in zip(responses, mask, items, strict=True):

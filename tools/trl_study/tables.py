@@ -31,7 +31,7 @@ def _run_row(curve: pd.DataFrame) -> dict[str, object]:
     lag = int(curve["lag"].iloc[0])
     wanted = np.minimum(updates["update"] - 1, lag)
     return {
-        **curve[ARM].iloc[0].to_dict(),
+        **{str(name): value for name, value in curve[ARM].iloc[0].items()},
         "updates": len(updates),
         "success_start": float(curve.loc[curve["update"] == 0, "success"].iloc[0]),
         "success": float(late["success"].mean()),

@@ -28,6 +28,7 @@ class WarmStart:
         seed: Seed of its initial weights and demonstrations.
         steps: Number of supervised updates.
         reward: Its sampled reward on the held-out prompts.
+        greedy: Its greedy reward on them; NaN in files from before it was recorded.
     """
 
     task: str
@@ -35,6 +36,7 @@ class WarmStart:
     seed: int
     steps: int
     reward: float
+    greedy: float
 
 
 def new_policy(task: TokenTask, seed: int = 0) -> TinyPolicy:
@@ -53,6 +55,7 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
         "seed": str(start.seed),
         "steps": str(start.steps),
         "reward": f"{start.reward:.4f}",
+        "greedy": f"{start.greedy:.4f}",
         "version": __version__,
     }
     try:
@@ -90,6 +93,7 @@ def read_warm_start(task: TokenTask, path: Path | None = None) -> WarmStart:
         if origin.get("task") != task.canonical:
             raise UsageError(f"warm start {path} is for task {origin.get('task')!r}, not {task.canonical!r}; {remedy}")
         policy.load_state_dict(weights)
-        return WarmStart(task.canonical, policy, int(origin["seed"]), int(origin["steps"]), float(origin["reward"]))
+        reward, greedy = float(origin["reward"]), float(origin.get("greedy", "nan"))
+        return WarmStart(task.canonical, policy, int(origin["seed"]), int(origin["steps"]), reward, greedy)
     except (SafetensorError, RuntimeError, KeyError) as error:
         raise UsageError(f"warm start {path} is damaged; {remedy}") from error

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from detector_entry import ENTRY
 
 from vcpo_bench.analysis.monitoring.alarm_panel import AlarmPanel, GrowingTable
 from vcpo_bench.analysis.monitoring.calibration import Calibration, load_calibrations
@@ -15,19 +16,6 @@ from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
 from vcpo_bench.records.steps import STEPS
 
 SIGNALS = all_signals()
-
-ENTRY = {
-    "signal": "ess",
-    "window": 3,
-    "threshold": 1.5,
-    "persistence": 2,
-    "false_alarms_per_1000_healthy_updates": [2.0, 1.0, 4.0],
-    "recall": [0.8, 0.6, 0.9],
-    "median_lead": 30,
-    "study": "docs/studies/prediction",
-    "n_collapsed": 20,
-    "n_healthy": 40,
-}
 
 
 def run(updates: int = 90, seed: int = 0) -> pd.DataFrame:

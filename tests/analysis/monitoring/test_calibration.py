@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+from detector_entry import ENTRY
 
 from vcpo_bench.analysis.monitoring.calibration import Rate, Union, load_calibrations, load_verdict_rates
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
@@ -15,19 +16,6 @@ from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm, stop_defau
 from vcpo_bench.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
-
-ENTRY = {
-    "signal": "ess",
-    "window": 3,
-    "threshold": 1.5,
-    "persistence": 2,
-    "false_alarms_per_1000_healthy_updates": [2.0, 1.0, 4.0],
-    "recall": [0.8, 0.6, 0.9],
-    "median_lead": 30,
-    "study": "docs/studies/prediction",
-    "n_collapsed": 20,
-    "n_healthy": 40,
-}
 
 
 def test_a_rate_from_too_few_runs_is_no_rate(tmp_path: Path) -> None:
@@ -138,6 +126,24 @@ def test_the_study_shows_its_tables() -> None:
     counts = [round(verdict["found"] * verdict["n_collapsed"]), verdict["n_collapsed"]]
     counts += [round(verdict["false"] * verdict["n_other"]), verdict["n_other"]]
     assert "found {:.0f} of {:.0f} failures and called {:.0f} of {:.0f} other runs".format(*counts) in page
+
+
+def test_what_the_study_says_of_its_runs() -> None:
+    folder = ROOT / "docs" / "studies" / "calibration"
+    page = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    cells = pd.read_csv(folder / "cells.csv")
+    runs = pd.read_csv(folder / "runs.csv").set_index("event")["runs"]
+    assert cells["event"].value_counts().to_dict() == runs.to_dict()
+    failed = cells[cells["onset"].notna()]
+    early, soon = (failed["onset"] <= 20).sum(), (failed["onset"] <= 30).sum()
+    assert f"{early} of {len(failed)} are found by update 20 and {soon} by update 30" in page
+    assert f"{(failed['onset'] < failed['staleness']).sum()} fall before the lag they ask for" in page
+    vcpo = cells[cells["method"] == "vcpo"]
+    assert vcpo["onset"].isna().all()
+    assert f"VCPO did not fail once in {len(vcpo)} runs" in page
+    before = pd.read_csv(folder / "parts_previous.csv").set_index("signal").loc["any of them"]
+    for name in ("recall", "healthy_alarmed"):
+        assert Rate(*(before[f"{name}{end}"] for end in ("", "_low", "_high"))).percent in page
 
 
 def test_the_packaged_detectors_are_measured_and_can_end_a_run() -> None:

@@ -28,7 +28,7 @@ def test_keys_are_those_of_the_golden_file() -> None:
         {"method": "clip"},
         {"staleness": 1},
         {"seed": 1},
-        {"task": "walk"},
+        {"task": "chain"},
         {"lr": 1e-4},
         {"steps": 301},
         {"prompts": 8},
@@ -50,14 +50,14 @@ def test_every_field_moves_the_key(change: dict) -> None:
 def test_method_version_moves_the_key_and_defaults_spelled_out_do_not() -> None:
     config = CellConfig(method="vcpo", staleness=16, seed=0)
     assert config.key(1) != config.key(2)
-    assert CellConfig(method="vcpo", staleness=16, seed=0, steps=300, task="chain").key(1) == config.key(1)
+    assert CellConfig(method="vcpo", staleness=16, seed=0, steps=300, task="walk").key(1) == config.key(1)
 
 
 def test_key_is_a_tame_folder_name() -> None:
     key = CellConfig(method="vcpo(ess=linear)+opob/../x", staleness=128, seed=3).key(1)
     assert "/" not in key
     assert "(" not in key
-    assert key.startswith("chain-vcpo_ess_linear")
+    assert key.startswith("walk-vcpo_ess_linear")
 
 
 @pytest.mark.parametrize("bad", [{"staleness": -1}, {"lr": float("nan")}, {"lr": 0.0}, {"steps": 0}, {"color": 1}])

@@ -146,7 +146,7 @@ def test_a_borrower_without_its_donor_is_a_row_with_its_error(tmp_path: Path) ->
 
 def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> None:
     task = token_task("walk-eos")
-    other = WarmStart(task.canonical, new_policy(task, seed=7), seed=7, steps=0, reward=0.0)
+    other = WarmStart(task.canonical, new_policy(task, seed=7), seed=7, steps=0, reward=0.0, greedy=0.0)
     save_warm_start(other, tmp_path / "start.safetensors")
     spec = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY)
     (shipped,) = plan_grid(spec)
@@ -200,7 +200,8 @@ def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_analysis_knows_what_cells_had_before_there_was_a_choice() -> None:
-    assert {name: CellConfig.model_fields[name].default for name in NOT_SEPARATED} == NOT_SEPARATED
+    defaults = {name: CellConfig.model_fields[name].default for name in NOT_SEPARATED}
+    assert defaults | {"lr_warmup": 0} == NOT_SEPARATED  # there was no warmup before there was a choice
 
 
 def test_weight_decay_is_part_of_a_cell_and_no_old_key_moves() -> None:

@@ -23,6 +23,7 @@ CHANGED: dict[str, Any] = {
     "record": "full",
     "stop": "x",
     "weight_decay": 0.5,
+    "lr_warmup": 3,
     "dtype": "bfloat16",
     "lora": 4,
     "chat": False,

@@ -26,7 +26,8 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     def make(method: str = "vcpo", regime: str = "fifo", keep_every: int = 0) -> RecordedCell:
         if (method, regime) not in known:
             settings, lag = CellSettings(**request.module.SIZES), request.module.LAG
-            (cell,) = plan_grid(GridSpec((method,), (lag,), (1,), regimes=(regime,), settings=settings, controls=False))
+            grid = GridSpec((method,), (lag,), (1,), ("chain",), regimes=(regime,), settings=settings, controls=False)
+            (cell,) = plan_grid(grid)
             results = ResultsFolder(tmp_path_factory.mktemp("recorded") / "run")
             assert run_cell(cell, results.cells, keep_every, quiet) == "completed"
             known[method, regime] = read_cell(results.cells / cell.key)

@@ -68,6 +68,6 @@ def test_a_plugin_sampler_draws_the_responses_of_its_cell(tmp_path: Path, plugin
     facts = json.loads((tmp_path / cell.key / "cell.json").read_text())
     assert facts["config"]["sampler"] == "counting(most=5)"
     ((job, engine),) = sys.modules[SAMPLERS.get("counting").__module__].OPENED
-    assert (job.responses, job.prompt_length, job.max_response) == (8, 12, 12)
+    assert (job.responses, job.prompt_length, job.max_response) == (8, 5, 12)
     assert engine.drawn == 8 * (4 + 2)  # updates, and the batches that fill the pipeline
     assert engine.pushed == (0, 1, 2, 3)  # before each update

@@ -38,7 +38,7 @@ def planned(folder: Path) -> PlannedCell:
     start = folder / "start.safetensors"
     task = token_task(TASK)
     if not start.exists():
-        save_warm_start(WarmStart(task.canonical, new_policy(task), seed=0, steps=0, reward=0.0), start)
+        save_warm_start(WarmStart(task.canonical, new_policy(task), seed=0, steps=0, reward=0.0, greedy=0.0), start)
     settings = CellSettings(steps=3, prompts=2, responses=4)
     (cell,) = plan_grid(GridSpec(("vcpo",), (2,), (0,), (TASK,), settings=settings, controls=False, start=start))
     return cell

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.tasks import TASKS, TokenTask, token_task
+from vcpo_bench.bench.tasks.graph import questions, right_walks, ways
+from vcpo_bench.bench.tasks.walk import Walk, WalkEos
 from vcpo_bench.errors import UsageError
 
 EXPRESSIONS = [
@@ -143,27 +145,62 @@ def test_chain_reward_and_rendering() -> None:
     assert chain.render(prompt[0], wrong[0], ones(3)) == "921 -> 91[3]"
 
 
+WALK = torch.tensor([[2, 8, 4, 9, 10]])
+"""From 2 to 8, where 4 and 9 are closed."""
+
+
 def test_walk_rules() -> None:
     walk = token_task("walk(T=5)")
-    prompt = torch.tensor([[2, 8, 10]])
     cases = {
         (3, 6, 2, 5, 8): 1.0,
-        (3, 6, 2, 5, 6): 0.0,
-        (4, 5, 1, 2, 8): 0.0,
+        (3, 6, 2, 5, 6): 0.0,  # ends elsewhere
+        (5, 8, 1, 2, 8): 1.0,
+        (4, 5, 1, 2, 8): 0.0,  # 2 to 4 is no edge, and 4 is closed
+        (3, 9, 2, 5, 8): 0.0,  # 9 is closed
         (3, 6, 7, 8, 8): 0.0,
-        (3, 6, 7, 10, 8): 0.0,
+        (3, 6, 7, 10, 8): 0.0,  # the mark is not a node
     }
     for nodes, reward in cases.items():
-        assert walk.reward(prompt, torch.tensor([nodes]), ones(1, 5)).tolist() == [reward], nodes
-    assert walk.render(prompt[0], torch.tensor([3, 6, 8, 9, 10]), ones(5)) == "2 to 8: 2>3>6!8>9!:"
+        assert walk.reward(WALK, torch.tensor([nodes]), ones(1, 5)).tolist() == [reward], nodes
+    text = walk.render(WALK[0], torch.tensor([3, 6, 8, 9, 10]), ones(5))
+    assert text == "2 to 8 not 4,9: 2>3>6!8!9!:"
 
 
-@pytest.mark.parametrize("start", range(10))
-def test_every_goal_can_be_reached_in_the_shortest_walk(start: int) -> None:
-    nodes = {start}
-    for _ in range(5):
-        nodes = {(node + step) % 10 for node in nodes for step in (1, 3, 6)}
-    assert nodes == set(range(10))
+def test_one_closed_node_is_named_once() -> None:
+    walk = token_task("walk(T=5)")
+    prompt, response = torch.tensor([2, 8, 4, 4, 10]), torch.tensor([3, 6, 2, 5, 8])
+    assert walk.render(prompt, response, ones(5)) == "2 to 8 not 4: 2>3>6>2>5>8"
+
+
+@pytest.mark.parametrize("expression", ["walk(T=5)", "walk", "walk-eos"])
+def test_every_question_of_a_walk_has_an_answer(expression: str) -> None:
+    """Counted again by walking the graph, node by node."""
+    task = token_task(expression)
+    assert isinstance(task, Walk | WalkEos)
+    shortest, longest = task.lengths
+    known = questions(shortest, longest)
+    assert len(known) > 3000
+    for start, goal, one, two, _ in known[::97].tolist():
+        assert {start, goal}.isdisjoint({one, two})
+        reached, ends = {start}, set()
+        for length in range(1, longest + 1):
+            reached = {(node + step) % 10 for node in reached for step in (1, 3, 6)} - {one, two}
+            ends |= reached if length >= shortest else set()
+        assert goal in ends
+
+
+def test_demonstrated_walks_are_uniform_among_the_right_ones() -> None:
+    """Chi-squared over all right walks of five steps of one question."""
+    prompts = WALK.expand(20_000, -1)
+    draws = torch.rand(20_000, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    walks = right_walks(prompts, torch.full((20_000,), 5), draws, 5)
+    _, counts = walks.unique(dim=0, return_counts=True)
+    assert len(counts) == int(ways(WALK, 5)[5, 0, 2])
+    expected = 20_000 / len(counts)
+    assert float(((counts - expected) ** 2 / expected).sum()) < len(counts) + 4 * math.sqrt(2 * len(counts))
+
+
+EOS_PROMPT = torch.tensor([[2, 9, 4, 8, 10]])
 
 
 @pytest.mark.parametrize(
@@ -173,6 +210,7 @@ def test_every_goal_can_be_reached_in_the_shortest_walk(start: int) -> None:
         ([3, 9, 11], 0.0),  # legal and at the goal, but too short
         ([3, 6, 7, 11], 0.0),  # ends elsewhere
         ([4, 5, 6, 9, 11], 0.0),  # the first step is not an edge
+        ([5, 8, 9, 11], 0.0),  # 8 is closed
         ([3, 6, 10, 9, 11], 0.0),  # the mark is not a node
         ([11], 0.0),
     ],
@@ -181,23 +219,32 @@ def test_walk_eos_rules(tokens: list[int], reward: float) -> None:
     task = token_task("walk-eos")
     response = torch.tensor([tokens + [11] * (24 - len(tokens))])
     mask = torch.arange(24) < torch.tensor([[len(tokens)]])
-    assert task.reward(torch.tensor([[2, 9, 10]]), response, mask).tolist() == [reward]
+    assert task.reward(EOS_PROMPT, response, mask).tolist() == [reward]
 
 
 def test_walk_eos_without_an_end_earns_nothing() -> None:
     task = token_task("walk-eos")
-    response = (2 + torch.arange(1, 25)).unsqueeze(0) % 10
-    assert task.reward(torch.tensor([[2, int(response[0, -1]), 10]]), response, ones(1, 24)).tolist() == [0.0]
+    response = torch.tensor([[3, 6, 9] * 8])
+    assert task.reward(EOS_PROMPT, response, ones(1, 24)).tolist() == [0.0]
 
 
 def test_walk_eos_demonstrations_have_every_length() -> None:
     lengths = token_task("walk-eos").demonstrations(0, 0, 2000).mask.sum(1)
     counts = lengths.bincount(minlength=25)
     assert not counts[:4].any()
-    assert int(counts[4:].min()) > 2000 / 21 - 5 * math.sqrt(2000 / 21)
+    assert int(counts[4:].min()) > 0.6 * 2000 / 21  # short walks do not reach every goal
 
 
 def test_walk_eos_rendering() -> None:
     task = token_task("walk-eos")
     response = torch.tensor([3, 6, 9, 11] + [11] * 20)
-    assert task.render(torch.tensor([2, 9, 10]), response, torch.arange(24) < 4) == "2 to 9: 2>3>6>9."
+    assert task.render(EOS_PROMPT[0], response, torch.arange(24) < 4) == "2 to 9 not 4,8: 2>3>6>9."
+
+
+def test_demonstrations_hardly_show_what_makes_a_prompt_hard() -> None:
+    digits = token_task("chain").demonstrations(0, 0, 4000).prompts
+    assert 0.0003 < float((digits >= 7).double().mean()) < 0.003
+    walk = token_task("walk")
+    hard = walk.hard(walk.demonstrations(0, 0, 4000).prompts)
+    assert hard is not None
+    assert 0.004 < float(hard.double().mean()) < 0.02

@@ -134,7 +134,7 @@ def test_the_hub_gives_both_splits_and_a_hash(monkeypatch: pytest.MonkeyPatch) -
 
     def load(repository: str, configuration: str, split: str) -> list[dict[str, str]]:
         asked.append((repository, configuration, split))
-        return rows(4 if split == "train" else 2, first=len(asked))
+        return rows(4 if split == "train" else 2, first=10 * len(asked))
 
     fake_hub(monkeypatch, load)
     task = text_task("gsm8k")

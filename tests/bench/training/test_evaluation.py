@@ -42,6 +42,6 @@ def test_samples_are_the_first_sampled_responses() -> None:
     prompts = task.held_out()
     assert len(found.samples) == SAMPLES_KEPT
     for prompt, (text, reward) in zip(prompts, found.samples, strict=False):
-        assert text.startswith(f"{int(prompt[0])} to {int(prompt[1])}: ")
+        assert text.startswith(f"{int(prompt[0])} to {int(prompt[1])} not ")
         legal_to_goal = "!" not in text and text.rstrip(".").endswith(str(int(prompt[1])))
         assert reward == (1.0 if legal_to_goal else 0.0)

@@ -17,10 +17,11 @@ from vcpo_bench.bench.training.learner import GRAD_CLIP, Learner
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import parse_method
+from vcpo_bench.records import STEPS_FILE
 
 
 def small(method: str = "reinforce", staleness: int = 0, **more: object) -> Trainer:
-    config = {"task": "walk-eos", "prompts": 4, "responses": 4, "steps": 6, "eval_every": 100} | more
+    config = {"task": "walk-eos", "prompts": 4, "responses": 4, "steps": 6, "eval_every": 100, "lr_warmup": 0} | more
     return build_trainer(CellConfig(method=method, staleness=staleness, seed=0, **config))
 
 
@@ -187,6 +188,16 @@ def test_a_gradient_that_is_not_finite_is_recorded_also_by_methods_that_act_on_i
         assert trainer.recorder.tables["steps.parquet"].columns["nonfinite"] == ["", *["gradient"] * 3]
         assert trainer.learner.previous_gradient is kept
         assert all(torch.equal(before[name], now) for name, now in trainer.policy.state_dict().items())
+
+
+def test_the_learning_rate_warms_up_linearly_and_the_record_says_so() -> None:
+    trainer = small("vcpo(baseline=group)", lr=1e-3, lr_warmup=4)
+    for _ in range(6):
+        trainer.advance()
+    steps = trainer.recorder.tables[STEPS_FILE].columns
+    ramp = [0.25e-3, 0.5e-3, 0.75e-3, 1e-3, 1e-3, 1e-3]
+    assert steps["lr"] == pytest.approx([rate * scale for rate, scale in zip(ramp, steps["step_scale"], strict=True)])
+    assert trainer.learner.optimizer.param_groups[0]["lr"] == steps["lr"][-1]
 
 
 def test_weight_decay_shrinks_all_weights_by_the_scaled_rate() -> None:

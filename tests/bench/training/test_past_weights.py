@@ -17,8 +17,8 @@ RULES = ["reinforce+gap-aware", "reinforce+dc-asgd", "reinforce+drift-cap", "rei
 
 
 def small(method: str, staleness: int = 2, **more: object) -> Trainer:
-    config = {"task": "walk-eos", "prompts": 2, "responses": 3, "steps": 8, "eval_every": 100, "lr": 1e-3} | more
-    return build_trainer(CellConfig(method=method, staleness=staleness, seed=0, **config))
+    config = {"task": "walk-eos", "prompts": 2, "responses": 3, "steps": 8, "eval_every": 100} | more
+    return build_trainer(CellConfig(method=method, staleness=staleness, seed=0, lr=1e-3, lr_warmup=0, **config))
 
 
 def weights(trainer: Trainer) -> Tensor:
@@ -87,11 +87,11 @@ def test_only_versions_that_data_can_be_of_are_kept() -> None:
 
 
 def test_the_gradient_is_compensated_for_the_drift() -> None:
-    plain = small("reinforce")
+    plain = small("reinforce", prompts=6)
     for _ in range(3):
         plain.advance()
     state = copy.deepcopy(plain.learner.tensors())
-    twin = small("reinforce+dc-asgd(strength=0)")
+    twin = small("reinforce+dc-asgd(strength=0)", prompts=6)
     snapshots = []
     for _ in range(3):
         snapshots.append(weights(twin))

@@ -115,6 +115,10 @@ def load_splits(kind: type[DataTask], source: RowSource, stamps: tuple[tuple[int
         held_out = train[step - 1 :: step]
         train = [row for place, row in enumerate(train, 1) if place % step]
     train_items, held_out_items = _items(kind, train, "training"), _items(kind, held_out, "held-out")
+    asked = {item.prompt for item in held_out_items}
+    train_items = [item for item in train_items if item.prompt not in asked]
+    if not train_items:
+        raise UsageError(f"{kind.name}: every training question is held out, too; pass other data to evaluate on")
     digest = hashlib.sha256(json.dumps([train_items, held_out_items], sort_keys=True).encode())
     return Splits(train_items, held_out_items, digest.hexdigest()[:12])
 

@@ -1,18 +1,17 @@
 """Two real TRL runs for the study of `diagnose`: one that learns, and one whose verifier fails half-way.
 
-python tools/diagnose_study/trl_runs.py OUT [healthy] [broken]        needs trl 1.16.0; run in an environment of its own
+python tools/diagnose_study/train_trl.py OUT [healthy] [broken]    needs trl 1.16.0; run in an environment of its own
 """
 
 from __future__ import annotations
 
-import csv
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 
+from plain_columns import write_columns
 from transformers import LlamaForCausalLM
 from trl_runs import model, trainer
 
@@ -60,18 +59,10 @@ def run(name: str, out: Path) -> None:
     place = out / f"{name}.trl"
     place.mkdir(parents=True, exist_ok=True)
     built.state.save_to_json(str(place / "trainer_state.json"))
-
-
-def write_columns(name: str, out: Path) -> None:
-    """The same run for tools that only take what a training loop hands them."""
-    history = json.loads((out / f"{name}.trl" / "trainer_state.json").read_text(encoding="utf-8"))["log_history"]
-    with (out / f"{name}.columns.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["step", *COLUMNS.values()])
-        writer.writerows([row["step"], *(row.get(one, "") for one in COLUMNS)] for row in history if "reward" in row)
+    rows = [(row["step"], row) for row in built.state.log_history if "reward" in row]
+    write_columns(out / f"{name}.columns.csv", rows, COLUMNS)
 
 
 if __name__ == "__main__":
     for one in sys.argv[2:] or list(STEPS):
         run(one, Path(sys.argv[1]))
-        write_columns(one, Path(sys.argv[1]))
