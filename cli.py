@@ -90,6 +90,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what another encoding lacks is spelled, not an error
             stream.reconfigure(errors="backslashreplace")
+    if problem := refused_platform(sys.platform):
+        say_aside(f"error: {problem}")
+        sys.exit(MISUSED)
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -106,6 +109,11 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter fails again when it flushes at its end
         sys.stderr.write("error: standard output: the disk it is written to is full; free space there\n")
         raise SystemExit(MISUSED) from None
+
+
+def refused_platform(name: str) -> str:
+    """Why nothing runs on a platform (`sys.platform`); empty: it does."""
+    return "Windows has no POSIX locks and signals; use WSL 2 (docs/platforms.md)" if name == "win32" else ""
 
 
 def _at_home(argument: str) -> str:

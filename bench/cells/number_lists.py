@@ -78,7 +78,7 @@ def _item(item: str, where: str, read: Callable[[str], T]) -> list[T]:
         _check(where, first, last, count)
         if not first or count < 2:
             raise UsageError(f"{where}: equal ratios need a start above 0 and at least 2 values, such as 1..64/7")
-        return _at_equal_ratios(first, last, count)
+        return _at_equal_ratios(first, last, count, read)
     return [read(item)]
 
 
@@ -89,9 +89,8 @@ def _check(where: str, low: float, high: float, count: int) -> None:
         raise UsageError(f"{where}: {count} values, and at most {MOST} make sense in one grid; give fewer")
 
 
-def _at_equal_ratios(first: T, last: T, count: int) -> list[T]:
+def _at_equal_ratios(first: T, last: T, count: int, read: Callable[[str], T]) -> list[T]:
     """From `first` to `last`; those between rounded, each once, in order."""
     between = [first * (last / first) ** (place / (count - 1)) for place in range(1, count - 1)]
-    kind = type(first)
-    rounded = [kind(round(one)) if kind is int else kind(f"{one:.3g}") for one in between]
-    return list(dict.fromkeys([first, *rounded, last]))
+    texts = [str(round(one)) if isinstance(first, int) else f"{one:.3g}" for one in between]
+    return list(dict.fromkeys([first, *map(read, texts), last]))

@@ -100,8 +100,8 @@ def write_tables(document: Document, folder: Path, column: float = COLUMN, text:
     found = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
     texts = {f"table-{table.name}.tex": booktabs(table, column, text) for table in found}
     texts["macros.tex"] = macros(document.ledger)
-    for name, text in texts.items():
-        write_text(folder / name, text)
+    for name, content in texts.items():
+        write_text(folder / name, content)
     return [folder / name for name in texts]
 
 
