@@ -15,6 +15,7 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.settings import CellSettings, read_settings
 from vcpo_bench.bench.running import run_grid
+from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.stacks import stack_size
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import closest
@@ -94,7 +95,7 @@ def run(
         device=device,
     )
     workers = run_grid.worker_count(jobs, device, spec.settings.sampler)
-    options = run_grid.RunOptions(Path(out), workers, plugins=files, stack=stack_size(stack, device))
+    options = RunOptions(Path(out), workers, plugins=files, stack=stack_size(stack, device))
     view = make_view(quiet, PlainConsole())
     try:
         with _script_kept_from_workers():
