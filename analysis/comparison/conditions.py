@@ -95,9 +95,9 @@ def rows_that_meet(condition: Condition, board: pd.DataFrame) -> list[str]:
     compare = _COMPARE[condition.sign]
     lines = []
     for row in chosen.to_dict("records"):
-        value = float(row[condition.column])
-        if math.isnan(value) or compare(value, condition.bound):
-            known = "is missing" if math.isnan(value) else f"= {value:.4g}"
+        found = float(row[condition.column])
+        if math.isnan(found) or compare(found, condition.bound):
+            known = "is missing" if math.isnan(found) else f"= {found:.4g}"
             lines.append(f"{_place(row)}: {condition.column} {known} ({condition.text})")
     return lines
 

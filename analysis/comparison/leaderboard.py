@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -79,7 +79,7 @@ def rows_of(scores: pd.DataFrame) -> tuple[dict[str, Any], ...]:
     for place, cells in compared.groupby(["task", "regime", "staleness", "lr", "method"], sort=True):
         values = cells.loc[cells["status"] != "error", "score"].dropna().to_numpy(np.float64)
         low, high = reward_interval(values)
-        task, regime, lag, lr, method = place
+        task, regime, lag, lr, method = cast("tuple[str, str, int, float, str]", place)
         row: dict[str, Any] = {"task": task, "regime": regime, "lag": int(lag), "lr": float(lr), "method": method}
         row |= {"seeds": len(values), "score": _known(values.mean() if values.size else math.nan)}
         row |= {"low": _known(low), "high": _known(high), "failed": int(cells["failed"].sum())}

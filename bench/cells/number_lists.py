@@ -91,6 +91,7 @@ def _check(where: str, low: float, high: float, count: int) -> None:
 
 def _at_equal_ratios(first: T, last: T, count: int, read: Callable[[str], T]) -> list[T]:
     """From `first` to `last`; those between rounded, each once, in order."""
-    between = [first * (last / first) ** (place / (count - 1)) for place in range(1, count - 1)]
-    texts = [str(round(one)) if isinstance(first, int) else f"{one:.3g}" for one in between]
-    return list(dict.fromkeys([first, *map(read, texts), last]))
+    whole = isinstance(first, int)
+    between = [float(first) * (last / first) ** (place / (count - 1)) for place in range(1, count - 1)]
+    rounded: list[T] = [read(str(round(one)) if whole else f"{one:.3g}") for one in between]
+    return list(dict.fromkeys([first, *rounded, last]))

@@ -101,8 +101,12 @@ def _page(study: Study, cell: pd.Series) -> CellPage:
         facts.append(("reason", reason))
     sparks = [one for curve in _CURVES if (one := _spark(study, str(cell["key"]), onset, curve)) is not None]
     bad = bool(cell["failed"]) or cell["status"] == "error"
-    place = (("task", task_of(cell)), ("lag", str(cell["staleness"])), ("lr", rate(cell["lr"])))
-    place += (("method", str(cell["method"])),)
+    place = (
+        ("task", task_of(cell)),
+        ("lag", str(cell["staleness"])),
+        ("lr", rate(cell["lr"])),
+        ("method", str(cell["method"])),
+    )
     title = f"{group}, seed {cell['seed']}"
     return CellPage(anchor(str(cell["key"])), group, title, status, bad, facts, sparks, place)
 
