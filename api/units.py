@@ -33,6 +33,7 @@ _CONFIGURATION = _table(
     ("eval_every", "updates", "updates between two evaluations"),
     ("record", "level", "how much was recorded: basic, diagnostics or full"),
     ("weight_decay", "1", "decoupled weight decay of AdamW"),
+    ("lr_warmup", "updates", "updates over which the learning rate rises"),
     ("stop", "expression", "detector that may end the cell early"),
     ("series", "key", "cell whose step scales this control borrows"),
     ("start", "hash", "file with the start policy; empty: the one that ships with the task"),

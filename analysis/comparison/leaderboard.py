@@ -103,7 +103,9 @@ def read_entry(path: Path) -> Entry:
         raise DamagedResultError(f"{path}: cannot be read as an entry of a leaderboard ({error})") from error
     if problem := find_problem(content):
         raise DamagedResultError(f"{path}: is no entry of a leaderboard: {problem}; write it with vcpo-bench publish")
-    return Entry(**{name: content[name] for name in content if name != "schema"} | {"rows": tuple(content["rows"])})
+    fields: dict[str, Any] = {name: content[name] for name in content if name != "schema"}
+    fields["rows"] = tuple(content["rows"])
+    return Entry(**fields)
 
 
 def find_problem(content: object) -> str:
@@ -150,5 +152,5 @@ def _unlikely(row: Mapping[str, Any]) -> str:
         return "a number is not finite, or the learning rate is not above 0"
     if min(row[name] for name in ("lag", "seeds", "failed", "judged")) < 0 or row["failed"] > row["judged"]:
         return "a count is below 0, or more runs failed than were judged"
-    known = row["low"] is not None and row["high"] is not None and row["score"] is not None
-    return "the score lies outside its interval" if known and not row["low"] <= row["score"] <= row["high"] else ""
+    ends = [float(row[name]) for name in ("low", "score", "high") if row[name] is not None]
+    return "the score lies outside its interval" if len(ends) == 3 and ends != sorted(ends) else ""

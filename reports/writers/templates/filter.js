@@ -37,7 +37,8 @@
       figure.hidden = Boolean(chosen[0] && task && task[1] !== chosen[0].replace(/ \(.*\)$/, ""));
       figure.dispatchEvent(new CustomEvent("methods", { detail: chosen[3] ? new Set([chosen[3]]) : null }));
     }
-    said.textContent = chosen.some(Boolean) ? `${kept} of ${rows} table rows, ${cells.filter((cell) => !cell.hidden).length} of ${cells.length} cells` : "";
+    said.textContent = chosen.some(Boolean) ? `${kept} of ${rows} table rows` : "";
+    if (cells.length && chosen.some(Boolean)) said.textContent += `, ${cells.filter((cell) => !cell.hidden).length} of ${cells.length} cells`;
   }
 
   const menus = AXES.map((axis, at) => {
