@@ -145,6 +145,8 @@ def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
         caption, columns = _LAYOUTS[name]
         layout = Layout(name, _TUNED.get(name, caption) if tuned else caption, columns)
         frame = study.findings("compare").tables[name]
+        if frame.empty:  # one seed leaves no other on which a rate could be chosen
+            continue
         if name in _IN_ORDER:
             frame = frame.sort_values(list(layout.named[:3]))
         tables += analysis_table(study, ledger, "compare", layout, frame)
