@@ -34,7 +34,7 @@ def ls(
 ) -> None:
     """List the methods, tasks, regimes and so on.
 
-    KIND is methods, parts, tasks, regimes, samplers, signals, detectors, analyses, presets or runs.
+    KIND is methods, parts, tasks, regimes, optimizers, samplers, signals, detectors, analyses, presets or runs.
     vcpo-bench show explains a single entry.
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds_listing

@@ -19,6 +19,8 @@ def why_alone(config: CellConfig) -> str:
         return "the sampler holds other weights than the learner (publish_every, engine_noise)"
     if config.sampler != defaults.SAMPLER or config.micro_tokens:
         return "it has a sampler or micro-batches of its own"
+    if config.device == "cuda" and config.optimizer != defaults.OPTIMIZER:
+        return f"on a GPU the optimizer of a stack is {defaults.OPTIMIZER} with its defaults"
     if parse_method(config.method).measures_drift:
         return "its method measures how far the weights have moved"
     if config.record == "full" and not _norms(config):
