@@ -39,5 +39,9 @@ class Optimizer(Component, ABC):
         """Most tensors that it keeps per trained parameter, each of its size, for estimates of memory."""
 
 
-OPTIMIZERS: Catalog[Optimizer] = Catalog("optimizer", Optimizer, ["vcpo_bench.bench.optimizers"])
+OPTIMIZERS = Catalog(
+    "optimizer",
+    Optimizer,  # type: ignore[type-abstract]  # the catalog makes objects of subclasses only
+    ["vcpo_bench.bench.optimizers"],
+)
 """Every optimizer, those of plug-ins included."""
