@@ -28,6 +28,7 @@ def demo(
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.running import run_grid
+    from vcpo_bench.bench.running.options import RunOptions
     from vcpo_bench.reports.terminal.curves import curves
     from vcpo_bench.reports.terminal.live import make_view
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
@@ -39,7 +40,7 @@ def demo(
     try:
         for text in start_rewards(spec):
             view.message(text)
-        failed = run_grid.run_grid(plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
+        failed = run_grid.run_grid(plan_grid(spec), RunOptions(out, run_grid.worker_count(0)), view)
     finally:
         view.close()
     say(curves(load(out)))

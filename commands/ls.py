@@ -34,8 +34,8 @@ def ls(
 ) -> None:
     """List the methods, tasks, regimes and so on.
 
-    KIND is methods, parts, tasks, regimes, optimizers, samplers, signals, detectors, analyses, presets or runs.
-    vcpo-bench show explains a single entry.
+    KIND is methods, parts, tasks, regimes, optimizers, samplers, launchers, signals, detectors, analyses, presets or
+    runs. vcpo-bench show explains a single entry.
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds_listing
 

@@ -28,7 +28,7 @@ def show(
     """Show the scoreboard of a results folder, or explain one entry.
 
     The scoreboard of one folder is also written to scoreboard.csv there. KIND is method, part, task, regime, optimizer,
-    sampler, signal, detector, analysis, preset or run.
+    sampler, launcher, signal, detector, analysis, preset or run.
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds
     from vcpo_bench.errors import UsageError

@@ -8,6 +8,7 @@ from pkgutil import iter_modules
 from typing import NamedTuple, cast
 
 from vcpo_bench.reports import sections
+from vcpo_bench.reports.analyses import READ_TOGETHER
 from vcpo_bench.reports.document import Block, Document, Section
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -35,6 +36,7 @@ def find_sections() -> list[_Found]:
 def build(study: Study) -> Document:
     """The report of a study. Its pictures are drawn by whoever renders it, at that form's size."""
     ledger = Ledger()
+    study.results.step_columns(*READ_TOGETHER)
     filled = [Section(one.anchor, one.place.title, one.blocks(study, ledger)) for one in find_sections()]
     title = "vcpo-bench report: " + " + ".join(folder.resolve().name for folder in study.results.folders)
     return Document(title, filled, ledger)

@@ -51,6 +51,7 @@ ORDER: dict[str, list[set[str]]] = {
     "methods": [{"core"}, {"parts"}, {"assembly"}, {GROUND}, {FRONT}],
     "bench": [
         {GROUND},
+        {"sandbox"},
         {"tasks"},
         {"regimes"},
         {"score_norms"},

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.conversation import draw
 from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
@@ -93,7 +94,7 @@ def _check(policy: Policy, task: Task, seed: int) -> float:
     """Mean sampled reward on the check prompts."""
     prompts = task.stream(seed, "warm-up prompts", 0, 256)
     draws = uniforms(seed, "warm-up sampling", 0, 256, task.max_response)
-    rollout = policy.sample(prompts, torch.from_numpy(draws), task.eos)
+    rollout = draw(policy, task.environment, prompts, torch.from_numpy(draws), task.eos)
     return float(task.reward(prompts, rollout.responses, rollout.mask).mean())
 
 

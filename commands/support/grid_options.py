@@ -170,6 +170,29 @@ Device = Annotated[
     str,
     typer.Option(metavar="NAME", help="Device: cpu, cuda (every GPU) or cuda:N (one GPU).", rich_help_panel=EXECUTION),
 ]
+LauncherName = Annotated[
+    str,
+    typer.Option(
+        metavar="EXPR",
+        help="Where cells run: local, slurm or ray, with parameters such as slurm(partition=gpu,minutes=120).",
+        rich_help_panel=EXECUTION,
+    ),
+]
+LauncherConfig = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="YAML file with parameters of the launcher, one per line.", rich_help_panel=EXECUTION
+    ),
+]
+Detach = Annotated[
+    bool,
+    typer.Option(
+        "--detach",
+        metavar="",
+        help="Submit the cells and return; the same command without it shows their progress.",
+        rich_help_panel=EXECUTION,
+    ),
+]
 Stack = Annotated[
     str,
     typer.Option(

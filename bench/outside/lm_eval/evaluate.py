@@ -17,7 +17,7 @@ from vcpo_bench.bench.outside.lm_eval.own_tasks import Config, own_names, own_ta
 from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.tiny.warm_start import new_policy
-from vcpo_bench.bench.tasks import token_task
+from vcpo_bench.bench.tasks import TASKS, EnvironmentTask, token_task
 from vcpo_bench.errors import UsageError
 
 OWN = "own"
@@ -105,7 +105,12 @@ def _refusal(tasks: Sequence[str], error: Exception) -> UsageError:
 
 
 def _names(task: str, checkpoint: KeptCheckpoint) -> list[str]:
-    return own_names(checkpoint.config.task) if task == OWN else [task]
+    if task != OWN:
+        return [task]
+    trained_on = checkpoint.config.task
+    if issubclass(TASKS.class_of(trained_on), EnvironmentTask):
+        raise UsageError(f"--tasks own: {trained_on} has an environment, and lm-eval asks everything in one turn")
+    return own_names(trained_on)
 
 
 def language_model(checkpoint: KeptCheckpoint, scoring: Scoring) -> Any:

@@ -35,6 +35,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
         CatalogKind("optimizer", "optimizers", "vcpo_bench.bench.optimizers.catalog"),
         SamplerKind(),
+        CatalogKind("launcher", "launchers", "vcpo_bench.bench.running.launchers.catalog"),
         SignalKind(),
         DetectorKind(),
         AnalysisKind(),
