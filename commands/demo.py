@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.next_step import say_what_next
 from vcpo_bench.commands.support.options import Quiet
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
@@ -45,6 +46,7 @@ def demo(
         view.close()
     say(curves(load(out)))
     show_scoreboard(out, as_json=False)
+    say_what_next(out, quiet)
     if failed:
         raise typer.Exit(1)
 

@@ -14,6 +14,7 @@ from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.extras import check_extras
 from vcpo_bench.commands.support.launching import read_launcher, scheduled_count, stack_count
+from vcpo_bench.commands.support.next_step import say_what_next
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
@@ -196,6 +197,7 @@ def _train(
         view.close()
     if any((how.out / CELLS).glob(f"*/{CELL_FILE}")):  # none has ended where every job was canceled
         show_scoreboard(how.out, as_json)
+        say_what_next(how.out, quiet or as_json)
     return failed
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import NamedTuple, cast
 
+from vcpo_bench.progress import track
 from vcpo_bench.reports import sections
 from vcpo_bench.reports.analyses import READ_TOGETHER
 from vcpo_bench.reports.document import Block, Document, Section
@@ -37,6 +38,10 @@ def build(study: Study) -> Document:
     """The report of a study. Its pictures are drawn by whoever renders it, at that form's size."""
     ledger = Ledger()
     study.results.step_columns(*READ_TOGETHER)
-    filled = [Section(one.anchor, one.place.title, one.blocks(study, ledger)) for one in find_sections()]
+    found = find_sections()
+    filled = [
+        Section(one.anchor, one.place.title, one.blocks(study, ledger))
+        for one in track(found, "analyzing results", len(found))
+    ]
     title = "vcpo-bench report: " + " + ".join(folder.resolve().name for folder in study.results.folders)
     return Document(title, filled, ledger)

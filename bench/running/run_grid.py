@@ -20,6 +20,7 @@ from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.tasks import TASKS
 from vcpo_bench.errors import DamagedResultError, UsageError
 
 LATE_SECONDS = 0.2
@@ -107,6 +108,8 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
     """
     for sampler in {cell.config.sampler for cell in cells}:
         SAMPLERS.parse(sampler).check_installed()
+    for task in {cell.config.task for cell in cells}:
+        TASKS.class_of(task).check_installed()
     if any(cell.config.model for cell in cells):
         with hf_packages():
             import_module("vcpo_bench.bench.policies.hf.loading")

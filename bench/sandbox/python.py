@@ -120,11 +120,16 @@ class PythonSandbox:
 
 def _failed(error: Exception, printed: str) -> Ended:
     line = " ".join(str(error).split())[:500]
-    limits: tuple[tuple[str, Status], ...] = (("TimeoutError", "time"), ("MemoryError", "memory"))
-    status: Status = next((kind for name, kind in limits if line.startswith(name)), "error")
-    if status == "memory" and f"> {OUTPUT} bytes" in line:
-        status = "output"
-    return Ended(status, printed + line)
+    return Ended(_status(line), printed + line)
+
+
+def _status(line: str) -> Status:
+    """Which limit an error means, if any."""
+    if line.startswith("TimeoutError"):
+        return "time"
+    if line.startswith("MemoryError"):
+        return "output" if f"> {OUTPUT} bytes" in line else "memory"
+    return "error"
 
 
 def _package() -> Any:
@@ -132,6 +137,15 @@ def _package() -> Any:
         return importlib.import_module("pydantic_monty")
     except ImportError as error:
         raise UsageError("running code needs pydantic-monty: pip install 'vcpo-bench[tools]'") from error
+
+
+def check_installed() -> None:
+    """Refuse to go on where there is no interpreter.
+
+    Raises:
+        UsageError: `pydantic-monty` is not installed.
+    """
+    _package()
 
 
 def python_sandbox() -> PythonSandbox:

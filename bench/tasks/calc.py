@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vcpo_bench.bench.sandbox import python_sandbox
+from vcpo_bench.bench.sandbox import check_installed, python_sandbox
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.environment import Reply, Turn
 from vcpo_bench.bench.tasks.environment_task import EnvironmentTask
@@ -35,6 +35,11 @@ class Calc(EnvironmentTask):
 
     name = "calc"
     summary = "add or multiply numbers of two digits by a call that runs in a sandbox (an environment, 2 turns)"
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """See `NamedTask.check_installed`."""
+        check_installed()
 
     @property
     def vocabulary(self) -> list[str]:

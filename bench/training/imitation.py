@@ -14,6 +14,7 @@ from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.errors import UsageError
+from vcpo_bench.progress import track
 
 _TARGET = 0.32
 _ROWS = 64
@@ -68,7 +69,7 @@ def imitate(
     """
     optimizer = torch.optim.AdamW(policy.trainable(), betas=(0.9, 0.98), weight_decay=0.0, fused=True)
     reward = 0.0
-    for step in range(limit):
+    for step in track(range(limit), "supervised updates, at most", limit):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate * min(1.0, (step + 1) / _RAMP)
         _supervised_update(policy, optimizer, task, seed, step)

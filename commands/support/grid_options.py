@@ -22,12 +22,19 @@ Methods = Annotated[
     ),
 ]
 Staleness = Annotated[
-    str, typer.Option(metavar="LIST", help="Policy lags, in optimizer updates.", rich_help_panel=GRID)
+    str,
+    typer.Option(
+        metavar="LIST",
+        help="Policy lags, in optimizer updates; 1-16 is every lag from 1 to 16, 1..64/7 seven at equal ratios.",
+        rich_help_panel=GRID,
+    ),
 ]
 Seeds = Annotated[
     str,
     typer.Option(
-        metavar="LIST", help="Number of seeds, such as 3, or a list of them, such as 0,1,2.", rich_help_panel=GRID
+        metavar="LIST",
+        help="Number of seeds, such as 3, or a list of them, such as 0,1,2 or 3-7.",
+        rich_help_panel=GRID,
     ),
 ]
 Tasks = Annotated[
@@ -41,7 +48,10 @@ Regimes = Annotated[
         rich_help_panel=GRID,
     ),
 ]
-LearningRates = Annotated[str, typer.Option(metavar="LIST", help="Learning rates.", rich_help_panel=GRID)]
+LearningRates = Annotated[
+    str,
+    typer.Option(metavar="LIST", help="Learning rates; 1e-4..1e-3/5 is five at equal ratios.", rich_help_panel=GRID),
+]
 Optimizer = Annotated[
     str,
     typer.Option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
@@ -112,7 +113,8 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
     title = "What changes before a failure?"
     caption = (
         f"{title} Failed runs ({len(failed)}) aligned at the onset of the failure: the first evaluation of the fall, "
-        "so the fall itself may begin up to one evaluation earlier. Line: median over runs; band: quartiles. "
+        "so the fall itself may begin up to one evaluation earlier. Line: median; band: quartiles; of a "
+        "constant set of runs: those with values over the whole line, at least half of them. "
         "Gray: runs at the same task, lag and learning rate that survived, at the same updates."
     )
     labels = [one.axis_label() for one in _ALIGNED]
@@ -131,6 +133,35 @@ def _aligned(study: Study, failed: pd.DataFrame, methods: list[str], column: str
     pairs = failed[["onset", *setting]].merge(survivors[["key", *setting]], on=setting)
     rows = _windows(study, pairs, column)
     return lines + _quartiles(panel, SURVIVORS, edges, rows)
+
+
+def constant_set(recorded: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The runs and the stretch of bins that a line rests on: every one of these runs has a value in every bin.
+
+    With another set of runs in every bin a line jumps where runs join or leave. Of all stretches that at least half of
+    the runs cover, the one with the most values is taken.
+
+    Args:
+        recorded: Whether a run has a value in a bin, `[runs, bins]`.
+
+    Returns:
+        Which runs, `[runs]`, and which bins, `[bins]`; no bin where no stretch is covered by half of the runs.
+    """
+    count, bins = recorded.shape
+    best, found = 0, (np.zeros(count, dtype=bool), np.zeros(bins, dtype=bool))
+    for first in range(bins):
+        runs = np.ones(count, dtype=bool)
+        for last in range(first, bins):
+            runs = runs & recorded[:, last]
+            covering = int(runs.sum())
+            if 2 * covering < count:
+                break
+            if covering * (last + 1 - first) > best:
+                best, found = (
+                    covering * (last + 1 - first),
+                    (runs, (np.arange(bins) >= first) & (np.arange(bins) <= last)),
+                )
+    return found
 
 
 def _windows(study: Study, pairs: pd.DataFrame, column: str) -> Array:
@@ -159,9 +190,9 @@ def _means(steps: Array, values: Array, onsets: Array) -> Array:
 def _quartiles(panel: int, name: str, edges: Array, values: Array) -> list[Line]:
     if not len(values):
         return []
-    kept = np.isfinite(values).any(axis=0)
+    runs, kept = constant_set(np.isfinite(values))
     if not kept.any():
         return []
-    low, middle, high = np.nanquantile(values[:, kept], [0.25, 0.5, 0.75], axis=0)
-    several = len(values) > 1
+    low, middle, high = np.quantile(values[runs][:, kept], [0.25, 0.5, 0.75], axis=0)
+    several = int(runs.sum()) > 1
     return [Line(panel, name, edges[:-1][kept] + BIN / 2, middle, low if several else None, high if several else None)]

@@ -1,5 +1,6 @@
 """What `--help` says, for every verb: complete, in whole phrases, with examples that can be pasted."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -88,3 +89,16 @@ def test_help_loads_none_of_the_libraries() -> None:
         "assert not loaded, loaded\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+def test_the_version_is_one_line() -> None:
+    assert call("--version").stdout == f"vcpo-bench {vcpo_bench.__version__}\n"
+
+
+def test_shells_complete_the_verbs() -> None:
+    words = {"_VCPO_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": "vcpo-bench re", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv = ['vcpo-bench']; from vcpo_bench.cli import main; main()"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | words, capture_output=True, text=True, timeout=60
+    )
+    assert shown.stdout.split() == ["report"]

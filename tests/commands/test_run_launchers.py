@@ -8,6 +8,7 @@ from command_line import call
 from fake_scheduler import cells_of
 
 from vcpo_bench.bench.running.launch_file import LaunchFile
+from vcpo_bench.bench.running.launchers.catalog import LAUNCHERS
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.commands.support.launching import read_launcher, stack_count
 from vcpo_bench.errors import UsageError
@@ -55,7 +56,7 @@ def test_a_missing_extra_names_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: str, package: str
 ) -> None:
     real = importlib.util.find_spec
-    module = f"vcpo_bench.bench.running.launchers.{launcher}"
+    module = LAUNCHERS.parse(launcher).__module__
     monkeypatch.setattr(f"{module}.find_spec", lambda name: None if name == package else real(name))
     said = refused("--launcher", launcher, "--out", tmp_path / "r")
     assert f"pip install 'vcpo-bench[{launcher}]'" in said

@@ -19,6 +19,7 @@ from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.tiny.warm_start import new_policy
 from vcpo_bench.bench.tasks import TASKS, EnvironmentTask, token_task
 from vcpo_bench.errors import UsageError
+from vcpo_bench.progress import track
 
 OWN = "own"
 """Stands for the cell's own task, greedy and sampled."""
@@ -66,7 +67,7 @@ def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Itera
     except ImportError as error:
         raise UsageError(f"lm-eval cannot be loaded ({error}): pip install 'vcpo-bench[eval]'") from error
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    for checkpoint in checkpoints:
+    for checkpoint in track(checkpoints, "scoring checkpoints", len(checkpoints)):
         tasks = list(dict.fromkeys(name for task in scoring.tasks for name in _names(task, checkpoint)))
         specs, manager = find_tasks(tasks, scoring.folder, {"cell_task": checkpoint.config.task})
         model = language_model(checkpoint, scoring)

@@ -117,7 +117,7 @@ class _Slurm(Scheduler):
 
     def _parameters(self, device: str, share: int) -> dict[str, Any]:
         ours = self._launcher
-        more = dict(pair.partition("=")[::2] for pair in shlex.split(ours.options))
+        more = {key: value for key, _, value in (pair.partition("=") for pair in shlex.split(ours.options))}
         words = {name: getattr(ours, name) for name in ("partition", "account", "qos", "constraint")}
         return {
             "job_name": self._name,

@@ -7,6 +7,7 @@ import pytest
 from vcpo_bench.bench.machine import doctor
 from vcpo_bench.bench.sandbox import PythonSandbox
 from vcpo_bench.bench.sandbox.walls import NONE, Wall
+from vcpo_bench.bench.tasks import TASKS
 from vcpo_bench.errors import UsageError
 
 
@@ -14,9 +15,12 @@ def test_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ModuleNotFoundError(name)
 
+    calc = TASKS.class_of("calc")  # the catalog imports its folder
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[tools\]'"):
         PythonSandbox(NONE)
+    with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[tools\]'"):
+        calc.check_installed()
 
 
 @pytest.mark.parametrize(("version", "status"), [("", "absent"), ("1.4.0", "ok")])

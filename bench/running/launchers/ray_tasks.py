@@ -1,4 +1,7 @@
-"""Tasks of Ray: a running cluster, or one that is started on this machine for the time of the grid."""
+"""Tasks of Ray: a running cluster, or one that is started on this machine for the time of the grid.
+
+The file is not called `ray`: type checkers would take it for that package.
+"""
 
 from __future__ import annotations
 
