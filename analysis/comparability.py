@@ -19,6 +19,7 @@ NOT_SEPARATED = {
     "start": "",
     "stop": "",
     "fork_step": 0,
+    "optimizer": "adamw",
     "weight_decay": 0.0,
     "lr_warmup": 0,
     "model": "",
@@ -32,7 +33,7 @@ NOT_SEPARATED = {
 """Settings that no scoreboard separates, and the value of cells that were recorded before the setting existed."""
 
 BUDGET = (
-    *("steps", "prompts", "responses", "start", "weight_decay", "lr_warmup"),
+    *("steps", "prompts", "responses", "start", "optimizer", "weight_decay", "lr_warmup"),
     *("model", "lora", "chat", "max_response"),
 )
 """Of these, the settings that decide what a run can reach: the comparison of methods keeps them apart."""

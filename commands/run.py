@@ -38,6 +38,7 @@ def run(
     task: flags.Tasks = defaults.TASK,
     regime: flags.Regimes = defaults.REGIME,
     lr: flags.LearningRates = defaults.LR,
+    optimizer: flags.Optimizer = defaults.OPTIMIZER,
     weight_decay: flags.WeightDecay = defaults.WEIGHT_DECAY,
     lr_warmup: flags.LrWarmup = defaults.LR_WARMUP,
     steps: flags.Steps = defaults.STEPS,

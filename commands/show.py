@@ -35,8 +35,8 @@ def show(
 ) -> None:
     """Show the scoreboard of a results folder, or explain one entry.
 
-    The scoreboard of one folder is also written to scoreboard.csv there. KIND is method, part, task, regime, sampler,
-    launcher, signal, detector, analysis, preset or run. A condition may name the rows it is about:
+    The scoreboard of one folder is also written to scoreboard.csv there. KIND is method, part, task, regime, optimizer,
+    sampler, launcher, signal, detector, analysis, preset or run. A condition may name the rows it is about:
     "method=vcpo,lag=16: final_reward_low < 0.5".
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds

@@ -51,7 +51,7 @@ _MAPPING: Check = (lambda value: isinstance(value, dict), "an object")
 
 _CONFIG: dict[str, Check] = {
     **dict.fromkeys(("task", "method", "regime", "series", "start", "parent", "model", "plugins", "device"), _TEXT),
-    **dict.fromkeys(("dtype", "sampler", "record", "stop"), _TEXT),
+    **dict.fromkeys(("dtype", "optimizer", "sampler", "record", "stop"), _TEXT),
     **dict.fromkeys(("staleness", "seed", "steps", "prompts", "responses", "eval_every", "fork_step"), _COUNT),
     **dict.fromkeys(("lora", "max_response", "micro_tokens", "lr_warmup"), _COUNT),
     "lr": _RATE,

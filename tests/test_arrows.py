@@ -58,7 +58,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"regimes"},
         {"score_norms"},
         {"policies"},
-        {"samplers"},
+        {"samplers", "optimizers"},
         {"cells"},
         {"feeding"},
         {"training"},

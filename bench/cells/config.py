@@ -27,14 +27,14 @@ class CellConfig(CellSettings):
         seed: Seed of every random stream of the run.
         task: Canonical task expression.
         regime: Canonical regime expression: how the lag comes about.
-        lr: Learning rate of AdamW before the method's step scale.
+        lr: Learning rate of the optimizer before the method's step scale.
         series: Key of the cell whose step scales an `lr-matched` or `lr-shuffled` control borrows, else empty.
         start: Hash of the file with the start policy; empty: the one that ships with the task.
         parent: Key of the cell this one was forked from, whose updates before `fork_step` it shares; else empty.
         fork_step: Number of updates done when it was forked.
         model: Language model that is trained: name of its folder and hash of its files; empty: the tiny policy.
-        plugins: Digests of the plug-in files that its method, task, regime and sampler come from
-            (`plugin_files.plugins_of`), so that an edited one makes another cell; empty: everything ships or is
+        plugins: Digests of the plug-in files that its method, task, regime, optimizer and sampler come
+            from (`plugin_files.plugins_of`), so that an edited one makes another cell; empty: everything ships or is
             installed.
         device: Kind of device that computes.
     """
@@ -55,12 +55,13 @@ class CellConfig(CellSettings):
 
     @property
     def label(self) -> str:
-        """A readable line: `vcpo lag 16 seed 0 chain lr 3e-4`, with the regime where it is not the default."""
+        """A readable line: `vcpo lag 16 seed 0 chain lr 3e-4`, with regime and optimizer that are not the default."""
         usual = self.regime == defaults.REGIME
         regime = "" if usual else f"{shorten(self.regime, 40, placeholder='...')} "
         forked = f" forked at {self.fork_step}" if self.parent else ""
         model = f" {self.model.partition('@')[0]}" if self.model else ""
         lr = short_number(self.lr)
+        lr += "" if self.optimizer == defaults.OPTIMIZER else f" {self.optimizer}"
         return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task}{model} lr {lr}{forked}"
 
     def key(self, method_version: int) -> str:

@@ -14,6 +14,7 @@ STEPS = 300
 PROMPTS = 16
 RESPONSES = 8
 RECORD: Level = "basic"
+OPTIMIZER = "adamw"
 WEIGHT_DECAY = 0.0
 LR_WARMUP = 20
 """A cold AdamW at a high rate can ruin a policy in its first steps, which has nothing to do with lag."""

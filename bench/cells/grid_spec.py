@@ -11,6 +11,7 @@ from typing import Any
 from vcpo_bench.bench.cells import defaults, flag_values
 from vcpo_bench.bench.cells.model_source import model_folder, model_identity
 from vcpo_bench.bench.cells.settings import CellSettings, flag_of
+from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.text import text_task
@@ -68,9 +69,10 @@ class GridSpec:
         """The fields of `CellConfig` that are the same in all cells.
 
         Raises:
-            UsageError: The start policy, the language model or the sampler cannot be used.
+            UsageError: The start policy, the language model, the optimizer or the sampler cannot be used.
         """
         return self.settings.model_dump() | {
+            "optimizer": OPTIMIZERS.parse(self.settings.optimizer).text(),
             "sampler": SAMPLERS.parse(self.settings.sampler).text(),
             "start": start_digest(self.start) if self.start else "",
             "model": model_identity(self.model) if self.model else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import TASKS
@@ -14,7 +15,12 @@ def plugins_of(config: CellConfig) -> str:
     """The value of `CellConfig.plugins` under the code that is loaded now.
 
     Raises:
-        UsageError: The method, the task, the regime or the sampler is unknown: its plug-in is not loaded.
+        UsageError: The method, task, regime, optimizer or sampler is unknown: its plug-in is not loaded.
     """
-    named = (TASKS.class_of(config.task), REGIMES.class_of(config.regime), SAMPLERS.class_of(config.sampler))
+    named = (
+        TASKS.class_of(config.task),
+        REGIMES.class_of(config.regime),
+        OPTIMIZERS.class_of(config.optimizer),
+        SAMPLERS.class_of(config.sampler),
+    )
     return plugin_digests(parse_method(config.method).plugins, *(kind.source for kind in named))

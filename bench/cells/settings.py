@@ -48,7 +48,8 @@ class CellSettings(LanguageModelSettings):
         stop: Detector that ends the cell early, as its `bench.training.step_observer.ObserverFactory` reads it; empty:
             none. It decides how many updates are made, so a cell that may be stopped is another cell than one that may
             not.
-        weight_decay: Decoupled weight decay of AdamW.
+        optimizer: Canonical optimizer expression.
+        weight_decay: Decoupled weight decay.
         lr_warmup: Updates over which the learning rate rises linearly to its full value; 0: it is constant.
     """
 
@@ -58,6 +59,7 @@ class CellSettings(LanguageModelSettings):
     eval_every: int = Field(default=10, ge=1)
     record: Level = defaults.RECORD
     stop: str = ""
+    optimizer: str = defaults.OPTIMIZER
     weight_decay: float = Field(default=defaults.WEIGHT_DECAY, ge=0)
     lr_warmup: int = Field(default=defaults.LR_WARMUP, ge=0)
 

@@ -6,7 +6,7 @@ S of them sampled at once, of prompt and response length n = n_p + n_r; b bytes 
 (bfloat16 2, float32 4).
 
 - weights: 4 N_t + b (N - N_t): trained ones stay float32; with bfloat16, autocast holds another copy of 2 N_t.
-- gradients 4 N_t, optimizer (AdamW's two moments) 8 N_t.
+- gradients 4 N_t, optimizer 4 N_t for each tensor it keeps (AdamW: two moments).
 - activations: C L (24h + (4q + 4f + n) b): three float32 numbers per channel for each norm; in bfloat16 28h, casts
   included; another (2q + 2k) (b + 2) with norms on query and key heads. Prompts of different lengths are padded, and
   attention then repeats keys and values for every query head and keeps a mask n x n of each row. With checkpointing
@@ -76,6 +76,7 @@ class Workload:
         checkpointing: Activations are recomputed instead of kept.
         micro_tokens: Positions per forward pass of the learner; 0: the whole batch at once.
         slots: Responses sampled at once; 0: all.
+        moments: Tensors that the optimizer keeps per trained parameter.
     """
 
     prompts: int
@@ -87,6 +88,7 @@ class Workload:
     checkpointing: bool = False
     micro_tokens: int = 0
     slots: int = 0
+    moments: int = 2
 
     @property
     def rows(self) -> int:
@@ -156,7 +158,7 @@ def memory(shape: ModelShape, work: Workload) -> Memory:
     return Memory(
         weights=4 * trained + work.width * frozen + cast,
         gradients=4 * trained,
-        optimizer=8 * trained,
+        optimizer=4 * work.moments * trained,
         activations=_activations(shape, work),
         logits=LOGIT_BYTES,
         cache=2 * work.sampled_at_once * work.length * shape.layers * shape.key_value * work.width,

@@ -8,6 +8,7 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.machine.gpu_estimate import Workload, describe
 from vcpo_bench.bench.machine.model_shapes import model_shape
+from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks.text import text_task
 
@@ -39,5 +40,6 @@ def gpu_plan(spec: GridSpec) -> list[str]:
         checkpointing=settings.checkpointing,
         micro_tokens=settings.micro_tokens,
         slots=SAMPLERS.parse(settings.sampler).at_once,
+        moments=OPTIMIZERS.parse(settings.optimizer).moments,
     )
     return [*lines, f"{len(lines)} cells, one after another", *describe(shape, work, len(lines) * settings.steps)]

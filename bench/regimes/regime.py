@@ -14,11 +14,13 @@ from vcpo_bench.naming.component import Component
 from vcpo_bench.naming.parameters import Parameter, custom, integer, number
 from vcpo_bench.records import SYNCHRONOUS
 
-_ROUNDINGS = ("off", "bf16", "int8")
+ROUNDINGS = ("bf16", "bf16-fp32head", "fp16", "int8")
+"""Precisions in which a sampler may hold the weights, as `engine_noise` names them."""
+_WORDS = ("off", *ROUNDINGS)
 
 
 def _read_noise(text: str) -> str:
-    if text in _ROUNDINGS:
+    if text in _WORDS:
         return text
     sigma = float(text)
     if not 0 <= sigma < math.inf:
@@ -28,11 +30,16 @@ def _read_noise(text: str) -> str:
 
 def _check_noise(value: Any) -> None:
     if not isinstance(value, str) or _read_noise(value) != value:
-        raise ValueError("must be off, bf16, int8, or a standard deviation written as text, such as '0.05'")
+        raise ValueError(f"must be {', '.join(_WORDS)}, or a standard deviation written as text, such as '0.05'")
 
 
 _NOISE = Parameter(
-    "off | bf16 | int8 | a standard deviation in nats", _read_noise, str, _check_noise, "custom", _ROUNDINGS
+    " | ".join([*_WORDS, "a standard deviation in nats"]),
+    _read_noise,
+    str,
+    _check_noise,
+    "custom",
+    _WORDS,
 )
 
 
@@ -49,9 +56,9 @@ class Regime(Component, ABC):
 
     Attributes:
         publish_every: Updates between two publications of weights to the sampler; adds 0..publish_every-1 to the lag.
-        engine_noise: How sampler and learner disagree under the same weights: `off`; `bf16` or `int8`: the sampler
-            holds rounded weights; a number: it reports log-probabilities with Gaussian noise of this standard
-            deviation, in nats per token.
+        engine_noise: How sampler and learner disagree under the same weights: `off`; `bf16`, `fp16` or `int8`: the
+            sampler holds rounded weights; `bf16-fp32head`: rounded but for the output head; a number: it reports
+            log-probabilities with Gaussian noise of this standard deviation, in nats per token.
     """
 
     common: ClassVar[tuple[str, ...]] = ("publish_every", "engine_noise")

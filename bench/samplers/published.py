@@ -9,10 +9,13 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.conversation import draw
+from vcpo_bench.bench.regimes.regime import ROUNDINGS
 from vcpo_bench.bench.samplers.base import Engine, InflightEngine, PolicyEngine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Rollout
+
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class PublishedPolicy:
@@ -21,9 +24,9 @@ class PublishedPolicy:
     Args:
         policy: The learner's policy.
         publish_every: Updates between two publications of its weights.
-        noise: `off`; `bf16` or `int8`: weights are rounded (the arithmetic stays float32), so that samples and reported
-            log-probabilities are those of another policy; a number: reported log-probabilities carry Gaussian noise of
-            that standard deviation, in nats per token.
+        noise: `off`; `bf16`, `fp16` or `int8`: weights are rounded (the arithmetic stays float32), so that samples and
+            reported log-probabilities are those of another policy; `bf16-fp32head`: those of the output head are not;
+            a number: reported log-probabilities carry Gaussian noise of that standard deviation, in nats per token.
         seed: Seed of the noise.
         external: Engine or server that samples; None: a policy in this process does.
 
@@ -36,8 +39,8 @@ class PublishedPolicy:
         self, policy: Policy, publish_every: int, noise: str, seed: int, external: InflightEngine | None = None
     ) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
-        self._rounding = noise if noise in ("bf16", "int8") else ""
-        self._sigma = 0.0 if noise in ("off", "bf16", "int8") else float(noise)
+        self._rounding = noise if noise in ROUNDINGS else ""
+        self._sigma = 0.0 if noise in ("off", *ROUNDINGS) else float(noise)
         self.inflight = external
         self._own = PolicyEngine(policy, copied=external is None and (publish_every > 1 or bool(self._rounding)))
         self.sampler: Engine = external or self._own
@@ -59,7 +62,10 @@ class PublishedPolicy:
             self.sampler.set_weights(self._weights(), update)
 
     def _weights(self) -> Iterator[tuple[str, Tensor]]:
-        return ((name, rounded(weight, self._rounding)) for name, weight in self._source.named_parameters())
+        precision, _, but_head = self._rounding.partition("-")
+        exact = {id(weight) for weight in self._source.output_head().parameters()} if but_head else set()
+        for name, weight in self._source.named_parameters():
+            yield name, weight if id(weight) in exact else rounded(weight, precision)
 
     def generate(self, prompts: Tensor, noise: Tensor, task: Task) -> Rollout:
         """Responses as `Engine.generate` draws them, or as the task's environment and the policy write them."""
@@ -90,9 +96,9 @@ class PublishedPolicy:
 
 
 def rounded(weight: Tensor, to: str) -> Tensor:
-    """A weight as a low-precision engine holds it: bfloat16, or int8 with one scale per output row of a matrix."""
-    if to == "bf16":
-        return weight.to(torch.bfloat16).to(weight.dtype)
+    """A weight as a low-precision engine holds it: bfloat16, float16, or int8 with one scale per row of a matrix."""
+    if to in _DTYPES:
+        return weight.to(_DTYPES[to]).to(weight.dtype)
     if to == "int8" and weight.ndim == 2:
         scale = weight.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
         return (weight / scale).round() * scale

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vcpo_bench.bench.cells import defaults
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.bench.regimes.regime import ROUNDINGS
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.methods import parse_method
 
@@ -18,10 +19,12 @@ def why_alone(config: CellConfig) -> str:
     regime = REGIMES.parse(config.regime)
     if not regime.whole_batches:
         return f"the regime {regime.name} does not draw whole batches as planned"
-    if regime.publish_every > 1 or regime.engine_noise in ("bf16", "int8"):
+    if regime.publish_every > 1 or regime.engine_noise in ROUNDINGS:
         return "the sampler holds other weights than the learner (publish_every, engine_noise)"
     if config.sampler != defaults.SAMPLER or config.micro_tokens:
         return "it has a sampler or micro-batches of its own"
+    if config.device == "cuda" and config.optimizer != defaults.OPTIMIZER:
+        return f"on a GPU the optimizer of a stack is {defaults.OPTIMIZER} with its defaults"
     if parse_method(config.method).measures_drift:
         return "its method measures how far the weights have moved"
     if config.record == "full" and not _norms(config):

@@ -9,6 +9,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.cells.parquet_table import includes
 from vcpo_bench.bench.feeding.open_source import open_source
+from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.training.learner import Learner
@@ -68,6 +69,7 @@ def build_learner(
         weight_decay=config.weight_decay,
         lr_warmup=config.lr_warmup,
         largest_lag=config.staleness + REGIMES.parse(config.regime).publish_every - 1,
+        optimizer=OPTIMIZERS.parse(config.optimizer),
     )
 
 

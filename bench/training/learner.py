@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.feeding.source import under
+from vcpo_bench.bench.optimizers.adamw import ADAMW
+from vcpo_bench.bench.optimizers.catalog import Optimizer
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.score_norms import ScoreNorms
@@ -33,7 +35,7 @@ class Learner:
     Args:
         policy: Policy, trained in place.
         method: Maps the evidence of a step to coefficients.
-        lr: Learning rate of AdamW (betas 0.9 and 0.999) before the method's step scale.
+        lr: Learning rate before the method's step scale.
         diagnostics: Gradient diagnostics to measure at every update.
         measure_norms: Measure score norms for the record even if the method does not need them, in a forward pass of
             their own, so that recording more never changes the training.
@@ -44,6 +46,7 @@ class Learner:
             lr x step scale x weight_decay.
         lr_warmup: Updates over which the learning rate rises linearly to `lr`; 0: it is `lr` throughout.
         largest_lag: Most updates between sampling and use, for methods that ask for past weights; None: no bound.
+        optimizer: Makes the optimizer of the trained parameters.
 
     Attributes:
         method_state: What the method returned at the last update and receives at the next.
@@ -63,11 +66,12 @@ class Learner:
         weight_decay: float = 0.0,
         lr_warmup: int = 0,
         largest_lag: int | None = None,
+        optimizer: Optimizer = ADAMW,
     ) -> None:
         self.policy, self.method, self.diagnostics = policy, method, diagnostics
         self.lr, self.lr_warmup = lr, lr_warmup
         self.micro_batches, self.micro_tokens = micro_batches, micro_tokens
-        self.optimizer = torch.optim.AdamW(policy.trainable(), lr=lr, weight_decay=weight_decay, fused=True)
+        self.optimizer = optimizer.build(policy, lr, weight_decay)
         self.method_state: dict[str, Tensor] = {}
         self.previous_gradient: Tensor | None = None
         self.reference = policy.replica() if "reference_logp" in method.needs else None

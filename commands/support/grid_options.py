@@ -52,7 +52,15 @@ LearningRates = Annotated[
     str,
     typer.Option(metavar="LIST", help="Learning rates; 1e-4..1e-3/5 is five at equal ratios.", rich_help_panel=GRID),
 ]
-WeightDecay = Annotated[float, typer.Option(metavar="X", help="AdamW weight decay.", rich_help_panel=GRID)]
+Optimizer = Annotated[
+    str,
+    typer.Option(
+        metavar="EXPR",
+        help="Optimizer, such as adamw(beta2=0.98) or muon; vcpo-bench ls optimizers lists them.",
+        rich_help_panel=GRID,
+    ),
+]
+WeightDecay = Annotated[float, typer.Option(metavar="X", help="Decoupled weight decay.", rich_help_panel=GRID)]
 LrWarmup = Annotated[
     int, typer.Option(metavar="N", help="Updates of linear learning-rate warmup.", rich_help_panel=GRID)
 ]

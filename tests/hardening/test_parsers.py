@@ -15,6 +15,7 @@ from vcpo_bench.analysis.monitoring.signal import SIGNALS
 from vcpo_bench.bench.cells import flag_values
 from vcpo_bench.bench.cells.preset_file import read_configuration
 from vcpo_bench.bench.machine.model_shapes import read_shape
+from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import TASKS
@@ -33,11 +34,18 @@ thorough = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-CATALOGS = {"method": parse_method, "regime": REGIMES.parse, "task": TASKS.parse, "sampler": SAMPLERS.parse}
+CATALOGS = {
+    "method": parse_method,
+    "regime": REGIMES.parse,
+    "task": TASKS.parse,
+    "optimizer": OPTIMIZERS.parse,
+    "sampler": SAMPLERS.parse,
+}
 NAMES = {
     "method": ["clip", "vcpo", "vespo", "reinforce", "lr-matched", "opob", "ess", "to", "high", "base", "paper"],
     "regime": ["fifo", "async", "minibatch", "reuse", "random", "inflight", "poisson", "sampler", "learner", "mean"],
     "task": ["chain", "walk", "walk-eos", "prefix-chain", "countdown", "arithmetic", "n", "numbers", "style"],
+    "optimizer": ["adamw", "sgd", "muon", "beta2", "momentum", "nesterov", "scale"],
     "sampler": ["torch", "vllm", "generate", "vllm-server", "slots", "dtype", "weights", "disk"],
 }
 VALUES = ["0", "1", "-1", "8", "1/8", "1e400", "nan", "inf", "9" * 30, "²", "٣", "on", "off", "a b", "\x00", "'", "{}"]

@@ -118,15 +118,16 @@ def _flat(state: Mapping[str, Tensor]) -> Tensor:
 
 
 def preconditioner(optimizer: torch.optim.Optimizer) -> Tensor | None:
-    """`[D]` 1 / (sqrt(v / (1 - beta2^t)) + eps) of AdamW, v its second moment; None before its first step.
+    """`[D]` 1 / (sqrt(v / (1 - beta2^t)) + eps) of AdamW, v its second moment.
 
-    In main memory, like everything it is compared with.
+    In main memory, like everything it is compared with. None before its first step, and where a parameter has no second
+    moment: other optimizers are not one factor per weight.
     """
     pieces = []
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             state = optimizer.state.get(parameter)
-            if not state:
+            if not state or "exp_avg_sq" not in state:
                 return None
             moment = state["exp_avg_sq"] / (1 - group["betas"][1] ** float(state["step"]))
             pieces.append(1 / (moment.sqrt() + group["eps"]).flatten().cpu())

@@ -58,7 +58,7 @@ class ProbePoint:
         stale: Independent batches sampled by mu, all scored against theta_t.
         fresh: Independent batches sampled by theta_t, for the true gradient.
         control: More of these, for the update without lag.
-        preconditioner: `[D]` factor by which the optimizer multiplies a gradient; None before its first step.
+        preconditioner: `[D]` factor by which the optimizer multiplies a gradient; None where there is none.
         displacement: `[D]` theta_t minus the weights of mu; None without lag.
     """
 

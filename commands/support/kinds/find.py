@@ -33,6 +33,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         PartKind(),
         TaskKind(),
         CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
+        CatalogKind("optimizer", "optimizers", "vcpo_bench.bench.optimizers.catalog"),
         SamplerKind(),
         CatalogKind("launcher", "launchers", "vcpo_bench.bench.running.launchers.catalog"),
         SignalKind(),

@@ -214,6 +214,19 @@ def test_weight_decay_is_part_of_a_cell_and_no_old_key_moves() -> None:
         read_settings({"weight_decay": -1.0})
 
 
+def test_an_optimizer_is_part_of_a_cell_and_no_old_key_moves() -> None:
+    plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False)
+    (usual,) = plan_grid(plain)
+    for text in ("adamw", "adamw(beta2=0.999)"):
+        assert plan_grid(replace(plain, settings=CellSettings(optimizer=text)))[0].key == usual.key
+    (other,) = plan_grid(replace(plain, settings=CellSettings(optimizer="adamw(beta2=0.980)")))
+    assert other.key != usual.key
+    assert other.config.optimizer == "adamw(beta2=0.98)"
+    assert other.config.label == f"{usual.config.label} adamw(beta2=0.98)"
+    with pytest.raises(UsageError, match=r"unknown optimizer 'adam'.*adamw"):
+        plan_grid(replace(plain, settings=CellSettings(optimizer="adam")))
+
+
 def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_path: Path) -> None:
     (cell,) = plan_grid(GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY))
     planned_before = replace(cell, config=cell.config.model_copy(update={"plugins": "0123456789"}))

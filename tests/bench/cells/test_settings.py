@@ -22,6 +22,7 @@ CHANGED: dict[str, Any] = {
     "eval_every": 2,
     "record": "full",
     "stop": "x",
+    "optimizer": "sgd",
     "weight_decay": 0.5,
     "lr_warmup": 3,
     "dtype": "bfloat16",

@@ -184,3 +184,6 @@ def test_the_preconditioner_is_the_one_adamw_divides_by() -> None:
     found = preconditioner(optimizer)
     assert found is not None
     np.testing.assert_allclose(found.numpy(), 1 / (np.sqrt(moment / (1 - 0.999**5)) + 1e-8), rtol=1e-5)
+    other = torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+    other.step()
+    assert preconditioner(other) is None

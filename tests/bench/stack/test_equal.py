@@ -68,6 +68,18 @@ def test_weight_decay_and_a_noisy_engine() -> None:
     check(["clip+kl(beta=0.1)"], 4, weight_decay=0.1, regime="fifo(engine_noise=0.05)")
 
 
+@pytest.mark.parametrize("optimizer", ["adamw(beta2=0.98,reset=2)", "sgd(momentum=0.9)", "muon"])
+def test_every_optimizer(optimizer: str) -> None:
+    check(["clip"], 4, optimizer=optimizer, weight_decay=0.1)
+
+
+def test_on_a_gpu_only_the_default_optimizer_is_stacked() -> None:
+    assert not why_alone(cell("clip", device="cuda"))
+    assert why_alone(cell("clip", device="cuda", optimizer="muon")) == (
+        "on a GPU the optimizer of a stack is adamw with its defaults"
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_method_over_many_updates(part: int) -> None:
