@@ -8,7 +8,7 @@ import pytest
 
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
-from vcpo_bench.bench.regimes.plan import draw, plan, summary
+from vcpo_bench.bench.regimes.plan import PlannedUpdate, draw, plan, summary
 from vcpo_bench.bench.regimes.simulation import describe
 from vcpo_bench.errors import UsageError
 
@@ -143,3 +143,10 @@ def test_summary_and_drawing() -> None:
     assert lines[-1] == "    15       12     #"
     assert "5" in draw(list(plan(schedule("replay", 3), 16))).splitlines()[-1]
     assert max(map(len, draw(list(plan(schedule("fifo", 500), 600))).splitlines())) < 120
+
+
+@pytest.mark.parametrize(("count", "mark"), [(0, " "), (1, "."), (2, "."), (3, "1"), (11, "5"), (20, "9"), (21, "#")])
+def test_a_digit_is_tenths_of_the_trajectories(count: int, mark: str) -> None:
+    versions = Counter({8: count, 7: 21 - count})
+    line = draw([PlannedUpdate(9, versions, versions, 2, False)]).splitlines()[1]
+    assert line.ljust(24)[18] == mark

@@ -1,0 +1,27 @@
+"""Rewrite defaults.json: run this only together with a new `RULES_VERSION`, or to add names."""
+
+import json
+from pathlib import Path
+
+from vcpo_bench.analysis.monitoring.signal import SIGNALS
+from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.tasks.catalog import TASKS
+from vcpo_bench.methods.assembly.catalog import METHODS
+from vcpo_bench.naming.catalog import Catalog
+from vcpo_bench.naming.component import parameters
+from vcpo_bench.records import RULES_VERSION
+
+CATALOGS: dict[str, Catalog] = {each.kind: each for each in (METHODS, REGIMES, SAMPLERS, SIGNALS, TASKS)}
+
+
+def written(kind: str, name: str) -> dict[str, str]:
+    """The default of every parameter of a name, as an expression would spell it."""
+    known = parameters(CATALOGS[kind].get(name))
+    return {each: parameter.write(default) for each, (default, parameter) in known.items()}
+
+
+if __name__ == "__main__":
+    content = {kind: {name: written(kind, name) for name in sorted(each.kinds)} for kind, each in CATALOGS.items()}
+    text = json.dumps({"rules_version": RULES_VERSION} | content, indent=1)
+    Path(__file__).with_name("defaults.json").write_text(text + "\n")
