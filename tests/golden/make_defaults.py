@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
+from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks.catalog import TASKS
@@ -21,7 +23,12 @@ def written(kind: str, name: str) -> dict[str, str]:
     return {each: parameter.write(default) for each, (default, parameter) in known.items()}
 
 
+def settings() -> dict[str, Any]:
+    """The default of every setting of a cell."""
+    return CellConfig(method="clip", staleness=0, seed=0).model_dump(mode="json")
+
+
 if __name__ == "__main__":
     content = {kind: {name: written(kind, name) for name in sorted(each.kinds)} for kind, each in CATALOGS.items()}
-    text = json.dumps({"rules_version": RULES_VERSION} | content, indent=1)
+    text = json.dumps({"rules_version": RULES_VERSION, "settings": settings()} | content, indent=1)
     Path(__file__).with_name("defaults.json").write_text(text + "\n")

@@ -12,7 +12,7 @@ from vcpo_bench.records import RULES_VERSION
 
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FOLDER / "defaults.json").read_text())
-VERSION = GOLDEN.pop("rules_version")
+VERSION, SETTINGS = GOLDEN.pop("rules_version"), GOLDEN.pop("settings")
 MADE_BY = run_path(str(FOLDER / "make_defaults.py"))
 CATALOGS: dict[str, Catalog] = MADE_BY["CATALOGS"]
 
@@ -24,6 +24,11 @@ def test_the_golden_file_is_of_these_rules() -> None:
 @pytest.mark.parametrize("kind", GOLDEN)
 def test_defaults_are_those_of_the_golden_file(kind: str) -> None:
     assert {name: MADE_BY["written"](kind, name) for name in GOLDEN[kind]} == GOLDEN[kind]
+
+
+def test_settings_of_a_cell_have_the_defaults_of_the_golden_file() -> None:
+    found = MADE_BY["settings"]()
+    assert {name: found[name] for name in SETTINGS} == SETTINGS
 
 
 @pytest.mark.parametrize("kind", GOLDEN)
