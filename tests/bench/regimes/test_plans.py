@@ -130,6 +130,16 @@ def test_options_that_do_not_fit_the_lag_are_refused(regime: str, k: int, said: 
         schedule(regime, k)
 
 
+@pytest.mark.parametrize(("staleness", "epochs"), [(1, 1), (1, 2), (2, 3), (3, 1)])
+def test_a_minibatch_rollout_feeds_several_updates_and_is_trained_on_once_per_epoch(
+    staleness: int, epochs: int
+) -> None:
+    planned = schedule(f"minibatch(epochs={epochs})", staleness)
+    assert planned.several_updates
+    assert planned.proximal(0) == [order.batch for order in planned.admit(0)]
+    assert planned.trains_once == (epochs == 1)
+
+
 def test_summary_and_drawing() -> None:
     saw = list(plan(schedule("minibatch", 3), 16))
     assert summary(saw) == summary(saw[:13]) == {"max": 3, "mean": 1.5, "period": 4}
