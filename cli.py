@@ -6,11 +6,12 @@ import errno
 import io
 import os
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+import vcpo_bench
 from vcpo_bench.commands.support.plain_help import hide_types
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import attach_verbs
@@ -58,11 +59,26 @@ app = typer.Typer(
     "Which stabilizer survives at your policy lag, why a run collapsed, and whether you could have known.",
     epilog="Start with: vcpo-bench demo",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
 attach_verbs(app)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"vcpo-bench {vcpo_bench.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _front(
+    version: Annotated[
+        bool,
+        typer.Option("--version", metavar="", help="Print the version.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """What is asked of the program itself; its help is that of the app."""
 
 
 def main() -> None:
@@ -74,6 +90,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what another encoding lacks is spelled, not an error
             stream.reconfigure(errors="backslashreplace")
+    if problem := refused_platform(sys.platform):
+        say_aside(f"error: {problem}")
+        sys.exit(MISUSED)
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -90,6 +109,11 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter fails again when it flushes at its end
         sys.stderr.write("error: standard output: the disk it is written to is full; free space there\n")
         raise SystemExit(MISUSED) from None
+
+
+def refused_platform(name: str) -> str:
+    """Why nothing runs on a platform (`sys.platform`); empty: it does."""
+    return "Windows has no POSIX locks and signals; use WSL 2 (docs/platforms.md)" if name == "win32" else ""
 
 
 def _at_home(argument: str) -> str:

@@ -5,15 +5,19 @@ in it is data. setuptools would build in `build/lib`, from where a module delete
 """
 
 import atexit
+import json
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
 NOT_SHIPPED = ("tests", "docs", "tools", "notebooks", "examples", "results", "build", "dist")
+COMMIT_FILE = "built_from.json"
 DEVELOPMENT_MODULES = ("setup", "noxfile", "conftest")
 
 
@@ -22,8 +26,46 @@ def find_root_modules() -> list[str]:
     return sorted(path.stem for path in ROOT.glob("*.py") if path.stem not in DEVELOPMENT_MODULES)
 
 
+def code_state() -> dict[str, object]:
+    """Commit that is built and whether it has uncommitted changes; of a source archive, what it was made from."""
+    if (ROOT / COMMIT_FILE).exists():
+        return dict(json.loads((ROOT / COMMIT_FILE).read_text(encoding="utf-8")))
+    commit = git("rev-parse", "HEAD") if (ROOT / ".git").exists() else None
+    return {"commit": commit, "uncommitted": bool(git("status", "--porcelain")) if commit else None}
+
+
+def git(*arguments: str) -> str | None:
+    """What git says of this folder; None where it says nothing."""
+    command = ["git", "-C", str(ROOT), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def record_commit(folder: Path) -> None:
+    """Write which commit is built, so that results of an installed package can say where their code came from."""
+    (folder / COMMIT_FILE).write_text(json.dumps(code_state()), encoding="utf-8")
+
+
+class SourceArchive(sdist):
+    """Records the commit in the archive, which has no git."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        """Copy the files, and add the commit."""
+        super().make_release_tree(base_dir, files)
+        record_commit(Path(base_dir))
+
+
 class BuildModules(build_py):
-    """Leaves the root modules that only development needs out of the package."""
+    """Leaves the root modules that only development needs out of the package, and records the commit in it."""
+
+    def run(self) -> None:
+        """Build; an editable install asks git itself."""
+        super().run()
+        if not self.editable_mode:
+            record_commit(Path(self.build_lib) / "vcpo_bench")
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
         """Modules of one package as (package, module, file)."""
@@ -61,7 +103,8 @@ if __name__ == "__main__":
     scratch = scratch_folder()
     setup(
         packages=["vcpo_bench", *(f"vcpo_bench.{room}" for room in rooms)],
-        package_data={"vcpo_bench": ["py.typed"]} | {f"vcpo_bench.{room}": find_data(room) for room in rooms},
-        cmdclass={"build_py": BuildModules},
+        package_data={"vcpo_bench": ["__init__.pyi", "py.typed"]}
+        | {f"vcpo_bench.{room}": find_data(room) for room in rooms},
+        cmdclass={"build_py": BuildModules, "sdist": SourceArchive},
         options={"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}},
     )

@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
+from vcpo_bench.records.step_facts import EPISODE_FACTS
+
 
 @dataclass(frozen=True)
 class Rollout:
@@ -19,6 +21,10 @@ class Rollout:
         mask: bool [B, T], True up to and including the end token.
         entropy: float32 [B, T] entropy in nats of the distribution each token was drawn from, 0 at padding.
         version: int64 [B, T] updates seen by the weights that drew each token, from a sampler that tracks it itself.
+        episodes: int64 [B, 7] counts of each episode in the order of `EPISODE_FACTS`, where there is an environment.
+
+    With an environment the mask has holes: tokens that the policy observed and did not draw are False, and their
+    log-probability is 0. Nothing else tells them apart, and everything that counts tokens counts those of the mask.
     """
 
     responses: Tensor
@@ -26,12 +32,22 @@ class Rollout:
     mask: Tensor
     entropy: Tensor
     version: Tensor | None = None
+    episodes: Tensor | None = None
 
     @classmethod
-    def empty(cls, rows: int, length: int, eos: int | None) -> Rollout:
-        """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass."""
+    def empty(cls, rows: int, length: int, eos: int | None, facts: bool = False) -> Rollout:
+        """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass.
+
+        Args:
+            rows: B.
+            length: T.
+            eos: Token that ends a response, or None.
+            facts: Whether there is an environment, so that something is counted of every episode.
+        """
         zeros = torch.zeros(2, rows, length)
-        return cls(torch.full((rows, length), eos or 0), zeros[0], torch.ones(rows, length).bool(), zeros[1])
+        episodes = torch.zeros(rows, len(EPISODE_FACTS), dtype=torch.int64) if facts else None
+        mask = torch.ones(rows, length).bool()
+        return cls(torch.full((rows, length), eos or 0), zeros[0], mask, zeros[1], episodes=episodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +65,7 @@ class Trajectories:
         proximal_logp: `[P, G, T]` float32 under the policy at the first update on the rollout, where wanted.
         origin: `[P, 2]` int64 batch and group each prompt came from; None where all are batch `index` in order.
         seconds: `[P, G, 2]` float64 time each trajectory spent in flight and in the queue; only where time is real.
+        episodes: `[P, G, 7]` int64 counts of each episode, see `Rollout`; only where the task has an environment.
     """
 
     index: int
@@ -61,6 +78,7 @@ class Trajectories:
     proximal_logp: Tensor | None = None
     origin: Tensor | None = None
     seconds: Tensor | None = None
+    episodes: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors by field name, for a checkpoint, without the absent ones."""

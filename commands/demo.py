@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.next_step import say_what_next
 from vcpo_bench.commands.support.options import Quiet
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
@@ -28,6 +29,7 @@ def demo(
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.running import run_grid
+    from vcpo_bench.bench.running.options import RunOptions
     from vcpo_bench.reports.terminal.curves import curves
     from vcpo_bench.reports.terminal.live import make_view
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
@@ -39,11 +41,12 @@ def demo(
     try:
         for text in start_rewards(spec):
             view.message(text)
-        failed = run_grid.run_grid(plan_grid(spec), run_grid.RunOptions(out, run_grid.worker_count(0)), view)
+        failed = run_grid.run_grid(plan_grid(spec), RunOptions(out, run_grid.worker_count(0)), view)
     finally:
         view.close()
     say(curves(load(out)))
     show_scoreboard(out, as_json=False)
+    say_what_next(out, quiet)
     if failed:
         raise typer.Exit(1)
 

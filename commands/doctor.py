@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 def doctor(
     gpu: Annotated[bool, typer.Option("--gpu", metavar="", help="Also run the checks that need a GPU.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check versions, optional extras and devices of this environment.
 
@@ -20,11 +22,13 @@ def doctor(
     from vcpo_bench.bench.machine import doctor as examining
     from vcpo_bench.bench.machine.gpu_checks import gpu_checks
 
-    failed = False
-    for finding in [*examining.examine(), *(gpu_checks() if gpu else ())]:
-        say(f"{finding.status:8} {finding.name}: {finding.text}")
-        failed |= finding.status == "failed"
-    if failed:
+    findings = [*examining.examine(), *(gpu_checks() if gpu else ())]
+    if as_json:
+        say(json.dumps([{"name": one.name, "status": one.status, "text": one.text} for one in findings], indent=1))
+    else:
+        for one in findings:
+            say(f"{one.status:8} {one.name}: {one.text}")
+    if any(one.status == "failed" for one in findings):
         raise typer.Exit(1)
 
 

@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
 from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results folder.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write the tables to.")],
+    folders: Folders = None,
     form: Annotated[str, typer.Option("--as", metavar="FORMAT", help="File format: csv, parquet or latex.")] = "csv",
 ) -> None:
     """Export the tables of a results folder as CSV, Parquet or LaTeX.
@@ -24,7 +25,7 @@ def export(
     from vcpo_bench.reports.writers import tables as exporting
 
     check_folder("--out", out)
-    for path in exporting.export(folder, out, form):
+    for path in exporting.export(folders or [DEFAULT_OUT], out, form):
         say(path)
 
 

@@ -64,6 +64,7 @@ def fork(
     from vcpo_bench.bench.replay import fork as forking
     from vcpo_bench.bench.replay.recorded_cell import read_cell
     from vcpo_bench.bench.running import run_grid
+    from vcpo_bench.bench.running.options import RunOptions
     from vcpo_bench.reports.terminal.live import make_view
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
@@ -74,7 +75,7 @@ def fork(
     forking.write_origins(spec, planned, wait, say)
     view = make_view(quiet, PlainConsole())
     try:
-        failed = run_grid.run_grid(planned, run_grid.RunOptions(out, workers, wait, plugins=plugins), view)
+        failed = run_grid.run_grid(planned, RunOptions(out, workers, wait, plugins=plugins), view)
     finally:
         view.close()
     show_scoreboard(out, as_json=False)

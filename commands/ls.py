@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vcpo_bench.commands.support.listing_lines import lines_of
 from vcpo_bench.commands.support.options import Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 if TYPE_CHECKING:
     from vcpo_bench.commands.support.kinds.base import Listing
-
-UNLIMITED = 10_000
-"""Columns of a listing that goes to a pipe or a file: one entry stays one line."""
 
 
 def ls(
@@ -30,43 +32,39 @@ def ls(
     results: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder that holds the results folders, for vcpo-bench ls runs.")
     ] = Path("results"),
+    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print every column, uncut, as JSON.")] = False,
     plugin: Plugins = None,
 ) -> None:
     """List the methods, tasks, regimes and so on.
 
-    KIND is methods, parts, tasks, regimes, samplers, signals, detectors, analyses, presets or runs.
-    vcpo-bench show explains a single entry.
+    KIND is methods, parts, tasks, regimes, samplers, launchers, signals, detectors, analyses, presets or runs. One line
+    per entry: a terminal shows what fits, a pipe or a file gets every column. vcpo-bench show explains a single entry.
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds_listing
 
     load_plugins(plugin)
     if not kind:
-        _print(kinds_listing())
+        _print(kinds_listing(), as_json)
         return
-    _print(find_kind(kind, results, plural=True).listing())
+    _print(find_kind(kind, results, plural=True).listing(), as_json)
 
 
-def _print(found: Listing) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from vcpo_bench.reports.terminal.plain_console import PlainConsole
-
+def _print(found: Listing, as_json: bool) -> None:
+    if as_json:
+        names = [heading.replace(" ", "_") for heading in found.columns]
+        say(json.dumps([dict(zip(names, row, strict=True)) for row in found.rows], indent=1, ensure_ascii=False))
+        return
     limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    console = PlainConsole(width=None if limited else UNLIMITED)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, heading in enumerate(found.columns):
-        table.add_column(heading, no_wrap=number == 0, overflow="fold")
-    for row in found.rows:
-        table.add_row(*row)
-    console.print(table)
+    width = shutil.get_terminal_size().columns if limited else None
+    for line in lines_of(found, width):
+        say(line)
     if found.note:
-        console.print(found.note)
+        say("\n" + (textwrap.fill(found.note, width) if width else found.note))
 
 
 VERB = Verb(
     ls,
     Group.EXTEND,
     1,
-    examples=("vcpo-bench ls methods", "vcpo-bench ls tasks --plugin my_task.py", "vcpo-bench ls runs"),
+    examples=("vcpo-bench ls methods", "vcpo-bench ls tasks --plugin my_task.py", "vcpo-bench ls runs --json"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -27,6 +28,9 @@ def plan(
             help="Instead, compare the speed of an async regime with split synchronous training.",
         ),
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print what each update trains on as JSON.")
+    ] = False,
     plugin: Plugins = None,
 ) -> None:
     """Draw which weight version each update trains on.
@@ -34,9 +38,16 @@ def plan(
     Trains nothing. Also prints the largest lag, the mean lag and the period of the schedule, in optimizer
     updates. With --simulate, the regime must give its service times, such as async(sampler=2,learner=1).
     """
-    from vcpo_bench.bench.regimes.simulation import describe, describe_speed
+    from vcpo_bench.bench.regimes.simulation import describe, describe_speed, planned_updates
+    from vcpo_bench.errors import UsageError
 
     load_plugins(plugin)
+    if as_json and simulate:
+        raise UsageError("--json --simulate: speeds are not printed as JSON; drop one of the two")
+    if as_json:
+        updates = planned_updates(regime, staleness, steps, seed)
+        say(json.dumps([{"update": one.update, "trajectories_by_lag": one.lags, "held": one.held} for one in updates]))
+        return
     say((describe_speed if simulate else describe)(regime, staleness, steps, seed))
 
 

@@ -26,8 +26,15 @@ def report(
         str,
         typer.Option(
             metavar="VENUE",
-            help="Also write figures and tables sized for a paper: icml, neurips or acl. They go next to the page.",
+            help="Also write figures and tables for print: icml, neurips, acl, nature, beamer, or sizes such as "
+            "4x1.5in@9pt (width, panel height, font). They go next to the page.",
         ),
+    ] = "",
+    only: Annotated[
+        str, typer.Option(metavar="LIST", help="Names of the printed figures and tables wanted, instead of all.")
+    ] = "",
+    methods: Annotated[
+        str, typer.Option(metavar="LIST", help="Methods in the printed figures and tables, instead of all.")
     ] = "",
     partial: Annotated[
         bool, typer.Option("--partial", metavar="", help="Include cells that are still running.")
@@ -38,6 +45,8 @@ def report(
     ] = False,
 ) -> None:
     """Write the report as one offline HTML page, PDF and paper figures."""
+    from vcpo_bench.errors import UsageError
+    from vcpo_bench.naming.grammar import split_list
     from vcpo_bench.reports.writers import html as page
     from vcpo_bench.reports.writers import paper
     from vcpo_bench.reports.writers import pdf as typeset
@@ -45,6 +54,8 @@ def report(
 
     if figures:
         paper.sheets(figures)  # refuses an unknown venue before anything is written
+    elif only or methods:
+        raise UsageError("--only, --methods: choose among printed figures; add --figures VENUE")
     sources = folders or [DEFAULT_OUT]
     target = html or sources[0] / "report.html"
     check_file("--html", target)
@@ -57,7 +68,8 @@ def report(
     if pdf:
         say(typeset.write_pdf(sources, pdf, partial))
     if figures:
-        for path in paper.write_figures(sources, target.parent / figures, figures):
+        names, chosen = split_list(only) if only else [], split_list(methods) if methods else []
+        for path in paper.write_figures(sources, target.parent / figures, figures, names, chosen):
             say(path)
 
 
@@ -68,5 +80,6 @@ VERB = Verb(
     examples=(
         "vcpo-bench report results/default",
         "vcpo-bench report results/default --pdf report.pdf --figures icml",
+        "vcpo-bench report results/default --figures beamer --only score-lag",
     ),
 )

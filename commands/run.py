@@ -13,6 +13,8 @@ from vcpo_bench.bench.cells import defaults
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.extras import check_extras
+from vcpo_bench.commands.support.launching import read_launcher, scheduled_count, stack_count
+from vcpo_bench.commands.support.next_step import say_what_next
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid import PlannedCell
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import CellSettings
-    from vcpo_bench.bench.running.run_grid import RunOptions
+    from vcpo_bench.bench.running.launchers.catalog import Launcher
+    from vcpo_bench.bench.running.options import RunOptions
 
 
 def run(
@@ -57,6 +60,9 @@ def run(
     out: flags.Out = DEFAULT_OUT,
     device: flags.Device = defaults.DEVICE,
     jobs: Jobs = 0,
+    launcher: flags.LauncherName = "local",
+    launcher_config: flags.LauncherConfig = None,
+    detach: flags.Detach = False,
     stack: flags.Stack = "auto",
     plugin: Plugins = None,
     dry_run: flags.DryRun = False,
@@ -80,9 +86,10 @@ def run(
     from vcpo_bench.bench.cells.settings import read_settings
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.bench.running.memory import memory_warning
-    from vcpo_bench.bench.running.stacks import stack_size
+    from vcpo_bench.bench.running.options import RunOptions
 
     plugins = load_plugins(plugin)
+    place = read_launcher(launcher, launcher_config)
     if url:
         os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
     settings = read_settings(ctx.params)
@@ -98,15 +105,21 @@ def run(
     _warn([*spec.warnings(), *_skipped(spec)])
     if watched:
         say_aside(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}")
-    workers, together = run_grid.worker_count(jobs, device, sampler), stack_size(stack, device)
-    _warn(filter(None, [memory_warning(min(workers, len(cells)), spec.regimes)] if device == "cpu" else []))
+    workers = run_grid.worker_count(jobs, device, sampler) if place.here else scheduled_count(jobs)
+    together = stack_count(stack, device, place)
+    crowd = min(workers, len(cells)) if place.here and device == "cpu" else 0
+    _warn(filter(None, [memory_warning(crowd, spec.regimes)]))
     if dry_run:
-        _show_plan(cells, workers, out)
+        _show_plan(cells, workers or len(cells), out)
         return
     check_extras(model, lora, wandb)
-    how = run_grid.RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm, together)
+    place.check(device)
+    how = RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm, together)
+    if detach:
+        _detach(cells, how, place, wandb)
+        return
     starts = [] if quiet or as_json else start_rewards(spec)
-    if _train_mirrored(cells, how, (wandb, wandb_project), starts, quiet, as_json):
+    if _train_mirrored(cells, how, place, (wandb, wandb_project), starts, quiet, as_json):
         raise typer.Exit(1)
 
 
@@ -141,6 +154,7 @@ def _skipped(spec: GridSpec) -> list[str]:
 def _train_mirrored(
     cells: list[PlannedCell],
     how: RunOptions,
+    place: Launcher,
     wandb: tuple[str, str],
     starts: list[str],
     quiet: bool,
@@ -150,14 +164,26 @@ def _train_mirrored(
     from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
 
     with WandbMirror(*wandb, how.out, cells, lambda text: _warn([text])) as mirror:
-        failed = _train(cells, how, starts, quiet, as_json)
+        failed = _train(cells, how, place, starts, quiet, as_json)
         mirror.report(lambda: _write_page(how.out))
     return failed
 
 
-def _train(cells: list[PlannedCell], how: RunOptions, starts: list[str], quiet: bool, as_json: bool) -> int:
+def _detach(cells: list[PlannedCell], how: RunOptions, place: Launcher, wandb: str) -> None:
+    from vcpo_bench.bench.running.run_grid import detach_grid
+    from vcpo_bench.errors import UsageError
+
+    if wandb != "disabled":
+        raise UsageError("--detach: nothing is left running that could mirror to wandb; drop --wandb, and run it later")
+    say(detach_grid(cells, how, say_aside, place))
+
+
+def _train(
+    cells: list[PlannedCell], how: RunOptions, place: Launcher, starts: list[str], quiet: bool, as_json: bool
+) -> int:
     """Run the cells, print the scoreboard, and return how many cells failed."""
     from vcpo_bench.bench.running.run_grid import run_grid
+    from vcpo_bench.records import CELL_FILE, CELLS
     from vcpo_bench.reports.terminal.live import make_view
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
@@ -165,10 +191,12 @@ def _train(cells: list[PlannedCell], how: RunOptions, starts: list[str], quiet: 
     try:
         for text in starts:
             view.message(text)
-        failed = run_grid(cells, how, view)
+        failed = run_grid(cells, how, view, place)
     finally:
         view.close()
-    show_scoreboard(how.out, as_json)
+    if any((how.out / CELLS).glob(f"*/{CELL_FILE}")):  # none has ended where every job was canceled
+        show_scoreboard(how.out, as_json)
+        say_what_next(how.out, quiet or as_json)
     return failed
 
 

@@ -23,12 +23,21 @@ def show(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print the scoreboard as JSON.")] = False,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-if",
+            metavar="CONDITION",
+            help='Exit with code 1 if a row of the scoreboard meets this, such as "collapsed > 0". Repeat for several.',
+        ),
+    ] = None,
     plugin: Plugins = None,
 ) -> None:
     """Show the scoreboard of a results folder, or explain one entry.
 
     The scoreboard of one folder is also written to scoreboard.csv there. KIND is method, part, task, regime, sampler,
-    signal, detector, analysis, preset or run.
+    launcher, signal, detector, analysis, preset or run. A condition may name the rows it is about:
+    "method=vcpo,lag=16: final_reward_low < 0.5".
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds
     from vcpo_bench.errors import UsageError
@@ -38,8 +47,11 @@ def show(
     if not rest and first in named and not Path(first).is_dir():
         raise UsageError(f"show {first}: give a name; vcpo-bench ls {named[first].plural} lists them")
     if len(rest) != 1 or (first not in named and Path(first).is_dir()):
-        show_scoreboard(Path(first), as_json, *map(Path, rest))
+        if show_scoreboard(Path(first), as_json, *map(Path, rest), fail_if=fail_if or ()):
+            raise typer.Exit(1)
         return
+    if fail_if:
+        raise UsageError(f"--fail-if: is asked of a scoreboard; show {first} {rest[0]} has none")
     kind = find_kind(first)
     load_plugins(plugin)
     kind.show(rest[0], as_json)
@@ -49,5 +61,9 @@ VERB = Verb(
     show,
     Group.READ,
     1,
-    examples=("vcpo-bench show results/default", "vcpo-bench show method vespo", "vcpo-bench show task chain"),
+    examples=(
+        "vcpo-bench show results/default",
+        "vcpo-bench show method vespo",
+        'vcpo-bench show results/sweep --fail-if "collapsed > 0"',
+    ),
 )

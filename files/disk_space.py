@@ -38,6 +38,23 @@ def disk_full(written: Iterable[Path]) -> DiskFullError:
     return DiskFullError(f"{full}: the disk is full; free space there, then run the same command again")
 
 
+def check_space(folder: Path) -> None:
+    """Make sure that a little can be written to a folder.
+
+    Raises:
+        DiskFullError: A disk or a quota is full.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(LITTLE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        if error.errno in _FULL:
+            raise disk_full([folder]) from error
+        raise
+
+
 def _existing(path: Path) -> Path:
     """The folder itself, or the closest one above it that exists."""
     return next((each for each in (path, *path.parents) if each.is_dir()), Path("/"))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+
+_TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 
 
 def sync_file(path: Path) -> None:
@@ -22,6 +25,31 @@ def sync_folder(folder: Path) -> None:
         if path.is_file():
             sync_file(path)
     sync_names(folder)
+
+
+def publish_folder(draft: Path, target: Path) -> bool:
+    """Give a complete folder its name by one rename, and return once both are on the disk.
+
+    Args:
+        draft: The folder; not empty.
+        target: The name, on the same file system.
+
+    Returns:
+        Whether it has the name now. False: another folder was first, and the draft is as it was or gone.
+    """
+    sync_folder(draft)
+    try:
+        draft.rename(target)
+    except FileNotFoundError:
+        if target.is_dir():  # a server did it, and was asked again
+            return False
+        raise
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            raise
+        return False
+    sync_names(target.parent)
+    return True
 
 
 def _sync(path: Path, flags: int) -> None:

@@ -48,9 +48,14 @@ class Holder:
         return json.dumps(asdict(self))
 
     @property
+    def is_here(self) -> bool:
+        """Whether the process is or was one of this machine, so that it can be looked at."""
+        return bool(self.machine) and self.machine == _machine()
+
+    @property
     def is_gone(self) -> bool:
         """Whether the process has certainly ended; one on another machine never has."""
-        if not self.machine or self.machine != _machine():
+        if not self.is_here:
             return False
         try:
             os.kill(self.pid, 0)

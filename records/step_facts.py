@@ -17,6 +17,10 @@ Ints = NDArray[np.int64]
 PERCENTS = (5, 25, 50, 75, 95)
 """Quantiles of the sequence log-weights that are recorded, in percent."""
 
+EPISODE_FACTS = ("turns", "calls", "malformed_calls", "void_turns", "observed", "truncated", "turn_limited")
+"""What is counted of an episode with an environment: turns of the policy, calls carried out and not, turns that were
+neither call nor answer, observed tokens; and whether it ran out of tokens (0 or 1) or of turns (0 or 1)."""
+
 
 @dataclass(frozen=True)
 class StepFacts:
@@ -31,6 +35,7 @@ class StepFacts:
         reported: Values that other parts of the run report themselves, by column.
         measured: Values of the `GradientDiagnostic` columns; without those that could not be measured.
         method_metrics: Scalars that the method reports, by name.
+        episodes: `[n, 7]` counts in the order of `EPISODE_FACTS`; None where the task has no environment.
     """
 
     step: int
@@ -41,6 +46,7 @@ class StepFacts:
     reported: Mapping[str, Any] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     method_metrics: Mapping[str, SupportsFloat] = field(default_factory=dict)
+    episodes: Ints | None = None
 
     @cached_property
     def masked_log_ratio(self) -> Floats:

@@ -14,6 +14,13 @@ from vcpo_bench.analysis.results import Results
 
 CURVES = ("sampled_reward", "ess_ratio", "grad_norm", "kl_mu_theta_k3", "log_weight_max", "entropy", "step_scale")
 """Columns of the updates that figures draw over time."""
+READ_TOGETHER = (
+    *CURVES,
+    *("lag_mean", "lag_max", "ess_ratio_used", "token_ess_ratio", "log_weight_var", "length_mean", "kl_mu_theta_k1"),
+    *("grad_norm_clipped", "lr", "grad_cosine", "head_grad_norm"),
+    *("seconds_sample", "seconds_score", "seconds_update", "seconds_record", "seconds_wait", "episode_turns"),
+)
+"""Columns that the sections ask for one after another: read at once, thousands of files are opened once."""
 
 
 class Source(NamedTuple):

@@ -7,7 +7,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import NamedTuple, cast
 
+from vcpo_bench.progress import track
 from vcpo_bench.reports import sections
+from vcpo_bench.reports.analyses import READ_TOGETHER
 from vcpo_bench.reports.document import Block, Document, Section
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -35,6 +37,11 @@ def find_sections() -> list[_Found]:
 def build(study: Study) -> Document:
     """The report of a study. Its pictures are drawn by whoever renders it, at that form's size."""
     ledger = Ledger()
-    filled = [Section(one.anchor, one.place.title, one.blocks(study, ledger)) for one in find_sections()]
+    study.results.step_columns(*READ_TOGETHER)
+    found = find_sections()
+    filled = [
+        Section(one.anchor, one.place.title, one.blocks(study, ledger))
+        for one in track(found, "analyzing results", len(found))
+    ]
     title = "vcpo-bench report: " + " + ".join(folder.resolve().name for folder in study.results.folders)
     return Document(title, filled, ledger)

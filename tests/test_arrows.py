@@ -17,13 +17,14 @@ ROOT = Path(vcpo_bench.__file__).resolve().parent
 REPOSITORY = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 300
 
-OPEN_TO_ALL = {"", "errors", "files", "records", "naming"}
+OPEN_TO_ALL = {"", "errors", "files", "progress", "records", "naming"}
 """What every room may import: version, errors, the writing of files, the schema of tables, the grammar of names."""
 
 WINGS = {
     "errors": set(),
     "files": {"errors"},
     "interrupts": set(),
+    "progress": set(),
     "records": {"errors", "files"},
     "naming": {"errors"},
     "configs": set(),
@@ -32,6 +33,7 @@ WINGS = {
     "analysis": OPEN_TO_ALL,
     "adapters": OPEN_TO_ALL | {"methods", "bench", "analysis"},
     "reports": OPEN_TO_ALL | {"analysis"},
+    "api": OPEN_TO_ALL | {"bench", "analysis", "reports"},
     "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports"},
     "cli": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "commands"},
     "__main__": {"cli", "interrupts"},
@@ -51,6 +53,7 @@ ORDER: dict[str, list[set[str]]] = {
     "methods": [{"core"}, {"parts"}, {"assembly"}, {GROUND}, {FRONT}],
     "bench": [
         {GROUND},
+        {"sandbox"},
         {"tasks"},
         {"regimes"},
         {"score_norms"},

@@ -14,10 +14,11 @@ LINKS = ROOT / ".types" / "vcpo_bench"
 
 
 def wanted() -> dict[str, str]:
-    """Name of every link and what it holds: whatever `setup.py` finds at the root."""
+    """Name of every link and what it holds: whatever `setup.py` finds at the root, and stubs."""
     found = runpy.run_path(str(ROOT / "setup.py"))
     rooms = {room for room in found["find_rooms"]() if "." not in room}
-    names = sorted(rooms | {f"{module}.py" for module in found["find_root_modules"]()})
+    stubs = {path.name for path in ROOT.glob("*.pyi")}
+    names = sorted(rooms | stubs | {f"{module}.py" for module in found["find_root_modules"]()})
     return {name: f"../../{name}" for name in names}
 
 

@@ -10,6 +10,7 @@ from vcpo_bench.analysis.comparison import effect_sentences as effects
 from vcpo_bench.analysis.comparison import sentences as say
 from vcpo_bench.analysis.comparison.ablation import ablation_table, cost_table, step_controls
 from vcpo_bench.analysis.comparison.aggregates import REPLICATIONS
+from vcpo_bench.analysis.comparison.answers import answers, answers_table, disagreements, next_steps
 from vcpo_bench.analysis.comparison.best_learning_rate import tune
 from vcpo_bench.analysis.comparison.cells_behind import cells_behind
 from vcpo_bench.analysis.comparison.normalized_rewards import normalize, score_column
@@ -27,7 +28,7 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     Tables: `anchors`; `scores` (every cell); `tuned` (per seed, at the learning rate chosen without it), `choices`,
     `budget`; `ranking` (aggregates per lag and method at best learning rates), `by_task`, `pairs`, `improvement`,
     `profiles`, `targets`; `by_rate` (aggregates at every single learning rate); `stable_rates`, `frontier`;
-    `ablation`, `step_controls`, `cost`.
+    `ablation`, `step_controls`, `cost`; `answers` (one row per lag: the best, and how far it is ahead of the next).
     """
     rewards = normalize(results)
     column = score_column(rewards)
@@ -46,7 +47,9 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     tables |= {"stable_rates": stable_rates(cells), "frontier": frontier(cells)}
     tables |= {"ablation": ablation_table(runs, cells, column), "step_controls": step_controls(cells, column)}
     tables["cost"] = cost_table(results)
+    tables["answers"] = answers_table(tables["ranking"], tables["pairs"], tables["choices"])
     found = Findings(tables, cells_behind(rewards.table, runs))
+    found.statements += [*answers(found), *disagreements(found), *next_steps(found)]
     found.statements += [*say.limits(found), *say.winners(found, column), *say.tuning(found)]
     found.statements += [*effects.stability(found), *effects.ablation(found), *effects.step_controls(found)]
     found.statements += [*effects.targets(found), *effects.cost(found)]

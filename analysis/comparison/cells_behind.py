@@ -29,6 +29,7 @@ def cells_behind(cells: pd.DataFrame, runs: pd.DataFrame) -> dict[str, CellsBehi
         "budget": agreeing(lagged, "task", "regime", "staleness"),
         "ranking": agreeing(runs, "staleness", "method"),
         "by_task": agreeing(runs, "task", "staleness", "method"),
+        "answers": of_methods(runs, ("method", "runner_up"), "staleness"),
         "pairs": of_methods(runs, ("first", "second"), "staleness"),
         "improvement": of_methods(runs, ("first", "second"), "staleness"),
         "profiles": agreeing(runs, "method"),

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.diagnostics.seed_groups import named, with_group
 from vcpo_bench.analysis.diagnostics.trajectory_weights import prepared
 from vcpo_bench.analysis.results import GROUP, Results
 
@@ -24,8 +25,7 @@ def norm_table(results: Results) -> pd.DataFrame:
     factor; an adaptive optimizer undoes a constant factor, not a varying one); `cosine` (median with the previous
     gradient; `diagnostics` only) and `head_share` (median norm of the output head over the whole).
     """
-    cells = results.cells[["key", *GROUP]].rename(columns={"lr": "base_lr"})
-    steps = results.step_columns(*_NORMS).merge(cells, on="key")
+    steps = with_group(results, *_NORMS)
     norm, clipped = steps["grad_norm"], steps["grad_norm_clipped"]
     factor = (clipped / norm.where(norm > 0)).clip(upper=1.0)
     steps = steps.assign(
@@ -34,7 +34,7 @@ def norm_table(results: Results) -> pd.DataFrame:
         effective=steps["lr"] * factor,
         head=steps["head_grad_norm"] / norm.where(norm > 0),
     )
-    groups = steps.groupby([name if name != "lr" else "base_lr" for name in GROUP], sort=False, dropna=False)
+    groups = steps.groupby("group", sort=False)
     table = pd.DataFrame(
         {
             "updates": groups.size(),
@@ -50,7 +50,7 @@ def norm_table(results: Results) -> pd.DataFrame:
             "head_share": groups["head"].median(),
         }
     )
-    return table.reset_index().rename(columns={"base_lr": "lr"})
+    return named(table.reset_index(), results)
 
 
 def contribution_table(results: Results) -> pd.DataFrame:

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from vcpo_bench.analysis.diagnostics.ess import expected_ess, gaussian_ess, kl_ess
+from vcpo_bench.analysis.diagnostics.seed_groups import named, with_group
 from vcpo_bench.analysis.percentile_interval import percentile_interval
-from vcpo_bench.analysis.results import GROUP, Results
+from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.tolerance import EQUAL
 
 _REPLICATIONS = 1000
@@ -29,7 +30,7 @@ def ess_table(results: Results) -> pd.DataFrame:
     show), the excess being the bias of a finite batch; `second_moment` of the sequence log-ratio (nats^2, M2PO's
     quantity at sequence level, taking the mean log-weight as `-length x k1`).
     """
-    steps = _with_group(results, *_WEIGHTS)
+    steps = with_group(results, *_WEIGHTS)
     steps = steps.assign(
         starved=(steps["ess_ratio"] < LOW_ESS - EQUAL).where(steps["ess_ratio"].notna()).astype("float64"),
         second_moment=steps["log_weight_var"] + (steps["length_mean"] * steps["kl_mu_theta_k1"]) ** 2,
@@ -49,7 +50,7 @@ def ess_table(results: Results) -> pd.DataFrame:
             "second_moment": groups["second_moment"].median(),
         }
     ).reset_index()
-    table = _named(table, results)
+    table = named(table, results)
     table["limit"] = gaussian_ess(table["variance"])
     table["finite_batch"] = _expected(table["variance"].to_numpy(), table["n"].to_numpy())
     return table
@@ -78,7 +79,7 @@ def kl_table(results: Results) -> pd.DataFrame:
             }
         )
     columns = ["group", "predicted", "predicted_batch", "ess", "rank_correlation", "explained"]
-    return _named(pd.DataFrame(rows, columns=columns), results)
+    return named(pd.DataFrame(rows, columns=columns), results)
 
 
 def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
@@ -103,28 +104,6 @@ def kl_explained_table(results: Results, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def _with_group(results: Results, *columns: str) -> pd.DataFrame:
-    """Columns of all updates, `n`, and `group`: the number of the group of seeds, as `_named` spells it out."""
-    steps = results.step_columns(*columns)
-    cell = pd.Index(results.cells["key"]).get_indexer(steps["key"])
-    groups = results.cells.groupby(GROUP, sort=False, dropna=False).ngroup().to_numpy()
-    found: pd.DataFrame = steps.assign(n=_batch_size(results.cells)[cell], group=groups[cell])[cell >= 0]
-    return found
-
-
-def _named(table: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """The table with the columns of `GROUP` in place of `group`."""
-    groups = results.cells[GROUP].drop_duplicates(ignore_index=True)
-    spelled = groups.loc[table["group"]].reset_index(drop=True)
-    return pd.concat([spelled, table.drop(columns="group")], axis=1)
-
-
-def _batch_size(cells: pd.DataFrame) -> NDArray[np.int64]:
-    absent = pd.Series(np.nan, index=cells.index)
-    size: pd.Series[float] = cells.get("prompts", absent) * cells.get("responses", absent)
-    return np.asarray(size.fillna(128), dtype=np.int64)
-
-
 def _expected(variance: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np.float64]:
     result = np.full(variance.shape, np.nan)
     for size in np.unique(n):
@@ -134,7 +113,7 @@ def _expected(variance: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np
 
 def _paired(results: Results) -> pd.DataFrame:
     """Updates with a measured and a predicted ESS; the first of a run is on policy at every lag and says nothing."""
-    steps = _with_group(results, "ess_ratio", "length_mean", "kl_mu_theta_k3")
+    steps = with_group(results, "ess_ratio", "length_mean", "kl_mu_theta_k3")
     variance = 2 * steps["length_mean"] * steps["kl_mu_theta_k3"]
     predicted = kl_ess(steps["length_mean"], steps["kl_mu_theta_k3"])
     batch = _expected(variance.to_numpy(dtype=np.float64), steps["n"].to_numpy())

@@ -1,7 +1,10 @@
-"""The folder of one running cell: its lock, its checkpoints, and how it becomes the folder of an ended cell.
+"""The folder of one running cell: its claim, its checkpoints, and how it becomes the folder of an ended cell.
 
 Every change of state is one rename, so a process killed at any point leaves either the old state or the new one. What
 a state replaces is removed only once the new one is on the disk, so a power loss does not cost both.
+
+Two processes may work on a cell if one was taken for dead (`files.claims`). So each writes under names of its own,
+which hold its token, and the first to rename wins. A cell is idempotent: whose files win makes no difference.
 """
 
 from __future__ import annotations
@@ -9,19 +12,21 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from vcpo_bench.bench.cells.results_folder import status_of
 from vcpo_bench.errors import DamagedResultError
-from vcpo_bench.files.durable import sync_folder, sync_names
-from vcpo_bench.files.locks import LOCK_FILE, FileLock
+from vcpo_bench.files.claims import Claim, ClaimLostError, is_claim
+from vcpo_bench.files.durable import publish_folder, sync_names
 from vcpo_bench.records import PARTIAL_SUFFIX
 
 CHECKPOINT = "checkpoint-"
 """Name of a checkpoint's folder, before the number of updates done."""
 KEPT = "checkpoints"
 """Folder of the numbered checkpoints that stay with the results."""
+
+_DRAFT, _FINAL, _REPLACED, _LEFT = "draft-", "final-", "replaced-", "left"
 
 
 def numbered(folder: Path, prefix: str = "") -> dict[int, Path]:
@@ -47,32 +52,56 @@ class CellStore:
         self.partial = cells / f"{key}{PARTIAL_SUFFIX}"
 
     @contextmanager
-    def open(self, say: Callable[[str], object] = lambda _: None) -> Iterator[None]:
-        """Lock the partial folder inside the block, after any worker that outlived its killed parent.
+    def open(self, say: Callable[[str], object] = lambda _: None, wait: bool = True, job: str = "") -> Iterator[None]:
+        """Claim the partial folder inside the block, after any worker that outlived its killed parent.
 
         Args:
             say: Called with one line, which names that worker, when it takes long to end.
+            wait: Wait for another worker; see `files.claims.Claim`, as for `job`.
+            job: Name of the scheduler's job this worker runs in.
+
+        Raises:
+            ClaimHeldError: Another worker has the cell, and `wait` is False.
         """
-        with FileLock(self.partial / LOCK_FILE, say):
+        with Claim(self.partial, say, wait, job) as self.claim:
             sync_names(self.partial.parent)
-            self._put_back(self.partial / "final")  # of a `finish` that was killed halfway
-            if self.ended() is None:
-                self._put_back(self.final)  # of a run that failed
+            self._tidy()
             yield
 
+    def _tidy(self) -> None:
+        """Clear away what a worker left that was killed, and return checkpoints to where training looks for them."""
+        for number, left in enumerate(sorted(self.partial.glob(f"{_FINAL}*"))):
+            with suppress(FileNotFoundError):  # it was not dead, and has just published this
+                mine = left.rename(self._draft(f"left{number}-"))  # so it cannot be published any more
+                self._put_back(mine)
+        for left in self.partial.glob(f"{_REPLACED}*"):
+            if _ended(left) is not None and not self.final.exists():
+                left.rename(self.final)
+        if self.ended() is None:
+            self._put_back(self.final)  # of a run that failed
+        for left in self.partial.iterdir():
+            if left.name.startswith((_DRAFT, _FINAL, _REPLACED, _LEFT)):
+                shutil.rmtree(left, ignore_errors=True)
+
     def _put_back(self, folder: Path) -> None:
-        """Return checkpoints to where training looks for them."""
-        for path in (folder / KEPT, *numbered(folder, CHECKPOINT).values()):
-            if path.is_dir() and not (self.partial / path.name).exists():
-                path.rename(self.partial / path.name)
+        """Return checkpoints from the folder of an ended cell."""
+        for path in (*numbered(folder / KEPT).values(), *numbered(folder, CHECKPOINT).values()):
+            target = self.partial / path.relative_to(folder)
+            target.parent.mkdir(exist_ok=True)
+            if not target.exists():
+                path.rename(target)
 
     def ended(self) -> str | None:
-        """Status of the cell if it ended without an error while this process waited for the lock."""
-        try:
-            status = status_of(self.final)
-        except DamagedResultError:
-            return None
-        return None if status == "error" else status
+        """Status of the cell if it ended without an error while this process waited for the claim."""
+        return _ended(self.final)
+
+    def check(self) -> None:
+        """Make sure that this process still has the cell.
+
+        Raises:
+            ClaimLostError: Another process has taken it over, or has ended it.
+        """
+        self.claim.check()
 
     def clear(self) -> None:
         """Remove the partial folder of a cell that has ended."""
@@ -96,54 +125,97 @@ class CellStore:
 
     @contextmanager
     def checkpoint(self, step: int) -> Iterator[Path]:
-        """Write to the yielded folder; it becomes the latest checkpoint when the block ends, replacing older ones."""
-        draft = self.partial / "draft"
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
+        """Write to the yielded folder; it becomes the latest checkpoint when the block ends, replacing older ones.
+
+        Raises:
+            ClaimLostError: Another process has taken the cell over.
+        """
+        draft = self._new_draft(_DRAFT)
         yield draft
-        target = self.partial / f"{CHECKPOINT}{step:08d}"
-        shutil.rmtree(target, ignore_errors=True)
-        self._put(draft, target)
+        self._publish(draft, self.partial / f"{CHECKPOINT}{step:08d}")
         for known, old in numbered(self.partial, CHECKPOINT).items():
             if known < step:
                 shutil.rmtree(old)
 
     def keep(self, step: int, save: Callable[[Path], None]) -> None:
-        """Let `save` write a numbered checkpoint that stays with the results."""
+        """Let `save` write a numbered checkpoint that stays with the results.
+
+        Raises:
+            ClaimLostError: Another process has taken the cell over.
+        """
         target = self.partial / KEPT / f"{step:08d}"
         if target.is_dir():
             return
-        draft = target.with_name("draft")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
+        draft = self._new_draft(_DRAFT)
         save(draft)
-        self._put(draft, target)
+        target.parent.mkdir(exist_ok=True)
+        self._publish(draft, target)
         sync_names(self.partial)
 
     @contextmanager
     def finish(self, failed: bool = False) -> Iterator[Path]:
         """Write the final files to the yielded folder; the cell has ended when the block ends.
 
+        Where another process ended the cell first, its results stay and these are discarded.
+
         Args:
             failed: The cell ended with an error: its latest checkpoint stays, and the next run resumes from it.
+
+        Raises:
+            ClaimLostError: Another process has taken the cell over, and goes on.
         """
-        draft = self.partial / "final"
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
-        yield draft
+        draft = self._new_draft(_FINAL)
+        try:
+            yield draft
+        finally:
+            self.check()  # without the claim, files may have gone
         resumable = numbered(self.partial, CHECKPOINT).values() if failed else ()
         for path in (self.partial / KEPT, *resumable):
             if path.is_dir():
                 path.rename(draft / path.name)
-        sync_folder(draft)
-        if self.final.exists():  # a failed or damaged run of this cell is replaced only now
-            self.final.rename(self.partial / "replaced")
-        draft.rename(self.final)
-        sync_names(self.final.parent)
-        shutil.rmtree(self.partial)
+        try:
+            self.check()
+        except ClaimLostError:
+            self._put_back(draft)
+            raise
+        self._end(draft)
+        for path in self.partial.iterdir():
+            if not is_claim(path.name):
+                shutil.rmtree(path, ignore_errors=True)  # what is left is cleared by the next run
 
-    def _put(self, draft: Path, target: Path) -> None:
-        """Give a complete folder its name, and return once both are on the disk."""
-        sync_folder(draft)
-        draft.rename(target)
-        sync_names(target.parent)
+    def _end(self, draft: Path) -> None:
+        """Give the final files their name; a failed or damaged run of this cell is replaced only now."""
+        while not publish_folder(draft, self.final):
+            if self.ended() is not None:
+                return  # another process was first
+            aside = self._draft(_REPLACED)
+            shutil.rmtree(aside, ignore_errors=True)
+            with suppress(FileNotFoundError):
+                self.final.rename(aside)
+                if _ended(aside) is not None:  # it was published between these two lines
+                    publish_folder(aside, self.final)
+
+    def _draft(self, prefix: str) -> Path:
+        """A path that no other process uses."""
+        return self.partial / f"{prefix}{self.claim.token}"
+
+    def _new_draft(self, prefix: str) -> Path:
+        draft = self._draft(prefix)
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        return draft
+
+    def _publish(self, draft: Path, target: Path) -> None:
+        """Give a checkpoint its name, unless there is one of that name."""
+        self.check()
+        if not publish_folder(draft, target):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _ended(folder: Path) -> str | None:
+    """Status of the cell in a folder if it ended without an error, and is whole."""
+    try:
+        status = status_of(folder)
+    except DamagedResultError:
+        return None
+    return None if status == "error" else status

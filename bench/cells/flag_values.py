@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable
-from typing import TypeVar
 
+from vcpo_bench.bench.cells.number_lists import positive, read_numbers, whole
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import split_list
 
-T = TypeVar("T")
 MOST_SEEDS = 10_000
 """Largest count of seeds: more is a slip of the finger, and every seed is at least one cell."""
 
@@ -26,22 +23,22 @@ def expressions(text: str) -> list[str]:
 
 
 def lags(text: str) -> list[int]:
-    """`--staleness`: policy lags, whole numbers of optimizer updates.
+    """`--staleness`: policy lags, whole numbers of optimizer updates: `1,16`, `1-16`, `1..64/7`.
 
     Raises:
         UsageError: The text is something else.
     """
-    return _numbers(text, "--staleness", "a lag is a whole number of optimizer updates, 0 or more", _whole)
+    return read_numbers(text, "--staleness", "a lag is a whole number of optimizer updates, 0 or more", whole)
 
 
 def seeds(text: str) -> list[int]:
-    """`--seeds`: a count (`3` means 0,1,2), or a list of seeds (`3,4` or `7,`).
+    """`--seeds`: a count (`3` means 0,1,2), a list of seeds (`3,4` or `7,`) or a range (`3-7`).
 
     Raises:
         UsageError: The text is something else.
     """
-    values = _numbers(text, "--seeds", "give a count such as 3, or a list such as 0,1,2", _whole)
-    if "," in text:
+    values = read_numbers(text, "--seeds", "give a count such as 3, or a list such as 0,1,2", whole)
+    if any(mark in text for mark in (",", "-", "..")):
         return values
     if values == [0]:
         raise UsageError("--seeds 0: nothing to run; give a count of at least 1, or a list such as 0,1,2")
@@ -51,12 +48,12 @@ def seeds(text: str) -> list[int]:
 
 
 def rates(text: str) -> list[float]:
-    """`--lr`: positive finite learning rates.
+    """`--lr`: positive finite learning rates: `1e-4,3e-4`, `1e-4..1e-3/5`.
 
     Raises:
         UsageError: The text is something else.
     """
-    return _numbers(text, "--lr", "a learning rate is a positive finite number such as 3e-4", _positive)
+    return read_numbers(text, "--lr", "a learning rate is a positive finite number such as 3e-4", positive)
 
 
 def updates(text: str) -> list[int]:
@@ -65,7 +62,7 @@ def updates(text: str) -> list[int]:
     Raises:
         UsageError: The text is something else.
     """
-    return _numbers(text, "--at", "give numbers of updates done, such as 50,150", _whole)
+    return read_numbers(text, "--at", "give numbers of updates done, such as 50,150", whole)
 
 
 def device(text: str) -> str:
@@ -89,30 +86,3 @@ def every(text: str) -> int:
     if name.strip() != "every" or not re.fullmatch("[0-9]{1,9}", number.strip()) or int(number) < 1:
         raise UsageError(f"--keep-checkpoints {text!r}: write every=N, N a number of updates, such as every=50")
     return int(number)
-
-
-def _numbers(text: str, flag: str, remedy: str, read: Callable[[str], T]) -> list[T]:
-    items = [item.strip() for item in text.split(",") if item.strip()]
-    if not items:
-        raise UsageError(f"{flag} {text!r}: the list is empty; {remedy}")
-    values = []
-    for item in items:
-        try:
-            values.append(read(item))
-        except ValueError as error:
-            raise UsageError(f"{flag} {item!r}: {remedy}") from error
-    return values
-
-
-def _whole(item: str) -> int:
-    value = int(item)
-    if value < 0:
-        raise ValueError
-    return value
-
-
-def _positive(item: str) -> float:
-    value = float(item)
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError
-    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -50,9 +51,11 @@ def _version(package: str) -> str:
 
 
 def _code_state(folder: Path) -> dict[str, Any]:
-    """Commit of the checkout that the package runs from, if any, and whether it has uncommitted changes."""
+    """Commit that the package runs from or was built from, if known, and whether it had uncommitted changes."""
     if not (folder / ".git").exists():
-        return {"commit": None, "uncommitted": None}
+        built = folder / "built_from.json"  # written by setup.py
+        known = json.loads(built.read_text(encoding="utf-8")) if built.exists() else {}
+        return {name: known.get(name) for name in ("commit", "uncommitted")}
     commit = _git(folder, "rev-parse", "HEAD")
     return {"commit": commit, "uncommitted": bool(_git(folder, "status", "--porcelain")) if commit else None}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import read_sealed, seal_of, verify_sizes, write_sealed
-from vcpo_bench.files.locks import LOCK_FILE, FileLock, LockHeldError
+from vcpo_bench.files.claims import Claim, ClaimHeldError
 from vcpo_bench.files.parquet import is_whole
 from vcpo_bench.records import (
     CELL_FILE,
@@ -47,29 +47,27 @@ class ResultsFolder:
             self.cells.mkdir(parents=True, exist_ok=True)
             probe = path / f".write-{os.getpid()}"
             probe.touch()
-            probe.unlink()
+            probe.unlink(missing_ok=True)  # another machine may have a process of this number
         except OSError as error:
             raise UsageError(f"--out {path}: cannot write there ({error.strerror}); name another folder") from error
 
     @contextmanager
     def locked(self, wait: bool, say: Callable[[str], object] = lambda _: None) -> Iterator[None]:
-        """Lock the folder inside the block; the lock is released with the process, however it ends.
+        """Be the only one that plans cells in the folder, inside the block; a process that ended never is.
 
         Args:
-            wait: Wait for another process that holds the lock.
-            say: Called with one line when waiting takes long, and where the file system has no locks.
+            wait: Wait for another process that does.
+            say: Called with one line when waiting takes long.
 
         Raises:
-            UsageError: Another process holds the lock, and `wait` is False.
+            UsageError: Another process does, and `wait` is False.
         """
         with ExitStack() as held:
             try:
-                lock = held.enter_context(FileLock(self.path / LOCK_FILE, say, wait))
-            except LockHeldError as error:
+                held.enter_context(Claim(self.path, say, wait))
+            except ClaimHeldError as error:
                 busy = f"another run ({error}) is writing there"
                 raise UsageError(f"--out {self.path}: {busy}; add --wait to queue behind it") from error
-            if not lock.has_flock:
-                say(f"warning: the file system of {self.path} has no locks; {lock.stand_in.name} stands in for one")
             yield
 
     def check_rules(self) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.policies.base import Decoding
+from vcpo_bench.bench.policies.conversation import Conversation
 from vcpo_bench.bench.regimes.base import Order
 from vcpo_bench.bench.samplers.base import InflightEngine, Segment
 from vcpo_bench.bench.samplers.published import PublishedPolicy
@@ -29,6 +30,7 @@ class Draft:
         version: int64 `[B, T]`, updates seen by the weights that drew each token; -1: not drawn yet.
         missing: Tokens not drawn yet, padding included.
         decoder: KV cache of the responses in flight; None where it is not kept.
+        talk: The episodes in flight, where the task has an environment.
     """
 
     prompts: Tensor
@@ -37,6 +39,7 @@ class Draft:
     version: Tensor
     missing: int
     decoder: Decoding | None = None
+    talk: Conversation | None = None
 
 
 class BatchGenerator:
@@ -84,12 +87,14 @@ class BatchGenerator:
 
     def _draft(self, batch: int, groups: int) -> Draft:
         T, rows = self.task.max_response, groups * self.config.responses
+        prompts, environment = self.task.training_prompts(self.config.seed, batch, groups), self.task.environment
         return Draft(
-            prompts=self.task.training_prompts(self.config.seed, batch, groups),
+            prompts=prompts,
             noise=torch.from_numpy(uniforms(self.config.seed, "sampling", batch, rows, T)),
-            rollout=Rollout.empty(rows, T, self.task.eos),
+            rollout=Rollout.empty(rows, T, self.task.eos, facts=environment is not None),
             version=torch.full((rows, T), -1, dtype=torch.int64),
             missing=rows * T,
+            talk=None if environment is None else Conversation(environment, prompts, rows, T),
         )
 
     def _tokens(self, draft: Draft, order: Order, version: int) -> None:
@@ -97,14 +102,23 @@ class BatchGenerator:
         rows, T = draft.version.shape
         positions = self._positions(order)
         if len(positions) == T:
-            draft.rollout = self.published.generate(draft.prompts, draft.noise, self.task.eos)
+            draft.rollout = self.published.generate(draft.prompts, draft.noise, self.task)
         else:
             decoder = self._decoder(draft, positions.start)
-            self.published.policy.extend(draft.rollout, decoder, draft.prompts, draft.noise, positions, self.task.eos)
+            self._extend(draft, decoder, positions)
             draft.decoder = decoder if self.keep_cache and positions.stop < T else None
         stamps = draft.rollout.version
         draft.version[:, positions.start : positions.stop] = version if stamps is None else stamps
         draft.missing -= rows * len(positions)
+
+    def _extend(self, draft: Draft, decoder: Decoding, positions: range) -> None:
+        """Draw tokens of responses in flight; without a kept cache the decoder counts those before to its prompts."""
+        policy, inputs = self.published.policy, (draft.rollout, decoder, draft.prompts, draft.noise, positions)
+        if draft.talk is None:
+            policy.extend(*inputs, self.task.eos)
+        else:
+            draft.talk.extend(policy, *inputs)
+            draft.rollout = replace(draft.rollout, episodes=draft.talk.facts())
 
     def _positions(self, order: Order) -> range:
         T = self.task.max_response
@@ -138,13 +152,15 @@ class BatchGenerator:
         G = self.config.responses
         prompts = torch.cat([draft.prompts[rows // G] for draft, rows in picked])
         noise = torch.cat([draft.noise[rows] for draft, rows in picked])
-        found = self.published.generate(prompts, noise, self.task.eos)
+        found = self.published.generate(prompts, noise, self.task)
         begin = 0
         for draft, rows in picked:
             part = slice(begin, begin + len(rows))
             draft.rollout.responses[rows] = found.responses[part]
             draft.rollout.logp[rows] = found.logp[part]
             draft.rollout.mask[rows] = found.mask[part]
+            if draft.rollout.episodes is not None and found.episodes is not None:
+                draft.rollout.episodes[rows] = found.episodes[part]
             draft.version[rows] = version if found.version is None else found.version[part]
             draft.missing -= len(rows) * draft.version.shape[1]
             begin += len(rows)
@@ -162,6 +178,7 @@ class BatchGenerator:
             mask=rollout.mask.view(shape),
             reward=reward.view(shape[:2]),
             version=draft.version.view(shape),
+            episodes=None if rollout.episodes is None else rollout.episodes.view(*shape[:2], -1),
         )
 
     def tensors(self) -> dict[str, Tensor]:
@@ -170,6 +187,8 @@ class BatchGenerator:
         for batch, draft in self.drafts.items():
             named = {"version": draft.version, "responses": draft.rollout.responses, "logp": draft.rollout.logp}
             named |= {"mask": draft.rollout.mask, "entropy": draft.rollout.entropy}
+            if draft.rollout.episodes is not None:
+                named["episodes"] = draft.rollout.episodes
             if draft.decoder is not None:
                 position = draft.decoder.position  # the cache behind it is memory that nothing has written yet
                 named |= {f"cache{n}": cache[:, :, :, :position] for n, cache in enumerate(draft.decoder.caches)}
@@ -184,8 +203,11 @@ class BatchGenerator:
             named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
             draft = self._draft(batch, len(named["version"]) // self.config.responses)
             draft.version = named["version"]
-            draft.rollout = Rollout(named["responses"], named["logp"], named["mask"], named["entropy"])
+            kept = named.keys() & {"responses", "logp", "mask", "entropy", "episodes"}
+            draft.rollout = Rollout(**{name: named[name] for name in kept})
             draft.missing = int((draft.version < 0).sum())
+            if draft.talk is not None:
+                draft.talk.replay(draft.rollout, int((draft.version[0] >= 0).sum()))
             if "position" in named:
                 draft.decoder = self.published.policy.decoding(draft.prompts, *draft.version.shape)
                 draft.decoder.position = position = int(named["position"])

@@ -23,6 +23,7 @@ from vcpo_bench.bench.regimes.regime import REGIMES, Regime
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 from vcpo_bench.naming.plugins import plugin_files
 
@@ -65,6 +66,8 @@ def _asynchronous_source(
     service = regime.service
     assert service is not None
     assert isinstance(schedule, AsyncSchedule), f"{regime.name} is asynchronous: it must build an AsyncSchedule"
+    if service.times.call and task.environment is None:
+        raise UsageError(f"--regime {config.regime}: {config.task} has no environment that a call could wait for")
     slots = service.slots or config.prompts
     if regime.needs_process:
         plugins = plugin_files(plugins_of(config))

@@ -19,7 +19,7 @@ import torch
 from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
 from vcpo_bench.bench.feeding.sampler_handle import Delivery, SamplerSetup, numpy_arrays
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
-from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
+from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler, service_time
 from vcpo_bench.bench.regimes.base import CellShape
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.naming.plugins import load_plugin
@@ -93,8 +93,7 @@ class SamplerProcess:
         self.pipe.send([("begun", tickets, version)])
         groups = self.sampler.run(tickets, version)
         for ticket, group in groups.items():
-            length = int(group.mask.sum(-1).max())
-            due = started + self.setup.times.group(self.shape, ticket, length)
+            due = started + service_time(self.setup.times, self.shape, ticket, group)
             result = Delivery(ticket, version, started, due, numpy_arrays(group.tensors()))
             heapq.heappush(self.in_flight, (due, ticket, result))
         if not self.setup.times.sampler:

@@ -11,10 +11,13 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.regimes.base import CellShape
+from vcpo_bench.bench.regimes.service_times import ServiceTimes
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.records.step_facts import EPISODE_FACTS
 
 
 class TicketSampler:
@@ -35,7 +38,7 @@ class TicketSampler:
         P, G, T = self.config.prompts, self.config.responses, self.task.max_response
         inputs = [self._of(*divmod(ticket, P)) for ticket in tickets]
         prompts = torch.cat([prompt for prompt, _ in inputs])
-        rollout = self.published.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task.eos)
+        rollout = self.published.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task)
         reward = self.task.reward(prompts, rollout.responses, rollout.mask)
         stamps = torch.full_like(rollout.responses, version) if rollout.version is None else rollout.version
         found = {}
@@ -52,6 +55,7 @@ class TicketSampler:
                 reward=reward[rows].view(1, G),
                 version=stamps[rows].view(1, G, T),
                 origin=torch.tensor([[batch, group]]),
+                episodes=None if rollout.episodes is None else rollout.episodes[rows].unsqueeze(0),
             )
         return found
 
@@ -64,3 +68,11 @@ class TicketSampler:
             self._inputs[batch] = (self.task.training_prompts(self.config.seed, batch, P), torch.from_numpy(noise))
         prompts, draws = self._inputs[batch]
         return prompts[group : group + 1], draws[group * G : (group + 1) * G]
+
+
+def service_time(times: ServiceTimes, shape: CellShape, ticket: int, group: Trajectories) -> float:
+    """How long a sampled group `[1, G, T]` takes, from the tokens drawn for it and the calls it made."""
+    length = int(group.mask.sum(-1).max())
+    if group.episodes is None:
+        return times.group(shape, ticket, length)
+    return times.group(shape, ticket, length, group.episodes[0, :, EPISODE_FACTS.index("calls")].tolist())

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.feeding.event_log import EventLog, timed
 from vcpo_bench.bench.feeding.source import StepInput, under
-from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
+from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler, service_time
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
 from vcpo_bench.bench.regimes.virtual_clock import VirtualClock
@@ -39,7 +39,7 @@ class VirtualSource:
         fresh = self.sampler.run(tickets, version)
         self.groups |= fresh
         self._sampling += perf_counter() - began
-        return [self.service.group(self.schedule.shape, t, int(fresh[t].mask.sum(-1).max())) for t in tickets]
+        return [service_time(self.service, self.schedule.shape, t, fresh[t]) for t in tickets]
 
     def next_batch(self, update: int) -> StepInput:
         """Advance virtual time until the batch of `update` is complete, then until the update would be done."""

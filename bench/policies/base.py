@@ -75,7 +75,14 @@ class Policy(nn.Module, ABC):
 
     @abstractmethod
     def extend(
-        self, rollout: Rollout, decoding: Decoding, prompts: Tensor, uniforms: Tensor, positions: range, eos: int | None
+        self,
+        rollout: Rollout,
+        decoding: Decoding,
+        prompts: Tensor,
+        uniforms: Tensor,
+        positions: range,
+        eos: int | None,
+        greedy: Tensor | None = None,
     ) -> None:
         """Draw the tokens at consecutive positions of every response, in place.
 
@@ -86,6 +93,7 @@ class Policy(nn.Module, ABC):
             uniforms: float64 [B, T], see `sample`.
             positions: Which tokens of the responses to draw.
             eos: Token that ends a response, or None.
+            greedy: bool [B], True for rows that take the most likely token instead.
         """
 
     @abstractmethod

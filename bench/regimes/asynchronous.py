@@ -165,9 +165,11 @@ class Async(Regime):
         sampler: Time a group takes at least, in seconds (wall) or units (virtual); 0: no minimum (wall) or 1 (virtual).
         learner: Time an update takes at least; see `sampler`.
         straggler: Probability that a group is a straggler.
-        slowdown: Factor by which a straggler takes longer.
+        slowdown: Factor by which a straggler or a slow call takes longer.
         spread: Standard deviation of the logarithm of a group's time.
         slots: Groups the sampler works on at once; 0: as many as an update consumes.
+        call: Time the task's environment takes for a call, in seconds (wall) or units (virtual).
+        slow_calls: Probability that a call takes `slowdown` times as long.
     """
 
     name: ClassVar[str] = "async"
@@ -181,6 +183,8 @@ class Async(Regime):
     slowdown: float = short_number(10.0, minimum=1.0)
     spread: float = short_number(0.0)
     slots: int = integer(0, minimum=0)
+    call: float = short_number(0.0)
+    slow_calls: float = short_number(0.0, below=1.0)
 
     @property
     def deterministic(self) -> bool:
@@ -202,6 +206,8 @@ class Async(Regime):
             straggler=self.straggler,
             slowdown=self.slowdown,
             spread=self.spread,
+            call=self.call,
+            slow_calls=self.slow_calls,
         )
         return Service(times, self.slots)
 

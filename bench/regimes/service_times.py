@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
@@ -21,6 +22,8 @@ class ServiceTimes:
         straggler: Probability that a group is a straggler, drawn from a seeded stream.
         slowdown: Factor by which a straggler takes longer.
         spread: Standard deviation of the logarithm of a group's time, whose mean does not change.
+        call: Time the environment takes for a call.
+        slow_calls: Probability that a call takes `slowdown` times as long, drawn from a seeded stream.
     """
 
     sampler: float
@@ -28,9 +31,18 @@ class ServiceTimes:
     straggler: float = 0.0
     slowdown: float = 10.0
     spread: float = 0.0
+    call: float = 0.0
+    slow_calls: float = 0.0
 
-    def group(self, shape: CellShape, ticket: int, length: int) -> float:
-        """Time of one group whose longest response has `length` tokens."""
+    def group(self, shape: CellShape, ticket: int, length: int, calls: Sequence[int] = ()) -> float:
+        """Time of one group: that of its tokens, then the longest that the environment keeps one of its responses.
+
+        Args:
+            shape: Sizes and seed of the cell.
+            ticket: The group.
+            length: Tokens that the policy drew of its longest response.
+            calls: Calls of each of its G responses, which wait side by side; empty: there is no environment.
+        """
         factor = 1.0
         batch, group = divmod(ticket, shape.prompts)
         if self.straggler and uniforms(shape.seed, "straggler", batch, group + 1, 1)[group, 0] < self.straggler:
@@ -39,7 +51,18 @@ class ServiceTimes:
             draw = uniforms(shape.seed, "service", batch, group + 1, 1)[group, 0]
             normal = NormalDist().inv_cdf(max(draw, 2.0**-54))
             factor *= math.exp(self.spread * normal - self.spread**2 / 2)
-        return self.sampler * factor * length / shape.tokens
+        return self.sampler * factor * length / shape.tokens + self._environment(shape, ticket, calls)
+
+    def _environment(self, shape: CellShape, ticket: int, calls: Sequence[int]) -> float:
+        """Time until the environment has answered all calls of the response that waits longest."""
+        most = max(calls, default=0)
+        if not (self.call and most):
+            return 0.0
+        batch, group = divmod(ticket, shape.prompts)
+        first = group * shape.responses
+        slow = uniforms(shape.seed, "slow calls", batch, first + shape.responses, most)[first:] < self.slow_calls
+        rows = zip(calls, slow, strict=True)
+        return max(self.call * (count + (self.slowdown - 1) * float(drawn[:count].sum())) for count, drawn in rows)
 
 
 class Service(NamedTuple):

@@ -74,15 +74,23 @@ def describe(regime: str, staleness: int, updates: int, seed: int) -> str:
     Raises:
         UsageError: The regime cannot be read, does not fit the lag, or is decided by a real clock.
     """
-    parsed = REGIMES.parse(regime)
-    schedule = parsed.schedule(staleness, CellShape(seed, PROMPTS, RESPONSES, TOKENS))
-    if parsed.asynchronous:
-        planned = list(_realized(schedule, parsed, updates))
-    else:
-        planned = list(plan(schedule, schedule.updates(updates)))
+    planned = planned_updates(regime, staleness, updates, seed)
     found = summary(planned)
     period = f"{found['period']} updates" if found["period"] else "none"
     return f"{draw(planned)}\nlag max {found['max']}, mean {found['mean']:.3g}, period {period}"
+
+
+def planned_updates(regime: str, staleness: int, updates: int, seed: int) -> list[PlannedUpdate]:
+    """What each update will consume, for the default sizes of a cell.
+
+    Raises:
+        UsageError: The regime cannot be read, does not fit the lag, or is decided by a real clock.
+    """
+    parsed = REGIMES.parse(regime)
+    schedule = parsed.schedule(staleness, CellShape(seed, PROMPTS, RESPONSES, TOKENS))
+    if parsed.asynchronous:
+        return list(_realized(schedule, parsed, updates))
+    return list(plan(schedule, schedule.updates(updates)))
 
 
 def _realized(schedule: StalenessSchedule, regime: Regime, updates: int) -> Iterator[PlannedUpdate]:

@@ -13,9 +13,9 @@ from multiprocessing.process import BaseProcess
 
 from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.running.deaths import Death
+from vcpo_bench.bench.running.ending import record_failure
 from vcpo_bench.bench.running.heartbeat import LOOK_SECONDS, Clock, Heartbeat
 from vcpo_bench.bench.running.observers import GridObserver
-from vcpo_bench.bench.running.run_cell import record_failure
 from vcpo_bench.bench.running.worker import CellJob, work
 from vcpo_bench.errors import DiskFullError
 

@@ -8,31 +8,24 @@ from __future__ import annotations
 import math
 import os
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from vcpo_bench.bench.cells.cell_store import CellStore
-from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.cells.provenance import gpu, provenance
-from vcpo_bench.bench.training.build import build_recorder, build_trainer
+from vcpo_bench.bench.running.ending import finish, finish_failed
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
-from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError, UsageError
-from vcpo_bench.files.checksums import write_sealed
+from vcpo_bench.files.claims import ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.files.parquet import read_parquet
 from vcpo_bench.methods import parse_method
-from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
+from vcpo_bench.records import CELL_FILE, STEPS_FILE
 from vcpo_bench.records.table_file import seal_beside
 
 CHECKPOINT_SECONDS = float(os.environ.get("VCPO_BENCH_CHECKPOINT_SECONDS", "5"))
@@ -47,9 +40,16 @@ Emit = Callable[..., None]
 
 
 def run_cell(
-    cell: PlannedCell, cells_folder: Path, keep_every: int, emit: Emit, make_observer: ObserverFactory | None = None
+    cell: PlannedCell,
+    cells_folder: Path,
+    keep_every: int,
+    emit: Emit,
+    make_observer: ObserverFactory | None = None,
+    job: str = "",
 ) -> str:
     """Train a cell to its end, from its latest checkpoint if there is one.
+
+    A worker that loses its claim, because it was taken for dead, discards its work and waits for the other's result.
 
     Args:
         cell: The cell.
@@ -57,15 +57,21 @@ def run_cell(
         keep_every: Keep a numbered checkpoint every so many updates; 0: none.
         emit: Receives `started`, `progress` and `ended`.
         make_observer: Makes the observer of a cell that may be stopped early.
+        job: Name of the scheduler's job that runs it; empty: a worker of this machine, which waits for others.
 
     Returns:
         The status the cell ended with.
 
     Raises:
+        ClaimHeldError: Another worker has the cell, and this is a scheduler's job, whose place is paid for.
         DiskFullError: There is no space left; the cell keeps its latest checkpoint.
     """
     try:
-        return _run_cell(cell, CellStore(cells_folder, cell.key), keep_every, emit, make_observer)
+        while True:
+            try:
+                return _run_cell(cell, CellStore(cells_folder, cell.key), keep_every, emit, make_observer, job)
+            except ClaimLostError as lost:
+                emit("message", f"{cell.config.label}: {without_paths(str(lost))}; its work counts")
     except Exception as problem:
         if is_disk_full(problem):
             raise disk_full([cells_folder]) from problem
@@ -73,10 +79,10 @@ def run_cell(
 
 
 def _run_cell(
-    cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit, make_observer: ObserverFactory | None
+    cell: PlannedCell, store: CellStore, keep_every: int, emit: Emit, make_observer: ObserverFactory | None, job: str
 ) -> str:
     began = time.perf_counter()
-    with store.open(lambda text: emit("message", f"{cell.config.label}: {without_paths(text)}")):
+    with store.open(lambda text: emit("message", f"{cell.config.label}: {without_paths(text)}"), not job, job):
         if (ended := store.ended()) is not None:
             store.clear()
             emit("ended", cell.key, ended, 0.0, "")
@@ -93,64 +99,6 @@ def _run_cell(
             status, reason = finish_failed(cell, store, problem)
     emit("ended", cell.key, status, time.perf_counter() - began, reason)
     return status
-
-
-def finish(cell: PlannedCell, store: CellStore, trainer: Trainer) -> tuple[str, str]:
-    """Write the results of a cell whose trainer has come to its end; its status and the reason for it."""
-    status = trainer.status
-    return status, _write(cell, store, status, trainer.recorder, trainer.step, None, trainer.stopped)
-
-
-def finish_failed(cell: PlannedCell, store: CellStore, problem: Exception) -> tuple[str, str]:
-    """Write what is recorded of a cell that `problem` has ended; its status and the reason for it."""
-    trace = "".join(traceback.format_exception(problem))
-    error = without_paths(trace + _remedy(problem, cell.config))
-    recorder, steps_done = _recorded(cell, store)
-    return "error", _write(cell, store, "error", recorder, steps_done, error, "")
-
-
-def _write(
-    cell: PlannedCell,
-    store: CellStore,
-    status: str,
-    recorder: StepRecorder,
-    steps_done: int,
-    error: str | None,
-    stopped: str,
-) -> str:
-    reason = _reason(status, error, stopped)
-    with store.finish(failed=status == "error") as folder:
-        recorder.write(folder)
-        write_sealed(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
-    return reason
-
-
-def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback_text: str) -> None:
-    """End a cell that no worker can run: status `error`, with the tables up to its latest checkpoint.
-
-    Args:
-        cell: The cell.
-        cells_folder: `cells` of the results folder.
-        reason: Why, in one line.
-        traceback_text: What the last worker raised; may be empty.
-
-    Raises:
-        DiskFullError: There is no space left.
-    """
-    store = CellStore(cells_folder, cell.key)
-    try:
-        with store.open():
-            recorder, steps_done = _recorded(cell, store)
-            facts = _facts(
-                cell, "error", reason, without_paths(f"{traceback_text}{reason}\n"), steps_done, recorder.seconds()
-            )
-            with store.finish(failed=True) as folder:
-                recorder.write(folder)
-                write_sealed(folder / CELL_FILE, facts)
-    except OSError as problem:
-        if is_disk_full(problem):
-            raise disk_full([cells_folder]) from problem
-        raise
 
 
 def resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
@@ -224,6 +172,7 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
             with pace.writing(), store.checkpoint(trainer.step) as folder:
                 trainer.save(folder)
         if now - told > PROGRESS_SECONDS:
+            store.claim.note = {"step": trainer.step, "reward": reward, "ess": ess}
             emit("progress", cell.key, trainer.step, reward, ess)
             told = now
 
@@ -246,55 +195,3 @@ class CheckpointPace:
         self._last = time.perf_counter()
         took = (self._last - began) / CHECKPOINT_SHARE
         self._patience = max(CHECKPOINT_SECONDS, took) if CHECKPOINT_SECONDS else 0.0
-
-
-def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:
-    """Tables of a failed cell up to its last readable checkpoint, and the number of updates in them."""
-    recorder = build_recorder(cell.config)
-    checkpoint = store.latest_checkpoint()
-    if checkpoint:
-        try:
-            recorder.read(checkpoint)
-        except (OSError, DamagedResultError):
-            return build_recorder(cell.config), 0
-    return recorder, recorder.updates
-
-
-def _facts(
-    cell: PlannedCell, status: str, reason: str, error: str | None, steps_done: int, seconds: float
-) -> dict[str, Any]:
-    return {
-        "key": cell.key,
-        "config": cell.config.model_dump(),
-        "control": cell.control,
-        "status": status,
-        "reason": reason,
-        "error": error,
-        "steps_done": steps_done,
-        "rules_version": RULES_VERSION,
-        "method_version": parse_method(cell.config.method).version,
-        "seconds": seconds,
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "provenance": provenance() | gpu(cell.device or cell.config.device),
-    }
-
-
-def _remedy(problem: Exception, config: CellConfig) -> str:
-    """Advice after an out-of-memory error, as the last line of the error; else empty."""
-    if not isinstance(problem, torch.OutOfMemoryError):
-        return ""
-    if not config.model:
-        return f"{type(problem).__name__}: the GPU is full: use fewer --jobs per GPU, or --device cpu\n"
-    limit = f"below {config.micro_tokens}" if config.micro_tokens else "16384 (cuts the batch into passes)"
-    more = [] if config.checkpointing else ["--checkpointing"]
-    more += [] if config.lora else ["--lora 16"]
-    text = ", ".join([f"--micro-tokens {limit}", *more])
-    return f"{type(problem).__name__}: the GPU is full: try {text}, or fewer slots (--sampler 'torch(slots=32)')\n"
-
-
-def _reason(status: str, error: str | None, stopped: str) -> str:
-    if error:
-        return error.strip().splitlines()[-1]
-    if status == "stopped_by":
-        return stopped
-    return "three updates in a row had evidence that was not finite" if status == "nan" else ""

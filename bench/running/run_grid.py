@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 
 import torch
 
@@ -14,37 +14,17 @@ from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.hf.packages import hf_packages
+from vcpo_bench.bench.running.launchers.catalog import Launcher
+from vcpo_bench.bench.running.launchers.local import Local
 from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.observers import GridObserver
-from vcpo_bench.bench.running.pool import run_jobs
-from vcpo_bench.bench.running.stacks import stacks
-from vcpo_bench.bench.running.worker import CellJob
+from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
-from vcpo_bench.bench.training.step_observer import ObserverFactory
+from vcpo_bench.bench.tasks import TASKS
 from vcpo_bench.errors import DamagedResultError, UsageError
 
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How a grid is run; no option changes results.
-
-    Attributes:
-        out: Results folder.
-        jobs: Number of worker processes.
-        wait: Wait for another run on the folder to finish instead of raising.
-        keep_every: Keep a numbered checkpoint every so many updates; 0: none.
-        plugins: Plug-in files, loaded by every worker.
-        make_observer: Makes the observer of a cell that may be stopped early.
-        stack: Cells trained as one stack; 0: each alone.
-    """
-
-    out: Path
-    jobs: int
-    wait: bool = False
-    keep_every: int = 0
-    plugins: tuple[Path, ...] = ()
-    make_observer: ObserverFactory | None = None
-    stack: int = 0
+LATE_SECONDS = 0.2
+"""Seconds between two looks at a cell that seems damaged."""
 
 
 def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int:
@@ -67,40 +47,57 @@ def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int
     return asked or available_cores()
 
 
-def run_grid(cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
+def run_grid(
+    cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver, launcher: Launcher | None = None
+) -> int:
     """Run the cells of a grid that have not ended yet.
 
     Args:
         cells: Cells of the grid.
         options: How to run them.
         observer: Receives the events of the grid.
+        launcher: Where to run them; None: on this machine.
 
     Returns:
-        Number of cells that failed.
+        Number of cells that failed, or whose jobs were canceled.
 
     Raises:
         UsageError: A package is missing, the folder cannot be used or holds cells of other rules, or another process
             is writing to it.
         DiskFullError: There is no space left.
     """
+    with _planned(cells, options, observer.message) as missing:
+        observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
+        return (launcher or Local()).run(missing, options, observer)
+
+
+def detach_grid(
+    cells: Sequence[PlannedCell], options: RunOptions, say: Callable[[str], object], launcher: Launcher
+) -> str:
+    """Have the missing cells of a grid run without this process; returns one line that says where they are.
+
+    Raises:
+        UsageError: As `run_grid`, or the launcher cannot do that.
+        DiskFullError: There is no space left.
+    """
+    with _planned(cells, options, say) as missing:
+        return launcher.detach(missing, options)
+
+
+@contextmanager
+def _planned(
+    cells: Sequence[PlannedCell], options: RunOptions, say: Callable[[str], object]
+) -> Iterator[list[PlannedCell]]:
+    """Enter the grid into its folder, and hold that while the missing cells, which are yielded, run."""
     check_packages(cells)
     folder = ResultsFolder(options.out)
-    with folder.locked(options.wait, observer.message):
+    with folder.locked(options.wait, say):
         folder.check_rules()
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
-        missing = [cell for cell in cells if _missing(folder, cell, observer)]
+        missing = [cell for cell in cells if _missing(folder, cell, say)]
         for cell in set(cells) - set(missing):
             CellStore(folder.cells, cell.key).clear()  # leftovers of a kill while the cell was finishing
-        observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
-        failed = 0
-        for wave in waves(missing):
-            together = stacks(wave, options.stack, observer.message) if options.stack else [(cell,) for cell in wave]
-            jobs = [
-                CellJob(cells, folder.cells, options.keep_every, options.plugins, options.make_observer)
-                for cells in together
-            ]
-            failed += run_jobs(jobs, options.jobs, observer)
-        return failed
+        yield missing
 
 
 def check_packages(cells: Sequence[PlannedCell]) -> None:
@@ -111,6 +108,8 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
     """
     for sampler in {cell.config.sampler for cell in cells}:
         SAMPLERS.parse(sampler).check_installed()
+    for task in {cell.config.task for cell in cells}:
+        TASKS.class_of(task).check_installed()
     if any(cell.config.model for cell in cells):
         with hf_packages():
             import_module("vcpo_bench.bench.policies.hf.loading")
@@ -118,23 +117,20 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
                 import_module("peft")
 
 
-def waves(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
-    """Groups of cells to run one after another: a cell that uses step scales of another comes in a later group."""
-    waiting = {cell.key: cell.config.series for cell in cells}
-    found: dict[int, list[PlannedCell]] = {}
-    for cell in cells:
-        depth, lender = 0, cell.config.series
-        while lender in waiting:
-            depth, lender = depth + 1, waiting[lender]
-        found.setdefault(depth, []).append(cell)
-    return [found[depth] for depth in sorted(found)]
-
-
-def _missing(folder: ResultsFolder, cell: PlannedCell, observer: GridObserver) -> bool:
+def _missing(folder: ResultsFolder, cell: PlannedCell, say: Callable[[str], object]) -> bool:
     """Whether the cell must run: not ended, failed, or damaged (then it is moved aside, with a message)."""
     try:
-        return folder.status(cell.key) in (None, "error")
+        return _status(folder, cell.key) in (None, "error")
     except DamagedResultError as problem:
         aside = folder.set_aside(cell.key)
-        observer.message(f"{problem}; moved to {aside}; the cell runs again")
+        say(f"{problem}; moved to {aside}; the cell runs again")
         return True
+
+
+def _status(folder: ResultsFolder, key: str) -> str | None:
+    """Status of a cell; what looks damaged is looked at twice, since a network file system may show a file late."""
+    try:
+        return folder.status(key)
+    except DamagedResultError:
+        time.sleep(LATE_SECONDS)
+        return folder.status(key)

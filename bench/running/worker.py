@@ -59,7 +59,7 @@ def placed(device: str, position: int, count: int) -> str:
 def work(pipe: Connection, position: int) -> None:
     """Run the jobs that arrive through the pipe, and send what happens.
 
-    Sent are the events of `GridObserver`, and three more: `waiting` for the lock of a cell, `disk_full` with its text,
+    Sent are the events of `GridObserver`, and three more: `waiting` for the claim on a cell, `disk_full` with its text,
     which stops the grid, and `crashed` with a traceback, after which this process ends.
 
     Args:
@@ -111,7 +111,7 @@ def _run_jobs(pipe: Connection, position: int, send: _Sender) -> None:
             loaded.add(plugin)
         device = placed(job.cell.device, position, torch.cuda.device_count())
         cells = [replace(cell, device=device) for cell in job.cells]
-        send("waiting")  # until the cells' locks are free
+        send("waiting")  # until the cells are not claimed
         run_stack(cells, job.cells_folder, job.keep_every, send, job.make_observer)
         release_memory(device)
 

@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.conversation import draw
 from vcpo_bench.bench.samplers.base import Engine, InflightEngine, PolicyEngine
 from vcpo_bench.bench.streams import uniforms
+from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Rollout
 
 
@@ -59,9 +61,11 @@ class PublishedPolicy:
     def _weights(self) -> Iterator[tuple[str, Tensor]]:
         return ((name, rounded(weight, self._rounding)) for name, weight in self._source.named_parameters())
 
-    def generate(self, prompts: Tensor, noise: Tensor, eos: int | None) -> Rollout:
-        """Responses as `Engine.generate` draws them."""
-        return self.sampler.generate(prompts, noise, eos)
+    def generate(self, prompts: Tensor, noise: Tensor, task: Task) -> Rollout:
+        """Responses as `Engine.generate` draws them, or as the task's environment and the policy write them."""
+        if task.environment is not None:
+            return draw(self.policy, task.environment, prompts, noise, task.eos)
+        return self.sampler.generate(prompts, noise, task.eos)
 
     def close(self) -> None:
         """Release the sampler."""

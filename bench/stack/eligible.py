@@ -5,6 +5,7 @@ from __future__ import annotations
 from vcpo_bench.bench.cells import defaults
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.methods import parse_method
 
 
@@ -12,6 +13,8 @@ def why_alone(config: CellConfig) -> str:
     """Why a cell cannot be stacked, in a few words; empty: it can."""
     if config.model:
         return "language models are not stacked"
+    if token_task(config.task).environment is not None:
+        return "tasks with an environment are not stacked"
     regime = REGIMES.parse(config.regime)
     if not regime.whole_batches:
         return f"the regime {regime.name} does not draw whole batches as planned"

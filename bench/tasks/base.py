@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from vcpo_bench.bench.tasks.environment import Environment
+
 HELD_OUT = 256
 
 
@@ -45,6 +47,11 @@ class Task(ABC):
     @abstractmethod
     def canonical(self) -> str:
         """Name and the parameters that differ from their defaults, sorted: equal meaning, equal string."""
+
+    @property
+    def environment(self) -> Environment | None:
+        """What answers the policy between its turns; None: the policy writes the whole response in one turn."""
+        return None
 
     @abstractmethod
     def stream(self, seed: int, purpose: str, batch: int, count: int) -> Tensor:

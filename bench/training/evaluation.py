@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.conversation import draw
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Rollout
@@ -64,7 +65,7 @@ def evaluate(policy: Policy, task: Task) -> Evaluation:
     Prompts and sampling noise are the same in every call of every run, so that evaluations are paired.
     """
     asked = questions(task)
-    return judge(task, asked, policy.sample(asked.prompts, asked.draws, task.eos, asked.greedy))
+    return judge(task, asked, draw(policy, task.environment, asked.prompts, asked.draws, task.eos, asked.greedy))
 
 
 def questions(task: Task) -> Questions:

@@ -8,11 +8,13 @@ from pathlib import Path
 import torch
 
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.conversation import draw
 from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.errors import UsageError
+from vcpo_bench.progress import track
 
 _TARGET = 0.32
 _ROWS = 64
@@ -67,7 +69,7 @@ def imitate(
     """
     optimizer = torch.optim.AdamW(policy.trainable(), betas=(0.9, 0.98), weight_decay=0.0, fused=True)
     reward = 0.0
-    for step in range(limit):
+    for step in track(range(limit), "supervised updates, at most", limit):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate * min(1.0, (step + 1) / _RAMP)
         _supervised_update(policy, optimizer, task, seed, step)
@@ -93,7 +95,7 @@ def _check(policy: Policy, task: Task, seed: int) -> float:
     """Mean sampled reward on the check prompts."""
     prompts = task.stream(seed, "warm-up prompts", 0, 256)
     draws = uniforms(seed, "warm-up sampling", 0, 256, task.max_response)
-    rollout = policy.sample(prompts, torch.from_numpy(draws), task.eos)
+    rollout = draw(policy, task.environment, prompts, torch.from_numpy(draws), task.eos)
     return float(task.reward(prompts, rollout.responses, rollout.mask).mean())
 
 

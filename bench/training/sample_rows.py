@@ -11,7 +11,7 @@ import numpy as np
 from vcpo_bench.bench.cells.parquet_table import Row
 from vcpo_bench.bench.training.learner_step import LearnerStep
 from vcpo_bench.bench.trajectories import Trajectories
-from vcpo_bench.records.step_facts import StepFacts
+from vcpo_bench.records.step_facts import EPISODE_FACTS, StepFacts
 
 
 def sample_rows(facts: StepFacts, batch: Trajectories, done: LearnerStep, full: bool) -> Iterator[Row]:
@@ -30,6 +30,7 @@ def sample_rows(facts: StepFacts, batch: Trajectories, done: LearnerStep, full: 
     coefficients = done.update.coefficients.flatten(0, 1).sum(-1).tolist() if done.update else unknown
     norms = done.score_norm_sq.flatten().tolist() if done.score_norm_sq is not None else unknown
     seconds = batch.seconds.flatten(0, 1).tolist() if batch.seconds is not None else [(None, None)] * len(reward)
+    episodes = [dict(zip(EPISODE_FACTS, counts, strict=True)) for counts in _counts(facts, len(reward))]
     responses, origin = batch.mask.shape[1], batch.origins().tolist()
     for i in range(len(reward)):
         index, group = origin[i // responses]
@@ -47,8 +48,14 @@ def sample_rows(facts: StepFacts, batch: Trajectories, done: LearnerStep, full: 
             "coefficient_sum": coefficients[i],
             "seconds_in_flight": seconds[i][0],
             "seconds_in_queue": seconds[i][1],
+            **episodes[i],
         }
         if full:
             row["score_norm_sq"] = norms[i]
             row["log_ratios"] = json.dumps([round(v, 6) for v in ratio[i][mask[i]].tolist()])
         yield row
+
+
+def _counts(facts: StepFacts, rows: int) -> list[list[int | None]]:
+    """The counts of each episode; nothing is counted where the task has no environment."""
+    return [[None] * len(EPISODE_FACTS)] * rows if facts.episodes is None else facts.episodes.tolist()

@@ -163,6 +163,7 @@ def _facts(step: int, given: StepInput, done: LearnerStep, lr: float) -> StepFac
         reported=reported,
         measured=done.measured,
         method_metrics=done.update.metrics if done.update else {},
+        episodes=None if batch.episodes is None else batch.episodes.flatten(0, 1).numpy(),
     )
 
 

@@ -17,7 +17,7 @@ def read_config(ctx: typer.Context, value: str) -> str:
     if value:
         from vcpo_bench.bench.cells.preset_file import read_configuration
 
-        flags = _flags(ctx.command)
+        flags = config_flags(ctx.command)
         kinds = {flag: type(p.default) if isinstance(p.default, (bool, int)) else str for flag, p in flags.items()}
         values = read_configuration(value, PRESETS, kinds)
         ctx.default_map = {flags[flag].name: setting for flag, setting in values.items()}
@@ -33,7 +33,7 @@ def write_config(ctx: typer.Context, path: Path) -> None:
     from vcpo_bench.bench.cells.preset_file import write_configuration
     from vcpo_bench.bench.samplers.vllm_engine.address import without_secrets
 
-    settings = {flag: ctx.params[p.name] for flag, p in _flags(ctx.command).items()}
+    settings = {flag: ctx.params[p.name] for flag, p in config_flags(ctx.command).items()}
     if settings.get("url"):
         settings["url"] = without_secrets(settings["url"])
     write_configuration(
@@ -41,7 +41,7 @@ def write_config(ctx: typer.Context, path: Path) -> None:
     )
 
 
-def _flags(command: Any) -> dict[str, Any]:
+def config_flags(command: Any) -> dict[str, Any]:
     """The long flags of a command, without dashes, and their parameters: what a configuration file may set."""
     parameters = [p for p in command.params if p.name not in _NO_SETTINGS]
     return {max(p.opts, key=len).lstrip("-"): p for p in parameters}

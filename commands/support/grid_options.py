@@ -22,12 +22,19 @@ Methods = Annotated[
     ),
 ]
 Staleness = Annotated[
-    str, typer.Option(metavar="LIST", help="Policy lags, in optimizer updates.", rich_help_panel=GRID)
+    str,
+    typer.Option(
+        metavar="LIST",
+        help="Policy lags, in optimizer updates; 1-16 is every lag from 1 to 16, 1..64/7 seven at equal ratios.",
+        rich_help_panel=GRID,
+    ),
 ]
 Seeds = Annotated[
     str,
     typer.Option(
-        metavar="LIST", help="Number of seeds, such as 3, or a list of them, such as 0,1,2.", rich_help_panel=GRID
+        metavar="LIST",
+        help="Number of seeds, such as 3, or a list of them, such as 0,1,2 or 3-7.",
+        rich_help_panel=GRID,
     ),
 ]
 Tasks = Annotated[
@@ -41,7 +48,10 @@ Regimes = Annotated[
         rich_help_panel=GRID,
     ),
 ]
-LearningRates = Annotated[str, typer.Option(metavar="LIST", help="Learning rates.", rich_help_panel=GRID)]
+LearningRates = Annotated[
+    str,
+    typer.Option(metavar="LIST", help="Learning rates; 1e-4..1e-3/5 is five at equal ratios.", rich_help_panel=GRID),
+]
 WeightDecay = Annotated[float, typer.Option(metavar="X", help="AdamW weight decay.", rich_help_panel=GRID)]
 LrWarmup = Annotated[
     int, typer.Option(metavar="N", help="Updates of linear learning-rate warmup.", rich_help_panel=GRID)
@@ -161,6 +171,29 @@ Out = Annotated[
 Device = Annotated[
     str,
     typer.Option(metavar="NAME", help="Device: cpu, cuda (every GPU) or cuda:N (one GPU).", rich_help_panel=EXECUTION),
+]
+LauncherName = Annotated[
+    str,
+    typer.Option(
+        metavar="EXPR",
+        help="Where cells run: local, slurm or ray, with parameters such as slurm(partition=gpu,minutes=120).",
+        rich_help_panel=EXECUTION,
+    ),
+]
+LauncherConfig = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="YAML file with parameters of the launcher, one per line.", rich_help_panel=EXECUTION
+    ),
+]
+Detach = Annotated[
+    bool,
+    typer.Option(
+        "--detach",
+        metavar="",
+        help="Submit the cells and return; the same command without it shows their progress.",
+        rich_help_panel=EXECUTION,
+    ),
 ]
 Stack = Annotated[
     str,

@@ -6,11 +6,14 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+_SWITCHES = ("help", "install_completion", "show_completion")
+"""Switches that are not ours."""
+
 
 def hide_types(parameters: list[Any]) -> None:
-    """Let arguments and `--help` show no type: their metavar, or their name, says what they are."""
+    """Let arguments and switches show no type: their metavar, or their name, says what they are."""
     for one in parameters:
-        if one.param_type_name == "argument" or one.name == "help":
+        if one.param_type_name == "argument" or one.name in _SWITCHES:
             one.display_type_rich = _nothing
 
 

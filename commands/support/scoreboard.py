@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from vcpo_bench.commands.support.say import say, say_aside
 
 
-def show_scoreboard(folder: Path, as_json: bool, *more: Path) -> None:
-    """Print the scoreboard of a results folder and write its `scoreboard.csv`; of several, pooled, only print it."""
+def show_scoreboard(folder: Path, as_json: bool, *more: Path, fail_if: Sequence[str] = ()) -> int:
+    """Print the scoreboard of a results folder and write its `scoreboard.csv`; of several, pooled, only print it.
+
+    Returns:
+        How often a row meets one of the conditions `fail_if`; each is said on a line.
+    """
+    from vcpo_bench.analysis.comparison.conditions import read_condition, rows_that_meet
     from vcpo_bench.analysis.comparison.kept_facts import kept_curve_facts
     from vcpo_bench.analysis.comparison.scoreboard import scoreboard, write_csv
     from vcpo_bench.analysis.results import load_comparable
@@ -17,15 +23,19 @@ def show_scoreboard(folder: Path, as_json: bool, *more: Path) -> None:
 
     results = load_comparable([folder, *more])
     board = scoreboard(results, kept_curve_facts(results))
+    conditions = [read_condition(text, list(board.columns)) for text in fail_if]
     for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
         say_aside(f"warning: {problem}")
     if as_json:
         say(board.to_json(orient="records", indent=1))
     else:
         PlainConsole().print(scoreboard_table(board))
-    if more:
-        return
-    try:
-        write_csv(board, folder / "scoreboard.csv")
-    except OSError as error:  # results of others, or on a read-only disk
-        say_aside(f"warning: {folder / 'scoreboard.csv'} could not be written ({error.strerror})")
+    if not more:
+        try:
+            write_csv(board, folder / "scoreboard.csv")
+        except OSError as error:  # results of others, or on a read-only disk
+            say_aside(f"warning: {folder / 'scoreboard.csv'} could not be written ({error.strerror})")
+    met = [line for condition in conditions for line in rows_that_meet(condition, board)]
+    for line in met:
+        say_aside(f"failed: {line}")
+    return len(met)

@@ -34,12 +34,14 @@ class Verb:
         group: Panel of the help.
         order: Position in that panel, from 1; no two verbs of a group share one.
         examples: Commands shown under the verb's help, ready to paste.
+        hidden: Whether the help leaves it out: programs call it, not people.
     """
 
     function: Callable[..., None]
     group: Group
     order: int
     examples: tuple[str, ...]
+    hidden: bool = False
 
 
 def find_verbs() -> dict[str, Verb]:
@@ -56,7 +58,12 @@ def attach_verbs(app: typer.Typer) -> None:
         # A blank line between examples: some releases of typer join the lines of one paragraph.
         epilog = "\n\n".join([title, *verb.examples])
         register = app.command(
-            name, cls=VerbCommand, rich_help_panel=verb.group.value, help=_flowing(verb), epilog=epilog
+            name,
+            cls=VerbCommand,
+            rich_help_panel=verb.group.value,
+            help=_flowing(verb),
+            epilog=epilog,
+            hidden=verb.hidden,
         )
         register(verb.function)
 

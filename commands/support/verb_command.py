@@ -12,7 +12,7 @@ from vcpo_bench.files.disk_space import disk_full, is_disk_full
 
 
 class VerbCommand(PlainHelp):
-    """Turns the many errors of a full disk into one that names the folder."""
+    """Shows how far a long verb is, and turns the many errors of a full disk into one that names the folder."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb.
@@ -20,8 +20,13 @@ class VerbCommand(PlainHelp):
         Raises:
             DiskFullError: There is no space left where it writes.
         """
+        from vcpo_bench.progress import listening
+        from vcpo_bench.reports.terminal.plain_console import PlainConsole
+        from vcpo_bench.reports.terminal.progress_line import ProgressLine
+
         try:
-            return super().invoke(ctx)
+            with ProgressLine(PlainConsole(stderr=True)) as line, listening(line):
+                return super().invoke(ctx)
         except DiskFullError:
             raise
         except Exception as error:

@@ -12,7 +12,7 @@ from vcpo_bench.methods.assembly.coefficients import assemble
 from vcpo_bench.methods.assembly.parts_in_force import PartsInForce
 from vcpo_bench.methods.core.batch import BATCH_AXES, LARGEST_REWARD, Batch
 from vcpo_bench.methods.core.checks import bounded
-from vcpo_bench.methods.core.errors import MissingEvidence
+from vcpo_bench.methods.core.errors import missing_evidence
 from vcpo_bench.methods.core.ess import ess_ratio_of_logs
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.update import Update
@@ -68,7 +68,7 @@ class Method(PartsInForce):
         """
         missing = [name for name in self._fields_needed if getattr(batch, name) is None]
         if missing:
-            raise MissingEvidence(f"{self.canonical} needs {', '.join(missing)}; the batch does not carry it")
+            raise missing_evidence(self.canonical, missing)
         ev = EvidenceView(batch, self.nonfinite)
         for admission in self.admissions:
             ev.enter("admission", admission.name)

@@ -15,6 +15,20 @@ class MissingEvidence(MethodError):  # noqa: N818 - a name of the public API
     """A method needs evidence the batch does not carry (see `Method.needs`)."""
 
 
+_SOURCES = {
+    "score_norm_sq": "vcpo_bench.bench.score_norms.ScoreNorms measures score_norm_sq with one extra backward pass",
+    "proximal_logp": "proximal_logp is logp at the first update on the batch",
+    "reference_logp": "reference_logp is logp under the frozen reference policy",
+}
+"""Where evidence comes from that a training loop may not have at hand."""
+
+
+def missing_evidence(method: str, names: list[str]) -> MissingEvidence:
+    """The error for a batch without fields that a method needs: it names them and where they come from."""
+    hints = "".join(f"; {_SOURCES[name]}" for name in names if name in _SOURCES)
+    return MissingEvidence(f"{method} needs {', '.join(names)}; the batch does not carry it{hints}")
+
+
 class NonFiniteEvidence(MethodError):  # noqa: N818 - a name of the public API
     """A token that carries loss, or a valid row, has a value that is not a number.
 

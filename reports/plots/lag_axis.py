@@ -57,8 +57,8 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
 def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str]) -> None:
     """One method in one panel: its line, and a bar per interval."""
     index, style = methods.index(line.name), look(line.name)
-    # Lags are places on the axis, not numbers: 0, 1, 16 and 128 stand at equal distance, methods side by side.
-    place = np.array([lags.index(int(lag)) for lag in line.x]) + 0.06 * (index - (len(methods) - 1) / 2)
+    # Lags are places on the axis, not numbers: 0, 1, 16 and 128 stand at equal distance.
+    place = np.array([lags.index(int(lag)) for lag in line.x])
     if line.low is not None and line.high is not None:
         bars = axes.vlines(place, line.low, line.high, color=style.color, linewidth=0.8)
         bars.set_gid(f"m{index}-bar-{line.panel}")

@@ -29,6 +29,9 @@ OKABE_ITO = {
 }
 """The palette of Okabe and Ito (2008) less its black (that is `INK`) and its yellow (too pale for a line)."""
 
+MORE_COLORS = ("#332288", "#882255", "#999933", "#117733", "#AA4499", "#661100", "#6699CC", "#888888")
+"""Of the palette that Paul Tol calls muted: for methods without a fixed look, beside the six above."""
+
 Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
 
 DASHES: tuple[Dash, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2, 2, 2, 2, 2)))
@@ -94,7 +97,8 @@ def look(method: str) -> Look:
         return _FIXED.get(method) or _SIGNALS[method]
     digest = hashlib.sha256(method.encode()).digest()
     known = _FIXED.get(base_name(method))
-    color = known.color if known else list(OKABE_ITO.values())[digest[0] % len(OKABE_ITO)]
+    colors = (*OKABE_ITO.values(), *MORE_COLORS)
+    color = known.color if known else colors[digest[0] % len(colors)]
     return Look(color, DASHES[digest[1] % len(DASHES)], MARKERS[digest[2] % len(MARKERS)])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
@@ -19,7 +20,7 @@ from vcpo_bench.reports.plots.sheet import (
     legend_columns,
     panel_grid,
 )
-from vcpo_bench.reports.study import Study, binned
+from vcpo_bench.reports.study import Study
 
 BEFORE, AFTER, BIN = 80, 40, 4
 _ALIGNED = tuple(DIAGNOSTICS[name] for name in ("ess_ratio", "sampled_reward", "grad_norm", "kl_mu_theta_k3"))
@@ -112,7 +113,8 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
     title = "What changes before a failure?"
     caption = (
         f"{title} Failed runs ({len(failed)}) aligned at the onset of the failure: the first evaluation of the fall, "
-        "so the fall itself may begin up to one evaluation earlier. Line: median over runs; band: quartiles. "
+        "so the fall itself may begin up to one evaluation earlier. Line: median; band: quartiles; of a "
+        "constant set of runs: those with values over the whole line, at least half of them. "
         "Gray: runs at the same task, lag and learning rate that survived, at the same updates."
     )
     labels = [one.axis_label() for one in _ALIGNED]
@@ -124,33 +126,73 @@ def _aligned(study: Study, failed: pd.DataFrame, methods: list[str], column: str
     lines = []
     for method in methods:
         runs = failed[failed["method"] == method]
-        rows = [
-            _window(study, key, onset, column, edges) for key, onset in zip(runs["key"], runs["onset"], strict=True)
-        ]
+        rows = _windows(study, runs, column)
         lines += _quartiles(panel, method, edges, rows)
     survivors = study.cells[~study.cells["failed"] & ~study.cells["event"].isin(UNDECIDED)]
     setting = ["task", "regime", "lr", "staleness"]
     pairs = failed[["onset", *setting]].merge(survivors[["key", *setting]], on=setting)
-    rows = [_window(study, key, onset, column, edges) for key, onset in zip(pairs["key"], pairs["onset"], strict=True)]
+    rows = _windows(study, pairs, column)
     return lines + _quartiles(panel, SURVIVORS, edges, rows)
 
 
-def _window(study: Study, key: str, onset: float, column: str, edges: Array) -> Array:
-    rows = study.steps.get(key)
-    if rows is None:
-        return np.full(edges.size - 1, np.nan)
-    since = rows["step"].to_numpy(np.float64) - onset
-    inside = (since >= edges[0]) & (since < edges[-1])
-    return binned(since[inside], rows[column].to_numpy(np.float64)[inside], edges)
+def constant_set(recorded: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The runs and the stretch of bins that a line rests on: every one of these runs has a value in every bin.
+
+    With another set of runs in every bin a line jumps where runs join or leave. Of all stretches that at least half of
+    the runs cover, the one with the most values is taken.
+
+    Args:
+        recorded: Whether a run has a value in a bin, `[runs, bins]`.
+
+    Returns:
+        Which runs, `[runs]`, and which bins, `[bins]`; no bin where no stretch is covered by half of the runs.
+    """
+    count, bins = recorded.shape
+    best, found = 0, (np.zeros(count, dtype=bool), np.zeros(bins, dtype=bool))
+    for first in range(bins):
+        runs = np.ones(count, dtype=bool)
+        for last in range(first, bins):
+            runs = runs & recorded[:, last]
+            covering = int(runs.sum())
+            if 2 * covering < count:
+                break
+            if covering * (last + 1 - first) > best:
+                best, found = (
+                    covering * (last + 1 - first),
+                    (runs, (np.arange(bins) >= first) & (np.arange(bins) <= last)),
+                )
+    return found
 
 
-def _quartiles(panel: int, name: str, edges: Array, rows: list[Array]) -> list[Line]:
-    if not rows:
+def _windows(study: Study, pairs: pd.DataFrame, column: str) -> Array:
+    """`[pairs, bins]` means of a column of the run `key` within bins of updates since `onset`, run by run."""
+    means = np.full((len(pairs), (BEFORE + AFTER) // BIN), np.nan)
+    onsets = pairs["onset"].to_numpy(np.float64)
+    for key, places in pairs.groupby("key", sort=False).indices.items():
+        run = study.steps.get(str(key))
+        if run is not None:
+            means[places] = _means(run["step"].to_numpy(np.float64), run[column].to_numpy(np.float64), onsets[places])
+    return means
+
+
+def _means(steps: Array, values: Array, onsets: Array) -> Array:
+    """`[onsets, bins]` of one run; NaN where a bin holds no finite value."""
+    bins = (BEFORE + AFTER) // BIN
+    place = np.floor((steps[None, :] - onsets[:, None] + BEFORE) / BIN).astype(np.int64)
+    inside = (place >= 0) & (place < bins) & np.isfinite(values)[None, :]
+    cell = (place + bins * np.arange(onsets.size)[:, None])[inside]
+    weight = np.broadcast_to(values, place.shape)[inside]
+    total = np.bincount(cell, weights=weight, minlength=bins * onsets.size).reshape(-1, bins)
+    count = np.bincount(cell, minlength=bins * onsets.size).reshape(-1, bins)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _quartiles(panel: int, name: str, edges: Array, values: Array) -> list[Line]:
+    if not len(values):
         return []
-    values = np.stack(rows)
-    kept = np.isfinite(values).any(axis=0)
+    runs, kept = constant_set(np.isfinite(values))
     if not kept.any():
         return []
-    low, middle, high = np.nanquantile(values[:, kept], [0.25, 0.5, 0.75], axis=0)
-    several = len(rows) > 1
+    low, middle, high = np.quantile(values[runs][:, kept], [0.25, 0.5, 0.75], axis=0)
+    several = int(runs.sum()) > 1
     return [Line(panel, name, edges[:-1][kept] + BIN / 2, middle, low if several else None, high if several else None)]

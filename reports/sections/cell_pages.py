@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.formatting import duration, number, rate, whole
 from vcpo_bench.reports.study import Series, Study, bin_edges, binned
 
@@ -50,7 +51,7 @@ class Spark:
 
 @dataclass(frozen=True)
 class CellPage:
-    """What is shown of one cell."""
+    """What is shown of one cell; `place` is what the page filters by."""
 
     anchor: str
     group: str
@@ -59,6 +60,7 @@ class CellPage:
     bad: bool
     facts: list[tuple[str, str]]
     sparks: list[Spark]
+    place: tuple[tuple[str, str], ...] = ()
 
 
 class CellGroup(NamedTuple):
@@ -99,7 +101,19 @@ def _page(study: Study, cell: pd.Series) -> CellPage:
         facts.append(("reason", reason))
     sparks = [one for curve in _CURVES if (one := _spark(study, str(cell["key"]), onset, curve)) is not None]
     bad = bool(cell["failed"]) or cell["status"] == "error"
-    return CellPage(anchor(str(cell["key"])), group, f"{group}, seed {cell['seed']}", status, bad, facts, sparks)
+    place = (
+        ("task", task_of(cell)),
+        ("lag", str(cell["staleness"])),
+        ("lr", rate(cell["lr"])),
+        ("method", str(cell["method"])),
+    )
+    title = f"{group}, seed {cell['seed']}"
+    return CellPage(anchor(str(cell["key"])), group, title, status, bad, facts, sparks, place)
+
+
+def task_of(cell: pd.Series) -> str:
+    """The task as tables of a report name it: with the regime where it is not the usual one."""
+    return str(cell["task"]) if cell["regime"] == SYNCHRONOUS else f"{cell['task']} ({cell['regime']})"
 
 
 def anchor(key: str) -> str:

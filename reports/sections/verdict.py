@@ -1,11 +1,9 @@
-"""The verdict: what was run, which method wins at each lag, and which runs failed."""
+"""The verdict: which method wins at each lag, which others it beats, and which runs failed."""
 
 from __future__ import annotations
 
 from vcpo_bench.analysis.collapse.sentences import OUTCOMES
-from vcpo_bench.analysis.comparison.coverage import EXTENT, UNFINISHED
 from vcpo_bench.analysis.comparison.sentences import RANKING
-from vcpo_bench.analysis.findings import NOTE
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -16,9 +14,8 @@ PLACE = Place("Verdict", 10)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
-    """Each statement stands with its interval, and those that limit the conclusions come first."""
+    """Each statement stands with its interval."""
     return [
-        *statements(study, ledger, "coverage", EXTENT, UNFINISHED, bullets=False),
-        *statements(study, ledger, "compare", NOTE, RANKING),
+        *statements(study, ledger, "compare", RANKING),
         *statements(study, ledger, "collapse", OUTCOMES),
     ]

@@ -69,9 +69,9 @@ def probe_tables(path: Path) -> RenderableType:
 def _table(rows: pd.DataFrame, theme: dict[str, str]) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("lag", justify="right", no_wrap=True)
-    table.add_column("method", width=24, overflow="fold")
+    table.add_column("method", min_width=10, max_width=24, overflow="fold")
     for heading in theme.values():
-        table.add_column(heading, justify="right", min_width=14, no_wrap=True)
+        table.add_column(heading, justify="right", min_width=12, no_wrap=True)
     for (lag, method), values in rows.groupby(["lag", "method"], sort=False):
         by_name = {str(row["quantity"]): row for _, row in values.iterrows()}
         table.add_row(str(lag), str(method), *[_cell(by_name[name]) if name in by_name else "" for name in theme])

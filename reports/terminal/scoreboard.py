@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -15,9 +17,15 @@ from vcpo_bench.analysis.comparison.scoreboard import ODD_ENDS
 from vcpo_bench.analysis.tolerance import EQUAL
 from vcpo_bench.reports.formatting import MISSING, fixed, interval, rate
 
+SHORTEST_METHOD = 8
+"""Columns that a method keeps; longer ones fold."""
+_WIDEST = 1000
+
 
 def scoreboard_table(board: pd.DataFrame) -> RenderableType:
-    """One table per task, regime and learning rate; fits 80 columns.
+    """One table per task, regime and learning rate.
+
+    Where a table is too wide, intervals move below their values, then the best reward and the ESS are left out.
 
     Behind `±` stands half the width of the 95% confidence interval over seeds; where it ends at 0 or 1, both ends stand
     in brackets. Controls carry an asterisk, and collapses are printed in red. Collapses are counted of
@@ -29,7 +37,7 @@ def scoreboard_table(board: pd.DataFrame) -> RenderableType:
     parts: list[RenderableType] = []
     for (task, regime, lr), rows in board.groupby(["task", "regime", "lr"], sort=True, dropna=False):
         parts.append(Text(f"{task}, {regime}, lr {rate(lr)}", style="bold"))
-        parts.append(_table(rows))
+        parts.append(_Fitting(rows))
     legend = ["* control"] if bool(board["control"].any()) else []
     if bool(board[["final_reward_low", "best_reward_low"]].notna().any(axis=None)):
         legend.append("±: half the width of the 95% confidence interval over seeds")
@@ -38,11 +46,53 @@ def scoreboard_table(board: pd.DataFrame) -> RenderableType:
     return Group(*parts, Text("; ".join(legend), style="dim")) if legend else Group(*parts)
 
 
-def _table(rows: pd.DataFrame) -> Table:
+@dataclass(frozen=True)
+class _Shape:
+    """How much of the scoreboard is shown.
+
+    Attributes:
+        below: Intervals stand below their values.
+        best: The best reward is shown.
+        ess: The ESS is shown.
+    """
+
+    below: bool = False
+    best: bool = True
+    ess: bool = True
+
+
+_SHAPES = (_Shape(), _Shape(below=True), _Shape(below=True, best=False), _Shape(below=True, best=False, ess=False))
+"""From the widest to the narrowest: a column is left out whole before a bound is cut."""
+
+
+class _Fitting:
+    """The widest shape of a table that fits where it is printed.
+
+    Args:
+        rows: Of one task, regime and learning rate.
+    """
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        fitting = (shape for shape in _SHAPES if _least_width(console, self._rows, shape) <= options.max_width)
+        yield _table(self._rows, next(fitting, _SHAPES[-1]))
+
+
+def _least_width(console: Console, rows: pd.DataFrame, shape: _Shape) -> int:
+    """Columns it takes with methods folded as far as is readable."""
+    wide = console.options.update(width=_WIDEST)
+    return Measurement.get(console, wide, _table(rows, shape, SHORTEST_METHOD)).maximum
+
+
+def _table(rows: pd.DataFrame, shape: _Shape, method_width: int = 26) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("lag", justify="right", no_wrap=True)
-    table.add_column("method", max_width=26, overflow="fold")
-    for heading in ("final reward", "best", "ESS", "collapsed"):
+    table.add_column("method", max_width=method_width, overflow="fold")
+    rewards = ["final_reward", *(["best_reward"] if shape.best else [])]
+    headings = ["final reward", *(["best"] if shape.best else []), *(["ESS"] if shape.ess else []), "collapsed"]
+    for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     odd = [name for name in ODD_ENDS if int(rows[name].sum())]
     for name in odd:
@@ -54,16 +104,18 @@ def _table(rows: pd.DataFrame) -> Table:
         method = Text(
             f"{row['method']}*" if row["control"] else str(row["method"]), style="dim" if row["control"] else ""
         )
-        values = [_with_interval(row, "final_reward"), _with_interval(row, "best_reward"), fixed(row["median_ess"])]
+        values = [_with_interval(row, name, shape.below) for name in rewards]
+        values += [fixed(row["median_ess"])] if shape.ess else []
         table.add_row(lag, method, *values, _collapsed(row), *[str(int(row[name])) for name in odd])
     return table
 
 
-def _with_interval(row: pd.Series[float], name: str) -> str:
+def _with_interval(row: pd.Series[float], name: str, below: bool) -> str:
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     if math.isnan(high - low):
         return fixed(row[name])
-    return f"{fixed(row[name])} " + (interval(low, high) if _cut(row, name) else f"±{(high - low) / 2:.2f}")
+    gap = "\n" if below else " "
+    return f"{fixed(row[name])}{gap}" + (interval(low, high) if _cut(row, name) else f"±{(high - low) / 2:.2f}")
 
 
 def _cut(row: Mapping[Any, Any] | pd.Series[float], name: str) -> bool:

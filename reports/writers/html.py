@@ -16,6 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from vcpo_bench.files.atomic import write_text
+from vcpo_bench.progress import track
 from vcpo_bench.reports.document import Document, Picture, Prose, Table
 from vcpo_bench.reports.figure import Array, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing, look
@@ -67,14 +68,14 @@ def render_document(document: Document, cells: list[CellPage], reload_seconds: i
     # Undefined names are errors and every string is escaped; only SVG and data made here are trusted.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.tests |= {"table": _is(Table), "prose": _is(Prose), "figure": _is(Figure)}
-    script = _resource("page.js")
+    script = resource("page.js") + resource("filter.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.from_string(_resource("page.html.j2")).render(
+    return environment.from_string(resource("page.html.j2")).render(
         document=document,
         sections=_drawn(document),
         groups=grouped(cells),
         reload_seconds=reload_seconds,
-        style=Markup(_resource("page.css")),
+        style=Markup(resource("page.css")),
         script=Markup(script),
         script_hash=digest,
         spark_svg=spark_svg,
@@ -85,7 +86,8 @@ def _is(kind: type) -> Callable[[object], bool]:
     return lambda block: isinstance(block, kind)
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A template, style or script of this room."""
     return (resources.files("vcpo_bench.reports.writers") / "templates" / name).read_text(encoding="utf-8")
 
 
@@ -93,7 +95,7 @@ def _drawn(document: Document) -> list[tuple[str, str, list[Table | Prose | Figu
     """Anchor, title and blocks of each section that has something to show, with its pictures drawn."""
     sections = []
     drawn = 0
-    for section in document.sections:
+    for section in track(document.sections, "drawing figures", len(document.sections)):
         blocks: list[Table | Prose | Figure] = []
         for block in section.blocks:
             shown = _figure(block, f"f{drawn}") if isinstance(block, Picture) else block

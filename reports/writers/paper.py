@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_bytes, write_text
+from vcpo_bench.naming.grammar import unknown_name
+from vcpo_bench.progress import track
 from vcpo_bench.reports.document import Document, DrawPlot, Picture
 from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing
@@ -22,34 +25,76 @@ from vcpo_bench.reports.writers.tex import to_pgf, write_tables
 
 @dataclass(frozen=True)
 class Venue:
-    """Widths in inches of one column and of the whole text of a venue's style file."""
+    """What a venue's style file leaves for figures.
+
+    Attributes:
+        column: Width of one column, in inches.
+        text: Width of the whole text, in inches.
+        font: Size of labels in points; tick labels and legends are one smaller, and 7 at least.
+        panel: Height of a row of panels, in inches.
+    """
 
     column: float
     text: float
+    font: float = 8.0
+    panel: float = 1.35
 
 
-VENUES = {"icml": Venue(3.25, 6.75), "neurips": Venue(5.5, 5.5), "acl": Venue(3.03, 6.3)}
+VENUES = {
+    "icml": Venue(3.25, 6.75),
+    "neurips": Venue(5.5, 5.5),
+    "acl": Venue(3.03, 6.3),
+    "nature": Venue(3.5, 7.2),
+    "beamer": Venue(5.5, 5.5, font=10.0, panel=1.6),
+}
 
-FONT_SIZE = 8.0
-"""Of labels; tick labels and legends are 7 points, the smallest that is allowed in print."""
+_CUSTOM = re.compile(r"(?P<width>[0-9.]+)(?:x(?P<height>[0-9.]+))?in(?:@(?P<font>[0-9.]+)pt)?")
+
+
+def find_venue(text: str) -> Venue:
+    """The venue of that name, or sizes of the user's own: `4in`, `4x1.5in`, `4x1.5in@9pt` (width, panel height, font).
+
+    Raises:
+        UsageError: It is neither, or no figure has that size.
+    """
+    custom = _CUSTOM.fullmatch(text)
+    if text in VENUES:
+        return VENUES[text]
+    try:
+        width, height, font = (float(custom[name] or usual) for name, usual in _USUAL) if custom else (0.0, 0.0, 0.0)
+    except ValueError:
+        width = height = font = 0.0
+    if not (1.5 <= width <= 40 and 0.5 <= height <= 20 and 7 <= font <= 40):
+        raise UsageError(
+            f"no venue {text!r}: choose one of {', '.join(VENUES)}, or give width, panel height and font size such as "
+            "4x1.5in@9pt (at least 1.5 and 0.5 inches, and 7 points)"
+        )
+    return Venue(width, width, font, height)
+
+
+_USUAL = (("width", 0.0), ("height", 1.35), ("font", 8.0))
 
 
 def sheets(venue: str) -> tuple[Sheet, Sheet]:
     """The sheets of one column and of the whole text width.
 
     Raises:
-        UsageError: The venue is not one of `VENUES`.
+        UsageError: See `find_venue`.
     """
-    if venue not in VENUES:
-        raise UsageError(f"no venue {venue!r}: choose one of {', '.join(VENUES)}")
-    widths = VENUES[venue]
+    sizes = find_venue(venue)
     return (
-        Sheet(widths.column, 1.35, FONT_SIZE, legend=True, most_columns=2),
-        Sheet(widths.text, 1.35, FONT_SIZE, legend=True, most_columns=4),
+        Sheet(sizes.column, sizes.panel, sizes.font, legend=True, most_columns=2),
+        Sheet(sizes.text, sizes.panel, sizes.font, legend=True, most_columns=4),
     )
 
 
-def write_figures(results_folder: str | Path | Iterable[str | Path], out_dir: str | Path, venue: str) -> list[Path]:
+def write_figures(
+    results_folder: str | Path | Iterable[str | Path],
+    out_dir: str | Path,
+    venue: str,
+    only: Sequence[str] = (),
+    methods: Sequence[str] = (),
+) -> list[Path]:
     """Write every figure of the report and those figures of the papers that the data allow, each under its name.
 
     Each comes as `NAME.pdf` and `NAME.svg`, and as `NAME.pgf` unless it holds an image (the heat maps); beside
@@ -58,26 +103,51 @@ def write_figures(results_folder: str | Path | Iterable[str | Path], out_dir: st
     Args:
         results_folder: A folder that `vcpo-bench run` wrote, or several.
         out_dir: Created if need be.
-        venue: One of `VENUES`.
+        venue: One of `VENUES`, or sizes as `find_venue` reads them.
+        only: Names of the figures and tables that are wanted; empty: all.
+        methods: Method expressions that figures and tables are restricted to; empty: all.
 
     Returns:
         The files written.
 
     Raises:
-        UsageError: Unknown venue, or no results.
+        UsageError: Unknown venue or name, or no results.
     """
-    sheets(venue)
-    study = open_study(results_folder)
+    sizes = find_venue(venue)
+    study = restricted(open_study(results_folder), methods)
     folder = Path(out_dir)
     folder.mkdir(parents=True, exist_ok=True)
     document = build(study)
     written: list[Path] = []
-    for draw, sheet in _pictures(study, document, venue):
-        with drawing(FONT_SIZE):
+    names: list[str] = []
+    pictures = list(_pictures(study, document, venue))
+    for draw, sheet in track(pictures, "drawing figures for print", len(pictures)):
+        with drawing(sizes.font):
             plot = draw(sheet)
             if plot is not None:
-                written += write_plot(plot, folder)
-    return written + write_tables(document, folder)
+                names.append(plot.name)
+                if not only or plot.name in only:
+                    written += write_plot(plot, folder)
+    tables = write_tables(document, folder, sizes.column, sizes.text)
+    names += [path.stem for path in tables]
+    if unknown := [name for name in only if name not in names]:
+        raise UsageError(f"--only {unknown[0]}: {unknown_name('figure or table', unknown[0], names)}")
+    return written + [path for path in tables if not only or path.stem in only or path.name == "macros.tex"]
+
+
+def restricted(study: Study, methods: Sequence[str]) -> Study:
+    """The study of some methods; the synchronous runs stay, since scores are normalized by them.
+
+    Raises:
+        UsageError: A method did not run.
+    """
+    for name in methods:
+        if name not in study.methods:
+            raise UsageError(f"--methods: {unknown_name('method of these results', name, study.methods)}")
+    if not methods:
+        return study
+    cells = study.results.cells
+    return Study(study.results.select(cells.loc[cells["method"].isin(methods) | (cells["staleness"] == 0), "key"]))
 
 
 def _pictures(study: Study, document: Document, venue: str) -> Iterator[tuple[DrawPlot, Sheet]]:

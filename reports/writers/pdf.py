@@ -11,7 +11,7 @@ from pathlib import Path
 import typst
 
 from vcpo_bench.files.atomic import write_bytes
-from vcpo_bench.reports.document import Block, Picture, Prose, Section, Table
+from vcpo_bench.reports.document import Block, Picture, Prose, Section, Table, sentence
 from vcpo_bench.reports.figure import Sheet
 from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.report import build
@@ -23,6 +23,9 @@ PRINT = Sheet(width=6.69, panel_height=1.45, font_size=8.0, legend=True)
 """Figures for the text width of A4 with margins of 2 cm."""
 
 _WIDE = 8
+
+MOST_CELLS = 60
+"""Cells that are printed one by one; more are two pages and only in the tables."""
 
 
 def write_pdf(results_folder: str | Path | Iterable[str | Path], out_pdf: str | Path, partial: bool = False) -> Path:
@@ -47,7 +50,7 @@ def write_pdf(results_folder: str | Path | Iterable[str | Path], out_pdf: str | 
 def typeset(study: Study) -> bytes:
     """The PDF of a study's report."""
     document = build(study)
-    sections = [*document.sections, Section("all-cells", "Appendix: all cells", [all_cells(study)])]
+    sections = [*document.sections, Section("all-cells", "Appendix: all cells", [_cells(study)])]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         content = [_section(section, folder) for section in sections]
@@ -57,6 +60,14 @@ def typeset(study: Study) -> bytes:
         (folder / "report.typ").write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
         pdf: bytes = typst.compile(str(folder / "report.typ"), format="pdf", root=name, ignore_system_fonts=True)
     return pdf
+
+
+def _cells(study: Study) -> Table | Prose:
+    """A table of the cells, or, where it would fill pages that nobody reads, where they are."""
+    count = len(study.cells)
+    if count <= MOST_CELLS:
+        return all_cells(study)
+    return Prose([sentence(f"The {count} cells are in cells.csv, which vcpo-bench export DIR --out tables writes.")])
 
 
 def _section(section: Section, folder: Path) -> dict[str, object]:

@@ -10,6 +10,7 @@ import pandas as pd
 from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import replacing
+from vcpo_bench.progress import track
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.tex import write_tables
@@ -43,7 +44,8 @@ def export(results_folder: str | Path | Iterable[str | Path], out_dir: str | Pat
     if form == "latex":
         return write_tables(build(study), folder)
     written = []
-    for name, table in tables(study).items():
+    found = tables(study)
+    for name, table in track(found.items(), "writing tables", len(found)):
         path = folder / f"{name}.{form}"
         with replacing(path) as draft:
             if form == "csv":

@@ -14,6 +14,7 @@ from matplotlib.textpath import TextToPath
 from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.document import Document, Table
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.writers.tex_tables import COLUMN, TEXT, Setting, choose, parts, without_constants
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -40,41 +41,67 @@ def escape(text: str) -> str:
     return "".join(_SPECIAL.get(letter, letter) for letter in " ".join(text.split()))
 
 
-def booktabs(table: Table) -> str:
-    """A `table` environment in the style of the booktabs package, numbers aligned right."""
+def booktabs(table: Table, column: float = COLUMN, text: float = TEXT) -> str:
+    """A `table` or `table*` environment in the style of the booktabs package, numbers aligned right.
+
+    Columns in which all rows agree are said in the caption. A table of more rows than fit a page becomes several.
+
+    Args:
+        table: The table.
+        column: Width of one column of the paper, in inches.
+        text: Width of its text, in inches.
+    """
+    lean, said = without_constants(table)
+    how = choose(lean.headings, [[entry.text for entry in row] for row in lean.rows], column, text)
+    pieces = parts(lean)
+    packages = r"\usepackage{booktabs,graphicx}" if how.scaled else r"\usepackage{booktabs}"
+    found = [f"% needs {packages}"]
+    for number, piece in enumerate(pieces, 1):
+        part = f" (part {number} of {len(pieces)})" if len(pieces) > 1 else ""
+        caption = table.caption + (f" In all rows: {said}." if said else "") + part
+        found += _float(piece, how, caption, table.name + (f"-{number}" if number > 1 else ""))
+    return "\n".join([*found, ""])
+
+
+def _float(table: Table, how: Setting, caption: str, label: str) -> list[str]:
     columns = "".join("r" if column in table.numeric else "l" for column in range(len(table.headings)))
     rows = [" & ".join(_entry(entry.text, entry.tone) for entry in row) + r" \\" for row in table.rows]
-    return "\n".join(
-        [
-            r"% needs \usepackage{booktabs}",
-            r"\begin{table}[t]",
-            rf"  \caption{{{escape(table.caption)}}}",
-            rf"  \label{{tab:{table.name}}}",
-            r"  \centering\small",
-            rf"  \begin{{tabular}}{{{columns}}}",
-            r"    \toprule",
-            "    " + " & ".join(escape(heading) for heading in table.headings) + r" \\",
-            r"    \midrule",
-            *(f"    {row}" for row in rows),
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    name = "table*" if how.wide else "table"
+    return [
+        rf"\begin{{{name}}}[t]",
+        rf"  \caption{{{escape(caption)}}}",
+        rf"  \label{{tab:{label}}}",
+        rf"  \centering{how.size.command}\setlength{{\tabcolsep}}{{{how.size.gap:g}pt}}",
+        *([r"  \resizebox{\linewidth}{!}{%"] if how.scaled else []),
+        rf"  \begin{{tabular}}{{{columns}}}",
+        r"    \toprule",
+        "    " + " & ".join(escape(heading) for heading in table.headings) + r" \\",
+        r"    \midrule",
+        *(f"    {row}" for row in rows),
+        r"    \bottomrule",
+        r"  \end{tabular}" + ("}" if how.scaled else ""),
+        rf"\end{{{name}}}",
+    ]
 
 
 def _entry(text: str, tone: str) -> str:
     return rf"\textbf{{{escape(text)}}}" if tone == "bad" and text else escape(text)
 
 
-def write_tables(document: Document, folder: Path) -> list[Path]:
-    """Write `table-NAME.tex` for every table of a report, and `macros.tex`; returns the files."""
+def write_tables(document: Document, folder: Path, column: float = COLUMN, text: float = TEXT) -> list[Path]:
+    """Write `table-NAME.tex` for every table of a report, and `macros.tex`; returns the files.
+
+    Args:
+        document: The report.
+        folder: Where to.
+        column: Width of one column of the paper, in inches.
+        text: Width of its text, in inches.
+    """
     found = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
-    texts = {f"table-{table.name}.tex": booktabs(table) for table in found}
+    texts = {f"table-{table.name}.tex": booktabs(table, column, text) for table in found}
     texts["macros.tex"] = macros(document.ledger)
-    for name, text in texts.items():
-        write_text(folder / name, text)
+    for name, content in texts.items():
+        write_text(folder / name, content)
     return [folder / name for name in texts]
 
 
@@ -82,7 +109,8 @@ def macros(ledger: Ledger) -> str:
     r"""A file that defines every number of the report: `\vcponum{final_reward-1a2b3c4d}` prints it as it is there."""
     lines = [
         r"% Every number of the report by its id: \vcponum{ID}. `vcpo-bench trace ID DIR` shows the rows behind it.",
-        r"\newcommand{\vcponum}[1]{\csname vcponum@#1\endcsname}",
+        r"\newcommand{\vcponum}[1]{\ifcsname vcponum@#1\endcsname\csname vcponum@#1\endcsname\else"
+        r"\PackageError{vcpo-bench}{No number #1}{The results changed, or the id is misspelled.}\fi}",
     ]
     for entry in sorted(ledger.numbers.values(), key=lambda one: one.id):
         lines.append(f"% {escape(entry.what)}: {escape(entry.about)}")

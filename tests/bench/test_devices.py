@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from vcpo_bench.bench.cells import provenance
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.devices import release_memory
-from vcpo_bench.bench.running import pool, run_cell
+from vcpo_bench.bench.running import ending, pool, run_cell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.cli import app
@@ -65,10 +65,10 @@ def out_of_memory(*_: object) -> None:
 )
 def test_a_full_gpu_says_what_to_change(config: dict, wanted: str, unwanted: str) -> None:
     cell = CellConfig(method="clip", staleness=0, seed=0, **config)
-    said = run_cell._reason("error", run_cell._remedy(torch.OutOfMemoryError("no"), cell), "")
+    said = ending._reason("error", ending._remedy(torch.OutOfMemoryError("no"), cell), "")
     assert wanted in said
     assert unwanted not in said
-    assert run_cell._remedy(RuntimeError("no"), cell) == ""
+    assert ending._remedy(RuntimeError("no"), cell) == ""
 
 
 def test_a_full_gpu_ends_a_cell_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """`vcpo-bench doctor`; what it finds is tested in tests/bench/machine."""
 
+import json
+
 import pytest
 import torch
 from command_line import call
@@ -24,3 +26,8 @@ def test_a_failed_check_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = call("doctor", "--gpu")
     assert shown.exit_code == 1
     assert "failed   copies: 2 of 3 differ\n" in shown.stdout
+
+
+def test_as_json_it_says_the_same() -> None:
+    lines = [f"{one['status']:8} {one['name']}: {one['text']}" for one in json.loads(call("doctor", "--json").stdout)]
+    assert lines == call("doctor").stdout.splitlines()

@@ -1,5 +1,6 @@
 """`vcpo-bench export`."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from command_line import call
@@ -18,3 +19,12 @@ def test_an_unknown_format_is_one_line(finished: Path, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "parquet" in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_several_folders_are_pooled(finished: Path, tmp_path: Path, make_results: Callable[..., Path]) -> None:
+    other = make_results(tmp_path / "other", methods=("vcpo",), lags=(1,), seeds=(0,), steps=20, controls=False)
+    result = call("export", str(finished), str(other), "--out", str(tmp_path / "csv"))
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "csv" / "cells.csv").read_text()
+    assert "vcpo" in text
+    assert "clip" in text

@@ -1,5 +1,6 @@
 """What `--help` says, for every verb: complete, in whole phrases, with examples that can be pasted."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -33,7 +34,7 @@ def test_every_file_of_the_folder_is_a_verb_under_its_own_name() -> None:
 
 def test_the_help_lists_the_verbs_in_the_stated_order() -> None:
     shown = re.findall(r"^│ ([a-z]+)  ", call("--help").output, flags=re.MULTILINE)
-    assert shown == list(VERBS)
+    assert shown == [name for name, verb in VERBS.items() if not verb.hidden]
     places = [(verb.group, verb.order) for verb in VERBS.values()]
     assert len(set(places)) == len(places), "two verbs of one group have the same position"
 
@@ -55,7 +56,9 @@ def test_the_help_fits_80_columns_and_says_something_of_every_option(name: str) 
 def test_the_first_sentence_fits_the_list_of_verbs(name: str) -> None:
     summary = COMMANDS[name].help.split("\n\n")[0]
     assert summary.endswith(".")
-    assert len(summary) <= WIDTH - 2 - 2 - max(map(len, VERBS)) - 2, "it wraps in an 80-column terminal"
+    assert len(summary) <= WIDTH - 2 - 2 - max(len(one) for one, verb in VERBS.items() if not verb.hidden) - 2, (
+        "it wraps in an 80-column terminal"
+    )
 
 
 @pytest.mark.parametrize(("name", "verb"), VERBS.items())
@@ -86,3 +89,16 @@ def test_help_loads_none_of_the_libraries() -> None:
         "assert not loaded, loaded\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+def test_the_version_is_one_line() -> None:
+    assert call("--version").stdout == f"vcpo-bench {vcpo_bench.__version__}\n"
+
+
+def test_shells_complete_the_verbs() -> None:
+    words = {"_VCPO_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": "vcpo-bench re", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv = ['vcpo-bench']; from vcpo_bench.cli import main; main()"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | words, capture_output=True, text=True, timeout=60
+    )
+    assert shown.stdout.split() == ["report"]

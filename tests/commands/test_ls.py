@@ -1,5 +1,6 @@
 """`vcpo-bench ls`, for every kind."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +36,11 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
     monkeypatch.setenv("COLUMNS", "80")
     narrow = call("ls", word, "--results", str(results)).output.splitlines()
     assert max(map(len, narrow)) <= 80
+    named = [row[0] for row in found.rows]
+    assert [line for line in narrow[2 : 2 + len(named)] if not line.startswith(tuple(named))] == []
+
+    listed = json.loads(call("ls", word, "--results", str(results), "--json").stdout)
+    assert [tuple(row.values()) for row in listed] == list(found.rows)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """`vcpo-bench plan`."""
 
+import json
+
 import pytest
 from command_line import call
 
@@ -28,3 +30,10 @@ def test_what_cannot_be_planned_is_one_line(arguments: tuple[str, ...], said: st
     assert result.exit_code == 2
     assert said in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_as_json_every_update_says_its_lags() -> None:
+    shown = json.loads(call("plan", "--staleness", "3", "--steps", "6", "--json").stdout)
+    assert [one["update"] for one in shown] == list(range(6))
+    assert list(shown[-1]["trajectories_by_lag"]) == ["3"]
+    assert call("plan", "--json", "--simulate").exit_code == 2

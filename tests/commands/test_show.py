@@ -135,3 +135,14 @@ def test_a_task_is_described_with_legal_values() -> None:
     assert "n=12  (a whole number from 1 to 64)" in shown
     assert "defined in vcpo_bench.bench.tasks.chain\n" in shown
     assert "a language model: --model" in call("show", "task", "gsm8k").output
+
+
+def test_conditions_for_continuous_integration(finished: Path) -> None:
+    passed = call("show", str(finished), "--fail-if", "final_reward < 0", "--json")
+    assert passed.exit_code == 0
+    assert json.loads(passed.stdout)
+    failed = call("show", str(finished), "--fail-if", "method=clip: final_reward >= 0", "--fail-if", "total > 0")
+    assert failed.exit_code == 1
+    assert failed.stderr.count("failed: ") == 2
+    assert call("show", str(finished), "--fail-if", "rewards < 0").exit_code == 2
+    assert call("show", "method", "vcpo", "--fail-if", "total > 0").exit_code == 2

@@ -17,8 +17,9 @@ from vcpo_bench.bench.outside.lm_eval.own_tasks import Config, own_names, own_ta
 from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.tiny.warm_start import new_policy
-from vcpo_bench.bench.tasks import token_task
+from vcpo_bench.bench.tasks import TASKS, EnvironmentTask, token_task
 from vcpo_bench.errors import UsageError
+from vcpo_bench.progress import track
 
 OWN = "own"
 """Stands for the cell's own task, greedy and sampled."""
@@ -66,7 +67,7 @@ def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Itera
     except ImportError as error:
         raise UsageError(f"lm-eval cannot be loaded ({error}): pip install 'vcpo-bench[eval]'") from error
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    for checkpoint in checkpoints:
+    for checkpoint in track(checkpoints, "scoring checkpoints", len(checkpoints)):
         tasks = list(dict.fromkeys(name for task in scoring.tasks for name in _names(task, checkpoint)))
         specs, manager = find_tasks(tasks, scoring.folder, {"cell_task": checkpoint.config.task})
         model = language_model(checkpoint, scoring)
@@ -105,7 +106,12 @@ def _refusal(tasks: Sequence[str], error: Exception) -> UsageError:
 
 
 def _names(task: str, checkpoint: KeptCheckpoint) -> list[str]:
-    return own_names(checkpoint.config.task) if task == OWN else [task]
+    if task != OWN:
+        return [task]
+    trained_on = checkpoint.config.task
+    if issubclass(TASKS.class_of(trained_on), EnvironmentTask):
+        raise UsageError(f"--tasks own: {trained_on} has an environment, and lm-eval asks everything in one turn")
+    return own_names(trained_on)
 
 
 def language_model(checkpoint: KeptCheckpoint, scoring: Scoring) -> Any:

@@ -86,11 +86,18 @@ class CausalPolicy(CausalNetwork, Policy):
             return SlotDecoding(self, prompts, rows, length)
 
     def extend(
-        self, rollout: Rollout, decoding: Decoding, prompts: Tensor, uniforms: Tensor, positions: range, eos: int | None
+        self,
+        rollout: Rollout,
+        decoding: Decoding,
+        prompts: Tensor,
+        uniforms: Tensor,
+        positions: range,
+        eos: int | None,
+        greedy: Tensor | None = None,
     ) -> None:
         """See `Policy.extend`."""
         assert isinstance(decoding, SlotDecoding)
-        draws = TokenDraws(uniforms, eos, None, self.sampling, self.device)
+        draws = TokenDraws(uniforms, eos, greedy, self.sampling, self.device)
         with self.precision():
             decoding.extend(rollout, prompts.shape[1], draws, positions)
 

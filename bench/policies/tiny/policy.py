@@ -37,11 +37,18 @@ class TinyPolicy(Transformer, Policy):
             return Decoder(self, prompts, rows, length)
 
     def extend(
-        self, rollout: Rollout, decoding: Decoding, prompts: Tensor, uniforms: Tensor, positions: range, eos: int | None
+        self,
+        rollout: Rollout,
+        decoding: Decoding,
+        prompts: Tensor,
+        uniforms: Tensor,
+        positions: range,
+        eos: int | None,
+        greedy: Tensor | None = None,
     ) -> None:
         """See `Policy.extend`."""
         assert isinstance(decoding, Decoder)
-        extend(rollout, decoding, prompts, uniforms, positions, eos)
+        extend(rollout, decoding, prompts, uniforms, positions, eos, greedy)
 
     def output_head(self) -> nn.Linear:
         """See `Policy.output_head`."""

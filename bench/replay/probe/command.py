@@ -29,6 +29,7 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import check_writable, replacing
 from vcpo_bench.files.parquet import write_parquet
 from vcpo_bench.methods import Method
+from vcpo_bench.progress import track
 from vcpo_bench.records import PROBES, PROBES_FOLDER
 
 _STALE, _FRESH, _CONTROL = 10**9, 2 * 10**9, 3 * 10**9
@@ -54,7 +55,7 @@ def probe_cell(spec: ProbeSpec, say: Callable[[str], None]) -> list[Row]:
         with closing(replay.trainer):
             check_memory(spec, sum(parameter.numel() for parameter in replay.trainer.policy.trainable()))
             rows: list[Row] = []
-            for step, version in versions.items():
+            for step, version in track(versions.items(), "probing checkpoints", len(versions)):
                 replay.to(step, keep=set(versions.values()))
                 say(replay.summary())
                 point = _point(spec, replay, version)

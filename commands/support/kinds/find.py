@@ -34,6 +34,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         TaskKind(),
         CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
         SamplerKind(),
+        CatalogKind("launcher", "launchers", "vcpo_bench.bench.running.launchers.catalog"),
         SignalKind(),
         DetectorKind(),
         AnalysisKind(),

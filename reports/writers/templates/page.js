@@ -35,6 +35,13 @@
       if (spot) read();
     }
     function toggle(m) { hidden.has(m) ? hidden.delete(m) : hidden.add(m); apply(); }
+    // The filter of the page: show these methods only, or all; a figure without any of them stays as it is.
+    figure.addEventListener("methods", ({ detail: wanted }) => {
+      if (wanted && !names.some((name) => wanted.has(name))) return;
+      hidden.clear();
+      names.forEach((name, m) => { if (wanted && !wanted.has(name)) hidden.add(m); });
+      apply();
+    });
     function isolate(m) {
       const alone = hidden.size === buttons.length - 1 && !hidden.has(m);
       hidden.clear();

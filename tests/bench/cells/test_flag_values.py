@@ -24,6 +24,22 @@ def test_lists_are_read() -> None:
     assert options.every("every=50") == 50
 
 
+def test_ranges_are_read() -> None:
+    assert options.lags("0,1-4,16") == [0, 1, 2, 3, 4, 16]
+    assert options.lags("1..64/7") == [1, 2, 4, 8, 16, 32, 64]
+    assert options.lags("1..4/9") == [1, 2, 3, 4]  # rounded, each once
+    assert options.rates("1e-4..1e-3/5") == [1e-4, 1.78e-4, 3.16e-4, 5.62e-4, 1e-3]
+    assert options.rates("1e-4..3e-4/2,1e-3") == [1e-4, 3e-4, 1e-3]
+    assert options.seeds("3-5") == [3, 4, 5]
+    assert options.rates("1e-4") == [1e-4]  # a minus in an exponent is no range
+
+
+@pytest.mark.parametrize("text", ["16-1", "0..8/3", "1..8/1", "1..8", "1-100000", "1..2/3/4", "1-"])
+def test_a_range_that_makes_no_sense_is_named(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^--staleness '" + text.replace(".", "[.]")):
+        options.lags(text)
+
+
 @pytest.mark.parametrize(
     ("read", "text"),
     [

@@ -16,8 +16,9 @@ from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.cells.settings import CellSettings, read_settings
 from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.running.order import waves
 from vcpo_bench.bench.running.run_cell import run_cell
-from vcpo_bench.bench.running.run_grid import waves, worker_count
+from vcpo_bench.bench.running.run_grid import worker_count
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer

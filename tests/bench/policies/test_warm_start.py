@@ -22,6 +22,8 @@ SHIPPED = Path(__file__).parents[3] / "bench" / "policies" / "tiny" / "warm"
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.safetensors")))
 def test_the_shipped_start_has_something_to_learn(name: str) -> None:
+    if name == "calc":
+        pytest.importorskip("pydantic_monty")
     task = token_task(name)
     start = read_warm_start(task)
     measured = evaluate(start.policy, task)

@@ -13,7 +13,7 @@ from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks, write_origins
 from vcpo_bench.bench.replay.probe import ProbeSpec, run_probe
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell
 from vcpo_bench.bench.replay.replay import Replay
-from vcpo_bench.bench.running import run_grid
+from vcpo_bench.bench.running.launchers import local
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.worker import CellJob
 from vcpo_bench.methods import parse_method
@@ -107,7 +107,7 @@ def in_process(jobs: list[CellJob], workers: int, observer: object) -> int:
 def test_fork_on_the_command_line(
     tmp_path: Path, recorded_model: Recorded, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_grid, "run_jobs", in_process)
+    monkeypatch.setattr(local, "run_jobs", in_process)
     parent = recorded_model()
     asked = (
         "fork",

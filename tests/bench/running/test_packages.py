@@ -7,7 +7,8 @@ import pytest
 from pool_jobs import Log, jobs
 
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.running.run_grid import RunOptions, run_grid
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.run_grid import run_grid
 from vcpo_bench.errors import UsageError
 
 

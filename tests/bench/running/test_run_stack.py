@@ -9,6 +9,7 @@ import pytest
 from pool_jobs import Log, children
 from stacked_cells import cell
 
+from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
@@ -19,6 +20,7 @@ from vcpo_bench.bench.running.stacks import GPU_STACK, stack_size, stacks
 from vcpo_bench.bench.running.worker import CellJob
 from vcpo_bench.bench.stack.stack import Advanced, Stack
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files import claims
 from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.records import CELL_FILE, EVALS_FILE, LAGS_FILE, STEPS_FILE
 
@@ -140,6 +142,32 @@ def test_a_stack_that_fails_as_a_whole_goes_on_in_halves(tmp_path: Path, monkeyp
     run_stack(cells, cells_of(tmp_path / "stack"), 0, emitted(log))
     (said,) = (text for (text,) in log.names("message"))
     assert said == "a stack of 3 cells failed (MemoryError: three are too many); trying each half"
+    assert [status for _, status, *_ in log.names("ended")] == ["completed"] * 3
+    check_equal(tmp_path / "stack", run_alone(tmp_path / "alone", cells), cells)
+
+
+def test_every_cell_is_claimed_and_one_that_is_taken_over_leaves_the_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alone, "CHECKPOINT_SECONDS", 0.0)
+    cells, advance, held = small(3), Stack.advance, []
+    partial = {each.key: CellStore(cells_of(tmp_path / "stack"), each.key).partial for each in cells}
+
+    def taken_over(self: Stack) -> list[Advanced]:
+        found = advance(self)
+        if len(self.trainers) == 3 and self.trainers[0].step == 3:
+            held.extend(claims.claimed(path) for path in partial.values())
+            (claim,) = partial[cells[1].key].glob(f"{claims.PREFIX}*")
+            claim.unlink()
+        return found
+
+    monkeypatch.setattr(Stack, "advance", taken_over)
+    log = Log()
+    run_stack(cells, cells_of(tmp_path / "stack"), 0, emitted(log))
+    assert len({one.holder.token for one in held if one}) == 3
+    (said,) = (text for (text,) in log.names("message"))
+    assert said.startswith(f"{cells[1].config.label}: ")
+    assert said.endswith("was taken over by another process; its work counts")
     assert [status for _, status, *_ in log.names("ended")] == ["completed"] * 3
     check_equal(tmp_path / "stack", run_alone(tmp_path / "alone", cells), cells)
 

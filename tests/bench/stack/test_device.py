@@ -25,4 +25,5 @@ def test_a_stack_trains_on_it_as_on_the_cpu(methods: list[str], task: str) -> No
         there = elsewhere.submit(stacked_on_mock.grad_norms_on_mock, methods, task, 4)
         here = stacked_on_mock.grad_norms(methods, task, 4)
         for ours, theirs in zip(here, there.result(), strict=True):
-            np.testing.assert_allclose(theirs, ours, rtol=1e-5)
+            # a batch without a gradient leaves a norm of rounding, hence the absolute part
+            np.testing.assert_allclose(theirs, ours, rtol=1e-5, atol=1e-6)

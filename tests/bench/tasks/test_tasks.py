@@ -81,6 +81,8 @@ def test_canonical_names_the_task_again(task: TokenTask) -> None:
 
 
 def test_a_wrong_token_loses_the_reward(task: TokenTask) -> None:
+    if task.environment is not None:
+        pytest.skip("the answer counts, not the way to it: test_environment.py")
     prompts, responses, mask = task.demonstrations(1, 0, 40)
     spoiled = responses.clone()
     spoiled[:, 1] = task.vocab_size - 1
@@ -106,7 +108,7 @@ def test_canonical(expression: str, canonical: str) -> None:
     ("expression", "message"),
     [
         ("chian", "unknown task 'chian'; did you mean chain"),
-        ("zzz", "unknown task 'zzz'; known: arithmetic, chain,"),
+        ("zzz", "unknown task 'zzz'; known: arithmetic, calc,"),
         ("", "a name is missing"),
         ("chain(8", "(at character"),
         ("chain(m=8)", "chain has no parameter 'm'. It takes: n (a whole number from 1 to 64)"),

@@ -17,7 +17,7 @@ from vcpo_bench.reports.plots.method_style import SURVIVORS, drawing, look
 from vcpo_bench.reports.plots.pareto_tail import pareto_k
 from vcpo_bench.reports.plots.performance_profiles import profiles
 from vcpo_bench.reports.plots.sheet import add_legend, figure_name, panel_grid
-from vcpo_bench.reports.plots.survival_and_onset import at_onset, survival
+from vcpo_bench.reports.plots.survival_and_onset import at_onset, constant_set, survival
 from vcpo_bench.reports.plots.update_time import phases
 from vcpo_bench.reports.study import Study
 
@@ -118,6 +118,19 @@ def test_failed_runs_are_aligned_at_their_onset(study: Study) -> None:
     assert after < 0.1 < before
     assert ess[SURVIVORS].y.min() > 0.5
     assert ess["reinforce"].x[0] < 0 < ess["reinforce"].x[-1]
+
+
+def test_a_line_rests_on_the_same_runs_throughout() -> None:
+    recorded = np.ones((4, 10), dtype=bool)
+    recorded[0, :6] = False  # one run joins late, and would make a mean jump
+    runs, bins = constant_set(recorded)
+    assert runs.tolist() == [False, True, True, True]
+    assert bins.all()
+    recorded[1:, 8:] = False  # the others leave early: most values count
+    runs, bins = constant_set(recorded)
+    assert runs.tolist() == [False, True, True, True]
+    assert bins.tolist() == [True] * 8 + [False] * 2
+    assert not constant_set(np.zeros((3, 5), dtype=bool))[1].any()
 
 
 def test_survival_falls_where_runs_fail(study: Study) -> None:

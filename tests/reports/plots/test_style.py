@@ -27,6 +27,12 @@ def test_looks_are_pinned() -> None:
     assert look("a-method-nobody-knows").marker == "o"
 
 
+def test_many_methods_share_no_look() -> None:
+    names = ["aipo", "aspo", "band", "bandpo", "bapo", "cispo", "topr", "sapo", "dapo", "gmpo", "m2po", "tba", "luspo"]
+    assert len({look(name) for name in names}) == len(names)
+    assert len({look(name).color for name in names}) > 6
+
+
 def test_variants_keep_the_color_of_their_method() -> None:
     assert look("vcpo(cap=4)").color == look("vcpo").color
     assert look("clip-higher(high=0.3)").color == look("clip-higher").color

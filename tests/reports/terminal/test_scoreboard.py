@@ -65,3 +65,18 @@ def test_long_method_names_fold_instead_of_breaking_the_table(
     assert max(len(line) for line in text.splitlines()) <= 80
     rows = [line for line in text.splitlines() if line.strip() and not line.startswith(("chain", "*", "lag"))]
     assert name in "".join(line[5:31].strip() for line in rows)
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 72, 80, 100])
+def test_no_bound_is_cut_at_any_width(results: Results, width: int) -> None:
+    console = Console(file=io.StringIO(), width=width)
+    board = scoreboard(results)
+    console.print(scoreboard_table(board))
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert "…" not in text
+    for row in board.to_dict("records"):
+        half = (row["final_reward_high"] - row["final_reward_low"]) / 2
+        low, high = f"{row['final_reward_low']:.2f}", f"{row['final_reward_high']:.2f}"
+        assert f"±{half:.2f}" in text or f"[{low}, {high}]" in text

@@ -17,7 +17,7 @@ from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.plots.paper_figures import ablation, kernels, lag_sweep, results_stack
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.writers.paper import sheets, write_figures, write_plot
+from vcpo_bench.reports.writers.paper import Venue, find_venue, sheets, write_figures, write_plot
 from vcpo_bench.reports.writers.tex import booktabs, escape, macros
 
 
@@ -90,8 +90,33 @@ def test_same_results_same_bytes(small: Path, written: dict[str, Path], tmp_path
 
 
 def test_unknown_venue_names_the_known_ones(small: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'nature': choose one of icml, neurips, acl"):
-        write_figures(small, tmp_path, "nature")
+    with pytest.raises(UsageError, match="'nurips': choose one of icml, neurips, acl, nature, beamer"):
+        write_figures(small, tmp_path, "nurips")
+
+
+@pytest.mark.parametrize("size", ["1in", "4x0.1in", "4in@5pt", "4..5in", "x2in", "99in"])
+def test_sizes_nobody_can_print_are_refused(size: str) -> None:
+    with pytest.raises(UsageError, match="no venue"):
+        find_venue(size)
+
+
+def test_sizes_of_ones_own() -> None:
+    assert find_venue("4x1.5in@9pt") == Venue(4.0, 4.0, 9.0, 1.5)
+    assert find_venue("3.3in") == Venue(3.3, 3.3)
+    assert sheets("beamer")[0].font_size == 10.0
+
+
+def test_some_figures_of_some_methods(small: Path, tmp_path: Path) -> None:
+    found = write_figures(small, tmp_path, "2.5x1in@7pt", ["score-lag", "table-scoreboard"], ["vcpo"])
+    assert {path.stem for path in found} == {"score-lag", "table-scoreboard", "macros"}
+    box = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+)", (tmp_path / "score-lag.pdf").read_bytes())
+    assert box
+    assert float(box[1]) == pytest.approx(2.5 * 72, abs=0.1)
+    assert "ess=off" not in (tmp_path / "table-scoreboard.tex").read_text()
+    with pytest.raises(UsageError, match="did you mean score-lag"):
+        write_figures(small, tmp_path, "icml", ["scores-lag"])
+    with pytest.raises(UsageError, match="vespo"):
+        write_figures(small, tmp_path, "icml", (), ["vespo"])
 
 
 def test_kernels_are_the_closed_forms(study: Study) -> None:
@@ -129,4 +154,5 @@ def test_macros_hold_every_number(study: Study) -> None:
     found = re.findall(r"vcponum@(\S+?)\\endcsname\{", text)
     assert sorted(found) == sorted(ledger.numbers)
     assert macros(Ledger()).count("\n") == 2
+    assert r"\PackageError{vcpo-bench}{No number #1}" in macros(Ledger()), "an unknown id prints nothing otherwise"
     assert np.isfinite([entry.value for entry in ledger.numbers.values() if entry.what == "failed"]).all()

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# The sandbox under attack, and the task that calls it, beside pydantic-monty.
+set -euo pipefail
+venv=$(mktemp -d)/venv
+trap 'rm -rf "$(dirname "$venv")"' EXIT
+python3 -m venv "$venv"
+"$venv/bin/pip" install --quiet 'torch>=2.11,<2.14' pydantic-monty==1.4.0 numpy safetensors pydantic pyyaml pyarrow pytest
+# nothing may be skipped here, hence the whole line
+PYTHONPATH=$PWD/.types OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest --confcutdir=tests/integrations -W default -ra \
+    tests/integrations/test_sandbox.py | tee /dev/stderr | grep -Eq '^[0-9]+ passed in'

@@ -1,0 +1,131 @@
+"""The answer at each lag in one sentence: which method, at which learning rate, by how much, and how sure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from vcpo_bench.analysis.comparison.pairs import decidable
+from vcpo_bench.analysis.findings import Finding, Findings
+from vcpo_bench.analysis.intervals import LEVEL
+from vcpo_bench.analysis.wording import fixed, interval_of, learning_rate, listed, row_by_row, with_interval
+
+ANSWER = "answer"
+"""Topic: which method at each lag, at which rate, by how much, and whether it can be told from chance."""
+DISAGREEMENT = "disagreement"
+"""Topic: lags at which another method leads on another task."""
+NEXT = "next"
+"""Topic: what to run next."""
+
+_COLUMNS = ("staleness", "method", "rates", "iqm", "iqm_low", "iqm_high", "runner_up", "ahead", "ahead_low")
+_PAIR = ("first", "second", "estimate", "low", "high", "p_holm")
+
+
+def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFrame) -> pd.DataFrame:
+    """One row per lag: the method with the highest interquartile mean, and how far it is from the next.
+
+    Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `iqm` with `_low` and `_high`, `runner_up`
+    (empty: none), `ahead` (paired difference of mean scores) with `_low` and `_high`, `p_holm`, and `outcome`: `clear`,
+    `chance`, `untested` (too few pairs) or `alone`.
+
+    Args:
+        ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
+        pairs: Table of `analysis.comparison.pairs.all_pairs`.
+        choices: Learning rates that were chosen.
+    """
+    rows = []
+    for lag, here in ranking.groupby("staleness", sort=True):
+        best = here.iloc[0]
+        row = {"staleness": lag, "method": best["method"], "rates": _rates(choices, lag, str(best["method"]))}
+        row |= {name: best[name] for name in ("iqm", "iqm_low", "iqm_high")}
+        runner_up = str(here.iloc[1]["method"]) if len(here) > 1 else ""
+        rows.append(row | {"runner_up": runner_up} | _ahead(pairs, lag, str(best["method"]), runner_up))
+    columns = [*_COLUMNS, "ahead_high", "p_holm", "outcome"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _rates(choices: pd.DataFrame, lag: object, method: str) -> str:
+    if choices.empty:
+        return ""
+    own = choices[(choices["staleness"] == lag) & (choices["method"] == method)]
+    return " or ".join(learning_rate(float(one)) for one in sorted(own["chosen_lr"].dropna().unique()))
+
+
+def _ahead(pairs: pd.DataFrame, lag: object, best: str, other: str) -> dict[str, object]:
+    """How far the best is ahead of another, and whether that can be told from chance."""
+    unknown = {"ahead": np.nan, "ahead_low": np.nan, "ahead_high": np.nan, "p_holm": np.nan}
+    if not other:
+        return unknown | {"outcome": "alone"}
+    both = pairs["first"].isin([best, other]) & pairs["second"].isin([best, other])
+    found = pairs[(pairs["staleness"] == lag) & both]
+    if found.empty or not decidable(found).all():
+        return unknown | {"outcome": "untested"}
+    first, _, estimate, low, high, p = found.iloc[0][list(_PAIR)]
+    if first != best:
+        estimate, low, high = -estimate, -high, -low
+    outcome = "clear" if estimate > 0 and p < LEVEL else "chance"
+    return {"ahead": estimate, "ahead_low": low, "ahead_high": high, "p_holm": p, "outcome": outcome}
+
+
+def answers(found: Findings) -> Iterator[Finding]:
+    """One sentence per lag.
+
+    Args:
+        found: With the table `answers`.
+    """
+    for part, row in row_by_row(found.tables["answers"]):
+        rate = f" at learning rate {row['rates']}" if row["rates"] else ""
+        text = f"Lag {row['staleness']}: {row['method']}{rate} scores highest, {interval_of(row, 'iqm')}{_margin(row)}."
+        yield found.finding(ANSWER, text, "answers", part, tuple(found.tables["answers"].columns))
+
+
+def _margin(row: Mapping[Any, Any]) -> str:
+    other, outcome = row["runner_up"], row["outcome"]
+    if outcome == "alone":
+        return "; no other method ran"
+    if outcome == "untested":
+        return f"; too few seeds to tell it from {other}, the next"
+    chance = "p < 0.001" if row["p_holm"] < 0.001 else f"p = {row['p_holm']:.3f}"
+    if row["ahead"] < 0:
+        return f"; {other}, the next, has the higher mean, and the two cannot be told apart ({chance} after Holm)"
+    margin = with_interval(row["ahead"], row["ahead_low"], row["ahead_high"])
+    sure = "more than chance explains" if outcome == "clear" else "no more than chance explains"
+    return f", {margin} above {other}, the next: {sure} ({chance} after Holm)"
+
+
+def disagreements(found: Findings) -> Iterator[Finding]:
+    """Lags at which the method with the highest mean is not the same on every task.
+
+    Args:
+        found: With the table `by_task`.
+    """
+    table = found.tables["by_task"]
+    for lag, here in table[table["mean"].notna()].groupby("staleness"):
+        leaders = here.loc[here.groupby("task")["mean"].idxmax()]
+        if leaders["method"].nunique() < 2:
+            continue
+        led = [f"{row['method']} leads on {row['task']} ({fixed(row['mean'])})" for _, row in row_by_row(leaders)]
+        text = f"Lag {lag}: the tasks disagree, so read them one by one: {listed(led)}."
+        yield found.finding(DISAGREEMENT, text, "by_task", leaders, ("staleness", "task", "method", "mean"))
+
+
+def next_steps(found: Findings) -> Iterator[Finding]:
+    """What would make the answers surer.
+
+    Args:
+        found: With the tables `answers` and `scores`.
+    """
+    table = found.tables["answers"]
+    unsure = table[table["outcome"].isin(["chance", "untested"])]
+    if len(unsure):
+        lags = listed([str(lag) for lag in unsure["staleness"]])
+        text = f"Next: more seeds would tell the best two apart at lag {lags}: run the same grid with a larger --seeds."
+        yield found.finding(NEXT, text, "answers", unsure, ("staleness", "method", "runner_up", "outcome"))
+    lagged = found.tables["scores"]
+    lagged = lagged[lagged["staleness"] > 0]
+    if len(lagged) and lagged["lr"].nunique() == 1:
+        text = "Next: several learning rates, such as --lr 1e-4..1e-3/3, would show each method at its best."
+        yield found.finding(NEXT, text, "scores", lagged, ("key", "lr"))

@@ -1,0 +1,113 @@
+"""Unit and meaning of the columns that are no recorded measurement: those of the tables `cells` and `scoreboard`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Meaning(NamedTuple):
+    """Unit of a column, and one sentence on what it holds."""
+
+    unit: str
+    meaning: str
+
+
+def _table(*lines: tuple[str, str, str]) -> dict[str, Meaning]:
+    return {name: Meaning(unit, meaning) for name, unit, meaning in lines}
+
+
+_AXES = _table(
+    ("task", "expression", "task with its parameters"),
+    ("method", "expression", "method with its parameters and parts"),
+    ("regime", "expression", "how the lag arises"),
+    ("staleness", "updates", "largest policy lag that was asked for"),
+    ("lr", "1", "learning rate of AdamW before the method's step scale"),
+    ("control", "yes/no", "there for comparison only"),
+)
+
+_CONFIGURATION = _table(
+    ("seed", "index", "seed of every random stream of the run"),
+    ("steps", "updates", "optimizer updates asked for"),
+    ("prompts", "count", "prompts per update"),
+    ("responses", "count", "responses per prompt"),
+    ("eval_every", "updates", "updates between two evaluations"),
+    ("record", "level", "how much was recorded: basic, diagnostics or full"),
+    ("weight_decay", "1", "decoupled weight decay of AdamW"),
+    ("lr_warmup", "updates", "updates over which the learning rate rises"),
+    ("stop", "expression", "detector that may end the cell early"),
+    ("series", "key", "cell whose step scales this control borrows"),
+    ("start", "hash", "file with the start policy; empty: the one that ships with the task"),
+    ("parent", "key", "cell this one was forked from"),
+    ("fork_step", "updates", "updates done when it was forked"),
+    ("model", "name", "language model that was trained; empty: the built-in tiny policy"),
+    ("plugins", "hash", "plug-in files the cell depends on"),
+    ("device", "name", "kind of device that computed"),
+    ("dtype", "name", "precision of a language model"),
+    ("lora", "rank", "rank of the adapters; 0: all weights"),
+    ("chat", "yes/no", "prompts use the chat template"),
+    ("sampler", "expression", "what drew the responses"),
+    ("max_response", "tokens", "longest response; 0: what the task suggests"),
+    ("micro_tokens", "tokens", "most positions in one pass; 0: no limit"),
+    ("checkpointing", "yes/no", "activations were recomputed in the backward pass"),
+)
+
+_OUTCOME = _table(
+    ("status", "word", "how it ended: completed, nan, stopped_by, error or partial"),
+    ("reason", "text", "why it ended early"),
+    ("error", "text", "the error that ended it"),
+    ("steps_done", "updates", "optimizer updates made"),
+    ("seconds", "s", "time of the whole run"),
+    ("rules_version", "version", "rules under which results compare"),
+    ("method_version", "version", "revision of the method"),
+    ("partial", "yes/no", "still running, or interrupted"),
+    ("path", "folder", "where its tables are"),
+    ("provenance", "mapping", "commit, versions and hardware"),
+)
+
+_CURVES = _table(
+    ("final_reward", "reward", "sampled reward of the last evaluation"),
+    ("final_greedy", "reward", "reward of argmax decoding at the last evaluation"),
+    ("best_reward", "reward", "sampled reward of the best evaluation: the maximum of noisy values, hence optimistic"),
+    ("median_ess", "1/n..1", "raw ESS ratio, median over updates"),
+    ("lag_mean", "updates", "realized lag, mean over tokens and updates"),
+    ("lag_max", "updates", "largest realized lag"),
+)
+
+CELL_COLUMNS: dict[str, Meaning] = {
+    **_table(("key", "key", "name of the cell")),
+    **_AXES,
+    **_CONFIGURATION,
+    **_OUTCOME,
+    **_CURVES,
+    **_table(
+        ("final_step", "updates", "updates before the last evaluation"),
+        ("start_reward", "reward", "sampled reward of the start policy"),
+        ("event", "word", "verdict of the collapse rule"),
+        ("onset", "updates", "first evaluation of a failure; missing without one"),
+        ("last_step", "updates", "last evaluation the rule saw"),
+        ("failed", "yes/no", "collapse, collapse with rebound or nan"),
+        ("collapsed", "yes/no", "collapse, also with rebound"),
+    ),
+}
+"""Columns of `Tables.cells`: settings at their defaults may be absent."""
+
+SCOREBOARD_COLUMNS: dict[str, Meaning] = {
+    **_AXES,
+    **_table(("seeds", "count", "cells with an evaluation"), ("total", "count", "cells")),
+    **_CURVES,
+    **{
+        f"{name}_{bound}": Meaning("reward", f"{side} end of the 95% Student-t interval over seeds")
+        for name in ("final_reward", "best_reward")
+        for bound, side in (("low", "lower"), ("high", "upper"))
+    },
+    **_table(
+        ("collapsed", "count", "cells that collapsed, also with rebound"),
+        ("judged", "count", "cells the collapse rule could judge"),
+        ("nan", "count", "cells that ended as nan"),
+        ("stopped_by", "count", "cells that a detector stopped"),
+        ("error", "count", "cells that ended in an error"),
+        ("partial", "count", "cells that are still running"),
+        ("damaged", "count", "cells of which a file cannot be read"),
+    ),
+}
+"""Columns of `Tables.scoreboard`."""

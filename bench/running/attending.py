@@ -1,0 +1,149 @@
+"""Running cells through a scheduler: submit what nobody runs, then watch the results folder.
+
+The folder alone says what was done. The scheduler is asked only whether jobs that should be there still are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.running.ending import record_failure
+from vcpo_bench.bench.running.jobs import Job
+from vcpo_bench.bench.running.launch_file import LaunchFile
+from vcpo_bench.bench.running.launchers.catalog import Scheduler
+from vcpo_bench.bench.running.observers import GridObserver
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.order import chains
+from vcpo_bench.bench.running.pool import MAX_DEATHS
+from vcpo_bench.bench.running.store_watch import StoreWatch
+from vcpo_bench.errors import DiskFullError
+from vcpo_bench.files import claims
+from vcpo_bench.files.disk_space import check_space
+from vcpo_bench.records import CELLS
+
+LOOK_SECONDS = 1.0
+"""Seconds between two looks at the results folder."""
+SETTLE_SHARE = 1 / 12
+"""Share of a lease that a cell may take to show its end after its job has gone: network file systems are slow."""
+
+
+class Attendance:
+    """The cells of a grid in the hands of a scheduler.
+
+    Args:
+        scheduler: Runs the jobs.
+        cells: The cells, none of which has ended well.
+        options: How to run them.
+    """
+
+    def __init__(self, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> None:
+        self._scheduler, self._options = scheduler, options
+        self._file = LaunchFile(options.out.resolve())
+        self._cells = cells
+        self._handles: dict[str, str] = {}
+        self._deaths: Counter[str] = Counter()
+        self._missed: dict[str, float] = {}
+        self._canceled = 0
+
+    def submit(self) -> int:
+        """Submit the cells that no living job was told to run; returns how many they were."""
+        keys = {cell.key for cell in self._cells}
+        known = {key: handle for key, handle in self._file.handles().items() if key in keys}
+        alive = self._scheduler.alive(set(known.values()))
+        self._handles = {key: handle for key, handle in known.items() if handle in alive}
+        fresh = [cell for cell in self._cells if cell.key not in self._handles]
+        self._file.add(self._options.cell_jobs((cell,) for cell in self._cells))
+        self._hand_over(fresh)
+        return len(fresh)
+
+    def attend(self, observer: GridObserver) -> int:
+        """Wait until every cell has ended; returns how many failed or were canceled.
+
+        If this process is told to stop, the jobs are canceled; if it is killed, they go on.
+
+        Args:
+            observer: Receives the events of the cells.
+
+        Raises:
+            DiskFullError: There is no space left; the jobs are canceled.
+        """
+        watch = StoreWatch(self._file.out / CELLS, self._cells, observer)
+        asked = 0.0
+        try:
+            while True:
+                watch.look()
+                if not watch.waiting:
+                    break
+                if time.monotonic() - asked > self._scheduler.every:
+                    self._look_after(watch, observer)
+                    asked = time.monotonic()
+                time.sleep(min(LOOK_SECONDS, self._scheduler.every))
+        except BaseException as problem:
+            if isinstance(problem, DiskFullError) or not isinstance(problem, Exception):
+                self._scheduler.cancel({self._handles[key] for key in watch.waiting})
+            raise
+        failed = watch.failed + self._canceled
+        self.end(keep_logs=bool(failed))
+        return failed
+
+    def end(self, keep_logs: bool = False) -> None:
+        """Leave the scheduler, and remove what jobs need, unless there are jobs of other cells of the folder.
+
+        Args:
+            keep_logs: A cell has failed.
+        """
+        keys = {cell.key for cell in self._cells}
+        others = {handle for key, handle in self._file.handles().items() if key not in keys}
+        idle = not self._scheduler.alive(others)
+        if idle and not keep_logs:
+            self._file.remove()
+        self._scheduler.close(done=idle)
+
+    def _hand_over(self, cells: Sequence[PlannedCell]) -> None:
+        groups = chains(cells)
+        if not groups:
+            return
+        make_observer = self._options.make_observer
+        jobs = [
+            Job(self._file.out, tuple(cell.key for cell in group), group[0].config.device, make_observer)
+            for group in groups
+        ]
+        handles = self._scheduler.submit(jobs, self._options.jobs)
+        fresh = {key: handle for job, handle in zip(jobs, handles, strict=True) for key in job.keys}
+        self._file.submitted(fresh)
+        self._handles |= fresh
+
+    def _look_after(self, watch: StoreWatch, observer: GridObserver) -> None:
+        """Submit again the cells whose jobs have gone without ending them."""
+        alive = self._scheduler.alive({self._handles[key] for key in watch.waiting})
+        gone = [key for key in watch.waiting if self._handles[key] not in alive]
+        self._missed = {key: self._missed.get(key, time.monotonic()) for key in gone}
+        settled = time.monotonic() - SETTLE_SHARE * claims.LEASE_SECONDS
+        lost = [key for key in gone if self._missed[key] <= settled]
+        again = [watch.waiting[key] for key in lost if self._must_run_again(key, watch, observer)]
+        for cell in again:
+            del self._missed[cell.key]
+        self._hand_over(again)
+
+    def _must_run_again(self, key: str, watch: StoreWatch, observer: GridObserver) -> bool:
+        """What to do about a cell whose job has gone: nothing, give it up, or run it again."""
+        cell, handle, claim = watch.waiting[key], self._handles[key], watch.claim(key)
+        if claim is not None and claim.job != handle:
+            return False  # another worker has it
+        fate = self._scheduler.fate(handle)
+        if fate.canceled:
+            observer.message(f"{cell.config.label}: its job was canceled; the same command runs it")
+            self._canceled += 1
+            watch.drop(key)
+            return False
+        check_space(self._file.out)
+        self._deaths[key] += 1
+        said = f" ({fate.reason})" if fate.reason else ""
+        if self._deaths[key] < MAX_DEATHS:
+            observer.message(f"{cell.config.label}: its job {handle} ended early{said}; submitted again")
+            return True
+        record_failure(cell, self._file.out / CELLS, f"its job ended early {MAX_DEATHS} times{said}", "")
+        return False

@@ -1,0 +1,145 @@
+"""How a cell ends: its results, or what is recorded of one that failed, and what `cell.json` says of it."""
+
+from __future__ import annotations
+
+import traceback
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vcpo_bench.bench.cells.cell_store import CellStore
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.error_text import without_paths
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.cells.provenance import gpu, provenance
+from vcpo_bench.bench.training.build import build_recorder
+from vcpo_bench.bench.training.step_recorder import StepRecorder
+from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.files.checksums import write_sealed
+from vcpo_bench.files.claims import ClaimLostError
+from vcpo_bench.files.disk_space import disk_full, is_disk_full
+from vcpo_bench.methods import parse_method
+from vcpo_bench.records import CELL_FILE, RULES_VERSION
+
+
+def finish(cell: PlannedCell, store: CellStore, trainer: Trainer) -> tuple[str, str]:
+    """Write the results of a cell whose trainer has come to its end; its status and the reason for it.
+
+    Raises:
+        ClaimLostError: Another process has taken the cell over.
+    """
+    status = trainer.status
+    return status, _write(cell, store, status, trainer.recorder, trainer.step, None, trainer.stopped)
+
+
+def finish_failed(cell: PlannedCell, store: CellStore, problem: Exception) -> tuple[str, str]:
+    """Write what is recorded of a cell that `problem` has ended; its status and the reason for it.
+
+    Raises:
+        ClaimLostError: Another process has taken the cell over.
+    """
+    store.check()  # without the claim, files may have gone: that is no error of the cell
+    trace = "".join(traceback.format_exception(problem))
+    error = without_paths(trace + _remedy(problem, cell.config))
+    recorder, steps_done = _recorded(cell, store)
+    return "error", _write(cell, store, "error", recorder, steps_done, error, "")
+
+
+def _write(
+    cell: PlannedCell,
+    store: CellStore,
+    status: str,
+    recorder: StepRecorder,
+    steps_done: int,
+    error: str | None,
+    stopped: str,
+) -> str:
+    reason = _reason(status, error, stopped)
+    with store.finish(failed=status == "error") as folder:
+        recorder.write(folder)
+        write_sealed(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
+    return reason
+
+
+def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback_text: str) -> None:
+    """End a cell that no worker can run: status `error`, with the tables up to its latest checkpoint.
+
+    Args:
+        cell: The cell.
+        cells_folder: `cells` of the results folder.
+        reason: Why, in one line.
+        traceback_text: What the last worker raised; may be empty.
+
+    Raises:
+        DiskFullError: There is no space left.
+    """
+    store = CellStore(cells_folder, cell.key)
+    try:
+        with suppress(ClaimLostError), store.open():  # whoever took the cell over ends it
+            recorder, steps_done = _recorded(cell, store)
+            facts = _facts(
+                cell, "error", reason, without_paths(f"{traceback_text}{reason}\n"), steps_done, recorder.seconds()
+            )
+            with store.finish(failed=True) as folder:
+                recorder.write(folder)
+                write_sealed(folder / CELL_FILE, facts)
+    except OSError as problem:
+        if is_disk_full(problem):
+            raise disk_full([cells_folder]) from problem
+        raise
+
+
+def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:
+    """Tables of a failed cell up to its last readable checkpoint, and the number of updates in them."""
+    recorder = build_recorder(cell.config)
+    checkpoint = store.latest_checkpoint()
+    if checkpoint:
+        try:
+            recorder.read(checkpoint)
+        except (OSError, DamagedResultError):
+            return build_recorder(cell.config), 0
+    return recorder, recorder.updates
+
+
+def _facts(
+    cell: PlannedCell, status: str, reason: str, error: str | None, steps_done: int, seconds: float
+) -> dict[str, Any]:
+    return {
+        "key": cell.key,
+        "config": cell.config.model_dump(),
+        "control": cell.control,
+        "status": status,
+        "reason": reason,
+        "error": error,
+        "steps_done": steps_done,
+        "rules_version": RULES_VERSION,
+        "method_version": parse_method(cell.config.method).version,
+        "seconds": seconds,
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "provenance": provenance() | gpu(cell.device or cell.config.device),
+    }
+
+
+def _remedy(problem: Exception, config: CellConfig) -> str:
+    """Advice after an out-of-memory error, as the last line of the error; else empty."""
+    if not isinstance(problem, torch.OutOfMemoryError):
+        return ""
+    if not config.model:
+        return f"{type(problem).__name__}: the GPU is full: use fewer --jobs per GPU, or --device cpu\n"
+    limit = f"below {config.micro_tokens}" if config.micro_tokens else "16384 (cuts the batch into passes)"
+    more = [] if config.checkpointing else ["--checkpointing"]
+    more += [] if config.lora else ["--lora 16"]
+    text = ", ".join([f"--micro-tokens {limit}", *more])
+    return f"{type(problem).__name__}: the GPU is full: try {text}, or fewer slots (--sampler 'torch(slots=32)')\n"
+
+
+def _reason(status: str, error: str | None, stopped: str) -> str:
+    if error:
+        return error.strip().splitlines()[-1]
+    if status == "stopped_by":
+        return stopped
+    return "three updates in a row had evidence that was not finite" if status == "nan" else ""

@@ -1,0 +1,71 @@
+"""A job: what a scheduler starts in one place, and what it does there. It reads its cells from the results folder."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from vcpo_bench.bench.running.launch_file import LaunchFile
+from vcpo_bench.bench.training.step_observer import ObserverFactory
+from vcpo_bench.files.claims import ClaimHeldError
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Cells that run one after another.
+
+    Attributes:
+        out: The results folder: an absolute path, the same where the job runs.
+        keys: Keys of the cells, in order.
+        device: `cpu` or `cuda`.
+        make_observer: Makes the observer of a cell that may be stopped early.
+    """
+
+    out: Path
+    keys: tuple[str, ...]
+    device: str = "cpu"
+    make_observer: ObserverFactory | None = None
+
+
+def work(job: Job, name: str) -> int:
+    """Run the cells of a job in this process, and print what happens.
+
+    A cell that another worker has is left to it.
+
+    Args:
+        job: The job.
+        name: What the scheduler calls it: the same when it starts the job again.
+
+    Returns:
+        Number of cells that failed (status `error`).
+
+    Raises:
+        UsageError: The results folder does not say how to run a cell.
+        DiskFullError: There is no space left; the cell keeps its latest checkpoint.
+    """
+    import torch
+
+    from vcpo_bench.bench.devices import keep_freed_memory, release_memory
+    from vcpo_bench.bench.running.run_cell import run_cell
+    from vcpo_bench.methods import load_plugin
+
+    keep_freed_memory()
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    failed = 0
+    for one in LaunchFile(job.out).jobs(job.keys, job.make_observer):
+        for plugin in one.plugins:
+            load_plugin(plugin)
+        try:
+            status = run_cell(one.cell, one.cells_folder, one.keep_every, _print, one.make_observer, name)
+        except ClaimHeldError as held:
+            print(f"{one.cell.config.label}: {held} has it", flush=True)
+        else:
+            failed += status == "error"
+        release_memory(one.cell.device)
+    return failed
+
+
+def _print(event: str, *details: object) -> None:
+    if event != "progress":
+        print(event, *details, flush=True)

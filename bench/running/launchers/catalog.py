@@ -1,0 +1,116 @@
+"""Launchers as a user names them, and the catalog that finds them: a launcher is one file here, or a plug-in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.running.jobs import Job
+from vcpo_bench.bench.running.observers import GridObserver
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.naming.catalog import Catalog
+from vcpo_bench.naming.component import Component
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """How a job ended that runs no more.
+
+    Attributes:
+        canceled: Whether somebody took it back: that is no failure.
+        reason: What the scheduler says of it; empty: nothing.
+    """
+
+    canceled: bool = False
+    reason: str = ""
+
+
+class Scheduler(ABC):
+    """A connection to what runs jobs. They go on without it.
+
+    Attributes:
+        every: Seconds between two questions about jobs.
+    """
+
+    every: float = 2.0
+
+    @abstractmethod
+    def submit(self, jobs: Sequence[Job], at_once: int) -> list[str]:
+        """Hand jobs over.
+
+        Args:
+            jobs: The jobs; all in one call, since schedulers take many at once better than one by one.
+            at_once: Most of them to run at the same time; 0: no limit.
+
+        Returns:
+            One handle per job: a text that another process can use as well.
+
+        Raises:
+            UsageError: The scheduler refuses them.
+        """
+
+    @abstractmethod
+    def alive(self, handles: Collection[str]) -> set[str]:
+        """Those of the jobs that wait or run."""
+
+    @abstractmethod
+    def fate(self, handle: str) -> Fate:
+        """How a job ended that the last call of `alive` did not return."""
+
+    @abstractmethod
+    def cancel(self, handles: Collection[str]) -> None:
+        """Take jobs back, whether they wait or run."""
+
+    def close(self, done: bool) -> None:  # noqa: B027 - most have nothing to do
+        """Leave it; `done`: no job of the results folder is left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launcher(Component):
+    """Where the cells of a grid run. A subclass is a frozen dataclass whose fields are its parameters.
+
+    Class attributes:
+        here: Whether cells run on this machine, as children of this process.
+    """
+
+    here: ClassVar[bool] = False
+
+    @abstractmethod
+    def check(self, device: str) -> None:
+        """Refuse to run, before anything is written, where a package, a program or a service is missing.
+
+        Args:
+            device: `--device`.
+
+        Raises:
+            UsageError: It is.
+        """
+
+    @abstractmethod
+    def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
+        """Run cells to their ends; returns how many failed.
+
+        Raises:
+            UsageError: The cells cannot be run there.
+            DiskFullError: There is no space left.
+        """
+
+    @abstractmethod
+    def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
+        """Have cells run without this process; returns one line that says where they are.
+
+        Raises:
+            UsageError: That is not possible.
+            DiskFullError: There is no space left.
+        """
+
+
+LAUNCHERS: Catalog[Launcher] = Catalog(
+    "launcher",
+    Launcher,  # type: ignore[type-abstract]  # the catalog makes objects of subclasses only
+    ["vcpo_bench.bench.running.launchers"],
+)
+"""Every launcher, those of plug-ins included."""

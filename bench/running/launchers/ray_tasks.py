@@ -1,0 +1,198 @@
+"""Tasks of Ray: a running cluster, or one that is started on this machine for the time of the grid.
+
+The file is not called `ray`: type checkers would take it for that package.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+from vcpo_bench.bench.running.jobs import Job
+from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
+from vcpo_bench.bench.running.memory import available_cores
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.ray_keeper import NAMESPACE, make_keeper
+from vcpo_bench.bench.running.scheduled import ScheduledLauncher
+from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.parameters import integer, number, text
+
+STORE_BYTES = 80 * 2**20
+"""Object store of a cluster on this machine: results go through the results folder."""
+
+ANSWER_SECONDS = 5.0
+CANCEL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ray(ScheduledLauncher):
+    """Tasks of a Ray cluster; `--jobs` limits how many run at once."""
+
+    name: ClassVar[str] = "ray"
+    summary: ClassVar[str] = "tasks of a Ray cluster, one per cell, with fractions of GPUs"
+    bare_value: ClassVar[bool] = False
+
+    address: str = text("", legal="auto, HOST:PORT or local; default: a running cluster, else a local one")
+    cpus: float = number(1, above=0)
+    gpus: float = number(1, above=0)
+    memory: float = number(0, minimum=0)
+    retries: int = integer(2, minimum=0)
+
+    def check_installed(self) -> None:
+        """Refuse to run without Ray.
+
+        Raises:
+            UsageError: It is missing.
+        """
+        found = find_spec("ray")
+        if found is None or found.origin is None:
+            raise UsageError("--launcher ray: the package ray is not installed; pip install 'vcpo-bench[ray]'")
+
+    def connect(self, options: RunOptions, detach: bool) -> Scheduler:
+        """A running cluster or, unless told to detach, one of our own."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        import ray
+
+        quiet: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": "ERROR"}
+        address = self.address or os.environ.get("RAY_ADDRESS", "")
+        running = "" if address == "local" else _running(address or "auto")
+        if address not in ("", "local") and not running:
+            raise UsageError(
+                f"--launcher ray: no cluster answers at {address}; its head listens at HOST:6379 by default"
+            )
+        with _own_signals():
+            if running:
+                ray.init(address=running, **quiet)
+                return _Ray(self)
+            if detach:
+                raise UsageError("--detach: no Ray cluster runs that outlives this command; start one with ray start")
+            os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves cells beside other work
+            ray.init(
+                address="local",
+                num_cpus=options.jobs or available_cores(),
+                include_dashboard=False,
+                object_store_memory=STORE_BYTES,
+                **quiet,
+            )
+        return _Ray(self)
+
+
+def _running(address: str) -> str:
+    """`HOST:PORT` of the cluster at an address, if something listens there; else empty.
+
+    Ray itself tries for 13 minutes to reach a cluster that has crashed.
+    """
+    from ray._private.services import canonicalize_bootstrap_address
+
+    try:
+        found = str(canonicalize_bootstrap_address(address))
+        host, _, port = found.rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except (OSError, ValueError):  # there is no such address, or nobody listens
+        return ""
+    return found
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Ray replaces what this process does when it is told to stop."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
+class _Ray(Scheduler):
+    """The tasks belong to an actor, the keeper, so that they go on when this process ends.
+
+    A handle is the keeper's name and a number.
+    """
+
+    def __init__(self, launcher: Ray) -> None:
+        self._launcher = launcher
+        self._fates: dict[str, Fate] = {}
+        self._keepers: dict[str, Any] = {}
+        self._own = ""
+
+    def submit(self, jobs: Sequence[Job], at_once: int) -> list[str]:
+        import ray
+
+        ours = self._launcher
+        needs = {"num_cpus": ours.cpus, "num_gpus": ours.gpus if jobs[0].device != "cpu" else 0}
+        if ours.memory:
+            needs["memory"] = int(ours.memory * 2**30)
+        try:
+            if self._keeper(self._own) is None:
+                self._own, keeper = make_keeper()
+                self._keepers[self._own] = keeper
+            numbers = ray.get(self._keepers[self._own].submit.remote(list(jobs), needs, ours.retries, at_once))
+        except ray.exceptions.RayError as error:
+            said = str(error).strip().splitlines()[0]
+            raise UsageError(f"--launcher ray: the cluster takes no tasks ({said}); ended cells are kept") from error
+        return [f"{self._own}:{number}" for number in numbers]
+
+    def alive(self, handles: Collection[str]) -> set[str]:
+        import ray
+
+        by_keeper: dict[str, list[int]] = {}
+        for handle in handles:
+            name, _, number = handle.rpartition(":")
+            by_keeper.setdefault(name, []).append(int(number))
+        found = set()
+        for name, numbers in by_keeper.items():
+            keeper = self._keeper(name)
+            states: dict[int, str] = {}
+            if keeper is not None:
+                try:
+                    states = ray.get(keeper.states.remote(numbers))
+                except ray.exceptions.RayError:
+                    self._keepers[name] = None
+            for one in numbers:
+                state, handle = states.get(one, "its keeper is gone"), f"{name}:{one}"
+                self._fates[handle] = Fate(state == "canceled", state)
+                if not state:
+                    found.add(handle)
+        return found
+
+    def fate(self, handle: str) -> Fate:
+        return self._fates.get(handle, Fate())
+
+    def cancel(self, handles: Collection[str]) -> None:
+        import ray
+
+        names = {handle.rpartition(":")[0] for handle in handles}
+        calls = []
+        for name in names:
+            numbers = [int(handle.rpartition(":")[2]) for handle in handles if handle.startswith(f"{name}:")]
+            if keeper := self._keeper(name):
+                calls.append(keeper.cancel.remote(numbers))
+        with suppress(ray.exceptions.RayError):  # tasks that go on end their cells: nothing is wrong
+            ray.get(calls, timeout=CANCEL_SECONDS)
+
+    def close(self, done: bool) -> None:
+        import ray
+
+        for keeper in self._keepers.values() if done else ():
+            if keeper is not None:
+                ray.kill(keeper)
+        ray.shutdown()
+
+    def _keeper(self, name: str) -> Any:
+        """The keeper of that name; None: it is gone."""
+        import ray
+
+        if name and name not in self._keepers:
+            try:
+                self._keepers[name] = ray.get_actor(name, namespace=NAMESPACE)
+            except ValueError:
+                self._keepers[name] = None
+        return self._keepers.get(name)

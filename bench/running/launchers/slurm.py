@@ -1,0 +1,173 @@
+"""Jobs of Slurm, submitted as arrays by submitit. The results folder says what they did, never accounting."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import subprocess
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import Any, ClassVar
+
+from vcpo_bench.bench.running.jobs import Job, work
+from vcpo_bench.bench.running.launch_file import FOLDER
+from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.scheduled import ScheduledLauncher
+from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.parameters import integer, number, text
+
+LONGEST_ARRAY = 1000
+TIMEOUTS = 10_000
+"""How often a job may reach its time limit and be queued again: each time its cell has got further."""
+ANSWER_SECONDS = 60.0
+_ENDED = {
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"),
+    *("NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT", "REVOKED"),
+}
+_PROGRAMS = ("sbatch", "squeue", "scancel", "srun")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slurm(ScheduledLauncher):
+    """Jobs of a Slurm cluster; `--jobs` limits how many run at once."""
+
+    name: ClassVar[str] = "slurm"
+    summary: ClassVar[str] = "jobs of a Slurm cluster, one per cell; the results folder must be on a shared file system"
+    bare_value: ClassVar[bool] = False
+
+    partition: str = text("", legal="a partition")
+    account: str = text("", legal="an account")
+    qos: str = text("", legal="a quality of service")
+    constraint: str = text("", legal="features of a node")
+    minutes: int = integer(60, minimum=1)
+    cpus: int = integer(1, minimum=1)
+    gpus: int = integer(1, minimum=1)
+    memory: float = number(4, above=0)
+    setup: str = text("", legal="a shell line to run before each job, such as: . /shared/setup.sh")
+    options: str = text("", legal="more options of sbatch, such as: reservation=name nice=100")
+    poll: float = number(15, above=0)
+
+    def check_installed(self) -> None:
+        """Refuse to run without submitit or Slurm's programs.
+
+        Raises:
+            UsageError: One is missing.
+        """
+        if find_spec("submitit") is None:
+            raise UsageError("--launcher slurm: the package submitit is not installed; pip install 'vcpo-bench[slurm]'")
+        if missing := [program for program in _PROGRAMS if which(program) is None]:
+            raise UsageError(
+                f"--launcher slurm: {missing[0]} is not on the PATH; run this on a login node of the cluster"
+            )
+
+    def connect(self, options: RunOptions, detach: bool) -> Scheduler:
+        """Slurm as its command-line programs reach it."""
+        return _Slurm(self, options.out.resolve())
+
+
+class _Slurm(Scheduler):
+    def __init__(self, launcher: Slurm, out: Path) -> None:
+        self._launcher, self._folder = launcher, out / FOLDER / "slurm"
+        self.every = launcher.poll
+        self._name = f"vcpo-bench-{hashlib.sha256(str(out).encode()).hexdigest()[:12]}"
+        self._states: dict[str, str] = {}
+
+    def submit(self, jobs: Sequence[Job], at_once: int) -> list[str]:
+        import submitit
+        from submitit.core.utils import FailedJobError
+
+        arrays = list(_cut(jobs, min(LONGEST_ARRAY, _longest_array())))
+        share = max(1, at_once // len(arrays)) if at_once else LONGEST_ARRAY
+        handles = []
+        for array in arrays:
+            executor = submitit.SlurmExecutor(self._folder, max_num_timeout=TIMEOUTS)
+            executor.update_parameters(**self._parameters(jobs[0].device, share))
+            try:
+                handles += _submit(executor, array)
+            except (FailedJobError, subprocess.CalledProcessError) as error:
+                said = " ".join(str(getattr(error, "stderr", "") or error).split())
+                raise UsageError(f"--launcher slurm: sbatch refused the jobs: {said}") from error
+        return handles
+
+    def alive(self, handles: Collection[str]) -> set[str]:
+        if not handles:
+            return set()
+        listed = ["squeue", "--noheader", "--array", "--states=all", f"--name={self._name}", "--format=%i %T"]
+        try:
+            lines = _answer(listed).splitlines()
+        except (OSError, subprocess.SubprocessError):  # the controller is away for a while: nothing is known to end
+            return set(handles)
+        self._states = dict(line.split(maxsplit=1) for line in lines if line.strip())
+        return {handle for handle in handles if self._states.get(handle, "COMPLETED").split()[0] not in _ENDED}
+
+    def fate(self, handle: str) -> Fate:
+        state = self._states.get(handle, "")
+        return Fate(state.startswith("CANCELLED"), state)
+
+    def cancel(self, handles: Collection[str]) -> None:
+        for part in _cut(sorted(handles), LONGEST_ARRAY):
+            with suppress(OSError, subprocess.SubprocessError):  # jobs that go on end their cells: nothing is wrong
+                _answer(["scancel", "--quiet", *part])
+
+    def _parameters(self, device: str, share: int) -> dict[str, Any]:
+        ours = self._launcher
+        more = {key: value for key, _, value in (pair.partition("=") for pair in shlex.split(ours.options))}
+        words = {name: getattr(ours, name) for name in ("partition", "account", "qos", "constraint")}
+        return {
+            "job_name": self._name,
+            "time": ours.minutes,
+            "cpus_per_task": ours.cpus,
+            "mem": f"{int(ours.memory * 1024)}MB",
+            "array_parallelism": share,
+            "setup": [ours.setup] if ours.setup else None,
+            "additional_parameters": {"requeue": True, **{key: value or True for key, value in more.items()}},
+            **{name: value for name, value in words.items() if value},
+            **({"gpus_per_node": ours.gpus} if device != "cpu" else {}),
+        }
+
+
+class _Task:
+    """What a job unpickles and calls; submitit has Slurm queue it again before its time is up."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def __call__(self) -> int:
+        from submitit import JobEnvironment
+
+        return work(self._job, JobEnvironment().job_id)
+
+    def checkpoint(self) -> Any:
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self)
+
+
+def _submit(executor: Any, array: Sequence[Job]) -> list[str]:
+    with executor.batch():
+        found = [executor.submit(_Task(job)) for job in array]
+    return [one.job_id for one in found]
+
+
+def _cut(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for begin in range(0, len(items), size):
+        yield items[begin : begin + size]
+
+
+def _longest_array() -> int:
+    """Most jobs of an array that this cluster takes."""
+    try:
+        found = re.search(r"^MaxArraySize\s*=\s*(\d+)", _answer(["scontrol", "show", "config"]), re.MULTILINE)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UsageError(f"--launcher slurm: Slurm does not answer ({error})") from error
+    return max(1, int(found[1])) if found else LONGEST_ARRAY
+
+
+def _answer(command: Sequence[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=ANSWER_SECONDS).stdout

@@ -1,0 +1,40 @@
+"""How a grid is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.running.worker import CellJob
+from vcpo_bench.bench.training.step_observer import ObserverFactory
+from vcpo_bench.records import CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a grid is run; no option changes results.
+
+    Attributes:
+        out: Results folder.
+        jobs: Number of worker processes, or most cells that a scheduler runs at once.
+        wait: Wait for another run on the folder to finish instead of raising.
+        keep_every: Keep a numbered checkpoint every so many updates; 0: none.
+        plugins: Plug-in files, loaded by every worker.
+        make_observer: Makes the observer of a cell that may be stopped early.
+        stack: Cells trained as one stack by the local launcher; 0: each alone.
+    """
+
+    out: Path
+    jobs: int
+    wait: bool = False
+    keep_every: int = 0
+    plugins: tuple[Path, ...] = ()
+    make_observer: ObserverFactory | None = None
+    stack: int = 0
+
+    def cell_jobs(self, groups: Iterable[Sequence[PlannedCell]]) -> list[CellJob]:
+        """What a worker needs to run each group of cells: several are trained as one stack."""
+        folder = self.out / CELLS
+        return [CellJob(tuple(cells), folder, self.keep_every, self.plugins, self.make_observer) for cells in groups]

@@ -1,0 +1,131 @@
+"""The owner of Ray tasks: an actor that outlives the process that submits them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from vcpo_bench.bench.running.jobs import Job, work
+
+NAMESPACE = "vcpo-bench"
+FORWARDED = ("VCPO_BENCH_", "OMP_NUM_THREADS", "PYTHONPATH")
+"""Beginnings of the environment variables that tasks get from the process that submits them."""
+
+LOOK_SECONDS = 1.0
+_HEAD = {"node:__internal_head__": 0.001}
+"""What only the head of a cluster offers: the cluster ends with that node, and so may the keeper."""
+
+
+class Keeper:
+    """Owns tasks, and knows how they ended.
+
+    Args:
+        name: Its own name; with a number, it is the handle of a task.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._running: dict[int, Any] = {}
+        self._waiting: deque[tuple[int, Job, dict[str, Any]]] = deque()
+        self._ended: dict[int, str] = {}
+        self._at_once = 0
+        self._count = 0
+        threading.Thread(target=self._go_on, daemon=True).start()
+
+    def submit(self, jobs: Sequence[Job], needs: Mapping[str, float], retries: int, at_once: int) -> list[int]:
+        """Take jobs; returns their numbers.
+
+        Args:
+            jobs: The jobs.
+            needs: What each needs: `num_cpus`, `num_gpus`, `memory` in bytes.
+            retries: How often Ray starts a task again whose worker or node died.
+            at_once: Most tasks to have running; 0: as many as fit.
+        """
+        how = {"max_retries": retries, "retry_exceptions": False, **needs}
+        with self._lock:
+            numbers = list(range(self._count, self._count + len(jobs)))
+            self._count += len(jobs)
+            self._at_once = at_once
+            self._waiting.extend((number, job, how) for number, job in zip(numbers, jobs, strict=True))
+        return numbers
+
+    def states(self, numbers: Collection[int]) -> dict[int, str]:
+        """How tasks stand: empty: it waits or runs; `canceled`; else how it ended."""
+        with self._lock:
+            self._start()
+            return {number: self._ended.get(number, "") for number in numbers if number < self._count}
+
+    def cancel(self, numbers: Collection[int]) -> None:
+        """Take tasks back."""
+        import ray
+
+        with self._lock:
+            self._waiting = deque(one for one in self._waiting if one[0] not in numbers)
+            for number in numbers:
+                if number in self._running:
+                    ray.cancel(self._running.pop(number), force=True)
+                self._ended.setdefault(number, "canceled")
+
+    def _go_on(self) -> None:
+        """Start waiting tasks also while nobody asks."""
+        while True:
+            with self._lock:
+                self._start()
+            time.sleep(LOOK_SECONDS)
+
+    def _start(self) -> None:
+        """Note which tasks have ended, and start others in their place."""
+        import ray
+
+        by_reference = {reference: number for number, reference in self._running.items()}
+        if by_reference:
+            ready, _ = ray.wait(list(by_reference), num_returns=len(by_reference), timeout=0)
+            for reference in ready:
+                number = by_reference[reference]
+                del self._running[number]
+                self._ended[number] = _ending(reference)
+        while self._waiting and (not self._at_once or len(self._running) < self._at_once):
+            number, job, how = self._waiting.popleft()
+            task = ray.remote(_run).options(name=f"cell {job.keys[0]}", **how)
+            self._running[number] = task.remote(job, f"{self._name}:{number}")
+
+
+def make_keeper() -> tuple[str, Any]:
+    """Start a keeper; returns its name and the handle of the actor."""
+    import ray
+
+    name = f"keeper-{uuid.uuid4().hex[:12]}"
+    variables = {key: value for key, value in os.environ.items() if key.startswith(FORWARDED)}
+    variables = {"OMP_NUM_THREADS": "1"} | variables
+    kind = ray.remote(Keeper).options(
+        name=name,
+        namespace=NAMESPACE,
+        lifetime="detached",
+        num_cpus=0,
+        resources=_HEAD,
+        runtime_env={"env_vars": variables},
+    )
+    return name, kind.remote(name)
+
+
+def _run(job: Job, name: str) -> int:
+    """Body of a task."""
+    return work(job, name)
+
+
+def _ending(reference: Any) -> str:
+    import ray
+
+    try:
+        ray.get(reference)
+    except ray.exceptions.TaskCancelledError:
+        return "canceled"
+    except ray.exceptions.RayError as error:
+        return str(error).strip().splitlines()[-1]
+    return "ended"

@@ -1,0 +1,51 @@
+"""`vcpo-bench cite`: BibTeX of the suite and of the methods that were used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.options import Plugins
+from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def cite(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DIR|METHOD...",
+            help="Results folders, for the methods in them, or method expressions.",
+            show_default="only this software",
+        ),
+    ] = None,
+    plugin: Plugins = None,
+) -> None:
+    """Print BibTeX of the suite and of every method used.
+
+    Of most papers the entry holds the short name and the arXiv number. References without a number are comments.
+    """
+    from vcpo_bench.commands.support.bibtex import papers, software
+
+    load_plugins(plugin)
+    methods: list[str] = []
+    for one in what or ():
+        methods += _methods_of(Path(one)) if Path(one).is_dir() else [one]
+    say("\n\n".join([software(), *papers(dict.fromkeys(methods))]))
+
+
+def _methods_of(folder: Path) -> list[str]:
+    from vcpo_bench.analysis.results import load
+
+    return sorted(load(folder).cells["method"].unique())
+
+
+VERB = Verb(
+    cite,
+    Group.READ,
+    9,
+    examples=("vcpo-bench cite results/sweep", 'vcpo-bench cite vcpo "clip(high=0.28)+ess"'),
+)

@@ -1,0 +1,36 @@
+"""`vcpo-bench keep-cells`: what `run --launcher local --detach` starts in the background."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def keep_cells(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Results folder, where vcpo-bench run entered the cells.")],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name under which they were entered.")],
+) -> None:
+    """Run the cells that were left to this background process.
+
+    The exit code is 1 if a cell failed.
+    """
+    from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
+    from vcpo_bench.bench.running.keeping import keep
+    from vcpo_bench.commands.support.kinds.find import load_catalogs
+
+    load_catalogs()  # what plug-in files may define is known from them
+    if keep(out.resolve(), name, StopOnAlarm):
+        raise typer.Exit(1)
+
+
+VERB = Verb(
+    keep_cells,
+    Group.TRAIN,
+    10,
+    examples=("vcpo-bench keep-cells --out results/default --name NAME",),
+    hidden=True,
+)

@@ -1,0 +1,33 @@
+"""`vcpo-bench merge`: results folders of several machines become one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.say import say
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def merge(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Results folders; they are only read.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Results folder to copy the cells to.")],
+) -> None:
+    """Join results folders that were filled on several machines.
+
+    Cells that have ended are copied and verified. If two folders have a cell with different numbers, nothing is
+    written, and the error names it.
+    """
+    from vcpo_bench.analysis.wording import counted
+    from vcpo_bench.bench.cells.merge import merge as join
+
+    done = join(folders, out)
+    parts = [f"{counted(done.copied, 'cell')} copied to {out}"]
+    parts += [f"{done.present} there already or in several folders"] if done.present else []
+    parts += [f"{done.unfinished} left out because they have not ended"] if done.unfinished else []
+    say(", ".join(parts))
+
+
+VERB = Verb(merge, Group.TRAIN, 7, examples=("vcpo-bench merge results/node1 results/node2 --out results/all",))

@@ -1,0 +1,39 @@
+"""`vcpo-bench run-cell`: submitted cells run by hand, on a node where their jobs fail."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def run_cell(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Results folder, where vcpo-bench run entered the cells.")],
+    key: Annotated[list[str], typer.Option(metavar="KEY", help="Key of a cell; repeat it for several.")],
+) -> None:
+    """Run cells of a results folder in this process.
+
+    A cell that another worker has is left to it. The exit code is 1 if a cell failed.
+    """
+    from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
+    from vcpo_bench.bench.running.jobs import Job, work
+    from vcpo_bench.commands.support.kinds.find import load_catalogs
+
+    load_catalogs()  # what plug-in files may define is known from them
+    job = os.environ.get("SLURM_JOB_ID") or f"process {os.getpid()} on {socket.gethostname()}"
+    if work(Job(out.resolve(), tuple(key), make_observer=StopOnAlarm), job):
+        raise typer.Exit(1)
+
+
+VERB = Verb(
+    run_cell,
+    Group.TRAIN,
+    9,
+    examples=("vcpo-bench run-cell --out results/default --key KEY",),
+    hidden=True,
+)

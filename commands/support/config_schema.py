@@ -1,0 +1,60 @@
+"""The JSON Schema of a configuration file, made from the flags of `vcpo-bench run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from vcpo_bench.commands.support.configuration import config_flags
+
+_LIST: dict[str, Any] = {
+    "anyOf": [
+        {"type": ["string", "number"]},
+        {"type": "array", "items": {"type": ["string", "number"]}},
+    ]
+}
+"""What a flag that takes text reads: one value, or a list."""
+
+
+def config_schema(command: Any) -> dict[str, Any]:
+    """The schema (draft 2020-12) of a YAML file for `--config`.
+
+    Args:
+        command: The click command of `run`: its long flags are the keys, its help their descriptions.
+    """
+    choices = _choices()
+    properties = {
+        flag: _type(one.default, choices.get(str(one.name), ())) | {"description": _words(one)}
+        for flag, one in config_flags(command).items()
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Configuration of vcpo-bench run",
+        "description": "Keys are the long flags of vcpo-bench run, without dashes in front.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def _type(default: object, choices: tuple[str, ...]) -> dict[str, Any]:
+    if choices:
+        return {"enum": list(choices), "default": default}
+    if isinstance(default, bool):
+        return {"type": "boolean", "default": default}
+    if isinstance(default, int | float):
+        return {"type": "integer" if isinstance(default, int) else "number", "default": default}
+    shown = str(default) if isinstance(default, Path) else default
+    return _LIST | ({} if shown is None else {"default": shown})
+
+
+def _choices() -> dict[str, tuple[str, ...]]:
+    """Legal values of the settings that are words."""
+    from vcpo_bench.bench.cells.settings import CellSettings
+
+    fields = CellSettings.model_json_schema()["properties"]
+    return {name: tuple(one["enum"]) for name, one in fields.items() if "enum" in one}
+
+
+def _words(parameter: Any) -> str:
+    return " ".join(str(parameter.help or "").split())

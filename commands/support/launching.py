@@ -1,0 +1,81 @@
+"""`--launcher` and `--launcher-config`: where cells run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vcpo_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.running.launchers.catalog import Launcher
+
+
+def read_launcher(expression: str, config: Path | None) -> Launcher:
+    """The launcher of this call. A parameter typed in the expression wins over the same one in the file.
+
+    Raises:
+        UsageError: There is no such launcher, or the file cannot be read or has an illegal key or value.
+    """
+    from vcpo_bench.bench.running.launchers.catalog import LAUNCHERS
+    from vcpo_bench.naming.component import parameters
+
+    launcher = LAUNCHERS.parse(expression)
+    if config is None:
+        return launcher
+    kind = type(launcher)
+    known = parameters(kind)
+    values = {}
+    for key, value in _read(config).items():
+        if key not in known:
+            takes = ", ".join(known) or "no parameters"
+            raise UsageError(f"--launcher-config {config}: unknown key {key!r}; {kind.name} takes: {takes}")
+        try:
+            values[key] = known[key][1].read(str(value))
+        except ValueError:
+            legal = known[key][1].legal
+            raise UsageError(f"--launcher-config {config}: {key}: {value!r} is not {legal}") from None
+    typed = {name: getattr(launcher, name) for name in launcher.settings()}
+    return kind(**(values | typed))
+
+
+def scheduled_count(jobs: int) -> int:
+    """Most cells that a scheduler may run at once, by `--jobs`.
+
+    Raises:
+        UsageError: It is negative.
+    """
+    if jobs < 0:
+        raise UsageError(f"--jobs {jobs}: give the most cells to run at once, or 0 for no limit")
+    return jobs
+
+
+def stack_count(stack: str, device: str, place: Launcher) -> int:
+    """Most cells of a stack, by `--stack`; 0: each trains alone.
+
+    Raises:
+        UsageError: It is no legal number, or the launcher gives each cell a job of its own.
+    """
+    from vcpo_bench.bench.running.stacks import stack_size
+
+    size = stack_size(stack, device)
+    if place.here:
+        return size
+    if stack != "auto" and size:
+        raise UsageError(f"--stack {stack}: --launcher {place.name} gives each cell a job of its own; drop --stack")
+    return 0
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        values = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise UsageError(f"--launcher-config {path}: cannot be read ({error.strerror})") from error
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError) as error:
+        said = " ".join(str(error).split())
+        raise UsageError(f"--launcher-config {path}: invalid YAML ({said})") from error
+    if not isinstance(values, dict):
+        raise UsageError(f"--launcher-config {path}: must contain lines such as 'partition: gpu'")
+    return {str(key): value for key, value in values.items()}

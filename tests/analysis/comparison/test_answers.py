@@ -1,0 +1,71 @@
+"""The answer at each lag: what it says when it is clear, when it may be chance, and when tasks disagree."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.comparison.answers import answers, answers_table, disagreements, next_steps
+from vcpo_bench.analysis.findings import CellsBehind, Findings, agreeing
+
+RANKING = pd.DataFrame(
+    [(16, "vcpo", 0.9, 0.8, 1.0), (16, "tis", 0.7, 0.6, 0.8)],
+    columns=["staleness", "method", "iqm", "iqm_low", "iqm_high"],
+)
+CHOICES = pd.DataFrame([(16, "vcpo", 3e-4), (16, "vcpo", 1e-4)], columns=["staleness", "method", "chosen_lr"])
+PAIR = ["staleness", "first", "second", "estimate", "low", "high", "p", "p_exact", "p_holm", "pairs"]
+
+
+def pairs(*row: object) -> pd.DataFrame:
+    return pd.DataFrame([row], columns=PAIR)
+
+
+def said(table: pd.DataFrame, by_task: pd.DataFrame | None = None) -> list[str]:
+    scores = pd.DataFrame({"key": ["a"], "staleness": [16], "lr": [3e-4]})
+    tasks = pd.DataFrame(columns=["staleness", "task", "method", "mean"]) if by_task is None else by_task
+    behind: dict[str, CellsBehind] = {name: agreeing(scores, "staleness") for name in ("answers", "by_task", "scores")}
+    found = Findings({"answers": table, "scores": scores, "by_task": tasks}, behind)
+
+    def every() -> Iterator[str]:
+        for make in (answers, disagreements, next_steps):
+            yield from (one.text for one in make(found))
+
+    return list(every())
+
+
+def test_a_clear_answer_names_rate_margin_and_chance() -> None:
+    table = answers_table(RANKING, pairs(16, "tis", "vcpo", -0.2, -0.3, -0.1, 0.001, 0.001, 0.002, 12), CHOICES)
+    assert said(table)[0] == (
+        "Lag 16: vcpo at learning rate 1e-4 or 3e-4 scores highest, 0.90 [0.80, 1.00], 0.20 [0.10, 0.30] above tis, "
+        "the next: more than chance explains (p = 0.002 after Holm)."
+    )
+
+
+def test_what_may_be_chance_asks_for_seeds() -> None:
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.2, -0.1, 0.5, 0.2, 0.2, 0.3, 12), CHOICES)
+    text, more, rates = said(table)
+    assert "no more than chance explains (p = 0.300 after Holm)" in text
+    assert more.startswith("Next: more seeds would tell the best two apart at lag 16")
+    assert "several learning rates" in rates
+
+
+def test_a_mean_on_the_other_side_is_said() -> None:
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", -0.01, -0.1, 0.1, 0.8, 0.8, 1.0, 12), CHOICES)
+    assert "tis, the next, has the higher mean" in said(table)[0]
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "too few seeds to tell it from tis"), (1, "no other method ran")])
+def test_what_was_not_compared_is_said(count: int, words: str) -> None:
+    table = answers_table(RANKING.iloc[: 2 - count], pd.DataFrame(columns=PAIR), CHOICES.iloc[:0])
+    assert words in said(table)[0]
+    assert "learning rate" not in said(table)[0]
+
+
+def test_tasks_that_disagree_are_named() -> None:
+    columns = ["staleness", "task", "method", "mean"]
+    rows = [(16, "chain", "vcpo", 1.0), (16, "chain", "tis", 0.5), (16, "walk", "vcpo", 0.4), (16, "walk", "tis", 0.6)]
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.2, 0.1, 0.3, 0.01, 0.01, 0.01, 12), CHOICES)
+    texts = said(table, pd.DataFrame(rows, columns=columns))
+    led = "vcpo leads on chain (1.00) and tis leads on walk (0.60)"
+    assert f"Lag 16: the tasks disagree, so read them one by one: {led}." in texts
+    assert not any("disagree" in text for text in said(table, pd.DataFrame(rows[:2], columns=columns)))

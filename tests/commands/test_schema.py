@@ -1,0 +1,59 @@
+"""`vcpo-bench schema`: it accepts what `--config` accepts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from command_line import call
+
+from vcpo_bench.configs import PRESETS
+
+JSON_TYPES = {"string": str, "number": (int, float), "integer": int, "boolean": bool, "array": list}
+
+
+def accepts(rule: dict[str, Any], value: object) -> bool:
+    """The few keywords that the schema uses."""
+    if "enum" in rule:
+        return value in rule["enum"]
+    if "anyOf" in rule:
+        return any(accepts(one, value) for one in rule["anyOf"])
+    types = [rule["type"]] if isinstance(rule["type"], str) else rule["type"]
+    right = any(isinstance(value, JSON_TYPES[one]) and (one == "boolean") == isinstance(value, bool) for one in types)
+    return right and all(accepts(rule["items"], item) for item in (value if isinstance(value, list) else []))
+
+
+def schema() -> dict[str, Any]:
+    return json.loads(call("schema").stdout)
+
+
+@pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_preset_is_accepted(path: Path) -> None:
+    properties = schema()["properties"]
+    for key, value in yaml.safe_load(path.read_text()).items():
+        assert accepts(properties[key], value), key
+
+
+def test_it_is_as_strict_as_the_reader() -> None:
+    found = schema()
+    assert found["additionalProperties"] is False
+    assert not accepts(found["properties"]["record"], "everything")
+    assert not accepts(found["properties"]["steps"], True)
+    assert not accepts(found["properties"]["controls"], 1)
+    assert all(one["description"] for one in found["properties"].values())
+    assert not {"config", "save-config", "dry-run", "plugin"} & set(found["properties"])
+
+
+def test_its_defaults_can_be_run(tmp_path: Path) -> None:
+    values = {key: one["default"] for key, one in schema()["properties"].items() if one.get("default", "") != ""}
+    file = tmp_path / "all.yaml"
+    file.write_text(yaml.safe_dump(values | {"out": str(tmp_path / "r"), "seeds": 1, "methods": "clip"}))
+    shown = call("run", "--config", str(file), "--dry-run")
+    assert shown.exit_code == 0, shown.output
+
+
+def test_it_is_written_to_a_file(tmp_path: Path) -> None:
+    shown = call("schema", "--out", str(tmp_path / "s.json"))
+    assert shown.stdout.strip() == str(tmp_path / "s.json")
+    assert json.loads((tmp_path / "s.json").read_text()) == schema()

@@ -1,0 +1,185 @@
+"""Claims: one holder at a time, found dead at once on its own machine and by its silence elsewhere."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vcpo_bench.files import claims
+from vcpo_bench.files.claim_text import SIZE, Claimed
+from vcpo_bench.files.claims import Claim, ClaimHeldError, ClaimLostError, claimed
+from vcpo_bench.files.lock_holders import this_process
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from vcpo_bench.files.claims import Claim
+with Claim(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 0.4)
+
+
+def elsewhere(folder: Path, number: int = 1, job: str = "") -> Path:
+    """A claim of a process on another machine."""
+    folder.mkdir(exist_ok=True)
+    holder = replace(this_process(), host="node7", machine="another boot", pid=4)
+    path = folder / f"{claims.PREFIX}{number:08d}"
+    path.write_bytes(Claimed(holder, job).bytes())
+    return path
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    inside, most = [0], [0]
+
+    def work() -> None:
+        for _ in range(3):
+            with Claim(tmp_path / "cell"):
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                time.sleep(0.002)
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    assert not (tmp_path / "cell").exists()
+
+
+def test_a_killed_process_of_this_machine_is_followed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 1000.0)
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(ClaimHeldError, match=f"^process {process.pid}$"), Claim(tmp_path, wait=False):
+            pass
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with Claim(tmp_path, wait=False) as claim:
+            assert [path.name for path in tmp_path.iterdir()] == [f"{claims.PREFIX}00000002"]
+            claim.check()
+
+
+@pytest.mark.parametrize("clock", [-1e6, 1e6])
+def test_silence_is_measured_by_the_one_who_waits_whatever_the_clocks_say(tmp_path: Path, clock: float) -> None:
+    path = elsewhere(tmp_path)
+    os.utime(path, (time.time() + clock,) * 2)
+    began = time.monotonic()
+    with Claim(tmp_path):
+        assert time.monotonic() - began > 0.4
+
+
+def test_a_holder_that_beats_is_never_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 60.0)
+    path, stop = elsewhere(tmp_path), threading.Event()
+
+    def beat() -> None:
+        number = 0
+        while not stop.wait(0.05):
+            found = Claimed.read(path.read_text())
+            assert found is not None
+            path.write_bytes(replace(found, beat=(number := number + 1)).bytes())
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        with pytest.raises(ClaimHeldError, match="process 4 on node7"), Claim(tmp_path, wait=False):
+            pass
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_job_that_is_started_again_elsewhere_need_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 1000.0)
+    elsewhere(tmp_path, job="17_3")
+    with Claim(tmp_path, wait=False, job="17_3") as claim:
+        claim.check()
+
+
+def test_who_is_taken_for_dead_learns_it_and_leaves_the_folder_alone(tmp_path: Path) -> None:
+    with Claim(tmp_path / "cell") as first:
+        first.check()
+        newer = elsewhere(tmp_path / "cell", number=2)
+        with pytest.raises(ClaimLostError, match="taken over"):
+            first.check()
+    assert newer.exists()
+
+
+def test_a_claim_on_an_old_listing_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere(tmp_path, number=3)
+    real, late = claims._numbers, iter([[1]])
+    monkeypatch.setattr(claims, "_numbers", lambda folder: next(late, None) or real(folder))
+    watch = claims._Watch()
+    monkeypatch.setattr(watch, "is_abandoned", lambda *_: True)
+    assert not Claim(tmp_path)._try(watch)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{claims.PREFIX}00000003"]
+
+
+def test_a_folder_whose_surroundings_are_gone_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), Claim(tmp_path / "removed" / "cell"):
+        pass
+
+
+def test_notes_are_published_with_the_heartbeat(tmp_path: Path) -> None:
+    with Claim(tmp_path, job="9") as claim:
+        claim.note = {"step": 3}
+        deadline = time.monotonic() + 5
+        while (found := claimed(tmp_path)) is None or found.note != {"step": 3}:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert (found.job, found.holder.token) == ("9", claim.token)
+    assert claimed(tmp_path) is None
+
+
+def test_the_text_has_one_size_and_other_texts_are_refused() -> None:
+    one = Claimed(this_process(), note={"x": "y" * 2 * SIZE})
+    assert len(one.bytes()) == SIZE
+    read = Claimed.read(one.bytes().decode())
+    assert read is not None
+    assert read.note == {}
+    for text in ("", "{", "[]", '{"holder": {}}', '{"holder": {"pid": 1}, "job": 1}'):
+        assert Claimed.read(text) is None
+
+
+def test_file_systems_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    with Claim(tmp_path):
+        with pytest.raises(ClaimHeldError), Claim(tmp_path, wait=False):
+            pass
+
+
+def test_a_full_disk_leaves_no_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    with pytest.raises(OSError, match="No space"), Claim(tmp_path):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_waiting_long_names_the_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "PATIENCE_SECONDS", 0.1)
+    elsewhere(tmp_path)
+    said: list[str] = []
+    with Claim(tmp_path, said.append):
+        assert said == [f"waiting for process 4 on node7, which works on {tmp_path}"]

@@ -1,0 +1,113 @@
+"""The page's filter, its cards on a phone and its ids, in headless Chromium."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs .ci/integrations browser")
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("nothing to open pages with: .ci/integrations browser installs chromium", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def page_file(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from vcpo_bench.reports.writers.html import write_page
+
+    root = tmp_path_factory.mktemp("filter")
+    tasks = ("chain", "walk")
+    make_results(root / "results", methods=("vcpo", "tis"), lags=(1, 16), steps=60, seeds=(0, 1), tasks=tasks)
+    return write_page(root / "results", root / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    flags = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=flags)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, page_file: Path) -> Iterator[Callable[[int], Any]]:
+    logs: list[str] = []
+    tabs = []
+
+    def opened(width: int) -> Any:
+        tab = browser.new_page(viewport={"width": width, "height": 900})
+        tabs.append(tab)
+        tab.on("console", lambda message: logs.append(message.text))
+        tab.on("pageerror", lambda error: logs.append(str(error)))
+        tab.goto(page_file.as_uri())
+        return tab
+
+    yield opened
+    assert logs == []
+    for tab in tabs:
+        tab.close()
+
+
+def shown_rows(tab: Any, table: str) -> list[list[str]]:
+    code = f"""[...document.querySelectorAll('#table-{table} tbody tr')].filter((row) => !row.hidden)
+        .map((row) => [...row.cells].map((cell) => cell.textContent))"""
+    return tab.evaluate(code)
+
+
+def test_the_first_screen_answers_before_anything_else(open_page: Callable[[int], Any]) -> None:
+    tab = open_page(1280)
+    first = tab.locator("main section").first
+    assert first.locator("h2").inner_text() == "In short"
+    assert "scores highest" in first.locator("li").first.inner_text()
+    assert first.locator("figure#figure-score-lag").bounding_box()["y"] < 900
+
+
+def test_the_filter_reaches_tables_figures_and_cells(open_page: Callable[[int], Any]) -> None:
+    tab = open_page(1280)
+    every = len(shown_rows(tab, "scoreboard"))
+    tab.select_option("select[name=method]", "vcpo")
+    tab.select_option("select[name=task]", "chain")
+    rows = shown_rows(tab, "scoreboard")
+    assert {(row[0], row[3]) for row in rows} == {("chain", "vcpo")}
+    assert len(rows) == 2 < every
+    assert tab.locator("#figure-reward-lag-walk").is_hidden()
+    pressed = tab.locator("#figure-reward-lag-chain .legend button[aria-pressed=true]")
+    assert [text.strip() for text in pressed.all_inner_texts()] == ["vcpo"]
+    left = tab.locator("details.cell:not([hidden])")
+    assert left.count() == 4
+    assert all("vcpo" in text for text in left.all_inner_texts())
+    assert "of" in tab.locator("form.filter output").inner_text()
+    tab.get_by_text("Show all").click()
+    assert len(shown_rows(tab, "scoreboard")) == every
+    assert tab.locator("#figure-reward-lag-walk").is_visible()
+
+
+def test_a_phone_shows_every_column_without_sideways_scrolling(open_page: Callable[[int], Any]) -> None:
+    tab = open_page(390)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    holder = tab.locator("#table-scoreboard .wide")
+    assert holder.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 1
+    labels = (
+        tab.locator("#table-scoreboard tbody tr")
+        .first.locator("td")
+        .evaluate_all(
+            "(cells) => cells.map((cell) => [cell.dataset.label, getComputedStyle(cell, '::before').content])"
+        )
+    )
+    assert [name for name, _ in labels][:4] == ["task", "lr", "lag", "method"]
+    assert all(drawn == f'"{name}"' for name, drawn in labels)
+
+
+def test_ids_can_be_selected_by_click_and_by_touch(open_page: Callable[[int], Any]) -> None:
+    tab = open_page(390)
+    assert tab.locator(".statement + .id").first.inner_text().startswith("statement-")
+    number = tab.locator("#table-scoreboard td[data-id]").first
+    number.click()
+    assert tab.locator(".toast code").inner_text() == f"vcpo-bench trace {number.get_attribute('data-id')} DIR"
+    tab.locator("h1").click()
+    assert tab.locator(".toast").is_hidden()

@@ -1,0 +1,130 @@
+"""Grids on a real Slurm: the same bits as on one machine, whatever happens to jobs, nodes and parents."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from launched_grids import GRID, digest, ended, finish, half_way, read_until, start, wait_for, worker_of, workers_of
+from slurm_cluster import SlurmCluster
+
+pytest.importorskip("submitit")
+ROOT = os.environ.get("VCPO_BENCH_SLURM_ROOT", "")
+pytestmark = pytest.mark.skipif(not ROOT, reason=".ci/integrations slurm unpacks Slurm and names the folder")
+SLURM = ("--launcher", "slurm(minutes=30,memory=0.5,poll=1)")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SlurmCluster]:
+    here = Path(tempfile.mkdtemp(prefix="slurm"))  # the name of a socket must be short
+    one = SlurmCluster(Path(ROOT), here)
+    before = {name: os.environ.get(name) for name in one.environment}
+    try:
+        one.start()
+        os.environ.update(one.environment)
+        yield one
+    finally:
+        one.stop()
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+        shutil.rmtree(here, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    out = tmp_path_factory.mktemp("local") / "run"
+    finish(start(out, "--jobs", "2"))
+    return digest(out)
+
+
+def test_parent_killed_worker_killed_and_requeued_mid_cell(
+    cluster: SlurmCluster, tmp_path: Path, expected: dict[str, str]
+) -> None:
+    out = tmp_path / "run"
+    first = start(out, *SLURM)
+    wait_for("a cell is half-way", lambda: half_way(out))
+    first.kill()
+    first.wait()
+    jobs = cluster.jobs()
+    assert jobs
+    second = start(out, *SLURM)
+    cluster.ask("scontrol", "requeue", jobs[0])
+    os.kill(worker_of(out), signal.SIGKILL)
+    cluster.hurry()
+    printed = finish(second)
+    assert "with earlier jobs" in printed
+    assert digest(out) == expected
+    assert not (out / ".launch").exists()
+
+
+def test_a_lost_node(cluster: SlurmCluster, tmp_path: Path, expected: dict[str, str]) -> None:
+    out = tmp_path / "run"
+    process = start(out, *SLURM)
+    wait_for("a cell is half-way", lambda: half_way(out))
+    cluster.lose_node(workers_of(out))
+    cluster.start_node()
+    cluster.hurry()
+    finish(process)
+    assert digest(out) == expected
+
+
+def test_detached_then_attached_then_refused_twice_then_canceled(cluster: SlurmCluster, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    printed = finish(start(out, *SLURM, "--detach", steps=5000))
+    assert "2 cells submitted" in printed
+    wait_for("a cell is half-way", lambda: half_way(out))
+    parent = start(out, *SLURM, steps=5000)
+    read_until(parent, "2 with earlier jobs")
+    assert "another run (process" in finish(start(out, *SLURM, steps=5000), code=2)
+    left = hand_run(out)
+    assert left.returncode == 0
+    assert f"process {worker_of(out)} has it" in left.stdout
+    parent.send_signal(signal.SIGINT)
+    assert "interrupted" in finish(parent, code=130)
+    wait_for("no job is left", lambda: not cluster.jobs())
+    assert not ended(out)
+
+
+def hand_run(out: Path) -> subprocess.CompletedProcess[str]:
+    """A job script written by hand, for a cell that a job has."""
+    key = half_way(out)[0].parent.name.removesuffix(".partial")
+    command = [sys.executable, "-m", "vcpo_bench", "run-cell", "--out", str(out), "--key", key]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def test_canceled_by_hand_is_not_failed(cluster: SlurmCluster, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = start(out, *SLURM, "--jobs", "1", steps=5000)
+    wait_for("a cell is half-way", lambda: half_way(out))
+    assert len(cluster.jobs("RUNNING")) == 1
+    cluster.ask("scancel", *cluster.jobs())
+    assert finish(process, code=1).count("its job was canceled") == 2
+    assert not ended(out)
+
+
+def test_what_sbatch_refuses_is_one_line(cluster: SlurmCluster, tmp_path: Path) -> None:
+    printed = finish(start(tmp_path / "run", "--launcher", "slurm(partition=nowhere)"), code=2)
+    (line,) = [line for line in printed.splitlines() if line.startswith("error")]
+    assert "sbatch refused" in line
+    assert "invalid partition" in line.lower()
+
+
+def test_two_thousand_cells_do_not_flood_the_controller(cluster: SlurmCluster, tmp_path: Path) -> None:
+    """Two arrays, and one question per look."""
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "vcpo_bench", "run", *GRID[:-5], "--seeds", "1000", "--task", "walk-eos"]
+    more = ["--no-controls", "--steps", "1000", "--out", str(out), *SLURM, "--jobs", "2", "--detach"]
+    done = subprocess.run([*command, *more], capture_output=True, text=True, timeout=400)
+    assert "2000 cells submitted" in done.stdout, done.stderr
+    jobs = cluster.jobs()
+    assert len(jobs) == 2000
+    assert len({job.partition("_")[0] for job in jobs}) == 2
+    cluster.ask("scancel", "--user=root")
+    wait_for("no job is left", lambda: not cluster.jobs())
