@@ -18,9 +18,10 @@ CATALOGS: dict[str, Catalog] = {each.kind: each for each in (METHODS, REGIMES, S
 
 
 def written(kind: str, name: str) -> dict[str, str]:
-    """The default of every parameter of a name, as an expression would spell it."""
-    known = parameters(CATALOGS[kind].get(name))
-    return {each: parameter.write(default) for each, (default, parameter) in known.items()}
+    """The default of every parameter of a name, as an expression would spell it, and the year of its paper."""
+    found = CATALOGS[kind].get(name)
+    year = {"(year)": str(found.year)} if getattr(found, "year", None) else {}
+    return year | {each: parameter.write(default) for each, (default, parameter) in parameters(found).items()}
 
 
 def settings() -> dict[str, Any]:

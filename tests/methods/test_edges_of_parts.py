@@ -36,3 +36,9 @@ def test_rows_that_are_not_in_play_have_no_advantage_and_no_drift(make_rows: Mak
     moved = torch.tensor([[1.0, 3.0, 50.0, 70.0]], dtype=torch.float64)
     assert float(over_rows(ev, moved, "max")) == 3.0
     assert float(over_rows(ev, moved, "mean")) == 2.0
+
+
+@pytest.mark.parametrize("rows", ["freshest", "max-lag"])
+def test_parts_that_judge_rows_act_before_those_that_judge_groups(rows: str) -> None:
+    for text in (f"clip+{rows}+zero-variance", f"clip+zero-variance+{rows}"):
+        assert [part.name for part in parse_method(text).admissions] == [rows, "zero-variance"]
