@@ -56,7 +56,7 @@ def _rates(choices: pd.DataFrame, lag: object, method: str) -> str:
 
 def _ahead(pairs: pd.DataFrame, lag: object, best: str, other: str) -> dict[str, object]:
     """How far the best is ahead of another, and whether that can be told from chance."""
-    unknown = {"ahead": np.nan, "ahead_low": np.nan, "ahead_high": np.nan, "p_holm": np.nan}
+    unknown: dict[str, object] = {"ahead": np.nan, "ahead_low": np.nan, "ahead_high": np.nan, "p_holm": np.nan}
     if not other:
         return unknown | {"outcome": "alone"}
     both = pairs["first"].isin([best, other]) & pairs["second"].isin([best, other])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -112,6 +113,6 @@ def _is(value: object, text: str) -> bool:
         return str(value) == text
 
 
-def _place(row: dict[object, object]) -> str:
+def _place(row: Mapping[Any, object]) -> str:
     rate = learning_rate(float(str(row["lr"])))
     return f"{row['task']}, {row['regime']}, lag {row['staleness']}, lr {rate}, {row['method']}"

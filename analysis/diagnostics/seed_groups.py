@@ -12,7 +12,7 @@ from vcpo_bench.analysis.results import GROUP, Results
 def with_group(results: Results, *columns: str) -> pd.DataFrame:
     """Columns of all updates, `n` (trajectories per update), and `group`, which `named` spells out."""
     steps = results.step_columns(*columns)
-    cell = pd.Index(results.cells["key"]).get_indexer(steps["key"])
+    cell = pd.Index(results.cells["key"]).get_indexer(pd.Index(steps["key"]))
     groups = results.cells.groupby(GROUP, sort=False, dropna=False).ngroup().to_numpy()
     found: pd.DataFrame = steps.assign(n=_batch_size(results.cells)[cell], group=groups[cell])[cell >= 0]
     return found

@@ -93,5 +93,7 @@ def _at_equal_ratios(first: T, last: T, count: int, read: Callable[[str], T]) ->
     """From `first` to `last`; those between rounded, each once, in order."""
     whole = isinstance(first, int)
     between = [float(first) * (last / first) ** (place / (count - 1)) for place in range(1, count - 1)]
-    rounded: list[T] = [read(str(round(one)) if whole else f"{one:.3g}") for one in between]
-    return list(dict.fromkeys([first, *rounded, last]))
+    values = [read(str(round(one)) if whole else f"{one:.3g}") for one in between]
+    values.insert(0, first)
+    values.append(last)
+    return list(dict.fromkeys(values))
