@@ -23,6 +23,16 @@ def raised_from(cause: Exception) -> Exception:
         return error
 
 
+def raised_beside(problem: Exception) -> Exception:
+    try:
+        try:
+            raise problem
+        finally:
+            raise RuntimeError("the writer cannot be closed")
+    except RuntimeError as error:
+        return error
+
+
 @pytest.mark.parametrize(
     ("error", "full"),
     [
@@ -31,6 +41,7 @@ def raised_from(cause: Exception) -> Exception:
         (RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)"), True),
         (raised_from(OSError(errno.ENOSPC, "full")), True),
         (OSError(errno.EIO, os.strerror(errno.EIO)), False),
+        (raised_beside(OSError(errno.ENOSPC, "full")), True),
         (raised_from(ValueError("shape")), False),
         (None, False),
     ],

@@ -11,7 +11,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.process_source import ProcessSource
 from vcpo_bench.bench.feeding.sampler_handle import Delivery, numpy_arrays
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
-from vcpo_bench.bench.feeding.virtual_source import VirtualSource
+from vcpo_bench.bench.feeding.virtual_source import VirtualSource, load_groups
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
@@ -57,3 +57,20 @@ def test_a_virtual_group_takes_as_long_as_its_longest_response(trainer: Trainer)
     assert any(min(each) < max(each) for each in lengths), "responses of equal lengths test nothing"
     full = source.schedule.shape.tokens
     assert times == [pytest.approx(5 * max(each) / full) for each in lengths]
+
+
+@pytest.mark.parametrize("trainer", ["fifo"], indirect=True)
+def test_the_seconds_of_sampling_are_a_part_of_the_call(trainer: Trainer) -> None:
+    began = time.perf_counter()
+    step = trainer.source.next_batch(0)
+    assert 0 < step.seconds_sample < time.perf_counter() - began
+
+
+def test_groups_of_a_checkpoint_know_their_batch() -> None:
+    config = CellConfig(method="clip", task="walk-eos", prompts=3, responses=4, staleness=2, seed=1)
+    with closing(build_trainer(config)) as built:
+        sampler = TicketSampler(config, built.task, PublishedPolicy(built.policy, 1, "off", config.seed))
+        groups = sampler.run([2, 4, 9], 0)
+    tensors = {f"{ticket}/{name}": x for ticket, group in groups.items() for name, x in group.tensors().items()}
+    again = load_groups(tensors, config.prompts)
+    assert {ticket: group.index for ticket, group in again.items()} == {2: 0, 4: 1, 9: 3}

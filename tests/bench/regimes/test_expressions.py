@@ -165,3 +165,9 @@ def test_nothing_here_needs_torch() -> None:
         "assert all('lag max' in describe(name, 3, 9, 0) for name in room.REGIMES.names() if name != 'async')\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("name", REGIMES.names())
+def test_only_real_asynchrony_needs_a_process(name: str) -> None:
+    assert REGIMES.parse(name).needs_process == (name == "async")
+    assert not REGIMES.parse("async(clock=virtual,sampler=1)").needs_process

@@ -8,7 +8,7 @@ import pytest
 
 from vcpo_bench.bench.regimes import REGIMES, CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
-from vcpo_bench.bench.regimes.plan import draw, plan, summary
+from vcpo_bench.bench.regimes.plan import PlannedUpdate, draw, plan, summary
 from vcpo_bench.bench.regimes.simulation import describe
 from vcpo_bench.errors import UsageError
 
@@ -130,6 +130,16 @@ def test_options_that_do_not_fit_the_lag_are_refused(regime: str, k: int, said: 
         schedule(regime, k)
 
 
+@pytest.mark.parametrize(("staleness", "epochs"), [(1, 1), (1, 2), (2, 3), (3, 1)])
+def test_a_minibatch_rollout_feeds_several_updates_and_is_trained_on_once_per_epoch(
+    staleness: int, epochs: int
+) -> None:
+    planned = schedule(f"minibatch(epochs={epochs})", staleness)
+    assert planned.several_updates
+    assert planned.proximal(0) == [order.batch for order in planned.admit(0)]
+    assert planned.trains_once == (epochs == 1)
+
+
 def test_summary_and_drawing() -> None:
     saw = list(plan(schedule("minibatch", 3), 16))
     assert summary(saw) == summary(saw[:13]) == {"max": 3, "mean": 1.5, "period": 4}
@@ -143,3 +153,10 @@ def test_summary_and_drawing() -> None:
     assert lines[-1] == "    15       12     #"
     assert "5" in draw(list(plan(schedule("replay", 3), 16))).splitlines()[-1]
     assert max(map(len, draw(list(plan(schedule("fifo", 500), 600))).splitlines())) < 120
+
+
+@pytest.mark.parametrize(("count", "mark"), [(0, " "), (1, "."), (2, "."), (3, "1"), (11, "5"), (20, "9"), (21, "#")])
+def test_a_digit_is_tenths_of_the_trajectories(count: int, mark: str) -> None:
+    versions = Counter({8: count, 7: 21 - count})
+    line = draw([PlannedUpdate(9, versions, versions, 2, False)]).splitlines()[1]
+    assert line.ljust(24)[18] == mark

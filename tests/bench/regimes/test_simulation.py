@@ -7,6 +7,7 @@ from vcpo_bench.bench.regimes import CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
 from vcpo_bench.bench.regimes.simulation import describe, describe_speed, simulate, synchronous
+from vcpo_bench.bench.regimes.virtual_clock import VirtualClock, full_length
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 
@@ -30,6 +31,16 @@ def test_synchronous_time_is_the_sum_and_asynchronous_time_the_maximum() -> None
     found = simulate(AsyncSchedule(4, SHAPE), ServiceTimes(sampler=1.0, learner=2.0), 8, 50)
     assert (found.mean_lag, found.max_lag) == (4, 4)  # k is reached when the learner is the slower one
     assert found.sampler_busy == pytest.approx(0.5)
+
+
+def test_the_learner_waits_for_the_first_batch_and_then_for_the_difference() -> None:
+    times = ServiceTimes(sampler=3.0, learner=2.0)
+    clock = VirtualClock(AsyncSchedule(1, SHAPE), 8, full_length(times, SHAPE), times.learner)
+    waited = []
+    for update in range(4):
+        clock.take(update)
+        waited.append(clock.waited)
+    assert waited == [3.0, 4.0, 5.0, 6.0]
 
 
 def test_fewer_slots_are_a_smaller_sampler() -> None:
