@@ -78,7 +78,8 @@ def answers(found: Findings) -> Iterator[Finding]:
     """
     for part, row in row_by_row(found.tables["answers"]):
         rate = f" at learning rate {row['rates']}" if row["rates"] else ""
-        text = f"Lag {row['staleness']}: {row['method']}{rate} scores highest, {interval_of(row, 'iqm')}{_margin(row)}."
+        scores = "scores" if row["outcome"] == "alone" else "scores highest,"
+        text = f"Lag {row['staleness']}: {row['method']}{rate} {scores} {interval_of(row, 'iqm')}{_margin(row)}."
         yield found.finding(ANSWER, text, "answers", part, tuple(found.tables["answers"].columns))
 
 
@@ -127,5 +128,5 @@ def next_steps(found: Findings) -> Iterator[Finding]:
     lagged = found.tables["scores"]
     lagged = lagged[lagged["staleness"] > 0]
     if len(lagged) and lagged["lr"].nunique() == 1:
-        text = "Next: several learning rates, such as --lr 1e-4..1e-3/3, would show each method at its best."
+        text = "Next: several learning rates (--lr takes a list or a range) would show each method at its best."
         yield found.finding(NEXT, text, "scores", lagged, ("key", "lr"))

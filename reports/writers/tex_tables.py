@@ -96,9 +96,8 @@ def parts(table: Table) -> list[Table]:
 def _width(text: str) -> float:
     """Width of a line of text in Computer Modern Roman, in em."""
     font = FontProperties(fname=_FONT, size=100)
-    known = (
-        text.encode("ascii", "replace").decode() or " "
-    )  # the font lacks dashes and signs: a question mark is as wide
+    # the font lacks signs, dashes and control characters: a question mark is about as wide
+    known = "".join(one if one.isascii() and one.isprintable() else "?" for one in text) or " "
     width: float = TextToPath().get_text_width_height_descent(known, font, ismath=False)[0]
     return width / 100
 

@@ -119,7 +119,12 @@ def test_the_cells_behind_a_statement_are_those_of_its_methods_and_tasks(judged:
     for _, one, rows in statements(judged):
         behind = cells.loc[list(one.keys)]
         assert len(behind), one.text
-        methods = {name for column in ("method", "first", "second", "base") if column in rows for name in rows[column]}
+        methods = {
+            name
+            for column in ("method", "first", "second", "base", "runner_up")
+            if column in rows
+            for name in rows[column]
+        }
         if methods and "(all)" not in methods and "control" not in rows:
             assert set(behind["method"]) <= methods, one.text
         if "task" in rows:

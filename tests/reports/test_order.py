@@ -49,6 +49,6 @@ def test_a_file_dropped_into_the_folder_is_a_section_at_its_place(
     (tmp_path / "shared_by_sections.py").write_text("")
     monkeypatch.setattr(sections, "__path__", [*sections.__path__, str(tmp_path)])
     found = {one.anchor: one for one in find_sections()}
-    assert list(found)[:3] == ["verdict", "cell-count", "scoreboard"]
+    assert list(found)[:4] == ["in-short", "verdict", "cell-count", "scoreboard"]
     assert found["cell-count"].place.title == "Number of cells"
     assert "shared-by-sections" not in found

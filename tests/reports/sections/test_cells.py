@@ -74,7 +74,7 @@ def test_a_document_without_cells_has_no_cell_section(study: Study) -> None:
     document.sections = document.sections[:2]
     text = render_document(document, [])
     assert 'id="cells"' not in text
-    assert 'href="#verdict">Skip' in text
+    assert 'href="#in-short">Skip' in text
 
 
 def test_binned_means_skip_what_is_missing() -> None:
