@@ -141,6 +141,9 @@ def test_what_the_study_says_of_its_runs() -> None:
     vcpo = cells[cells["method"] == "vcpo"]
     assert vcpo["onset"].isna().all()
     assert f"VCPO did not fail once in {len(vcpo)} runs" in page
+    tasks = pd.read_csv(folder / "transfer.csv").set_index("signal").loc["any of them"]
+    share = Rate(*(tasks[f"healthy_alarmed{end}"] for end in ("", "_low", "_high")))
+    assert f"in {share.percent} of tasks that were held out" in page
     before = pd.read_csv(folder / "parts_previous.csv").set_index("signal").loc["any of them"]
     for name in ("recall", "healthy_alarmed"):
         assert Rate(*(before[f"{name}{end}"] for end in ("", "_low", "_high"))).percent in page
