@@ -44,9 +44,12 @@ def git(*arguments: str) -> str | None:
     return done.stdout.strip()
 
 
+BUILT_FROM = code_state()  # before a build puts folders of its own into the checkout
+
+
 def record_commit(folder: Path) -> None:
     """Write which commit is built, so that results of an installed package can say where their code came from."""
-    (folder / COMMIT_FILE).write_text(json.dumps(code_state()), encoding="utf-8")
+    (folder / COMMIT_FILE).write_text(json.dumps(BUILT_FROM), encoding="utf-8")
 
 
 class SourceArchive(sdist):

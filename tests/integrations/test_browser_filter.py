@@ -81,7 +81,7 @@ def test_the_filter_reaches_tables_figures_and_cells(open_page: Callable[[int], 
     left = tab.locator("details.cell:not([hidden])")
     assert left.count() == 4
     assert all("vcpo" in text for text in left.all_inner_texts())
-    assert "of" in tab.locator("form.filter output").inner_text()
+    assert "of" in tab.locator(".filter output").inner_text()
     tab.get_by_text("Show all").click()
     assert len(shown_rows(tab, "scoreboard")) == every
     assert tab.locator("#figure-reward-lag-walk").is_visible()

@@ -21,7 +21,7 @@ def of_the_package(name: str) -> bool:
     top, *below = name.split("/")
     if below:
         return top not in OUTSIDE
-    return name == "py.typed" or (name.endswith(".py") and name not in DEVELOPMENT)
+    return name in ("py.typed", "__init__.pyi") or (name.endswith(".py") and name not in DEVELOPMENT)
 
 
 def files(folder: Path) -> set[Path]:
@@ -31,7 +31,8 @@ def files(folder: Path) -> set[Path]:
 @pytest.mark.slow
 def test_the_wheel_holds_the_tracked_files_of_the_rooms(source: Path, wheel_of: WheelOf, tracked: list[str]) -> None:
     before = files(source)
-    assert wheel_of(source) == sorted(f"vcpo_bench/{name}" for name in tracked if of_the_package(name))
+    wanted = [name for name in tracked if of_the_package(name)]
+    assert wheel_of(source) == sorted(f"vcpo_bench/{name}" for name in [*wanted, "built_from.json"])
     assert files(source) == before, "the build left something in the checkout"
 
 

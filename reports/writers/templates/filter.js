@@ -10,7 +10,7 @@
   });
 
   // ---- filter
-  const form = document.querySelector("form.filter");
+  const form = document.querySelector(".filter");
   const plain = (text) => text.trim().replace(/\*$/, "");
   const cells = all("details.cell");
   const board = tables.find(({ table }) => table.closest("#table-scoreboard"));
