@@ -3,8 +3,8 @@
 # It has no torch: reports must do without.
 set -euo pipefail
 if ! command -v chromium >/dev/null || ! command -v pdftoppm >/dev/null; then
-    apt-get update -qq
-    apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core poppler-utils
+    .ci/apt update
+    .ci/apt install -y --no-install-recommends chromium fonts-dejavu-core poppler-utils
 fi
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -9,10 +9,11 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || [ "$(uname -m)" != 
     echo "skipped: a real Slurm is unpacked from Debian packages for x86_64, by root"
     exit 0
 fi
-apt-get update -qq
+.ci/apt update
 mkdir "$folder/debs" "$folder/root"
+apt=$PWD/.ci/apt
 # shellcheck disable=SC2086
-(cd "$folder/debs" && apt-get download -qq $packages 2>/dev/null) || {
+(cd "$folder/debs" && "$apt" download $packages 2>/dev/null) || {
     echo "skipped: this release of Debian has no packages of Slurm 22.05"
     exit 0
 }

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from one_at_a_time import most_inside
 
 from vcpo_bench.files import claims
 from vcpo_bench.files.claim_text import SIZE, Claimed
@@ -42,22 +43,7 @@ def elsewhere(folder: Path, number: int = 1, job: str = "") -> Path:
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
-    inside, most = [0], [0]
-
-    def work() -> None:
-        for _ in range(3):
-            with Claim(tmp_path / "cell"):
-                inside[0] += 1
-                most[0] = max(most[0], inside[0])
-                time.sleep(0.002)
-                inside[0] -= 1
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == [1]
+    assert most_inside(lambda: Claim(tmp_path / "cell")) == 1
     assert not (tmp_path / "cell").exists()
 
 

@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from one_at_a_time import most_inside
 
 from vcpo_bench.files import locks
 from vcpo_bench.files.lock_holders import Holder, this_process
@@ -51,22 +51,7 @@ def holding(path: Path, flock: str) -> subprocess.Popen[str]:
 
 
 def test_one_at_a_time(tmp_path: Path, flock: str) -> None:
-    path, inside, most = tmp_path / ".lock", [0], [0]
-
-    def work() -> None:
-        for _ in range(3):
-            with FileLock(path):
-                inside[0] += 1
-                most[0] = max(most[0], inside[0])
-                time.sleep(0.002)
-                inside[0] -= 1
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == [1]
+    assert most_inside(lambda: FileLock(tmp_path / ".lock")) == 1
 
 
 def test_the_holder_is_named_also_when_stopped_and_its_death_releases(tmp_path: Path, flock: str) -> None:

@@ -5,17 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-playwright = pytest.importorskip("playwright.sync_api", reason="needs .ci/integrations browser")
-CHROMIUM = shutil.which("chromium")
-if CHROMIUM is None:
-    pytest.skip("nothing to open pages with: .ci/integrations browser installs chromium", allow_module_level=True)
 
 WIDTHS = ((1280, "light"), (800, "dark"), (390, "light"))
 
@@ -27,15 +21,6 @@ def page_file(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPa
     root = tmp_path_factory.mktemp("browser")
     make_results(root / "results", methods=("vcpo", "tis", "gspo"), lags=(1, 16), steps=120, lrs=(1e-4, 3e-4))
     return write_page(root / "results", root / "report.html")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    flags = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=flags)
-        yield started
-        started.close()
 
 
 @pytest.fixture

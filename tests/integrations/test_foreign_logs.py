@@ -13,7 +13,7 @@ from vcpo_bench.analysis.logs import read_run
 def test_an_offline_wandb_run_and_a_truncated_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wandb = pytest.importorskip("wandb", exc_type=ImportError)
     if not Path(sys.executable).with_name("wandb").exists() and shutil.which("wandb") is None:
-        pytest.skip("the program wandb is not on the path")
+        pytest.skip("the program wandb is not on the path; .ci/integrations evals has it")
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
     run = wandb.init(project="p", dir=str(tmp_path))

@@ -80,9 +80,10 @@ def test_canonical_names_the_task_again(task: TokenTask) -> None:
     assert again.context == task.context
 
 
-def test_a_wrong_token_loses_the_reward(task: TokenTask) -> None:
-    if task.environment is not None:
-        pytest.skip("the answer counts, not the way to it: test_environment.py")
+@pytest.mark.parametrize("expression", [one for one in EXPRESSIONS if token_task(one).environment is None])
+def test_a_wrong_token_loses_the_reward(expression: str) -> None:
+    """With an environment the answer counts, not the way to it: `test_environment.py`."""
+    task = token_task(expression)
     prompts, responses, mask = task.demonstrations(1, 0, 40)
     spoiled = responses.clone()
     spoiled[:, 1] = task.vocab_size - 1
