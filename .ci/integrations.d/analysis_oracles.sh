@@ -4,6 +4,6 @@ set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
 python3 -m venv "$venv"
-"$venv/bin/pip" install --quiet 'pandas<3' arviz-stats==0.8.0 rliable==1.2.0 lifelines==0.30.3 statsmodels==0.15.0 pytest
+"$venv/bin/pip" install --no-compile --quiet 'pandas<3' arviz-stats==0.8.0 rliable==1.2.0 lifelines==0.30.3 statsmodels==0.15.0 pytest
 "$venv/bin/python" -W ignore -c 'import arviz_stats, rliable, lifelines, statsmodels'  # absent, they would only be skipped
 "$venv/bin/python" -m pytest --confcutdir=tests/integrations tests/integrations/test_analysis_oracles.py

@@ -4,8 +4,8 @@ set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
 python3 -m venv "$venv" && python3 -m venv "$venv/audited"
-"$venv/bin/pip" install --quiet bandit==1.8.6 pip-audit==2.9.0
-"$venv/audited/bin/pip" install --quiet 'torch>=2.11,<2.14' .
+"$venv/bin/pip" install --no-compile --quiet bandit==1.8.6 pip-audit==2.9.0
+"$venv/audited/bin/pip" install --no-compile --quiet 'torch>=2.11,<2.14' .
 
 # asserts state what types cannot and never check input; subprocesses get lists of arguments and no shell
 git ls-files '*.py' ':!tests' | xargs "$venv/bin/bandit" --quiet --skip B101,B404,B603 --format json >"$venv/found.json" || true

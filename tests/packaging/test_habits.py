@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 import yaml
@@ -25,6 +26,25 @@ def test_the_sessions_contributors_are_told_of_exist() -> None:
     sessions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     (told,) = re.findall(r"`nox -l` lists them \((.*?)\)", (REPOSITORY / "CONTRIBUTING.md").read_text(), flags=re.S)
     assert set(re.findall(r"`([\w-]+)`", told)) <= sessions
+
+
+def files_of_the_repository() -> list[Path]:
+    """What git tracks; without git (a source distribution), what lies there outside hidden folders."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True)
+    if listed.returncode == 0:
+        return [path for name in listed.stdout.split("\0") if name and (path := REPOSITORY / name).is_file()]
+    return [
+        path
+        for path in REPOSITORY.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(REPOSITORY).parts)
+    ]
+
+
+def test_no_file_is_larger_than_a_study() -> None:
+    """A core of a crashed daemon was once committed unseen."""
+    files = files_of_the_repository()
+    assert REPOSITORY / "README.md" in files
+    assert {str(path): size for path in files if (size := path.stat().st_size) > 2**20} == {}
 
 
 def test_commit_hooks_download_nothing() -> None:

@@ -1,0 +1,50 @@
+"""A test that needs another package says where it runs, and it does run there."""
+
+import ast
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+SCRIPTS = TESTS.parent / ".ci" / "integrations.d"
+NO_TEST = {"gpu_day"}
+"""Scripts that run the stages themselves instead of their tests."""
+
+
+def skips(path: Path) -> Iterator[str]:
+    """The reason of every `pytest.importorskip` of a file; empty where none is given."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip":
+            given = {one.arg: one.value for one in node.keywords}
+            reason = given.get("reason")
+            yield reason.value if isinstance(reason, ast.Constant) and isinstance(reason.value, str) else ""
+
+
+def users(path: Path) -> list[Path]:
+    """The files of tests that a skip in this file skips."""
+    if path.parent.name != "helpers":
+        return [path] if path.name.startswith("test_") else []
+    wanted = re.compile(rf"^(import|from) {path.stem}\b", re.MULTILINE)
+    return [one for one in TESTS.rglob("*.py") if wanted.search(one.read_text()) and one.name.startswith("test_")]
+
+
+def run_by(name: str) -> list[str]:
+    """Patterns of the files of tests that a script runs."""
+    return re.findall(r"tests/[^\s:)\"]*\.py", (SCRIPTS / f"{name}.sh").read_text())
+
+
+SKIPPING = sorted(path for path in TESTS.rglob("*.py") if any(True for _ in skips(path)))
+
+
+@pytest.mark.parametrize("path", SKIPPING, ids=lambda path: path.stem)
+def test_what_is_skipped_runs_somewhere(path: Path) -> None:
+    for reason in skips(path):
+        told = re.fullmatch(r"runs in \.ci/integrations (\w+)", reason)
+        assert told, f"importorskip without 'runs in .ci/integrations NAME': {reason!r}"
+        patterns = run_by(told[1])
+        for user in users(path) if told[1] not in NO_TEST else []:
+            name = user.relative_to(TESTS.parent).as_posix()
+            assert any(fnmatch(name, pattern) for pattern in patterns), f"{told[1]}.sh does not run {name}"
