@@ -37,7 +37,7 @@ class Gepo(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The row's ratio to the group expectation."""
         raw = self._row_mean(ev, "current") - self._log_expectation(ev)
-        raw = torch.where(ev.lengths > 0, raw, 0.0).unsqueeze(-1)
+        raw = torch.where(ev.has_tokens, raw, 0.0).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
         kept = ev.within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
         terms = differentiated(ratio, kept, raw.abs() > self.clamp)
@@ -47,8 +47,8 @@ class Gepo(RatioMethod):
 
     def _through_expectation(self, ev: EvidenceView, weight: Tensor) -> Tensor:
         """`[..., P, G, 1]` own term minus the row's share of what moving E does to every row of the group."""
-        own = torch.where(ev.mask, ev.weighted_advantage * weight, 0.0).sum(-1) / ev.lengths.clamp(min=1)
-        log_q = torch.where(ev.lengths > 0, self._row_mean(ev, self.anchor), -torch.inf)
+        own = torch.where(ev.mask, ev.weighted_advantage * weight, 0.0).sum(-1) / ev.divisor
+        log_q = torch.where(ev.has_tokens, self._row_mean(ev, self.anchor), -torch.inf)
         joint = log_q + self._row_mean(ev, "current")
         share = torch.exp(joint - torch.logsumexp(joint, self._axes, keepdim=True))
         share = torch.where(torch.isfinite(share), share, 0.0)
@@ -59,17 +59,17 @@ class Gepo(RatioMethod):
         return (-1,) if self.scope == "group" else (-2, -1)
 
     def _row_mean(self, ev: EvidenceView, policy: str) -> Tensor:
-        return ev.token_field(POLICY_FIELDS[policy]).sum(-1) / ev.lengths.clamp(min=1)
+        return ev.token_field(POLICY_FIELDS[policy]).sum(-1) / ev.divisor
 
     def _log_expectation(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` log E, by log-sum-exp."""
         own = self._row_mean(ev, self.anchor)
-        log_q = torch.where(ev.lengths > 0, own, -torch.inf)
+        log_q = torch.where(ev.has_tokens, own, -torch.inf)
         other = log_q if self.variant != "expected" else self._row_mean(ev, "current")
         total = torch.logsumexp(log_q, self._axes, keepdim=True)
         expected = (torch.logsumexp(log_q + other, self._axes, keepdim=True) - total).expand_as(own)
         if self.variant != "plus":
             return expected
         logs = ev.log_ratio("current", self.anchor, self.clamp)
-        k3 = torch.where(ev.mask, torch.exp(-logs) - 1 + logs, 0.0).sum(-1) / ev.lengths.clamp(min=1)
+        k3 = torch.where(ev.mask, torch.exp(-logs) - 1 + logs, 0.0).sum(-1) / ev.divisor
         return torch.where(k3 < self.near, own, expected)

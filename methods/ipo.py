@@ -28,5 +28,5 @@ class Ipo(RatioMethod):
         ratio = ev.ratio("current", self.anchor, self.clamp)
         q = ev.token_field(POLICY_FIELDS[self.anchor]).exp()
         moved = ev.token_field("logp").exp().sub_(q)
-        kept = ev.within(moved, moved.new_tensor(-self.eps), moved.new_tensor(self.eps))
+        kept = ev.within(moved, -self.eps, self.eps)
         return differentiated(ratio, kept, None)

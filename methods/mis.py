@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.masking import gate, within
+from vcpo_bench.methods.core.masking import gate
 from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -26,21 +26,19 @@ class Mis(Tis):
     low: float = number(0.125, minimum=0)
 
     def _split(self, ev: EvidenceView) -> tuple[Tensor, Tensor]:
-        """The weight, and where it is inside its band."""
+        """The weight whatever its size, and where it is inside its band."""
         log_weight = self.log_weight(ev)
-        low, high = log_weight.new_tensor(log_of(self.low)), log_weight.new_tensor(log_of(self.cap))
-        if log_weight.shape != ev.mask.shape:
-            inside = within(log_weight, low, high)
-            return self.normalized(ev, gate(log_weight.exp(), inside)), inside
-        inside = ev.within(log_weight, low, high)
-        weight = torch.exp(log_weight, out=ev.buffer())
-        return self.normalized(ev, ev.gated(weight, inside)), inside
+        out = ev.buffer() if log_weight.shape == ev.mask.shape else None
+        return torch.exp(log_weight, out=out), ev.within(log_weight, log_of(self.low), log_of(self.cap))
+
+    def _zeroed(self, ev: EvidenceView, weight: Tensor, inside: Tensor) -> Tensor:
+        return self.normalized(ev, (ev.gated if weight.shape == ev.mask.shape else gate)(weight, inside))
 
     def weight(self, ev: EvidenceView) -> Tensor:
         """Zero outside the band."""
-        return self._split(ev)[0]
+        return self._zeroed(ev, *self._split(ev))
 
     def terms(self, ev: EvidenceView) -> Terms:
-        """Tokens outside the band count as clipped."""
+        """Tokens outside the band count as clipped; what their weight is matters to the mean alone."""
         weight, inside = self._split(ev)
-        return Terms(weight=weight, kept=inside)
+        return Terms(weight=weight if self.normalize == "off" else self._zeroed(ev, weight, inside), kept=inside)

@@ -33,7 +33,7 @@ class NegativesCap(WeightMethod):
     def weight(self, ev: EvidenceView) -> Tensor:
         """Truncated where the advantage is negative."""
         ratio = ev.ratio(self.of, self.anchor, self.clamp)
-        return torch.minimum(ratio, self._ceiling(ev, ratio))
+        return torch.minimum(ratio, self._ceiling(ev, ratio), out=ev.buffer())
 
     def capped(self, ev: EvidenceView) -> Tensor | None:
         """Where the cap changes the weight."""

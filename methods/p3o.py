@@ -46,7 +46,7 @@ class P3o(RatioMethod):
             other = self._ess(ev, "proximal")
             distance = self._to_mixture(ev, 1 - ess, 1 - other)
             ess = torch.minimum(ess, other)
-        pull = 1 - torch.exp(-distance.clamp(-10.0, 10.0))
+        pull = 1 - torch.exp(-distance)
         low, high = torch.aminmax(distance)
         if float(low) < -10.0 or float(high) > 10.0:  # the authors clamp the exponent: only the linear term is left
             pull = torch.where(distance.abs() > 10.0, 1.0, pull)

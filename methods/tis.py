@@ -67,7 +67,7 @@ class Tis(WeightMethod):
         """Divided by its mean over tokens or rows in play, unless that is (nearly) zero."""
         if self.normalize == "off":
             return weight
-        inside = (ev.lengths > 0).unsqueeze(-1) if weight.shape[-1] == 1 else ev.mask
+        inside = ev.has_tokens.unsqueeze(-1) if weight.shape[-1] == 1 else ev.mask
         total = torch.where(inside, weight, 0.0).sum(BATCH_AXES, keepdim=True)
         rows = weight.shape[-1] == 1 and self.normalize == "counted"
         count = (ev.row_mask.unsqueeze(-1) if rows else inside).sum(BATCH_AXES, keepdim=True)

@@ -1,6 +1,6 @@
 """From the terms of a surrogate to the coefficients of an update, c = N (A w u kept keep + k)."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -33,7 +33,7 @@ def assemble(
     terms: Terms,
     keep: Tensor | None,
     factor: Tensor,
-    addends: Iterable[Tensor | None],
+    addends: Sequence[Tensor | None],
     tokens: Tensor,
 ) -> Assembled:
     """The coefficients.
@@ -43,23 +43,26 @@ def assemble(
         terms: The surrogate's terms.
         keep: `[..., P, G, 1|T]` bool of the masks that leave tokens in the denominators; None: there are none.
         factor: `[..., P, G, 1]` N.
-        addends: `[..., P, G, T]` k of each regularizer, or None.
+        addends: `[..., P, G, T]` k of each regularizer, or None. Without regularizers, and without an addend or score
+            among the terms, nothing reads the weight afterwards: it may be overwritten where it is a buffer of `ev`.
         tokens: Leading shape: number of tokens that shares refer to.
     """
     extra, advantage = (None, ev.advantage) if terms.absorbs else (ev.extra_weight, ev.weighted_advantage)
-    weight, sums, inside, clipped = _applied(ev, terms, keep)
+    last = not addends and terms.addend is None and terms.score is None
+    weight, sums, inside, clipped = _applied(ev, terms, keep, last)
     if weight is not None:
         ess_used = _ess_used(ev, sums if extra is None else (weight * extra).sum(-1))
     elif extra is not None:
-        ess_used = _ess_used(ev, ev.gated_with_sums(extra, inside)[1])
+        ess_used = _ess_used(ev, ev.gated(extra, inside).sum(-1))
     else:
         ess_used = torch.full_like(tokens, torch.nan)
     if terms.score is not None:
         total = ev.gate(terms.score, keep) * factor
     elif weight is not None:
-        total = weight * (advantage * factor)
+        scale = advantage * factor
+        total = torch.mul(weight, scale, out=weight if weight.dtype == scale.dtype and ev.keepable(weight) else None)
     else:
-        total = ev.gated(advantage * factor, inside) + 0.0  # never -0.0
+        total = ev.gated(advantage * factor + 0.0, inside, out=torch.empty_like(inside))  # never -0.0
     own = terms.addend if terms.addend is None or extra is None else terms.addend * extra
     for addend in (own, *addends):
         if addend is not None:
@@ -69,7 +72,7 @@ def assemble(
 
 
 def _applied(
-    ev: EvidenceView, terms: Terms, keep: Tensor | None
+    ev: EvidenceView, terms: Terms, keep: Tensor | None, last: bool
 ) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
     """The weight, 0 where it does not act, and its row sums; where it acts, as zeros and ones; how many were clipped.
 
@@ -87,7 +90,15 @@ def _applied(
         inside = torch.mul(inside, as_number(keep, inside.dtype), out=ev.buffer())
     if weight is None:
         return None, ev.lengths, inside, clipped
-    return (*ev.gated_with_sums(weight, inside), inside, clipped)
+    weight = ev.gated(weight, inside, out=_free_memory(ev, weight, inside, last))
+    return weight, weight.sum(-1), inside, clipped
+
+
+def _free_memory(ev: EvidenceView, weight: Tensor, inside: Tensor, last: bool) -> Tensor | None:
+    """Where to put the weight that acts: over a tensor of no further use, which is still in the cache of the CPU."""
+    if inside is not ev.mask_float:
+        return inside
+    return weight if last and ev.is_buffer(weight) else None
 
 
 def _clipped(ev: EvidenceView, free: Tensor | None, capped: Tensor | None) -> Tensor | None:
@@ -111,4 +122,4 @@ def _clipped(ev: EvidenceView, free: Tensor | None, capped: Tensor | None) -> Te
 
 def _ess_used(ev: EvidenceView, sums: Tensor) -> Tensor:
     """Leading shape: effective sample size of the row means of weights whose row sums `[..., P, G]` these are."""
-    return ess_ratio(sums / ev.lengths.clamp(min=1), ev.row_mask)
+    return ess_ratio(sums / ev.divisor, ev.partial_rows)

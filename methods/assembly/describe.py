@@ -142,6 +142,7 @@ def _coefficients(method: Method, logs: torch.Tensor, sign: float) -> list[float
         advantage=torch.full(shape, sign, dtype=torch.float64),
         score_norm_sq=torch.ones(shape[:-1], dtype=torch.float64),
         parameter_distance=torch.ones(shape[:-1], dtype=torch.float64),
+        void_turn=torch.zeros(shape[:-1], dtype=torch.bool),
         update_norm=1.0,
         version=torch.zeros(shape, dtype=torch.int64),
         now=1,

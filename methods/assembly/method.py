@@ -99,7 +99,7 @@ class Method(PartsInForce):
         tokens = ev.tokens
         ev.enter("step", self.step_part.name)
         scale = self.step_part.scale(ev)
-        ess = ess_ratio_of_logs(ev.row_log_ratio(), ev.row_mask)
+        ess = ess_ratio_of_logs(ev.row_log_ratio(), ev.partial_rows)
         ev.apply_weight(self._extra_weight(ev))
         keep, factor, masked = self._mask(ev, tokens)
         ev.enter("surrogate", self.name)

@@ -57,6 +57,7 @@ class Batch:
         score_norm_sq: `[..., P, G]` squared norm of the gradient of the row's summed log-probability, 0 or more.
         parameter_distance: `[..., P, G]` l2 distance of the current weights from those that sampled the row's oldest
             token, trained parameters only.
+        void_turn: `[..., P, G]` bool, True for an episode in which a turn was neither a finished call nor an answer.
         update_norm: l2 norm of the last change of the trained weights over its step scale: what it would have been at
             the full learning rate. 0 before the first. A number, or of the leading shape.
         state: Tensors the method returned in its last `Update`.
@@ -80,6 +81,7 @@ class Batch:
     sum_pi_sq: Tensor | None = None
     score_norm_sq: Tensor | None = None
     parameter_distance: Tensor | None = None
+    void_turn: Tensor | None = None
     update_norm: float | Tensor | None = None
     state: Mapping[str, Tensor] = field(default_factory=dict)
     rows: Tensor | None = None
@@ -96,6 +98,7 @@ class Batch:
             raise BatchError(f"logp is {self.logp.dtype}; convert it to float32 or float64")
         self._check("mask", torch.Size(shape), "bool")
         self._check("valid", shape[:-1], "bool")
+        self._check("void_turn", shape[:-1], "bool")
         self._check("version", torch.Size(shape), "integer")
         for name in _TOKEN_FLOATS:
             self._check(name, torch.Size(shape), "floating")

@@ -12,19 +12,26 @@ TINY = 1e-8
 
 def group_count(ev: EvidenceView) -> Tensor:
     """`[..., P, 1]` rows in play of each group, at least 1."""
-    return ev.row_mask.sum(-1, keepdim=True).clamp(min=1)
+    return ev.group_sizes
 
 
 def group_mean(ev: EvidenceView, value: Tensor) -> Tensor:
     """`[..., P, 1]` mean of `value[..., P, G]` over the rows in play of each group."""
-    return torch.where(ev.row_mask, value, 0.0).sum(-1, keepdim=True) / group_count(ev)
+    return ev.in_rows(value).sum(-1, keepdim=True) / group_count(ev)
 
 
 def group_std(ev: EvidenceView, ddof: int = 0) -> Tensor:
     """`[..., P, 1]` standard deviation of the rewards of each group; 0 where it is undefined."""
+    return group_spread(ev, ev.reward - group_mean(ev, ev.reward), ddof)
+
+
+def group_spread(ev: EvidenceView, centered: Tensor, ddof: int = 0) -> Tensor:
+    """The same from `centered[..., P, G]`, the rewards minus the mean of their group."""
     count = group_count(ev)
-    centered = torch.where(ev.row_mask, ev.reward - group_mean(ev, ev.reward), 0.0)
+    centered = ev.in_rows(centered)
     squares = (centered * centered).sum(-1, keepdim=True)
+    if ddof == 0:
+        return (squares / count).sqrt()
     return torch.where(count > ddof, squares / (count - ddof).clamp(min=1), 0.0).sqrt()
 
 

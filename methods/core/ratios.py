@@ -31,7 +31,7 @@ def segment_mean(value: Tensor, mask: Tensor) -> Tensor:
 def row_mean(ev: EvidenceView, value: Tensor) -> Tensor:
     """`[..., P, G, 1]` mean of a value per token over the tokens in play of the row."""
     total = (value * ev.mask_float).sum(-1, keepdim=True)
-    return total / ev.lengths.clamp(min=1).unsqueeze(-1)
+    return total / ev.divisor.unsqueeze(-1)
 
 
 def judged_by(ev: EvidenceView, sign: str) -> Tensor:

@@ -10,18 +10,17 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.batch import LARGEST_REWARD, POLICY_FIELDS, Batch
-from vcpo_bench.methods.core.buffers import borrow, give_back
 from vcpo_bench.methods.core.checks import bounded, finite_where, not_negative
 from vcpo_bench.methods.core.deprecated import RenamedAttributes
 from vcpo_bench.methods.core.errors import MissingEvidence
-from vcpo_bench.methods.core.masking import as_number, gate, within
 from vcpo_bench.methods.core.phases import PhasedValues
+from vcpo_bench.methods.core.token_passes import TokenPasses
 
 _LARGEST_LOG = 1e30
 """Log-ratios of tokens beyond it count as it in sums over a row, which would overflow in float32."""
 
 
-class EvidenceView(PhasedValues, RenamedAttributes):
+class EvidenceView(TokenPasses, PhasedValues, RenamedAttributes):
     """A batch on its way through a method. Parts read it; only `Method` changes it.
 
     Tensors returned by its methods are shared between parts and must not be modified in place.
@@ -46,13 +45,13 @@ class EvidenceView(PhasedValues, RenamedAttributes):
         super().__init__()
         self.batch = batch
         self.row_mask = batch.valid
-        self.mask = batch.mask if bool(batch.valid.all()) else batch.mask & batch.valid.unsqueeze(-1)
+        self._every_row = bool(batch.valid.all())
+        self.mask = batch.mask if self._every_row else batch.mask & batch.valid.unsqueeze(-1)
         self.state: dict[str, Tensor] = {}
         self.nonfinite_tokens: Tensor | None = None
         self._nonfinite = nonfinite
         self._raw: dict[tuple[str, str], tuple[Tensor, float, float]] = {}
         self._cache: dict[tuple[object, ...], Tensor] = {}
-        self._borrowed: list[Tensor] = []
         if nonfinite in ("drop", "zero"):
             self._find_nonfinite()
 
@@ -69,6 +68,16 @@ class EvidenceView(PhasedValues, RenamedAttributes):
         return self._once(("lengths",), lambda: self.mask_float.sum(-1))
 
     @property
+    def has_tokens(self) -> Tensor:
+        """`[..., P, G]` bool, rows with a token in play."""
+        return self._once(("has tokens",), lambda: self.lengths > 0)
+
+    @property
+    def divisor(self) -> Tensor:
+        """`[..., P, G]` what row means divide by: the length, or 1 for rows without tokens."""
+        return self._once(("divisor",), lambda: self.lengths.clamp(min=1))
+
+    @property
     def tokens(self) -> Tensor:
         """Leading shape: number of tokens in play, in the dtype of `logp`."""
         return self._once(("tokens",), lambda: self.lengths.sum((-2, -1)))
@@ -80,18 +89,33 @@ class EvidenceView(PhasedValues, RenamedAttributes):
         Args:
             rule: `counted`: as they are; `zero`: with a reward of 0; `skipped`: not at all.
         """
-        mask, cache = self.row_mask, self._cache
+        mask, every, cache = self.row_mask, self._every_row, self._cache
         if rule != "counted":
-            full = self.lengths > 0
-            reward = torch.where(full, self.reward, 0.0)
+            reward = torch.where(self.has_tokens, self.reward, 0.0)
             self._cache = {**cache, ("row", "reward"): reward}
-            self.row_mask = mask & full if rule == "skipped" else mask
+            if rule == "skipped":
+                self._cache.pop(("group sizes",), None)
+                self.row_mask, self._every_row = mask & self.has_tokens, False
         yield
-        self.row_mask, self._cache = mask, cache
+        self.row_mask, self._every_row, self._cache = mask, every, cache
+
+    def in_rows(self, value: Tensor, otherwise: float = 0.0) -> Tensor:
+        """`[..., P, G]` the value at rows in play, and another elsewhere."""
+        return value if self._every_row else torch.where(self.row_mask, value, otherwise)
+
+    @property
+    def partial_rows(self) -> Tensor | None:
+        """`row_mask`, or None when every row is in play."""
+        return None if self._every_row else self.row_mask
+
+    @property
+    def group_sizes(self) -> Tensor:
+        """`[..., P, 1]` rows in play of each group, at least 1."""
+        return self._once(("group sizes",), lambda: self.row_mask.sum(-1, keepdim=True).clamp(min=1))
 
     def admit(self, keep: Tensor) -> None:
         """Leave rows out of everything that follows, baselines and denominators included."""
-        self.row_mask = self.row_mask & keep
+        self.row_mask, self._every_row = self.row_mask & keep, False
         self.drop(keep.unsqueeze(-1))
 
     def drop(self, keep: Tensor) -> None:
@@ -100,49 +124,11 @@ class EvidenceView(PhasedValues, RenamedAttributes):
         self._raw.clear()
         self._cache.clear()
 
-    def buffer(self) -> Tensor:
-        """`[..., P, G, T]` uninitialized, in the dtype of `logp`; it is reused once the update is returned."""
-        tensor, flat = borrow(self.mask.shape, self.batch.logp.dtype, self.batch.logp.device)
-        if flat is not None:
-            self._borrowed.append(flat)
-        return tensor
-
     def release(self) -> None:
         """Give the buffers back; tensors of this evidence must not be used afterwards."""
-        give_back(self._borrowed)
-        self._borrowed = []
+        self.give_buffers_back()
         self._raw.clear()
         self._cache.clear()
-
-    def within(self, value: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """1 where low <= value <= high, else 0, in the shape and dtype of `value`."""
-        if value.shape != self.mask.shape:
-            return within(value, low, high)
-        keep = torch.maximum(value, low, out=self.buffer())
-        return torch.minimum(keep, high, out=keep).eq_(value)
-
-    def gate(self, value: Tensor, keep: Tensor | None = None) -> Tensor:
-        """The value where a token is in play and `keep` (bool, or zeros and ones) says so, else exactly 0."""
-        if keep is None:
-            return self.gated(value, self.mask_float)
-        both = torch.mul(self.mask_float, as_number(keep, self.mask_float.dtype), out=self.buffer())
-        return self.gated(value, both)
-
-    def gated(self, value: Tensor, keep: Tensor) -> Tensor:
-        """`value` times `keep[..., P, G, T]` (zeros and ones), exactly 0 also where the value is infinite."""
-        return self.gated_with_sums(value, keep)[0]
-
-    def gated_with_sums(self, value: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
-        """The same, and its sums `[..., P, G]` over tokens, which tell whether a value is infinite."""
-        if value.dtype != keep.dtype:
-            gated = gate(value, keep)
-            return gated, gated.sum(-1)
-        product = torch.mul(value, keep, out=self.buffer())
-        sums = product.sum(-1)
-        if math.isfinite(float(sums.sum())):
-            return product, sums
-        gated = torch.where(keep.bool(), value, 0.0)
-        return gated, gated.sum(-1)
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
         if key not in self._cache:
@@ -197,7 +183,7 @@ class EvidenceView(PhasedValues, RenamedAttributes):
         """
 
         def make() -> Tensor:
-            value = torch.where(self.row_mask, self.need(name), 0.0)
+            value = self.in_rows(self.need(name).contiguous())
             limit = LARGEST_REWARD if name == "reward" else torch.finfo(value.dtype).max
             value = bounded(name, value, value.dim(), limit)
             return value if name == "reward" else not_negative(name, value)
@@ -277,7 +263,7 @@ class EvidenceView(PhasedValues, RenamedAttributes):
 
     def row_mean_log_ratio(self, of: str = "current", to: str = "behavior") -> Tensor:
         """`[..., P, G]` log of the length-normalized sequence ratio; 0 for rows without tokens."""
-        return self.row_log_ratio(of, to) / self.lengths.clamp(min=1)
+        return self.row_log_ratio(of, to) / self.divisor
 
     # -- values that are not numbers ------------------------------------------------------------------------------
 

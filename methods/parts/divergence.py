@@ -41,7 +41,7 @@ class Divergence(RatioMask):
         if self.reduce == "sum":
             value = value.sum(-1, keepdim=True)
         elif self.reduce == "mean":
-            value = value.sum(-1, keepdim=True) / ev.lengths.clamp(min=1).unsqueeze(-1)
+            value = value.sum(-1, keepdim=True) / ev.divisor.unsqueeze(-1)
         elif self.reduce == "max":
             value = torch.where(ev.mask, value, -math.inf).amax(-1, keepdim=True)
             value = torch.where(torch.isfinite(value), value, 0.0)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vcpo_bench.methods.core.group_statistics import group_mean, group_std, over_std, singletons
+from vcpo_bench.methods.core.group_statistics import group_mean, group_spread, over_std, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -30,6 +30,6 @@ class Grpo(Baseline):
 
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        std = group_std(ev, ddof=int(self.std == "sample"))
-        advantage = over_std(ev.reward - group_mean(ev, ev.reward), std, self.eps)
+        centered = ev.reward - group_mean(ev, ev.reward)
+        advantage = over_std(centered, group_spread(ev, centered, ddof=int(self.std == "sample")), self.eps)
         return singletons(ev, advantage, self.singleton)

@@ -88,7 +88,7 @@ class Opob(Baseline):
         }
         norms = ev.row_field("score_norm_sq").clamp(max=torch.finfo(log_weight.dtype).max).to(log_weight.dtype)
         if self.length:
-            norms = norms / ev.lengths.clamp(min=1) ** 2
+            norms = norms / ev.divisor**2
         return torch.where(ev.row_mask, power[self.weight] + norms.log(), -torch.inf)
 
 

@@ -62,6 +62,6 @@ class Otb(Baseline):
         longest, second = (each.unsqueeze(-1) for each in ev.lengths.topk(2, dim=-1).values.unbind(-1))
         ahead = (ev.lengths == longest) & (longest > second)
         beyond = torch.arange(ev.mask.shape[-1], device=ev.mask.device) >= second.unsqueeze(-1)
-        counted = ev.row_mask if self.align == "column" else ev.row_mask & (ev.lengths > 0)
+        counted = ev.row_mask if self.align == "column" else ev.row_mask & ev.has_tokens
         single = counted.sum(-1, keepdim=True) <= 1
         return (ahead.unsqueeze(-1) & beyond) | single.unsqueeze(-1)

@@ -35,5 +35,5 @@ class ProbabilityBand(Band):
         elif self.level != "token":
             change = change.sum(-1, keepdim=True)
             if self.level == "geometric":
-                change = change / ev.lengths.clamp(min=1).unsqueeze(-1)
+                change = change / ev.divisor.unsqueeze(-1)
         return (change >= self.low) & (change <= self.high)

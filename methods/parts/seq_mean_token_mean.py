@@ -30,4 +30,4 @@ class SeqMeanTokenMean(Aggregation):
     def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         count = rows_in_denominator(ev, self.empty) if self.over == "rows" else to_row_shape(ev.tokens.clamp(min=1))
-        return where_tokens(ev, 1 / (ev.lengths.clamp(min=1) * count))
+        return where_tokens(ev, (ev.divisor * count).reciprocal())

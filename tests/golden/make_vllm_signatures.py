@@ -14,7 +14,8 @@ PARTS = ("sampling_params.py", "outputs.py", "engine", "entrypoints", "v1/engine
          "v1/worker/gpu_worker.py", "distributed/weight_transfer")  # fmt: skip
 CALLABLES = (
     "LLM.__init__", "LLM.generate", "LLM.collective_rpc", "LLMEngine.add_request", "LLMEngine.abort_request",
-    "LLMEngine.step", "LLMEngine.set_weight_version", "GPUModelRunner.reload_weights", "Worker.reload_weights",
+    "LLMEngine.step", "LLMEngine.set_weight_version", "LLMEngine.get_weight_version",
+    "GPUModelRunner.reload_weights", "Worker.reload_weights",
     "IPCWeightTransferEngine.trainer_send_weights", "NCCLWeightTransferEngine.trainer_send_weights",
     "trainer_init", "WeightTransferTrainerFactory.trainer_init", "HTTPVLLMWeightSyncClient.__init__",
     "IPCTrainerWeightTransferEngine.send_weights", "NCCLTrainerWeightTransferEngine.send_weights",

@@ -40,6 +40,7 @@ def _batch(shape: tuple[int, ...] = (3, 4, 6), seed: int = 0, spread: float = 0.
         "now": 5,
         "parameter_distance": 0.1 + 0.3 * normal(*shape[:-1]).abs(),
         "update_norm": 0.25,
+        "void_turn": torch.arange(shape[-3] * shape[-2]).view(shape[-3:-1]).expand(shape[:-1]) % 5 == 1,
     }
     return Batch(**(fields | changes))
 

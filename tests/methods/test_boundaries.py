@@ -164,6 +164,15 @@ def test_gepo_expected_is_the_gradient_of_its_loss(make_batch: Make, scope: str)
     assert torch.allclose(found, logp.grad, rtol=1e-12, atol=1e-14)  # float64 exponentials of the same numbers
 
 
+def test_gepo_plus_uses_the_rows_own_probability_while_it_is_near(make_rows: Make) -> None:
+    near, far = 0.45, 0.5  # e^-l - 1 + l is 0.088 and 0.107
+    batch = make_rows([[near], [far]], [1.0, 1.0])
+    q = [math.exp(-1 - log) for log in (near, far)]
+    expected = (q[0] ** 2 + q[1] ** 2) / (q[0] + q[1])
+    found = coefficients("gepo(high=inf,low=inf,variant=plus,near=0.1)+token-sum", batch)
+    assert found.flatten().tolist() == pytest.approx([math.exp(near), math.exp(-1) / expected])
+
+
 # -- DPPO -------------------------------------------------------------------------------------------------------------
 
 
