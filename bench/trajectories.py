@@ -21,7 +21,10 @@ class Rollout:
         mask: bool [B, T], True up to and including the end token.
         entropy: float32 [B, T] entropy in nats of the distribution each token was drawn from, 0 at padding.
         version: int64 [B, T] updates seen by the weights that drew each token, from a sampler that tracks it itself.
+        kept: uint8 [B, T, ceil(V / 8)] which tokens survived truncation, as bits, 0 at padding; only under mask replay.
         episodes: int64 [B, 7] counts of each episode in the order of `EPISODE_FACTS`, where there is an environment.
+        routes: int8 [B, Lp + T, layers, k] experts that each position used, from a mixture of experts that records them
+            (`policies.routed`).
 
     With an environment the mask has holes: tokens that the policy observed and did not draw are False, and their
     log-probability is 0. Nothing else tells them apart, and everything that counts tokens counts those of the mask.
@@ -33,9 +36,19 @@ class Rollout:
     entropy: Tensor
     version: Tensor | None = None
     episodes: Tensor | None = None
+    routes: Tensor | None = None
+    kept: Tensor | None = None
 
     @classmethod
-    def empty(cls, rows: int, length: int, eos: int | None, facts: bool = False) -> Rollout:
+    def empty(
+        cls,
+        rows: int,
+        length: int,
+        eos: int | None,
+        facts: bool = False,
+        routes: Tensor | None = None,
+        kept_bytes: int = 0,
+    ) -> Rollout:
         """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass.
 
         Args:
@@ -43,11 +56,15 @@ class Rollout:
             length: T.
             eos: Token that ends a response, or None.
             facts: Whether there is an environment, so that something is counted of every episode.
+            routes: Routes without an entry yet, where the policy has them (`Policy.empty_routes`).
+            kept_bytes: Bytes of a set of surviving tokens; 0: they are not recorded.
         """
         zeros = torch.zeros(2, rows, length)
         episodes = torch.zeros(rows, len(EPISODE_FACTS), dtype=torch.int64) if facts else None
         mask = torch.ones(rows, length).bool()
-        return cls(torch.full((rows, length), eos or 0), zeros[0], mask, zeros[1], episodes=episodes)
+        kept = torch.zeros(rows, length, kept_bytes, dtype=torch.uint8) if kept_bytes else None
+        responses = torch.full((rows, length), eos or 0)
+        return cls(responses, zeros[0], mask, zeros[1], episodes=episodes, routes=routes, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +83,10 @@ class Trajectories:
         origin: `[P, 2]` int64 batch and group each prompt came from; None where all are batch `index` in order.
         seconds: `[P, G, 2]` float64 time each trajectory spent in flight and in the queue; only where time is real.
         episodes: `[P, G, 7]` int64 counts of each episode, see `Rollout`; only where the task has an environment.
+        routes: `[P, G, Lp + T, layers, k]` int8 experts that the sampler used, see `Rollout`; only from a mixture of
+            experts.
+        learner_routes: The same as the learner computes them, once, when the batch has just been sampled.
+        kept: `[P, G, T, ceil(V / 8)]` uint8, which tokens survived truncation, see `Rollout`; only under mask replay.
     """
 
     index: int
@@ -79,6 +100,9 @@ class Trajectories:
     origin: Tensor | None = None
     seconds: Tensor | None = None
     episodes: Tensor | None = None
+    routes: Tensor | None = None
+    learner_routes: Tensor | None = None
+    kept: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors by field name, for a checkpoint, without the absent ones."""
@@ -108,9 +132,10 @@ class Trajectories:
         """`[P*G, Lp]`: the prompt of every trajectory."""
         return self.prompts.repeat_interleave(self.responses.shape[1], dim=0)
 
-    def flat(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Prompts `[P, Lp]`, responses and mask `[P*G, T]`: what a policy scores."""
-        return self.prompts, self.responses.flatten(0, 1), self.mask.flatten(0, 1)
+    def flat(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """Prompts `[P, Lp]`, responses, mask `[P*G, T]` and surviving tokens, if recorded: what a policy scores."""
+        kept = None if self.kept is None else self.kept.flatten(0, 1)
+        return self.prompts, self.responses.flatten(0, 1), self.mask.flatten(0, 1), kept
 
     def single_rows(self, rows: Tensor) -> Trajectories:
         """Selected ones of the `P*G` trajectories, each as a group of one: `[len(rows), 1, T]`."""

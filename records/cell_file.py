@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -51,9 +52,9 @@ _MAPPING: Check = (lambda value: isinstance(value, dict), "an object")
 
 _CONFIG: dict[str, Check] = {
     **dict.fromkeys(("task", "method", "regime", "series", "start", "parent", "model", "plugins", "device"), _TEXT),
-    **dict.fromkeys(("dtype", "optimizer", "sampler", "record", "stop"), _TEXT),
+    **dict.fromkeys(("dtype", "optimizer", "policy", "replay", "learner", "sampler", "record", "stop"), _TEXT),
     **dict.fromkeys(("staleness", "seed", "steps", "prompts", "responses", "eval_every", "fork_step"), _COUNT),
-    **dict.fromkeys(("lora", "max_response", "micro_tokens", "lr_warmup"), _COUNT),
+    **dict.fromkeys(("lora", "max_response", "micro_tokens", "lr_warmup", "shards"), _COUNT),
     "lr": _RATE,
     "weight_decay": _NUMBER,
     **dict.fromkeys(("chat", "checkpointing"), _TRUTH),
@@ -97,7 +98,7 @@ def read_cell_file(path: Path, ended: bool = True) -> dict[str, Any]:
 
 def cell_of(path: Path) -> str:
     """The key that the folder of a file stands for: that of the cell, also for a file of a running one's checkpoint."""
-    folders = [parent.name for parent in path.resolve().parents[:2]]
+    folders = os.path.realpath(path).split(os.sep)[-2:-4:-1]
     running = next((name for name in folders if name.endswith(PARTIAL_SUFFIX)), folders[0])
     return running.removesuffix(PARTIAL_SUFFIX)
 

@@ -35,6 +35,9 @@ class StepFacts:
         reported: Values that other parts of the run report themselves, by column.
         measured: Values of the `GradientDiagnostic` columns; without those that could not be measured.
         method_metrics: Scalars that the method reports, by name.
+        logp: `[n, T]` log-probabilities under the current policy, in nats; None where they were not kept.
+        tokens_drawn: `[n, T]` token ids; None where they were not kept.
+        reward: `[P, G]` rewards, n = P G, row p G + g being response g of prompt p; None where they were not kept.
         episodes: `[n, 7]` counts in the order of `EPISODE_FACTS`; None where the task has no environment.
     """
 
@@ -46,6 +49,9 @@ class StepFacts:
     reported: Mapping[str, Any] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     method_metrics: Mapping[str, SupportsFloat] = field(default_factory=dict)
+    logp: NDArray[np.floating[Any]] | None = None
+    tokens_drawn: Ints | None = None
+    reward: NDArray[np.floating[Any]] | None = None
     episodes: Ints | None = None
 
     @cached_property

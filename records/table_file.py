@@ -20,6 +20,9 @@ _FITS: dict[str, Callable[[pa.DataType], bool]] = {
     "str": lambda kind: _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind),
 }
 
+_FITTING: dict[tuple[Column, ...], pa.Schema] = {}
+"""Of each kind of table, the schema that was last found to fit."""
+
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
@@ -42,12 +45,21 @@ def read_table_file(
         OSError: The disk cannot be read at the moment.
     """
     table = read_present(path, seal_beside(path) if seal is None else seal, only)
-    kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
+    _check(path, table.schema, tuple(columns))
+    return table
+
+
+def _check(path: Path, schema: pa.Schema, columns: tuple[Column, ...]) -> None:
+    """Refuse columns of another kind than theirs; thousands of tables with one schema are looked at once."""
+    known = _FITTING.get(columns)
+    if known is not None and known.equals(schema):
+        return
+    kinds = dict(zip(schema.names, schema.types, strict=True))
     for column in columns:
         found = kinds.get(column.name)
         if found is not None and not (pa.types.is_null(found) or _FITS[column.kind](found)):
             raise DamagedResultError(f"has {found} in the column {column.name!r}, not {column.kind}", path)
-    return table
+    _FITTING[columns] = schema
 
 
 def seal_beside(path: Path) -> Seal | None:

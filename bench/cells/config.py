@@ -33,7 +33,7 @@ class CellConfig(CellSettings):
         parent: Key of the cell this one was forked from, whose updates before `fork_step` it shares; else empty.
         fork_step: Number of updates done when it was forked.
         model: Language model that is trained: name of its folder and hash of its files; empty: the tiny policy.
-        plugins: Digests of the plug-in files that its method, task, regime, optimizer and sampler come
+        plugins: Digests of the plug-in files that its method, task, regime, optimizer, policy, learner and sampler come
             from (`plugin_files.plugins_of`), so that an edited one makes another cell; empty: everything ships or is
             installed.
         device: Kind of device that computes.
@@ -61,8 +61,11 @@ class CellConfig(CellSettings):
         forked = f" forked at {self.fork_step}" if self.parent else ""
         model = f" {self.model.partition('@')[0]}" if self.model else ""
         lr = short_number(self.lr)
+        policy = "" if self.policy == defaults.POLICY else f" {self.policy}"
+        policy += "" if self.replay == defaults.REPLAY else f" replay {self.replay}"
         lr += "" if self.optimizer == defaults.OPTIMIZER else f" {self.optimizer}"
-        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task}{model} lr {lr}{forked}"
+        lr += "" if self.learner == defaults.LEARNER else f" {self.learner}"
+        return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task}{model}{policy} lr {lr}{forked}"
 
     def key(self, method_version: int) -> str:
         """Name of the cell's folder: a readable slug, and ten hex digits of the hash of everything that defines it.

@@ -10,8 +10,12 @@ from typing import Any
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.learner_job import learner_job
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
+from vcpo_bench.bench.cells.shard_rules import check_shards
+from vcpo_bench.bench.learners.catalog import LEARNERS
+from vcpo_bench.bench.policies.catalog import POLICIES
+from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.regimes import REGIMES, CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
@@ -67,7 +71,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
     """
     spec.check()
     for text in spec.tasks if spec.start else ():
-        read_warm_start(token_task(text), spec.start)
+        read_warm_start(token_task(text), spec.start, POLICIES.parse(spec.settings.policy).text())
     shared = spec.shared()
     methods = list(dict.fromkeys(parse_method(text).canonical for text in _named_methods(spec, shared)))
     planned: dict[str, PlannedCell] = {}
@@ -114,7 +118,7 @@ def _points(spec: GridSpec, methods: list[str]) -> Iterator[_Point]:
     wanted = [(method, lag, False) for method in methods for lag in lags]
     if spec.controls:
         wanted += [(CONTROL_METHOD, lag, True) for lag in lags if CONTROL_METHOD not in methods]
-        if 0 not in lags or CONTROL_METHOD not in methods:
+        if 0 not in lags:
             wanted.append((CONTROL_METHOD, 0, True))
     for (method, lag, control), regime, task, lr, seed in itertools.product(
         wanted, regimes, tasks, spec.lrs, spec.seeds
@@ -144,6 +148,8 @@ def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterato
         lr=point.lr,
         series=series,
     )
+    LEARNERS.parse(config.learner).check(learner_job(config))
+    check_shards(config)
     config = config.model_copy(update={"plugins": plugins_of(config)})
     per_update = 1.4 if "score_norm_sq" in method.needs else 1.0
     updates = schedule.updates(config.steps)

@@ -11,7 +11,10 @@ from typing import Any
 from vcpo_bench.bench.cells import defaults, flag_values
 from vcpo_bench.bench.cells.model_source import model_folder, model_identity
 from vcpo_bench.bench.cells.settings import CellSettings, flag_of
+from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
+from vcpo_bench.bench.policies.catalog import POLICIES
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.text import text_task
@@ -69,11 +72,15 @@ class GridSpec:
         """The fields of `CellConfig` that are the same in all cells.
 
         Raises:
-            UsageError: The start policy, the language model, the optimizer or the sampler cannot be used.
+            UsageError: The start, the policy, the language model, the optimizer, the learner or the sampler cannot be
+                used.
         """
+        learner = LEARNERS.parse(self.settings.learner)
         return self.settings.model_dump() | {
             "optimizer": OPTIMIZERS.parse(self.settings.optimizer).text(),
-            "sampler": SAMPLERS.parse(self.settings.sampler).text(),
+            "policy": POLICIES.parse(self.settings.policy).text(),
+            "learner": learner.text(),
+            "sampler": learner.sampler_for(SAMPLERS.parse(self.settings.sampler)).text(),
             "start": start_digest(self.start) if self.start else "",
             "model": model_identity(self.model) if self.model else "",
             "device": self.device.partition(":")[0],
@@ -97,6 +104,8 @@ class GridSpec:
             if not values:
                 raise UsageError(f"{flag}: the list is empty; give at least one value")
         flag_values.device(self.device)
+        if self.settings.shards > 1 and ":" in self.device:
+            raise UsageError(f"--device {self.device}: --shards takes several GPUs; use --device cuda")
         if self.model and self.start:
             raise UsageError(
                 f"--start {self.start}: applies only to the built-in tiny policy; with --model, training starts from "
@@ -105,6 +114,27 @@ class GridSpec:
         for name in () if self.model else self.settings.changed_for_language_models():
             if name != "sampler" or SAMPLERS.parse(self.settings.sampler).for_language_models:
                 raise UsageError(f"{flag_of(name)}: applies only to language models; add --model, or drop it")
+        self._check_routing()
+
+    def _check_routing(self) -> None:
+        """Refuse what only a mixture of experts can do.
+
+        Raises:
+            UsageError: The policy is none, or is given together with a language model.
+        """
+        policy = POLICIES.parse(self.settings.policy)
+        if self.model and policy.text() != defaults.POLICY:
+            raise UsageError(
+                f"--policy {policy.text()}: a built-in policy, and --model names another; drop one of them"
+            )
+        if policy.routed and not self.model:
+            return
+        remedy = "applies only to a mixture of experts that records its routes; use --policy moe, or drop it"
+        if self.settings.replay != defaults.REPLAY:
+            raise UsageError(f"--replay {self.settings.replay}: {remedy}")
+        for text in self.regimes:
+            if REGIMES.parse(text).router_noise:
+                raise UsageError(f"--regime {text}: router_noise {remedy}")
 
     def warnings(self) -> list[str]:
         """One line for each setting that is legal but probably not meant."""

@@ -7,10 +7,12 @@ from pathlib import Path
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.learner_job import learner_job
 from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.packages import hf_packages
-from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
+from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
@@ -60,12 +62,15 @@ def open_policy(config: CellConfig, task: Task, start: Path | None, device: str 
         device: `cpu`, `cuda` or `cuda:N`.
 
     Raises:
-        UsageError: The policy cannot be loaded, its context is too short for the task, or there is no such device.
+        UsageError: The policy cannot be loaded, its context is too short for the task, there is no such device, or
+            no server that trains it.
     """
     if not config.model:
         assert isinstance(task, TokenTask)
-        return load_warm_start(task, start).to(checked_device(device))
-    return _open_language_model(config, task, _folder(config, start), device)
+        return load_warm_start(task, start, config.policy).to(checked_device(device))
+    folder = _folder(config, start)
+    served = LEARNERS.parse(config.learner).open_policy(learner_job(config), task, folder)
+    return _open_language_model(config, task, folder, device) if served is None else served
 
 
 def _open_language_model(config: CellConfig, task: Task, folder: Path, device: str) -> Policy:
@@ -103,6 +108,8 @@ def open_sampler(config: CellConfig, task: Task, policy: Policy) -> InflightEngi
         publish_every=regime.publish_every,
         keeps_cache=regime.splits_responses and regime.keeps_cache,
         regime=config.regime,
+        truncated=regime.truncates,
+        in_turns=task.environment is not None,
     )
     return sampler.open(policy, job)
 

@@ -11,6 +11,9 @@ from vcpo_bench.bench.cells import defaults
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records import Level
 
+Replay = Literal["off", "r2", "r3"]
+"""Which routes a mixture of experts replays; see `CellSettings.replay`."""
+
 
 class LanguageModelSettings(BaseModel):
     """Settings of cells that train a language model; the built-in tiny policy leaves them at their defaults.
@@ -19,10 +22,13 @@ class LanguageModelSettings(BaseModel):
         dtype: Dtype in which a language model computes; trained weights are float32 in either case.
         lora: Rank of the adapters that are trained instead of all weights; 0: all weights.
         chat: Whether prompts use the tokenizer's chat template, where it has one.
+        learner: Canonical learner expression.
         sampler: Canonical sampler expression.
         max_response: Longest response in tokens; 0: what the task suggests.
         micro_tokens: Most positions in one pass of the learner, padding included; 0: no limit.
         checkpointing: Whether activations are recomputed in the backward pass instead of kept.
+        shards: Processes, one per GPU, over which FSDP2 spreads parameters, gradients and optimizer of a cell; sums are
+            rounded differently for each number.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -30,10 +36,12 @@ class LanguageModelSettings(BaseModel):
     dtype: Literal["float32", "bfloat16"] = defaults.DTYPE
     lora: int = Field(default=defaults.LORA, ge=0)
     chat: bool = defaults.CHAT
+    learner: str = defaults.LEARNER
     sampler: str = defaults.SAMPLER
     max_response: int = Field(default=defaults.MAX_RESPONSE, ge=0)
     micro_tokens: int = Field(default=defaults.MICRO_TOKENS, ge=0)
     checkpointing: bool = defaults.CHECKPOINTING
+    shards: int = Field(default=defaults.SHARDS, ge=1)
 
 
 class CellSettings(LanguageModelSettings):
@@ -49,6 +57,9 @@ class CellSettings(LanguageModelSettings):
             none. It decides how many updates are made, so a cell that may be stopped is another cell than one that may
             not.
         optimizer: Canonical optimizer expression.
+        policy: Canonical expression of the built-in policy; with a language model it is the default.
+        replay: Whose routes a mixture of experts uses when the learner scores: `off`: its own; `r2`: those that the
+            learner computed when the batch had just been sampled; `r3`: those of the sampler.
         weight_decay: Decoupled weight decay.
         lr_warmup: Updates over which the learning rate rises linearly to its full value; 0: it is constant.
     """
@@ -60,6 +71,8 @@ class CellSettings(LanguageModelSettings):
     record: Level = defaults.RECORD
     stop: str = ""
     optimizer: str = defaults.OPTIMIZER
+    policy: str = defaults.POLICY
+    replay: Replay = defaults.REPLAY
     weight_decay: float = Field(default=defaults.WEIGHT_DECAY, ge=0)
     lr_warmup: int = Field(default=defaults.LR_WARMUP, ge=0)
 

@@ -91,10 +91,21 @@ class BatchGenerator:
         return Draft(
             prompts=prompts,
             noise=torch.from_numpy(uniforms(self.config.seed, "sampling", batch, rows, T)),
-            rollout=Rollout.empty(rows, T, self.task.eos, facts=environment is not None),
+            rollout=self._empty(rows, T, environment is not None),
             version=torch.full((rows, T), -1, dtype=torch.int64),
             missing=rows * T,
             talk=None if environment is None else Conversation(environment, prompts, rows, T),
+        )
+
+    def _empty(self, rows: int, length: int, counted: bool) -> Rollout:
+        policy, published = self.published.policy, self.published
+        return Rollout.empty(
+            rows,
+            length,
+            self.task.eos,
+            counted,
+            routes=policy.empty_routes(rows, self.task.prompt_length + self.task.max_response),
+            kept_bytes=policy.kept_bytes(published.truncation),
         )
 
     def _tokens(self, draft: Draft, order: Order, version: int) -> None:
@@ -114,10 +125,11 @@ class BatchGenerator:
     def _extend(self, draft: Draft, decoder: Decoding, positions: range) -> None:
         """Draw tokens of responses in flight; without a kept cache the decoder counts those before to its prompts."""
         policy, inputs = self.published.policy, (draft.rollout, decoder, draft.prompts, draft.noise, positions)
+        truncation = self.published.truncation
         if draft.talk is None:
-            policy.extend(*inputs, self.task.eos)
+            policy.extend(*inputs, self.task.eos, truncation=truncation)
         else:
-            draft.talk.extend(policy, *inputs)
+            draft.talk.extend(policy, *inputs, truncation=truncation)
             draft.rollout = replace(draft.rollout, episodes=draft.talk.facts())
 
     def _positions(self, order: Order) -> range:
@@ -127,11 +139,13 @@ class BatchGenerator:
     def _advance(self, sampler: InflightEngine, orders: Sequence[Order], version: int) -> None:
         """Carry out the orders of all batches in flight together: an engine step draws a token for each of them."""
         drafts = [(self.drafts[order.batch], order.batch, self._positions(order)) for order in orders]
-        segments = [Segment(batch, draft.prompts, draft.noise, draft.rollout, part) for draft, batch, part in drafts]
+        segments = [Segment(batch, d.prompts, d.noise, d.rollout, part, d.talk) for d, batch, part in drafts]
         sampler.advance(segments, self.task.eos, self.keep_cache)
         for draft, _, positions in drafts:
             draft.version[:, positions.start : positions.stop] = version
             draft.missing -= len(draft.version) * len(positions)
+            if draft.talk is not None:
+                draft.rollout = replace(draft.rollout, episodes=draft.talk.facts())
 
     def _decoder(self, draft: Draft, start: int) -> Decoding:
         rows, T = draft.version.shape
@@ -159,8 +173,9 @@ class BatchGenerator:
             draft.rollout.responses[rows] = found.responses[part]
             draft.rollout.logp[rows] = found.logp[part]
             draft.rollout.mask[rows] = found.mask[part]
-            if draft.rollout.episodes is not None and found.episodes is not None:
-                draft.rollout.episodes[rows] = found.episodes[part]
+            for kept, drawn in zip(_optional(draft.rollout).values(), _optional(found).values(), strict=True):
+                if kept is not None and drawn is not None:
+                    kept[rows] = drawn[part]
             draft.version[rows] = version if found.version is None else found.version[part]
             draft.missing -= len(rows) * draft.version.shape[1]
             begin += len(rows)
@@ -170,6 +185,7 @@ class BatchGenerator:
         rollout, P = draft.rollout, len(draft.prompts)
         shape = (P, self.config.responses, self.task.max_response)
         reward = self.task.reward(draft.prompts, rollout.responses, rollout.mask)
+        learner_routes = self.published.learner_routes(draft.prompts, rollout)
         return Trajectories(
             index=batch,
             prompts=draft.prompts,
@@ -178,7 +194,10 @@ class BatchGenerator:
             mask=rollout.mask.view(shape),
             reward=reward.view(shape[:2]),
             version=draft.version.view(shape),
-            episodes=None if rollout.episodes is None else rollout.episodes.view(*shape[:2], -1),
+            episodes=_grouped(rollout.episodes, P),
+            routes=_grouped(rollout.routes, P),
+            learner_routes=_grouped(learner_routes, P),
+            kept=_grouped(rollout.kept, P),
         )
 
     def tensors(self) -> dict[str, Tensor]:
@@ -187,8 +206,7 @@ class BatchGenerator:
         for batch, draft in self.drafts.items():
             named = {"version": draft.version, "responses": draft.rollout.responses, "logp": draft.rollout.logp}
             named |= {"mask": draft.rollout.mask, "entropy": draft.rollout.entropy}
-            if draft.rollout.episodes is not None:
-                named["episodes"] = draft.rollout.episodes
+            named |= {name: tensor for name, tensor in _optional(draft.rollout).items() if tensor is not None}
             if draft.decoder is not None:
                 position = draft.decoder.position  # the cache behind it is memory that nothing has written yet
                 named |= {f"cache{n}": cache[:, :, :, :position] for n, cache in enumerate(draft.decoder.caches)}
@@ -203,7 +221,7 @@ class BatchGenerator:
             named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
             draft = self._draft(batch, len(named["version"]) // self.config.responses)
             draft.version = named["version"]
-            kept = named.keys() & {"responses", "logp", "mask", "entropy", "episodes"}
+            kept = named.keys() & {"responses", "logp", "mask", "entropy", "episodes", "routes", "kept"}
             draft.rollout = Rollout(**{name: named[name] for name in kept})
             draft.missing = int((draft.version < 0).sum())
             if draft.talk is not None:
@@ -215,3 +233,13 @@ class BatchGenerator:
                     for layer, cache in enumerate(draft.decoder.caches):
                         cache[:, :, :, :position] = named[f"cache{layer}"][:, :, :, :position]
             self.drafts[batch] = draft
+
+
+def _optional(rollout: Rollout) -> dict[str, Tensor | None]:
+    """What only some rollouts carry, by name."""
+    return {"episodes": rollout.episodes, "routes": rollout.routes, "kept": rollout.kept}
+
+
+def _grouped(rows: Tensor | None, prompts: int) -> Tensor | None:
+    """[P * G, ...] as [P, G, ...]; None stays None."""
+    return None if rows is None else rows.view(prompts, -1, *rows.shape[1:])

@@ -53,6 +53,8 @@ def open_source(
     shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
     schedule = regime.schedule(config.staleness, shape)
     check_method(method.canonical, method.needs, schedule)
+    if "void_turn" in method.needs and task.environment is None:
+        raise UsageError(f"{method.canonical}: {config.task} has no environment, hence no turns; drop void-turns")
     updates = schedule.updates(config.steps)
     if regime.asynchronous:
         return _asynchronous_source(config, task, policy, regime, schedule, start), updates
@@ -71,7 +73,7 @@ def _asynchronous_source(
     slots = service.slots or config.prompts
     if regime.needs_process:
         plugins = plugin_files(plugins_of(config))
-        setup = SamplerSetup(config, regime.engine_noise, slots, service.times, start, str(policy.device), plugins)
+        setup = SamplerSetup(config, slots, service.times, start, str(policy.device), plugins)
         return ProcessSource(schedule, policy, setup)
     sampler = TicketSampler(config, task, _published(config, task, policy, regime))
     return VirtualSource(schedule, sampler, slots, service.times)
@@ -79,4 +81,4 @@ def _asynchronous_source(
 
 def _published(config: CellConfig, task: Task, policy: Policy, regime: Regime) -> PublishedPolicy:
     external = open_sampler(config, task, policy)
-    return PublishedPolicy(policy, regime.publish_every, regime.engine_noise, config.seed, external)
+    return PublishedPolicy.under(regime, policy, config.seed, external, regime.publish_every)

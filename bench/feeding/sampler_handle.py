@@ -34,7 +34,6 @@ class SamplerSetup(NamedTuple):
 
     Attributes:
         config: The cell.
-        noise: Noise of the engine, see `PublishedPolicy`.
         slots: Groups it works on at once.
         times: Service times to emulate, in seconds; 0: none.
         start: File of the start policy, or folder of the language model; None: the policy that ships with the task.
@@ -43,7 +42,6 @@ class SamplerSetup(NamedTuple):
     """
 
     config: CellConfig
-    noise: str
     slots: int
     times: ServiceTimes
     start: Path | None = None

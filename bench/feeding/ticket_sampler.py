@@ -40,6 +40,7 @@ class TicketSampler:
         prompts = torch.cat([prompt for prompt, _ in inputs])
         rollout = self.published.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task)
         reward = self.task.reward(prompts, rollout.responses, rollout.mask)
+        learner_routes = self.published.learner_routes(prompts, rollout)
         stamps = torch.full_like(rollout.responses, version) if rollout.version is None else rollout.version
         found = {}
         for index, ticket in enumerate(tickets):
@@ -56,6 +57,9 @@ class TicketSampler:
                 version=stamps[rows].view(1, G, T),
                 origin=torch.tensor([[batch, group]]),
                 episodes=None if rollout.episodes is None else rollout.episodes[rows].unsqueeze(0),
+                routes=None if rollout.routes is None else rollout.routes[rows].unsqueeze(0),
+                learner_routes=None if learner_routes is None else learner_routes[rows].unsqueeze(0),
+                kept=None if rollout.kept is None else rollout.kept[rows].unsqueeze(0),
             )
         return found
 

@@ -19,6 +19,8 @@ EXTRAS = {
     "vllm": (("vllm",), "--sampler vllm and vllm-server"),
     "eval": (("lm-eval",), "vcpo-bench eval"),
     "wandb": (("wandb",), "--wandb offline and online"),
+    "tensorboard": (("tensorboard",), "--report-to tensorboard"),
+    "trackio": (("trackio",), "--report-to trackio"),
     "tools": (("pydantic-monty",), "tasks whose calls run code, such as calc"),
 }
 TORCH_OF_VLLM = {(0, 24): (2, 11), (0, 26): (2, 11), (0, 27): (2, 13), (0, 32): (2, 13), (0, 33): (2, 14)}

@@ -40,6 +40,7 @@ def gpu_plan(spec: GridSpec) -> list[str]:
         checkpointing=settings.checkpointing,
         micro_tokens=settings.micro_tokens,
         slots=SAMPLERS.parse(settings.sampler).at_once,
+        shards=settings.shards,
         moments=OPTIMIZERS.parse(settings.optimizer).moments,
     )
     return [*lines, f"{len(lines)} cells, one after another", *describe(shape, work, len(lines) * settings.steps)]

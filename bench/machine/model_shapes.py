@@ -86,6 +86,8 @@ KNOWN: Mapping[str, ModelShape] = {
     "Qwen2.5-0.5B": ModelShape(24, 896, 4864, 14, 2, 64, 151936, True, bias=3),
     "Qwen2.5-1.5B": ModelShape(28, 1536, 8960, 12, 2, 128, 151936, True, bias=3),
     "Qwen2.5-7B": ModelShape(28, 3584, 18944, 28, 4, 128, 152064, False, bias=3),
+    "Qwen2.5-14B": ModelShape(48, 5120, 13824, 40, 8, 128, 152064, False, bias=3),
+    "Qwen2.5-32B": ModelShape(64, 5120, 27648, 40, 8, 128, 152064, False, bias=3),
     "Qwen3-8B-Base": ModelShape(36, 4096, 12288, 32, 8, 128, 151936, False, head_norms=True),
     "Qwen3-30B-A3B-Base": ModelShape(
         48, 2048, 768, 32, 4, 128, 151936, False, head_norms=True, experts=128, active_experts=8

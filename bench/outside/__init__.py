@@ -1,1 +1,1 @@
-"""Bridges to outside tools: lm-eval and wandb."""
+"""Bridges to outside tools: lm-eval and trackers such as wandb."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from vcpo_bench.bench.policies.scores import TokenScores
+from vcpo_bench.bench.policies.truncation import Truncation, recorded_bytes
 from vcpo_bench.bench.trajectories import Rollout
 
 
@@ -36,27 +37,33 @@ class Policy(nn.Module, ABC):
     """
 
     @abstractmethod
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
-        """Score responses, at temperature 1 and without truncation.
+    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> TokenScores:
+        """Score responses, at temperature 1.
 
         Args:
             prompts: int64 [P, Lp], P dividing B: the responses of one prompt are consecutive.
             responses: int64 [B, T].
             mask: bool [B, T], True where the token carries loss.
+            kept: uint8 [B, T, ceil(V / 8)], tokens over which each distribution is normalized (mask replay); None: all.
 
         Returns:
             The scores, rows in the order given; gradients reach the policy unless gradients are off.
         """
 
     @abstractmethod
-    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> TokenScores:
+    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> TokenScores:
         """Like `score` with prompts [B, Lp], every module seeing one trajectory per row: what score norms need."""
 
     @abstractmethod
     def sample(
-        self, prompts: Tensor, uniforms: Tensor, eos: int | None = None, greedy: Tensor | None = None
+        self,
+        prompts: Tensor,
+        uniforms: Tensor,
+        eos: int | None = None,
+        greedy: Tensor | None = None,
+        truncation: Truncation | None = None,
     ) -> Rollout:
-        """Draw one response per row of `uniforms`, at temperature 1 and without truncation.
+        """Draw one response per row of `uniforms`, at temperature 1.
 
         Args:
             prompts: int64 [P, Lp], P dividing B: the responses of one prompt are consecutive.
@@ -64,6 +71,7 @@ class Policy(nn.Module, ABC):
                 [i, t].
             eos: Token that ends a response, or None if all run to T.
             greedy: bool [B], True for rows that take the most likely token instead.
+            truncation: How distributions are cut before drawing; None: as the policy does by itself, usually not.
 
         Returns:
             Responses of length T in main memory, rows in the order of `uniforms`.
@@ -83,6 +91,7 @@ class Policy(nn.Module, ABC):
         positions: range,
         eos: int | None,
         greedy: Tensor | None = None,
+        truncation: Truncation | None = None,
     ) -> None:
         """Draw the tokens at consecutive positions of every response, in place.
 
@@ -94,16 +103,27 @@ class Policy(nn.Module, ABC):
             positions: Which tokens of the responses to draw.
             eos: Token that ends a response, or None.
             greedy: bool [B], True for rows that take the most likely token instead.
+            truncation: As for `sample`; survivors are recorded where the rollout has room for them.
         """
 
     @abstractmethod
     def output_head(self) -> nn.Module:
         """The module that turns the final hidden states into logits."""
 
+    def empty_routes(self, rows: int, positions: int) -> Tensor | None:
+        """Room for the routes of so many responses and positions; None where nothing is routed (`policies.routed`)."""
+        return None
+
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
+
+    def kept_bytes(self, truncation: Truncation | None) -> int:
+        """Bytes per token that a rollout needs to record survivors; 0: they are not recorded."""
+        if truncation is None:
+            return 0
+        return recorded_bytes(truncation, len(next(self.output_head().parameters())))
 
     def trainable(self) -> list[nn.Parameter]:
         """The parameters that training moves, in a fixed order."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Decoding, Policy
+from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.tasks.environment import Environment
 from vcpo_bench.bench.tasks.episode import Episode
 from vcpo_bench.bench.trajectories import Rollout
@@ -39,6 +40,7 @@ class Conversation:
         uniforms: Tensor,
         positions: range,
         greedy: Tensor | None = None,
+        truncation: Truncation | None = None,
     ) -> None:
         """Draw the tokens at consecutive positions of every response, in place.
 
@@ -50,12 +52,13 @@ class Conversation:
             uniforms: float64 [B, T], see `Policy.sample`; those at positions of observed tokens are not used.
             positions: Which tokens to draw.
             greedy: As for `Policy.sample`.
+            truncation: As for `Policy.sample`.
         """
         for place in positions:
             if all(episode.ended for episode in self.episodes):
                 rollout.mask[:, place:] = False
                 break
-            policy.extend(rollout, decoding, prompts, uniforms, range(place, place + 1), None, greedy)
+            policy.extend(rollout, decoding, prompts, uniforms, range(place, place + 1), None, greedy, truncation)
             self._put(rollout, place)
 
     def _put(self, rollout: Rollout, place: int) -> None:
@@ -72,6 +75,8 @@ class Conversation:
             values[rows, place] = 0.0
         rollout.responses[rows, place] = torch.tensor(heard, dtype=torch.int64)
         rollout.mask[rows, place] = False
+        if rollout.kept is not None:
+            rollout.kept[rows, place] = 0
         rollout.mask[:, place + 1 :] = torch.tensor([not episode.ended for episode in self.episodes]).unsqueeze(1)
 
     def facts(self) -> Tensor:
@@ -100,6 +105,7 @@ def draw(
     uniforms: Tensor,
     eos: int | None,
     greedy: Tensor | None = None,
+    truncation: Truncation | None = None,
 ) -> Rollout:
     """One response per row of `uniforms`: `Policy.sample`, or a conversation where there is an environment.
 
@@ -110,11 +116,13 @@ def draw(
         uniforms: float64 [B, T].
         eos: Token that ends a response, or None; an environment ends its episodes itself.
         greedy: bool [B], True for rows that take the most likely token instead.
+        truncation: As for `Policy.sample`.
     """
     if environment is None:
-        return policy.sample(prompts, uniforms, eos, greedy)
+        return policy.sample(prompts, uniforms, eos, greedy, truncation)
     rows, length = uniforms.shape
-    rollout = Rollout.empty(rows, length, None)
-    talk = Conversation(environment, prompts, rows, length)
-    talk.extend(policy, rollout, policy.decoding(prompts, rows, length), prompts, uniforms, range(length), greedy)
+    routes = policy.empty_routes(rows, prompts.shape[1] + length)
+    rollout = Rollout.empty(rows, length, None, routes=routes, kept_bytes=policy.kept_bytes(truncation))
+    talk, decoding = Conversation(environment, prompts, rows, length), policy.decoding(prompts, rows, length)
+    talk.extend(policy, rollout, decoding, prompts, uniforms, range(length), greedy, truncation)
     return replace(rollout, episodes=talk.facts())

@@ -71,7 +71,9 @@ class RecordedCell:
             )
 
 
-def read_cell(folder: Path, start: Path | None = None, model: str = "", device: str = "") -> RecordedCell:
+def read_cell(
+    folder: Path, start: Path | None = None, model: str = "", device: str = "", exactly: bool = True
+) -> RecordedCell:
     """Read a recorded cell and check that it can be replayed.
 
     Args:
@@ -79,6 +81,7 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
         start: File with the start policy, if the run had its own.
         model: Folder or name of the language model that the run started from, if it trained one.
         device: Device to replay on, of the kind that the run used; empty: that kind.
+        exactly: Refuse a cell whose batches depended on more than seeds and weights.
 
     Raises:
         UsageError: There is no ended cell, the code has changed since, a real clock or an inference engine decided its
@@ -104,6 +107,13 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
         raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
     if plugins_of(config) != config.plugins:
         raise UsageError(f"{key}: a plug-in of this cell has changed since; run it again first")
+    if exactly:
+        _check_repeatable(key, config)
+    origin = _language_model(key, config, start, model) if config.model else _start_policy(key, config, start, model)
+    return RecordedCell(folder, key, config, updates, origin, _device(key, config.device, device))
+
+
+def _check_repeatable(key: str, config: CellConfig) -> None:
     if not REGIMES.parse(config.regime).deterministic:
         raise UsageError(
             f"{key}: a real clock decided which data each update received, so this cell cannot be replayed exactly; "
@@ -116,8 +126,6 @@ def read_cell(folder: Path, start: Path | None = None, model: str = "", device: 
         )
     if config.series:
         raise UsageError(f"{key}: uses the step scales of another cell; choose that cell or an ordinary one")
-    origin = _language_model(key, config, start, model) if config.model else _start_policy(key, config, start, model)
-    return RecordedCell(folder, key, config, updates, origin, _device(key, config.device, device))
 
 
 def _language_model(key: str, config: CellConfig, start: Path | None, model: str) -> Path:

@@ -17,6 +17,8 @@ from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.running.ending import finish, finish_failed
+from vcpo_bench.bench.sharding.crew import RankDiedError
+from vcpo_bench.bench.sharding.leader import build_leader
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.trainer import Trainer
@@ -65,6 +67,7 @@ def run_cell(
     Raises:
         ClaimHeldError: Another worker has the cell, and this is a scheduler's job, whose place is paid for.
         DiskFullError: There is no space left; the cell keeps its latest checkpoint.
+        RankDiedError: A process that shares the cell has died; the cell keeps its latest checkpoint.
     """
     try:
         while True:
@@ -93,6 +96,8 @@ def _run_cell(
             with closing(trainer):
                 _train(trainer, cell, store, keep_every, emit)
             status, reason = finish(cell, store, trainer)
+        except RankDiedError:  # as if this process had died: whoever started it tries again
+            raise
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
             if is_disk_full(problem):
                 raise
@@ -135,7 +140,8 @@ def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory
     if cell.config.stop and make_observer is None:
         raise ValueError(f"cell {cell.key} may be stopped by {cell.config.stop!r}, but no observer factory was given")
     observer = make_observer(cell.config.stop) if make_observer and cell.config.stop else None
-    trainer = build_trainer(cell.config, method, cell.start, cell.device, observer)
+    build = build_leader if cell.config.shards > 1 else build_trainer
+    trainer = build(cell.config, method, cell.start, cell.device, observer)
     if cell.origin is not None:
         trainer.load(cell.origin)
     return trainer

@@ -13,6 +13,7 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.bench.running.launchers.catalog import Launcher
 from vcpo_bench.bench.running.launchers.local import Local
@@ -27,24 +28,27 @@ LATE_SECONDS = 0.2
 """Seconds between two looks at a cell that seems damaged."""
 
 
-def worker_count(asked: int, device: str = "cpu", sampler: str = "torch") -> int:
+def worker_count(asked: int, device: str = "cpu", sampler: str = "torch", shards: int = 1) -> int:
     """Number of worker processes for `--jobs`.
 
     Args:
         asked: The number asked for; 0: one per CPU core available to this process, or as the sampler uses GPUs.
         device: `cpu`, `cuda` or `cuda:N`.
         sampler: Sampler expression.
+        shards: Processes of each cell, which a worker starts itself.
 
     Raises:
-        UsageError: The number is negative, or there is no such device or sampler.
+        UsageError: The number is negative, there is no such device or sampler, or there are fewer GPUs than shards.
     """
     if asked < 0:
         raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core or GPU")
     checked_device(device)
     if device != "cpu":
         gpus = torch.cuda.device_count() if device == "cuda" else 1
-        return asked or SAMPLERS.parse(sampler).workers(gpus)
-    return asked or available_cores()
+        if shards > gpus:
+            raise UsageError(f"--shards {shards}: this machine has {gpus} CUDA devices; use at most {gpus}")
+        return asked or SAMPLERS.parse(sampler).workers(gpus // shards)
+    return asked or max(1, available_cores() // shards)
 
 
 def run_grid(
@@ -106,6 +110,8 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
     Raises:
         UsageError: One is missing.
     """
+    for learner in {cell.config.learner for cell in cells}:
+        LEARNERS.parse(learner).check_installed()
     for sampler in {cell.config.sampler for cell in cells}:
         SAMPLERS.parse(sampler).check_installed()
     for task in {cell.config.task for cell in cells}:

@@ -45,15 +45,16 @@ class CellJob:
         return f"{self.cell.config.label}{f' and {others} more' if others else ''}"
 
 
-def placed(device: str, position: int, count: int) -> str:
+def placed(device: str, position: int, count: int, shards: int = 1) -> str:
     """Device of a worker: `cuda` stands for all GPUs of the machine, which are assigned to workers round-robin.
 
     Args:
         device: Device of the cell.
         position: Index of the worker.
         count: Number of GPUs.
+        shards: GPUs of a cell; it is told the first of them. Those that make no whole set stay idle.
     """
-    return f"cuda:{position % count}" if device == "cuda" and count > 1 else device
+    return f"cuda:{position % max(count // shards, 1) * shards}" if device == "cuda" and count > 1 else device
 
 
 def work(pipe: Connection, position: int) -> None:
@@ -109,7 +110,7 @@ def _run_jobs(pipe: Connection, position: int, send: _Sender) -> None:
         for plugin in set(job.plugins) - loaded:
             load_plugin(plugin)
             loaded.add(plugin)
-        device = placed(job.cell.device, position, torch.cuda.device_count())
+        device = placed(job.cell.device, position, torch.cuda.device_count(), job.cell.config.shards)
         cells = [replace(cell, device=device) for cell in job.cells]
         send("waiting")  # until the cells are not claimed
         run_stack(cells, job.cells_folder, job.keep_every, send, job.make_observer)

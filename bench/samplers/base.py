@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.conversation import Conversation
+from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.trajectories import Rollout
 
 
@@ -53,6 +55,7 @@ class Segment:
         uniforms: float64 [B, T].
         rollout: [B, T] tensors with the tokens before; filled in place.
         positions: Which tokens to draw.
+        talk: The episodes of its responses, where an environment answers the policy between its turns; else None.
     """
 
     batch: int
@@ -60,6 +63,7 @@ class Segment:
     uniforms: Tensor
     rollout: Rollout
     positions: range
+    talk: Conversation | None = None
 
 
 class InflightEngine(Engine, Protocol):
@@ -72,7 +76,8 @@ class InflightEngine(Engine, Protocol):
         Args:
             segments: One per batch; a batch not seen before begins after the tokens its rollout holds already.
             eos: Token that ends a response, or None.
-            keep: Keep the KV cache of the old weights; else recompute it under the present ones.
+            keep: Keep the KV cache of the old weights; else recompute it under the present ones. Never asked for where
+                an environment answers.
         """
 
 
@@ -82,20 +87,21 @@ class PolicyEngine:
     Args:
         model: The learner's policy.
         copied: Sample from a copy.
+        truncation: How distributions are cut; None: as the policy does by itself.
 
     Attributes:
         model: The policy it samples from.
         version: Updates its weights have seen, as it was told; a shared policy has always seen all.
     """
 
-    def __init__(self, model: Policy, copied: bool) -> None:
-        self.copied, self.version = copied, 0
+    def __init__(self, model: Policy, copied: bool, truncation: Truncation | None = None) -> None:
+        self.copied, self.truncation, self.version = copied, truncation, 0
         # weights that ask for no gradients would be cast again for every token: autocast remembers only the others
         self.model = copy.deepcopy(model) if copied else model
 
     def generate(self, prompts: Tensor, uniforms: Tensor, eos: int | None) -> Rollout:
         """See `Engine`."""
-        return self.model.sample(prompts, uniforms, eos)
+        return self.model.sample(prompts, uniforms, eos, truncation=self.truncation)
 
     def set_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
         """See `Engine`; nothing is copied where the policy is shared."""

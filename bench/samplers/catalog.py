@@ -24,6 +24,8 @@ class SamplingJob:
         publish_every: Updates between two publications of the weights.
         keeps_cache: Whether weights change under responses in flight that keep their KV cache.
         regime: Canonical name of the regime, for messages.
+        truncated: Whether the regime truncates the distribution of each token: an engine must refuse.
+        in_turns: Whether an environment answers the policy between its turns.
     """
 
     prompt_length: int
@@ -33,6 +35,8 @@ class SamplingJob:
     publish_every: int
     keeps_cache: bool
     regime: str
+    truncated: bool = False
+    in_turns: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +50,13 @@ class Sampler(Component):
         for_language_models: Whether its options mean nothing to the built-in tiny policy, which can be sampled with its
             defaults only.
         exact: Whether a cell can be run again bit for bit: its samples are a function of seeds and weights alone.
+        comes_with: Name of the learner it belongs to; empty: it works with any that holds the weights in this process.
     """
 
     needs_language_model: ClassVar[bool] = False
     for_language_models: ClassVar[bool] = False
     exact: ClassVar[bool] = True
+    comes_with: ClassVar[str] = ""
 
     @property
     def truncates(self) -> bool:

@@ -21,4 +21,4 @@ class GenerateSampler(PolicySampler):
         """See `Sampler.sampling`."""
         with hf_packages():
             from vcpo_bench.bench.policies.hf.generate import generate
-        return SamplingOptions(generate, self.top_p, self.top_k)
+        return SamplingOptions(generate, self.truncation())

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vcpo_bench.bench.samplers.catalog import Sampler
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.truncation import Truncation
+from vcpo_bench.bench.samplers.base import InflightEngine
+from vcpo_bench.bench.samplers.catalog import Sampler, SamplingJob
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import choice, integer, number
 
@@ -42,3 +45,20 @@ class PolicySampler(Sampler):
     def truncates(self) -> bool:
         """Whether top_p or top_k leaves out tokens."""
         return self.top_p < 1 or self.top_k > 0
+
+    def truncation(self) -> Truncation:
+        """How it cuts distributions, those of evaluations too."""
+        return Truncation(self.top_p, self.top_k)
+
+    def open(self, policy: Policy, job: SamplingJob) -> InflightEngine | None:
+        """See `Sampler.open`.
+
+        Raises:
+            UsageError: Sampler and regime both truncate.
+        """
+        if job.truncated and self.truncates:
+            raise UsageError(
+                f"--sampler {self.text()} --regime {job.regime}: both truncate the distribution; name top_p and top_k "
+                "in one of them"
+            )
+        return None

@@ -9,8 +9,11 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.conversation import draw
-from vcpo_bench.bench.regimes.regime import ROUNDINGS
+from vcpo_bench.bench.policies.routed import RoutedPolicy
+from vcpo_bench.bench.policies.truncation import Truncation
+from vcpo_bench.bench.regimes.regime import ROUNDINGS, Regime
 from vcpo_bench.bench.samplers.base import Engine, InflightEngine, PolicyEngine
+from vcpo_bench.bench.samplers.in_turns import draw_in_turns
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Rollout
@@ -29,6 +32,8 @@ class PublishedPolicy:
             a number: reported log-probabilities carry Gaussian noise of that standard deviation, in nats per token.
         seed: Seed of the noise.
         external: Engine or server that samples; None: a policy in this process does.
+        router_noise: See `Regime.router_noise`; for a mixture of experts in this process.
+        truncation: How the distribution of each token is cut before it is drawn; None: not by the regime.
 
     Attributes:
         sampler: Draws responses; reads the learner's own weights where no copy is needed.
@@ -36,14 +41,41 @@ class PublishedPolicy:
     """
 
     def __init__(
-        self, policy: Policy, publish_every: int, noise: str, seed: int, external: InflightEngine | None = None
+        self,
+        policy: Policy,
+        publish_every: int,
+        noise: str,
+        seed: int,
+        external: InflightEngine | None = None,
+        router_noise: float = 0.0,
+        truncation: Truncation | None = None,
     ) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
         self._rounding = noise if noise in ROUNDINGS else ""
         self._sigma = 0.0 if noise in ("off", *ROUNDINGS) else float(noise)
-        self.inflight = external
-        self._own = PolicyEngine(policy, copied=external is None and (publish_every > 1 or bool(self._rounding)))
+        self.inflight, self.truncation = external, truncation
+        differs = publish_every > 1 or bool(self._rounding) or router_noise > 0
+        self._own = PolicyEngine(policy, external is None and differs, truncation)
+        if router_noise:
+            assert isinstance(self._own.model, RoutedPolicy), "only a mixture of experts has routers"
+            self._own.model.router_noise = router_noise
         self.sampler: Engine = external or self._own
+
+    @classmethod
+    def under(
+        cls, regime: Regime, policy: Policy, seed: int, external: InflightEngine | None = None, publish_every: int = 1
+    ) -> PublishedPolicy:
+        """The sampler as a regime wants it: with its noises and its truncation.
+
+        Args:
+            regime: The regime.
+            policy: The learner's policy.
+            seed: Seed of the noise.
+            external: Engine or server that samples; None: a policy in this process does.
+            publish_every: Updates between two publications of its weights, where they are counted here.
+        """
+        cut = Truncation(regime.top_p, regime.top_k, regime.mask_replay) if regime.truncates else None
+        return cls(policy, publish_every, regime.engine_noise, seed, external, regime.router_noise, cut)
 
     @property
     def policy(self) -> Policy:
@@ -69,9 +101,17 @@ class PublishedPolicy:
 
     def generate(self, prompts: Tensor, noise: Tensor, task: Task) -> Rollout:
         """Responses as `Engine.generate` draws them, or as the task's environment and the policy write them."""
-        if task.environment is not None:
-            return draw(self.policy, task.environment, prompts, noise, task.eos)
-        return self.sampler.generate(prompts, noise, task.eos)
+        if task.environment is None:
+            return self.sampler.generate(prompts, noise, task.eos)
+        if self.inflight is not None:
+            return draw_in_turns(self.inflight, task.environment, prompts, noise, task.eos)
+        return draw(self.policy, task.environment, prompts, noise, task.eos, truncation=self.truncation)
+
+    def learner_routes(self, prompts: Tensor, rollout: Rollout) -> Tensor | None:
+        """Routes of a rollout as the learner computes them now; None where none are recorded."""
+        if rollout.routes is None or not isinstance(self._source, RoutedPolicy):
+            return None
+        return self._source.own_routes(prompts, rollout.responses, rollout.mask)
 
     def close(self) -> None:
         """Release the sampler."""

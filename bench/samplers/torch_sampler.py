@@ -29,4 +29,4 @@ class TorchSampler(PolicySampler):
 
     def sampling(self) -> SamplingOptions:
         """See `Sampler.sampling`."""
-        return SamplingOptions(partial(refill, slots=self.slots), self.top_p, self.top_k)
+        return SamplingOptions(partial(refill, slots=self.slots), self.truncation())

@@ -28,6 +28,7 @@ class VllmSampler(EngineSampler):
 
     name = "vllm"
     summary = "a vLLM engine in the process that trains; weights are loaded in place"
+    in_turns = True
     dtype: str = choice(_SAME, "float32", "bfloat16")
     memory: float = number(0.0, minimum=0.0, maximum=1e6, write=lambda value: f"{value:g}")
 

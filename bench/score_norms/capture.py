@@ -68,7 +68,7 @@ class LayerTape:
         self.uses: list[Use] = []
         self._recording = False
         self._replay: Callable[[Use], None] | None = None
-        self._layers = layers
+        self.layers = layers
         self._replays_seen = False
         self._handles = [
             layer.module.register_forward_hook(partial(self._note, layer), with_kwargs=True) for layer in layers
@@ -139,7 +139,7 @@ class LayerTape:
         self._replays_seen = True
         self._handles += [
             layer.module.register_forward_pre_hook(partial(self._note_replay, layer), with_kwargs=True)
-            for layer in self._layers
+            for layer in self.layers
         ]
 
     def _note_replay(self, layer: Layer, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

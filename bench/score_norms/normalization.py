@@ -85,4 +85,4 @@ def gain_rule(layer: nn.Module) -> GainRule | None:
         constant = 0.0 if not offset.any() else 1.0
         if constant and not torch.allclose(unit, 2 * offset, rtol=tolerance, atol=tolerance):
             return None
-    return GainRule(weight, None, lambda a: run(torch.full_like(weight, 1 - constant), a))
+    return GainRule(weight, None, lambda a: run(torch.full_like(weight, 1 - constant, device=a.device), a))

@@ -166,7 +166,7 @@ class ScoreNorms:
         self.release()
         self._tape.remove()
 
-    def _trainable_parameters(self) -> list[int]:
+    def _trainable_parameters(self) -> list[object]:
         return [id(parameter) for parameter in self._model.parameters() if parameter.requires_grad]
 
     def _layout(self, uses: Sequence[Use], logp: Tensor, segments: Tensor | Sequence[Tensor] | None) -> RowLayout:

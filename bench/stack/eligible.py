@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vcpo_bench.bench.cells import defaults
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.policies.catalog import POLICIES
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.regimes.regime import ROUNDINGS
 from vcpo_bench.bench.tasks import token_task
@@ -14,6 +15,8 @@ def why_alone(config: CellConfig) -> str:
     """Why a cell cannot be stacked, in a few words; empty: it can."""
     if config.model:
         return "language models are not stacked"
+    if not (policy := POLICIES.parse(config.policy)).stacked:
+        return f"the policy {policy.name} has no stacked form"
     if token_task(config.task).environment is not None:
         return "tasks with an environment are not stacked"
     regime = REGIMES.parse(config.regime)
@@ -21,12 +24,16 @@ def why_alone(config: CellConfig) -> str:
         return f"the regime {regime.name} does not draw whole batches as planned"
     if regime.publish_every > 1 or regime.engine_noise in ROUNDINGS:
         return "the sampler holds other weights than the learner (publish_every, engine_noise)"
+    if regime.truncates:
+        return "the sampler truncates distributions (top_p, top_k)"
     if config.sampler != defaults.SAMPLER or config.micro_tokens:
         return "it has a sampler or micro-batches of its own"
     if config.device == "cuda" and config.optimizer != defaults.OPTIMIZER:
         return f"on a GPU the optimizer of a stack is {defaults.OPTIMIZER} with its defaults"
     if parse_method(config.method).measures_drift:
         return "its method measures how far the weights have moved"
+    if "void_turn" in parse_method(config.method).needs:
+        return "its method looks at turns"
     if config.record == "full" and not _norms(config):
         return "record level full measures score norms in a pass of their own"
     return ""

@@ -63,7 +63,7 @@ class StackedLearner:
         """
         began = perf_counter()
         self.weights.clear_gradients()
-        flat = zip(*(batch.flat() for batch in batches), strict=True)
+        flat = zip(*(batch.flat()[:3] for batch in batches), strict=True)
         given = [together(tensors, self.weights.device) for tensors in flat]
         scores, norms = self.passes.score(*given)
         evidence = gather_evidence(batches, nows, scores, self.needs, self._reference_logp(given), norms)
@@ -124,6 +124,7 @@ class StackedLearner:
                     grad_norm=step.norm if update else math.nan,
                     grad_norm_clipped=step.clipped if update else math.nan,
                     step_scale=step.scale,
+                    routers={},
                     measured=step.measured,
                     seconds_score=seconds[0],
                     seconds_update=seconds[1],

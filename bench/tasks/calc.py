@@ -85,12 +85,8 @@ class Calc(EnvironmentTask):
             return Reply("void", (_ERROR,))
         if said[0] == _ANSWER:
             return Reply("answer")
-        expression = "".join(_TOKENS[token] for token in said[1:-1])
-        ended = python_sandbox().run(f"print({expression})") if _is_expression(expression) else None
-        shown = ended.text.strip() if ended is not None and ended.status == "ok" else ""
-        if not shown.removeprefix("-").isdigit() or len(shown) > _RESULT:
-            return Reply("malformed", (_ERROR,))
-        return Reply("call", tuple(map(_TOKENS.index, shown)))
+        shown = printed("".join(_TOKENS[token] for token in said[1:-1]))
+        return Reply("call", tuple(map(_TOKENS.index, shown))) if shown else Reply("malformed", (_ERROR,))
 
     def right(self, prompt: Sequence[int], turns: Sequence[Turn]) -> bool:
         """The last turn is `=` with the digits of the result."""
@@ -115,6 +111,12 @@ def _result(prompt: Sequence[int]) -> tuple[int, ...]:
     return tuple(map(int, str(one * two if prompt[2] == _TIMES else one + two)))
 
 
-def _is_expression(text: str) -> bool:
-    """Whether a text holds only what an expression is made of; the rest of the vocabulary would end the `print`."""
-    return bool(text) and set(text) <= set("0123456789+-*/()")
+def printed(expression: str) -> str:
+    """What the sandbox prints of an expression of digits, signs and parentheses: a whole number of at most four
+    characters; empty where it is none, or where a text holds anything else, which could end the `print`.
+    """  # fmt: skip
+    if not expression or not set(expression) <= set("0123456789+-*/()"):
+        return ""
+    ended = python_sandbox().run(f"print({expression})")
+    shown = ended.text.strip() if ended.status == "ok" else ""
+    return shown if shown.removeprefix("-").isdigit() and len(shown) <= _RESULT else ""

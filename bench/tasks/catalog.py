@@ -20,10 +20,12 @@ class NamedTask(Component, ABC):
 
     Class attributes:
         needs_language_model: Whether its prompts are text, so that it takes a tokenizer to train on it.
+        in_turns: Whether an environment answers the policy between its turns.
         scorer_version: Raised whenever some response would be rewarded differently than before.
     """
 
     needs_language_model: ClassVar[bool] = False
+    in_turns: ClassVar[bool] = False
     scorer_version: ClassVar[int] = 1
 
     @classmethod

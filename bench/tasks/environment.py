@@ -23,10 +23,12 @@ class Reply(NamedTuple):
     Attributes:
         kind: What the turn was; `answer` ends the episode.
         observed: Tokens that follow in the response. The policy reads them, and they carry no loss.
+        ends: Whether the episode is over without an answer.
     """
 
     kind: Kind
     observed: tuple[int, ...] = ()
+    ends: bool = False
 
 
 class Environment(ABC):

@@ -24,6 +24,8 @@ class EnvironmentTask(TokenTask, Environment):
     The environment ends an episode, so there is no end token. Tokens it inserts are False in the mask.
     """
 
+    in_turns = True
+
     @property
     def environment(self) -> Environment:
         """The task itself."""

@@ -35,6 +35,11 @@ class Episode:
         """Whether the next token is the environment's."""
         return bool(self._pending)
 
+    @property
+    def speaks(self) -> bool:
+        """Whether the policy has begun a turn and not ended it."""
+        return bool(self._said) and not self.ended
+
     def observe(self) -> int:
         """The next token, where it is the environment's."""
         self._place += 1
@@ -51,10 +56,10 @@ class Episode:
 
     def _answer(self) -> None:
         said, self._said = tuple(self._said), []
-        kind, observed = self.environment.reply(self.prompt, self._turns, said)
+        kind, observed, ends = self.environment.reply(self.prompt, self._turns, said)
         self._turns.append(Turn(said, observed))
         self.counts.update(("turns",) if kind == "answer" else ("turns", _COUNTED[kind]))
-        if kind == "answer":
+        if kind == "answer" or ends:
             self.ended = True
         elif len(self._turns) == self.environment.turn_limit:
             self._end("turn_limited")

@@ -9,10 +9,13 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.cells.parquet_table import includes
 from vcpo_bench.bench.feeding.open_source import open_source
+from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.bench.training.cell_learner import CellLearner
 from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.served_learner import ServedLearner
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
@@ -42,15 +45,22 @@ def build_trainer(
     """
     task = open_task(config, start)
     policy = open_policy(config, task, start, device or config.device)
-    learner = build_learner(config, policy, method)
+    learner = _cell_learner(config, policy, method)
     source, updates = open_source(config, task, policy, learner.method, learner.logp, start)
     return Trainer(config, task, learner, source, updates, build_recorder(config), observer)
+
+
+def _cell_learner(config: CellConfig, policy: Policy, method: Method | None) -> CellLearner:
+    """The learner of a cell, in this process or on a server."""
+    if LEARNERS.parse(config.learner).served:
+        return ServedLearner(policy, method or parse_method(config.method), config.lr, config.lr_warmup)
+    return build_learner(config, policy, method)
 
 
 def build_learner(
     config: CellConfig, policy: Policy, method: Method | None = None, kind: Callable[..., Learner] = Learner
 ) -> Learner:
-    """The learner of a cell; it measures what the cell's record level asks for.
+    """The learner of a cell that is trained in this process; it measures what the cell's record level asks for.
 
     Args:
         config: The cell.
@@ -70,6 +80,7 @@ def build_learner(
         lr_warmup=config.lr_warmup,
         largest_lag=config.staleness + REGIMES.parse(config.regime).publish_every - 1,
         optimizer=OPTIMIZERS.parse(config.optimizer),
+        replay=config.replay,
     )
 
 

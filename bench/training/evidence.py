@@ -11,6 +11,7 @@ from torch import Tensor
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch
+from vcpo_bench.records.step_facts import EPISODE_FACTS
 
 Gather = Callable[[Sequence[Tensor]], Tensor]
 """Puts values of each piece of a batch, `[rows, ...]`, together in the batch's order, in main memory."""
@@ -54,6 +55,20 @@ def evidence_of(
         entropy=gather([s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
         sum_pi_sq=gather([s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
         score_norm_sq=None if score_norm_sq is None else score_norm_sq.view(shape[:2]),
+        void_turn=with_void_turn(batch) if "void_turn" in needs else None,
         state=state or {},
         **(moved or {}),
     )
+
+
+def with_void_turn(batch: Trajectories) -> Tensor | None:
+    """`[P, G]` bool: an episode had a turn that was neither a finished call nor an answer; None: no environment.
+
+    So is a turn that was cut off: a run of tokens that the policy said, and no finished turn.
+    """
+    if batch.episodes is None:
+        return None
+    counts = dict(zip(EPISODE_FACTS, batch.episodes.unbind(-1), strict=True))
+    begun = batch.mask[..., :1].long().sum(-1) + (batch.mask[..., 1:] & ~batch.mask[..., :-1]).sum(-1)
+    cut_off = (counts["truncated"] > 0) & (begun > counts["turns"])
+    return (counts["void_turns"] > 0) | cut_off

@@ -8,8 +8,9 @@ from pathlib import Path
 import torch
 
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.catalog import POLICIES
 from vcpo_bench.bench.policies.conversation import draw
-from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.policies.warm_start import DEFAULT_POLICY, WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
@@ -24,16 +25,23 @@ _CHECK_EVERY = 5  # updates between reward checks
 _LIMIT = 2000  # updates after which a task of the tiny policy counts as too hard
 
 
-def warm_up(task: TokenTask, seed: int = 0) -> WarmStart:
+def warm_up(task: TokenTask, seed: int = 0, kind: str = DEFAULT_POLICY) -> WarmStart:
     """Train a new policy on demonstrations until a third of its answers are right; see `imitate`.
+
+    Args:
+        task: Its task.
+        seed: Seed of the initial weights and demonstrations.
+        kind: Expression of the policy.
 
     Raises:
         UsageError: The target is not reached within 2,000 updates.
     """
-    policy = new_policy(task, seed)
+    policy = new_policy(task, seed, kind)
     steps, _ = imitate(policy, task, seed, limit=_LIMIT)
+    if POLICIES.parse(kind).half:
+        policy.half().float()  # what the file will hold is what is measured
     result = evaluate(policy, task)
-    return WarmStart(task.canonical, policy, seed, steps, result.sampled_reward, result.greedy_reward)
+    return WarmStart(task.canonical, policy, seed, steps, result.sampled_reward, result.greedy_reward, kind)
 
 
 def imitate(
@@ -52,7 +60,7 @@ def imitate(
     evaluation reads.
 
     Args:
-        policy: TinyPolicy, trained in place.
+        policy: Policy, trained in place.
         task: Task that provides the demonstrations.
         seed: Seed of the demonstrations.
         target: Mean sampled reward at which training stops.
@@ -99,21 +107,24 @@ def _check(policy: Policy, task: Task, seed: int) -> float:
     return float(task.reward(prompts, rollout.responses, rollout.mask).mean())
 
 
-def warmup_command(task: str, out: Path | None = None, seed: int = 0) -> tuple[WarmStart, Path]:
+def warmup_command(
+    task: str, out: Path | None = None, seed: int = 0, kind: str = DEFAULT_POLICY
+) -> tuple[WarmStart, Path]:
     """Make a warm start and write it: `vcpo-bench warmup --task TASK --out FILE`.
 
     Args:
         task: Task expression.
         out: File to write; default `<task>.safetensors` in the current folder.
         seed: Seed of the initial weights and demonstrations.
+        kind: Policy expression.
 
     Returns:
         The warm start and the file that holds it.
 
     Raises:
-        UsageError: The task is unknown or is not learned, or the file cannot be written.
+        UsageError: The task or the policy is unknown, the task is not learned, or the file cannot be written.
     """
-    start = warm_up(token_task(task), seed)
+    start = warm_up(token_task(task), seed, POLICIES.parse(kind).text())
     path = out or Path(f"{start.task}.safetensors")
     save_warm_start(start, path)
     return start, path

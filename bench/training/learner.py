@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import perf_counter
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.cells.settings import Replay
 from vcpo_bench.bench.feeding.source import under
 from vcpo_bench.bench.optimizers.adamw import ADAMW
 from vcpo_bench.bench.optimizers.catalog import Optimizer
@@ -18,9 +21,10 @@ from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.training.backward import constant_rows, send_backward
 from vcpo_bench.bench.training.evidence import evidence_of
 from vcpo_bench.bench.training.gradients import FlatGradient, put_gradient
-from vcpo_bench.bench.training.learner_step import LearnerStep
+from vcpo_bench.bench.training.learner_step import LearnerStep, warmed
 from vcpo_bench.bench.training.micro_batches import Piece, cut, gather
 from vcpo_bench.bench.training.past_weights import PastWeights
+from vcpo_bench.bench.training.routing import router_changes, scores_of
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 from vcpo_bench.records.diagnostic import GradientDiagnostic
@@ -47,12 +51,16 @@ class Learner:
         lr_warmup: Updates over which the learning rate rises linearly to `lr`; 0: it is `lr` throughout.
         largest_lag: Most updates between sampling and use, for methods that ask for past weights; None: no bound.
         optimizer: Makes the optimizer of the trained parameters.
+        replay: Whose routes a mixture of experts uses when it scores (`CellSettings.replay`).
 
     Attributes:
         method_state: What the method returned at the last update and receives at the next.
         previous_gradient: `[D]` the last finite gradient, where a diagnostic or the method needs it.
         reference: Frozen copy of the start policy, where the method needs one.
+        score_norms: What measures score norms.
     """
+
+    score_norms: ClassVar[type[ScoreNorms]] = ScoreNorms
 
     def __init__(
         self,
@@ -67,17 +75,19 @@ class Learner:
         lr_warmup: int = 0,
         largest_lag: int | None = None,
         optimizer: Optimizer = ADAMW,
+        replay: Replay = "off",
     ) -> None:
         self.policy, self.method, self.diagnostics = policy, method, diagnostics
         self.lr, self.lr_warmup = lr, lr_warmup
         self.micro_batches, self.micro_tokens = micro_batches, micro_tokens
+        self.replay: Replay = replay
         self.optimizer = optimizer.build(policy, lr, weight_decay)
         self.method_state: dict[str, Tensor] = {}
         self.previous_gradient: Tensor | None = None
         self.reference = policy.replica() if "reference_logp" in method.needs else None
         self._past = PastWeights.wanted_by(method, policy, largest_lag)
-        self._norms = ScoreNorms(policy) if "score_norm_sq" in method.needs else None
-        self._recorded_norms = ScoreNorms(policy) if measure_norms and self._norms is None else None
+        self._norms = self.score_norms(policy) if "score_norm_sq" in method.needs else None
+        self._recorded_norms = self.score_norms(policy) if measure_norms and self._norms is None else None
 
     def update(self, batch: Trajectories, now: int) -> LearnerStep:
         """One optimizer step on `batch` at update number `now`; none if something was not finite."""
@@ -88,6 +98,8 @@ class Learner:
         recorded_norms = self._record_norms(batch) if self._recorded_norms else None
         pieces = self._cut(batch)
         scored = [self._score(piece.part, keep_graph=len(pieces) == 1) for piece in pieces]
+        parts = [(piece.part, scores) for piece, (scores, _) in zip(pieces, scored, strict=True)]
+        routers = router_changes(self.policy, batch, now, parts, self.replay, partial(gather, pieces))
         evidence = self._evidence(batch, now, pieces, scored)
         middle = perf_counter()
         update, nonfinite, norms, scale = None, "", (math.nan, math.nan), math.nan
@@ -97,7 +109,8 @@ class Learner:
             scale = float(update.step_scale)
             self._backward(pieces, scored[0][0], update)
             measured = self.observe_gradient()
-            self._compensate(batch, now)
+            if self._past and self.method.compensate:
+                self._past.compensate(self.method.compensate, batch, now)
             norms = self._step(self.rate(now), scale)
             if self._past and math.isfinite(norms[1]):
                 self._past.end(now, scale)
@@ -116,6 +129,7 @@ class Learner:
             grad_norm=norms[0],
             grad_norm_clipped=norms[1],
             step_scale=scale,
+            routers=routers,
             measured=measured,
             seconds_score=middle - began,
             seconds_update=perf_counter() - middle,
@@ -123,12 +137,12 @@ class Learner:
 
     def rate(self, now: int) -> float:
         """Learning rate of update number `now`, before the step scale."""
-        return self.lr * min(1.0, (now + 1) / self.lr_warmup) if self.lr_warmup else self.lr
+        return warmed(self.lr, self.lr_warmup, now)
 
     def logp(self, batch: Trajectories) -> Tensor:
         """`[P, G, T]` log-probabilities of a batch under the current policy, without gradient."""
         with torch.no_grad():
-            return self._logp_under(self.policy, self._cut(batch)).view(batch.mask.shape)
+            return self._logp_under(self.policy, self._cut(batch), self.replay).view(batch.mask.shape)
 
     def tensors(self) -> dict[str, Tensor]:
         """What the rest of the run depends on: weights, optimizer, method state, previous gradient."""
@@ -163,11 +177,14 @@ class Learner:
         previous = tensors.get("previous_gradient")
         self.previous_gradient = None if previous is None else previous.to(self.policy.device)
 
+    def close(self) -> None:
+        """It holds nothing outside this process."""
+
     def _record_norms(self, batch: Trajectories) -> Tensor:
         """`[P, G]` squared score norms, for the record only."""
         assert self._recorded_norms is not None
         pieces = self._cut(batch)
-        squared = [_norms_of(self.policy, self._recorded_norms, piece.part)[1] for piece in pieces]
+        squared = [self._norms_of(self._recorded_norms, piece.part)[1] for piece in pieces]
         self._recorded_norms.release()
         return self._gather(pieces, squared).view(batch.reward.shape)
 
@@ -177,21 +194,24 @@ class Learner:
     def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
         return gather(pieces, values)
 
-    def _logp_under(self, policy: Policy, pieces: list[Piece]) -> Tensor:
-        return self._gather(pieces, [policy.score(*piece.part.flat()).logp for piece in pieces])
+    def _logp_under(self, policy: Policy, pieces: list[Piece], replay: Replay = "off") -> Tensor:
+        return self._gather(pieces, [scores_of(policy, piece.part, replay).logp for piece in pieces])
 
     def _forward(self, part: Trajectories) -> TokenScores:
-        prompts, responses, mask = part.flat()
-        if self._norms:  # they need one trajectory per row
-            return self.policy.score_rows(part.flat_prompts(), responses, mask)
-        return self.policy.score(prompts, responses, mask)
+        return scores_of(self.policy, part, self.replay, rows=bool(self._norms))  # norms need a trajectory per row
+
+    def _norms_of(self, norms: ScoreNorms, part: Trajectories) -> tuple[TokenScores, Tensor]:
+        """TokenScores of trajectories and their squared score norms `[rows]`."""
+        with norms.record():
+            scores = scores_of(self.policy, part, self.replay, rows=True)
+        return scores, norms.squared_norms(scores.logp, scores.mask)
 
     def _score(self, part: Trajectories, keep_graph: bool) -> tuple[TokenScores, Tensor | None]:
         """TokenScores of one micro-batch `[rows, T]`, and its squared score norms `[rows]` if the method needs them."""
         if self._norms is None:
             with torch.set_grad_enabled(keep_graph):
                 return self._forward(part), None
-        scores, squared = _norms_of(self.policy, self._norms, part)
+        scores, squared = self._norms_of(self._norms, part)
         if not keep_graph:
             self._norms.release()
         return scores, squared
@@ -226,15 +246,19 @@ class Learner:
         bonus = update.entropy_coefficients
         entropy = None if bonus is None else bonus.to(torch.float32).flatten(0, 1)
         if len(pieces) == 1:
+            rows = pieces[0].rows
             if self._norms is None:
-                send_backward(kept, coefficients, entropy)
+                send_backward(kept, coefficients[rows], None if entropy is None else entropy[rows])
                 return
-            row = constant_rows(coefficients.to(kept.mask.device), kept.mask) if entropy is None else None
+            row = self._constant(coefficients[rows].to(kept.mask.device), kept.mask) if entropy is None else None
             if row is not None:
                 self._norms.assemble(row)
                 return
         for part, rows in pieces:
             send_backward(self._forward(part), coefficients[rows], None if entropy is None else entropy[rows])
+
+    def _constant(self, coefficients: Tensor, mask: Tensor) -> Tensor | None:
+        return constant_rows(coefficients, mask)
 
     def observe_gradient(self) -> dict[str, float]:
         """Values of the gradient diagnostics, before clipping; empty if the gradient is not finite.
@@ -243,7 +267,7 @@ class Learner:
         """
         if not (self.diagnostics or self.method.combine):
             return {}
-        gradient = FlatGradient(self.policy, self.policy.output_head(), self.previous_gradient)
+        gradient = self._gradient()
         if not gradient.finite:
             return {}  # the step sees it too and is skipped; the last finite gradient is kept
         self.previous_gradient = gradient.flat
@@ -252,22 +276,15 @@ class Learner:
             self._replace_gradient(gradient.flat, gradient.previous, *self.method.combine(gradient.dots))
         return measured
 
+    def _gradient(self) -> FlatGradient:
+        return FlatGradient(self.policy, self.policy.output_head(), self.previous_gradient)
+
     def _replace_gradient(self, gradient: Tensor, previous: Tensor, a: float, b: float) -> None:
         """Put a g + b p into `.grad`; nothing at all for (0, 0), so that the optimizer skips every parameter."""
         if (a, b) == (0.0, 0.0):
             self.optimizer.zero_grad(set_to_none=True)
             return
         put_gradient([p for p in self.policy.parameters() if p.grad is not None], a * gradient + b * previous)
-
-    def _compensate(self, batch: Trajectories, now: int) -> None:
-        """Let the method correct the gradient for the drift of the weights since the batch was sampled."""
-        if self.method.compensate is None or self._past is None:
-            return
-        trained = self.policy.trainable()
-        pieces = torch.split(self._past.drift(batch, now).to(self.policy.device), [p.numel() for p in trained])
-        moved = {p: (p.grad.flatten(), drift) for p, drift in zip(trained, pieces, strict=True) if p.grad is not None}
-        gradient, drift = (torch.cat(parts) for parts in zip(*moved.values(), strict=True))
-        put_gradient(list(moved), self.method.compensate(gradient, drift))
 
     def _step(self, rate: float, scale: float) -> tuple[float, float]:
         """Clip and step; the gradient norm before and after. A gradient that is not finite moves nothing."""
@@ -278,11 +295,3 @@ class Learner:
             group["lr"] = rate * scale
         self.optimizer.step()
         return norm, min(norm, GRAD_CLIP)
-
-
-def _norms_of(policy: Policy, norms: ScoreNorms, part: Trajectories) -> tuple[TokenScores, Tensor]:
-    """TokenScores of trajectories and their squared score norms `[rows]`."""
-    _, responses, mask = part.flat()
-    with norms.record():
-        scores = policy.score_rows(part.flat_prompts(), responses, mask)
-    return scores, norms.squared_norms(scores.logp, scores.mask)

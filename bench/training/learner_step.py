@@ -1,4 +1,4 @@
-"""What one optimizer update did, for the record."""
+"""What one optimizer update did, for the record, and its learning rate."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class LearnerStep:
         grad_norm: l2 norm of the gradient before clipping.
         grad_norm_clipped: l2 norm after clipping.
         step_scale: The method's multiplier of the learning rate.
+        routers: Shares of changed router decisions by column, see `routing.router_changes`.
         measured: Values of the gradient diagnostics by name; empty where the gradient was not finite.
         seconds_score: Time of the forward passes, in seconds.
         seconds_update: Time of coefficients, backward passes and optimizer, in seconds.
@@ -37,6 +38,12 @@ class LearnerStep:
     grad_norm: float
     grad_norm_clipped: float
     step_scale: float
+    routers: Mapping[str, float]
     measured: Mapping[str, float]
     seconds_score: float
     seconds_update: float
+
+
+def warmed(lr: float, warmup: int, now: int) -> float:
+    """Learning rate of update number `now`: it rises linearly to `lr` over `warmup` updates."""
+    return lr * min(1.0, (now + 1) / warmup) if warmup else lr

@@ -40,12 +40,17 @@ def cut(batch: Trajectories, pieces: int = 1, tokens: int = 0) -> list[Piece]:
             found.append(Piece(part, slice(begin, begin + rows)))
             begin += rows
         return found
-    positions = torch.arange(1, batch.mask.shape[2] + 1)
-    length = batch.prompts.shape[1] + (batch.mask.flatten(0, 1) * positions).amax(1)
+    length = lengths_of(batch)
     if len(length) * int(length.max()) <= tokens:
         return [Piece(batch, slice(0, len(length)))]
     order = torch.argsort(length, descending=True, stable=True)
     return [Piece(batch.single_rows(rows), rows) for rows in _packed(order, length.tolist(), tokens)]
+
+
+def lengths_of(batch: Trajectories) -> Tensor:
+    """`[P * G]` positions of each trajectory: the padded prompt, and the response up to its last counted token."""
+    positions = torch.arange(1, batch.mask.shape[2] + 1)
+    return batch.prompts.shape[1] + (batch.mask.flatten(0, 1) * positions).amax(1)
 
 
 def _packed(order: Tensor, length: Sequence[int], tokens: int) -> list[Tensor]:

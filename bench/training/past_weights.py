@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.training.gradients import put_gradient
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Method
 
@@ -61,6 +62,20 @@ class PastWeights:
         for version, count in zip(versions.tolist(), (counts / counts.sum()).tolist(), strict=True):
             mean += count * self._of(version)
         return self._versions[now] - mean
+
+    def compensate(self, correct: Callable[[Tensor, Tensor], Tensor], batch: Trajectories, now: int) -> None:
+        """Correct the gradient in `.grad` for the drift of the weights since the batch was sampled.
+
+        Args:
+            correct: From gradient and drift, `[D]` each, to the new gradient (`Method.compensate`).
+            batch: What the update consumes.
+            now: Number of the update.
+        """
+        trained = self._policy.trainable()
+        pieces = torch.split(self.drift(batch, now).to(self._policy.device), [p.numel() for p in trained])
+        moved = {p: (p.grad.flatten(), drift) for p, drift in zip(trained, pieces, strict=True) if p.grad is not None}
+        gradient, drift = (torch.cat(parts) for parts in zip(*moved.values(), strict=True))
+        put_gradient(list(moved), correct(gradient, drift))
 
     def tensors(self) -> dict[str, Tensor]:
         """All of it, for a checkpoint."""

@@ -150,6 +150,7 @@ def _facts(step: int, given: StepInput, done: LearnerStep, lr: float) -> StepFac
         "seconds_sample": given.seconds_sample,
         "seconds_score": done.seconds_score,
         "seconds_update": done.seconds_update,
+        **done.routers,
         **given.facts,
     }
     if unknown := reported.keys() - _REPORTED:
@@ -163,6 +164,9 @@ def _facts(step: int, given: StepInput, done: LearnerStep, lr: float) -> StepFac
         reported=reported,
         measured=done.measured,
         method_metrics=done.update.metrics if done.update else {},
+        logp=done.logp.flatten(0, 1).numpy(),
+        tokens_drawn=batch.responses.flatten(0, 1).numpy(),
+        reward=batch.reward.numpy(),
         episodes=None if batch.episodes is None else batch.episodes.flatten(0, 1).numpy(),
     )
 

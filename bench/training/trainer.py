@@ -12,6 +12,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import Source, StepInput, under
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.training.cell_learner import CellLearner
 from vcpo_bench.bench.training.checkpoint import read_state, write_state
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.learner import Learner
@@ -46,7 +47,7 @@ class Trainer:
         self,
         config: CellConfig,
         task: Task,
-        learner: Learner,
+        learner: CellLearner,
         source: Source,
         updates: int,
         recorder: StepRecorder,
@@ -68,6 +69,12 @@ class Trainer:
     def policy(self) -> Policy:
         """What is trained."""
         return self.learner.policy
+
+    @property
+    def own_learner(self) -> Learner:
+        """The learner of a cell that is trained in this process: its optimizer and its gradients can be asked for."""
+        assert isinstance(self.learner, Learner), "it is trained on a server"
+        return self.learner
 
     @property
     def status(self) -> str:
@@ -144,5 +151,6 @@ class Trainer:
                 self.observer.observe(self.recorder.tables[STEPS_FILE].row(index))
 
     def close(self) -> None:
-        """Release the source: a sampler process, where there is one."""
+        """Release the source and the learner: a sampler process, a place on a server."""
         self.source.close()
+        self.learner.close()

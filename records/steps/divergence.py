@@ -14,7 +14,7 @@ class KlK1(Diagnostic):
     name = "kl_mu_theta_k1"
     unit = "nats/token"
     meaning = "KL(mu || theta), estimator k1: mean of -l, l = log pi - log mu"
-    label = "KL(mu || theta), k1"
+    label = "D_KL(μ‖θ), k1"
 
     def compute(self, facts: StepFacts) -> float:
         """Mean over tokens."""
@@ -27,7 +27,7 @@ class KlK3(Diagnostic):
     name = "kl_mu_theta_k3"
     unit = "nats/token"
     meaning = "KL(mu || theta), estimator k3: mean of e^l - 1 - l"
-    label = "KL(mu || theta)"
+    label = "D_KL(μ‖θ)"
     log_axis = True
 
     def compute(self, facts: StepFacts) -> float:

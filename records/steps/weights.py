@@ -78,8 +78,8 @@ class LogWeightQuantile(Diagnostic):
     def __init__(self, percent: int) -> None:
         self.percent = percent
         self.name = f"log_weight_q{percent:02}"
-        whole = {5: "5% quantile of the sequence log-weights", 50: "median of the sequence log-weights"}
-        self.meaning = whole.get(percent, f"{percent}% quantile of the sequence log-weights")
+        which = "median" if percent == 50 else f"{percent}% quantile"
+        self.meaning = f"{which} of the sequence log-weights"
 
     def compute(self, facts: StepFacts) -> float:
         """By linear interpolation."""

@@ -50,6 +50,11 @@ def holding(path: Path, flock: str) -> subprocess.Popen[str]:
     return process
 
 
+def test_a_lock_that_nobody_holds_is_taken_at_once(tmp_path: Path, flock: str) -> None:
+    with FileLock(tmp_path / ".lock", wait=False) as lock:
+        assert lock.has_flock == (flock == "with")
+
+
 def test_one_at_a_time(tmp_path: Path, flock: str) -> None:
     assert most_inside(lambda: FileLock(tmp_path / ".lock")) == 1
 
@@ -90,6 +95,15 @@ def test_a_folder_removed_meanwhile_is_made_again(tmp_path: Path, flock: str) ->
         with FileLock(folder / ".lock", wait=False):
             assert folder.is_dir()
     assert (folder / ".lock").exists()
+
+
+def test_a_lock_on_a_file_that_was_removed_meanwhile_does_not_count(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    handle = os.open(path, os.O_CREAT | os.O_RDWR)
+    assert locks._same_file(handle, path)
+    path.unlink()
+    assert not locks._same_file(handle, path)
+    os.close(handle)
 
 
 def test_only_processes_of_this_machine_count_as_gone() -> None:

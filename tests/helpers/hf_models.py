@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-transformers = pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers", reason="runs in .ci/integrations hf")
 
 from vcpo_bench.bench.cells.config import CellConfig  # noqa: E402
 from vcpo_bench.bench.cells.grid import plan_grid  # noqa: E402

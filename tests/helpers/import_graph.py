@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = "vcpo_bench"
-NOT_SHIPPED = {"tests", "docs", "notebooks", "tools", "build", "dist", "results", "noxfile", "setup"}
+NOT_SHIPPED = {"tests", "docs", "examples", "notebooks", "tools", "build", "dist", "results", "noxfile", "setup"}
 """Folders and files of a checkout that are not part of the package."""
 
 

@@ -139,8 +139,8 @@ class SlurmCluster:
     def _start(self, name: str, *arguments: str) -> None:
         with (self._here / f"{name}.out").open("ab") as log:
             self._running[name] = subprocess.Popen(
-                [name, *arguments], env={**os.environ, **self.environment}, stdout=log, stderr=log
-            )
+                [name, *arguments], cwd=self._here, env={**os.environ, **self.environment}, stdout=log, stderr=log
+            )  # a daemon that crashes leaves its core where it was started
 
 
 def _free_port() -> int:

@@ -44,8 +44,8 @@ class Table(nn.Module):
     def trainable(self) -> list[nn.Parameter]:
         return list(self.parameters())
 
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
-        return score(self, prompts, responses, mask)  # type: ignore[arg-type]
+    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> DenseScores:
+        return score(self, prompts, responses, mask, kept)  # type: ignore[arg-type]
 
     score_rows = score
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("vllm", reason="needs the environment of .ci/integrations.d/vllm.sh")
+pytest.importorskip("vllm", reason="runs in .ci/integrations vllm")
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import model_identity

@@ -16,8 +16,10 @@ from vcpo_bench.bench.outside.lm_eval.checkpoints import KeptCheckpoint, find_ch
 from vcpo_bench.bench.outside.lm_eval.own_tasks import Config, own_names, own_tasks
 from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
-from vcpo_bench.bench.policies.tiny.warm_start import new_policy
-from vcpo_bench.bench.tasks import TASKS, EnvironmentTask, token_task
+from vcpo_bench.bench.policies.moe.policy import MoePolicy
+from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
+from vcpo_bench.bench.policies.warm_start import new_policy
+from vcpo_bench.bench.tasks import TASKS, token_task
 from vcpo_bench.errors import UsageError
 from vcpo_bench.progress import track
 
@@ -109,7 +111,7 @@ def _names(task: str, checkpoint: KeptCheckpoint) -> list[str]:
     if task != OWN:
         return [task]
     trained_on = checkpoint.config.task
-    if issubclass(TASKS.class_of(trained_on), EnvironmentTask):
+    if TASKS.class_of(trained_on).in_turns:
         raise UsageError(f"--tasks own: {trained_on} has an environment, and lm-eval asks everything in one turn")
     return own_names(trained_on)
 
@@ -127,7 +129,9 @@ def language_model(checkpoint: KeptCheckpoint, scoring: Scoring) -> Any:
     from vcpo_bench.bench.outside.lm_eval.tiny_model import TinyPolicyLM
 
     task = token_task(checkpoint.config.task)
-    policy = new_policy(task)
+    policy = new_policy(task, kind=checkpoint.config.policy)
+    if not isinstance(policy, TinyPolicy | MoePolicy):
+        raise UsageError(f"{checkpoint.config.policy}: policies of plug-ins cannot be scored with lm-eval")
     load_trained(checkpoint, policy)
     return TinyPolicyLM(policy, TokenText(task.vocabulary), task.eos)
 

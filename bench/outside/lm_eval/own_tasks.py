@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vcpo_bench.bench.outside.lm_eval import text_documents, token_documents
-from vcpo_bench.bench.tasks import TASKS, EnvironmentTask
+from vcpo_bench.bench.tasks import TASKS
 from vcpo_bench.naming.grammar import first_name
 
 SAMPLES = 4
@@ -20,7 +20,7 @@ def own_tasks() -> dict[str, Config]:
 
     Tasks with an environment are left out: a request of lm-eval is answered in one turn.
     """
-    named = [name for name in TASKS.names() if not issubclass(TASKS.get(name), EnvironmentTask)]
+    named = [name for name in TASKS.names() if not TASKS.get(name).in_turns]
     configs = [config for task in named for config in (_greedy(task), _sampled(task))]
     return {config["task"]: config for config in configs}
 

@@ -13,8 +13,8 @@ from lm_eval.models.utils import normalize_gen_kwargs
 from lm_eval.utils import get_rolling_token_windows
 
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
+from vcpo_bench.bench.policies.moe.policy import MoePolicy
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.policies.tiny.sampling import sample
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.errors import UsageError
 
@@ -40,7 +40,7 @@ class TinyPolicyLM(LM):  # type: ignore[misc]  # lm-eval ships no types
     chat = False
     """Prompts are no chat turns."""
 
-    def __init__(self, policy: TinyPolicy, vocabulary: TokenText, eos: int | None) -> None:
+    def __init__(self, policy: TinyPolicy | MoePolicy, vocabulary: TokenText, eos: int | None) -> None:
         super().__init__()
         self.policy, self.vocabulary, self.eos = policy, vocabulary, eos
 
@@ -140,7 +140,7 @@ class TinyPolicyLM(LM):  # type: ignore[misc]  # lm-eval ships no types
     def _sample(self, prompts: list[list[int]], places: list[int], length: int, greedy: bool) -> list[str]:
         draws = torch.from_numpy(uniforms(0, "lm-eval", 0, max(places) + 1, length))[places]
         rows = torch.full((len(prompts),), greedy)
-        rollout = sample(self.policy, torch.tensor(prompts), draws, self.eos, rows)
+        rollout = self.policy.sample(torch.tensor(prompts), draws, self.eos, rows)
         kept = rollout.mask if self.eos is None else rollout.mask & (rollout.responses != self.eos)
         return [
             self.vocabulary.decode(response[mask].tolist())

@@ -60,6 +60,8 @@ class SlotDecoding:
         for ours, theirs in zip((rollout.responses, rollout.logp, rollout.mask, rollout.entropy),
                                 (drawn.responses, drawn.logp, drawn.mask, drawn.entropy), strict=True):  # fmt: skip
             ours[:, part] = theirs[:, part]
+        if rollout.kept is not None and drawn.kept is not None:
+            rollout.kept[:, part] = drawn.kept[:, part]
         rollout.mask[:, positions.stop :] = live.cpu().unsqueeze(1)
 
     def _step(self, token: Tensor) -> Tensor:

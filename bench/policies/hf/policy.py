@@ -14,6 +14,7 @@ from vcpo_bench.bench.policies.hf.decoding import SlotDecoding
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
 from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, TokenDraws, refill
 from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores
+from vcpo_bench.bench.policies.truncation import Truncation, cut, unpack
 from vcpo_bench.bench.score_norms import ChunkedHead
 from vcpo_bench.bench.trajectories import Rollout
 
@@ -44,12 +45,20 @@ class CausalPolicy(CausalNetwork, Policy):
         self.sampling = sampling
         self.chunked_head = ChunkedHead(self.output_head(), dtype)
 
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> ChunkedScores:
-        """See `Policy.score`; memory grows with tokens, not with tokens times vocabulary."""
+    def score(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None
+    ) -> ChunkedScores | DenseScores:
+        """See `Policy.score`; memory grows with tokens, and with tokens times vocabulary only where sets are given."""
+        if kept is not None:
+            return self._dense(*self._here(prompts, responses, mask, kept))
         return self._chunked(*self._here(prompts, responses, mask))
 
-    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> ChunkedScores | DenseScores:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """See `Policy.score_rows`; computes all logits at once only where they fit into one chunk of the head."""
+    def score_rows(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None
+    ) -> ChunkedScores | DenseScores:
+        """See `Policy.score_rows`; computes all logits at once where they fit into one chunk, or sets are given."""
+        if kept is not None:
+            return self._dense(*self._here(prompts, responses, mask, kept))
         prompts, responses, mask = self._here(prompts, responses, mask)
         vocabulary = self.chunked_head.vocabulary
         if 4 * responses.numel() * len(vocabulary.weight) <= vocabulary.chunk_bytes:
@@ -64,19 +73,26 @@ class CausalPolicy(CausalNetwork, Policy):
         logp, entropies, squares = (F.pad(values, (0, mask.shape[1] - length)) for values in found)
         return ChunkedScores(logp, mask, entropies, squares)
 
-    def _dense(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
-        """The same from all logits at once, which is faster where they are few."""
+    def _dense(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> DenseScores:
+        """The same from all logits at once, which is faster where they are few, and lets tokens be left out."""
         with self.precision():
-            logits = self.output_head()(self.hidden(prompts, responses))
-        distribution = logits.float().log_softmax(2)
+            logits = self.output_head()(self.hidden(prompts, responses)).float()
+        if kept is not None:
+            logits = cut(logits, unpack(kept, logits.shape[2]))
+        distribution = logits.log_softmax(2)
         logp = distribution.gather(2, responses.unsqueeze(2)).squeeze(2)
         return DenseScores(torch.where(mask, logp, 0.0), distribution.permute(2, 0, 1), mask)
 
     def sample(
-        self, prompts: Tensor, uniforms: Tensor, eos: int | None = None, greedy: Tensor | None = None
+        self,
+        prompts: Tensor,
+        uniforms: Tensor,
+        eos: int | None = None,
+        greedy: Tensor | None = None,
+        truncation: Truncation | None = None,
     ) -> Rollout:
         """See `Policy.sample`."""
-        draws = TokenDraws(uniforms, eos, greedy, self.sampling, self.device)
+        draws = self._draws(uniforms, eos, greedy, truncation)
         with self.precision():
             return (self.sampling.loop or refill)(self, prompts, draws)
 
@@ -94,12 +110,19 @@ class CausalPolicy(CausalNetwork, Policy):
         positions: range,
         eos: int | None,
         greedy: Tensor | None = None,
+        truncation: Truncation | None = None,
     ) -> None:
         """See `Policy.extend`."""
         assert isinstance(decoding, SlotDecoding)
-        draws = TokenDraws(uniforms, eos, greedy, self.sampling, self.device)
+        draws = self._draws(uniforms, eos, greedy, truncation)
         with self.precision():
             decoding.extend(rollout, prompts.shape[1], draws, positions)
+
+    def _draws(
+        self, uniforms: Tensor, eos: int | None, greedy: Tensor | None, truncation: Truncation | None
+    ) -> TokenDraws:
+        vocabulary = len(self.chunked_head.vocabulary.weight)
+        return TokenDraws(uniforms, eos, greedy, truncation or self.sampling.truncation, self.device, vocabulary)
 
     def _here(self, *tensors: Tensor) -> Iterator[Tensor]:
         device = self.device

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.hf.cache_slots import Slots
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
+from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, recorded_bytes
 from vcpo_bench.bench.trajectories import Rollout
 
 _DRAW_BYTES = 2**28  # float64 probabilities in memory at once
@@ -37,13 +38,11 @@ class SamplingOptions:
 
     Attributes:
         loop: What draws a batch; None: `refill`, all responses at once.
-        top_p: Probability mass kept; 1: all.
-        top_k: Tokens kept; 0: all.
+        truncation: How distributions are cut.
     """
 
     loop: SamplingLoop | None = None
-    top_p: float = 1.0
-    top_k: int = 0
+    truncation: Truncation = Truncation()  # noqa: RUF009 - immutable
 
 
 class TokenDraws:
@@ -53,19 +52,28 @@ class TokenDraws:
         uniforms: float64 [B, T] in [0, 1): token t of row i is the inverse of its cumulative distribution at [i, t].
         eos: Token that ends a response, or None.
         greedy: bool [B], True for rows that take the most likely token; or None.
-        options: How the distribution is truncated, if at all.
+        truncation: How the distribution is cut, if at all.
         device: Where the logits are.
+        vocabulary: V.
     """
 
     def __init__(
-        self, uniforms: Tensor, eos: int | None, greedy: Tensor | None, options: SamplingOptions, device: torch.device
+        self,
+        uniforms: Tensor,
+        eos: int | None,
+        greedy: Tensor | None,
+        truncation: Truncation,
+        device: torch.device,
+        vocabulary: int,
     ) -> None:
-        self.uniforms, self.options = uniforms.to(device), options
+        self.uniforms, self.truncation, self.vocabulary = uniforms.to(device), truncation, vocabulary
         self.greedy = None if greedy is None else greedy.to(device)
         self.eos = -1 if eos is None else eos
-        empty = Rollout.empty(uniforms.shape[0], uniforms.shape[1], eos)
+        rows, length = uniforms.shape
+        empty = Rollout.empty(rows, length, eos, kept_bytes=recorded_bytes(truncation, vocabulary))
         self.tokens, self.logp, self.entropy = (t.to(device) for t in (empty.responses, empty.logp, empty.entropy))
         self.mask = torch.zeros_like(self.tokens, dtype=torch.bool)
+        self.kept = None if empty.kept is None else empty.kept.to(device)
 
     def draw(self, logits: Tensor, rows: Tensor, positions: Tensor, live: Tensor) -> tuple[Tensor, Tensor]:
         """Draw one token for each of n rows, and record it for rows that are live.
@@ -80,7 +88,7 @@ class TokenDraws:
             The tokens int64 [n], and bool [n], True for rows that were live and do not end with this token.
         """
         size = max(1, _DRAW_BYTES // (8 * logits.shape[1]))
-        parts = zip(*(torch.split(tensor, size) for tensor in (logits, rows, positions)), strict=True)
+        parts = zip(*(torch.split(tensor, size) for tensor in (logits, rows, positions, live)), strict=True)
         found = torch.cat([self._draw(*part) for part in parts], 1)
         token, logp, entropy = found[0].long(), found[1].float(), found[2].float()
         at = (rows, self._within(positions))
@@ -89,9 +97,12 @@ class TokenDraws:
             kept[at] = torch.where(live, new, kept[at])
         return token, live & (token != self.eos) & (positions + 1 < self.uniforms.shape[1])
 
-    def _draw(self, logits: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
-        """Token, log-probability and entropy, float64 [3, n]."""
-        logp = truncated(logits, self.options).log_softmax(1)
+    def _draw(self, logits: Tensor, rows: Tensor, positions: Tensor, live: Tensor) -> Tensor:
+        """Token, log-probability and entropy, float64 [3, n]; survivors are recorded for rows that are live."""
+        logp = self.truncation.apply(logits, 1).log_softmax(1)
+        if self.kept is not None:
+            at = (rows, self._within(positions))
+            self.kept[at] = torch.where(live.unsqueeze(1), pack(logp > FLOOR / 2), self.kept[at])
         p = logp.exp()
         cumulative = p.double().cumsum(1)
         target = (self.uniforms[rows, self._within(positions)] * cumulative[:, -1]).unsqueeze(1)
@@ -107,19 +118,8 @@ class TokenDraws:
 
     def rollout(self) -> Rollout:
         """The tokens drawn so far, in main memory."""
-        return Rollout(self.tokens.cpu(), self.logp.cpu(), self.mask.cpu(), self.entropy.cpu())
-
-
-def truncated(logits: Tensor, options: SamplingOptions) -> Tensor:
-    """Logits [n, V], those outside top_k and top_p at minus infinity; the same tensor where nothing is truncated."""
-    if options.top_k:
-        kept = logits.topk(min(options.top_k, logits.shape[1])).values[:, -1:]
-        logits = logits.masked_fill(logits < kept, -torch.inf)
-    if options.top_p < 1:
-        values, order = logits.sort(descending=True)
-        before = values.softmax(1).cumsum(1) - values.softmax(1)
-        logits = logits.scatter(1, order, values.masked_fill(before >= options.top_p, -torch.inf))
-    return logits
+        kept = None if self.kept is None else self.kept.cpu()
+        return Rollout(self.tokens.cpu(), self.logp.cpu(), self.mask.cpu(), self.entropy.cpu(), kept=kept)
 
 
 @torch.no_grad()

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from vcpo_bench.bench.policies.cached_decoder import CachedDecoder
 from vcpo_bench.bench.policies.tiny.network import Block, Transformer
 
 
@@ -26,7 +27,7 @@ class _Layer(NamedTuple):
     down: Tensor
 
 
-class Decoder:
+class Decoder(CachedDecoder):
     """The state of decoding B responses: weights, key-value cache, position.
 
     When the weights change, make a new one, or `reload` them and continue on the cache of the old ones.
@@ -62,22 +63,9 @@ class Decoder:
         logits: Tensor = self.network.head(self.network.norm(x.squeeze(1)))
         return logits.t().repeat_interleave(group, -1)
 
-    @property
-    def room(self) -> int:
-        """Steps for which the cache has room."""
-        return self.caches[0].shape[3] - self.position
-
     def reload(self) -> None:
         """Read the weights again and keep the cache, whose entries the old weights computed."""
         self.layers = [_prepare(block) for block in self.blocks]
-
-    def keep(self, rows: Tensor) -> None:
-        """Keep only these rows, int64 [rows]; later steps take and return them in that order."""
-        past = self.position
-        for index, cache in enumerate(self.caches):
-            kept = cache.new_empty(*cache.shape[:-1], len(rows))
-            kept[:, :, :, :past] = cache[:, :, :, :past].index_select(-1, rows)
-            self.caches[index] = kept
 
     def step(self, token: Tensor) -> Tensor:
         """Feed one token per row, int64 [B] on the policy's device, and get the logits of the next one, [V, B]."""

@@ -2,34 +2,64 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.tiny.decoding import Decoder
 from vcpo_bench.bench.policies.tiny.network import Transformer
+from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, recorded_bytes
 from vcpo_bench.bench.trajectories import Rollout
 
 
+class StepDecoder(Protocol):
+    """What `extend` asks of B responses in progress; `tiny.decoding.Decoder` says what each means."""
+
+    first: Tensor
+    position: int
+
+    @property
+    @abstractmethod
+    def room(self) -> int:
+        """Steps for which the cache has room."""
+
+    @abstractmethod
+    def keep(self, rows: Tensor) -> None:
+        """Keep only these rows, int64 [rows]."""
+
+    @abstractmethod
+    def step(self, token: Tensor) -> Tensor:
+        """Feed one token per row, int64 [B], and get the logits of the next one, [V, B]."""
+
+
 def sample(
-    network: Transformer, prompts: Tensor, uniforms: Tensor, eos: int | None = None, greedy: Tensor | None = None
+    network: Transformer,
+    prompts: Tensor,
+    uniforms: Tensor,
+    eos: int | None = None,
+    greedy: Tensor | None = None,
+    truncation: Truncation | None = None,
 ) -> Rollout:
     """Draw whole responses; see `Policy.sample`. Each prompt is computed once; greedy ties go to the smallest token."""
     B, T = uniforms.shape
-    rollout = Rollout.empty(B, T, eos)
+    rollout = Rollout.empty(B, T, eos, kept_bytes=recorded_bytes(truncation, network.config.vocab_size))
     with torch.inference_mode():
         decoder = Decoder(network, prompts, B, T)
-    extend(rollout, decoder, prompts, uniforms, range(T), eos, greedy)
+    extend(rollout, decoder, prompts, uniforms, range(T), eos, greedy, truncation)
     return rollout
 
 
 def extend(
     rollout: Rollout,
-    decoder: Decoder,
+    decoder: StepDecoder,
     prompts: Tensor,
     uniforms: Tensor,
     positions: range,
     eos: int | None = None,
     greedy: Tensor | None = None,
+    truncation: Truncation | None = None,
 ) -> None:
     """Draw the tokens at consecutive positions of every row, in place; see `Policy.extend` and `sample`.
 
@@ -43,7 +73,7 @@ def extend(
         new = decoder.position == prompts.shape[1] + positions.start
         token = None if new else rollout.responses[:, positions.start - 1].to(device)
         draws = uniforms[:, part].t().contiguous().to(device)
-        tokens, distributions = _decode(decoder, token, draws, alive, eos, greedy)
+        tokens, distributions = _decode(decoder, token, draws, alive, eos, greedy, truncation)
         logp = distributions.gather(1, tokens.unsqueeze(1)).squeeze(1)
         entropy = -(distributions.exp() * distributions).sum(1)
         is_end = tokens == end_token(eos)
@@ -52,11 +82,19 @@ def extend(
         rollout.logp[:, part] = logp.where(mask, 0.0).t()
         rollout.entropy[:, part] = entropy.where(mask, 0.0).t()
         rollout.mask[:, part] = mask.t()
+        if rollout.kept is not None:
+            rollout.kept[:, part] = pack((distributions > FLOOR / 2).permute(2, 0, 1)) * mask.t().unsqueeze(2)
         rollout.mask[:, positions.stop :] = (mask[-1] & ~is_end[-1]).unsqueeze(1)
 
 
 def _decode(
-    decoder: Decoder, token: Tensor | None, draws: Tensor, alive: Tensor, eos: int | None, greedy: Tensor | None
+    decoder: StepDecoder,
+    token: Tensor | None,
+    draws: Tensor,
+    alive: Tensor,
+    eos: int | None,
+    greedy: Tensor | None,
+    truncation: Truncation | None,
 ) -> tuple[Tensor, Tensor]:
     """Draw tokens [n, B] from draws [n, B]; with them the log-probabilities [n, V, B] they were drawn from.
 
@@ -75,7 +113,8 @@ def _decode(
             kept = alive.nonzero().squeeze(1)
             decoder.keep(kept)
             rows, token, alive = torch.arange(B, device=kept.device)[rows][kept], token[kept], alive[kept]
-        logp = (decoder.first if token is None else decoder.step(token)).log_softmax(0)
+        logits = decoder.first if token is None else decoder.step(token)
+        logp = (logits if truncation is None else truncation.apply(logits, 0)).log_softmax(0)
         token = _inverse_cdf(logp.exp(), draws[t, rows])
         if greedy is not None:
             token = torch.where(greedy[rows], logp.argmax(0), token)

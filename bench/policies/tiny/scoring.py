@@ -7,9 +7,12 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.scores import DenseScores
 from vcpo_bench.bench.policies.tiny.network import Transformer
+from vcpo_bench.bench.policies.truncation import cut, unpack
 
 
-def score(network: Transformer, prompts: Tensor, responses: Tensor, mask: Tensor) -> DenseScores:
+def score(
+    network: Transformer, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None
+) -> DenseScores:
     """Score responses with the tiny network; see `Policy.score`.
 
     With one prompt per response row the whole sequences go through the network and each module is called once, with one
@@ -21,6 +24,7 @@ def score(network: Transformer, prompts: Tensor, responses: Tensor, mask: Tensor
         prompts: int64 [P, Lp], P dividing B: the responses of one prompt are consecutive.
         responses: int64 [B, T].
         mask: bool [B, T], True where the token carries loss.
+        kept: uint8 [B, T, ceil(V / 8)], tokens over which each distribution is normalized; None: all.
 
     Returns:
         The scores; rows in the order given.
@@ -35,6 +39,9 @@ def score(network: Transformer, prompts: Tensor, responses: Tensor, mask: Tensor
     else:
         hidden = network.hidden_after(prompts[:, :-1], inputs)
     # tokens first: PyTorch's softmax over a short last dimension is not vectorized
-    distribution = network.head(hidden).permute(2, 0, 1).contiguous().log_softmax(0)
+    logits = network.head(hidden).permute(2, 0, 1).contiguous()
+    if kept is not None:
+        logits = cut(logits, unpack(kept.to(device), len(logits)).permute(2, 0, 1))
+    distribution = logits.log_softmax(0)
     logp = distribution.gather(0, responses.unsqueeze(0)).squeeze(0)
     return DenseScores(torch.where(mask, logp, 0.0), distribution, mask)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow.csv
@@ -16,6 +16,7 @@ from vcpo_bench.bench.cells.parquet_table import RecordTable
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes import REGIMES, Order
+from vcpo_bench.bench.replay.other_weights import weights_of
 from vcpo_bench.bench.replay.probe.point import ProbePoint, Row, probe_point
 from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_memory, check_probe
 from vcpo_bench.bench.replay.probe.updates import Estimators
@@ -66,7 +67,7 @@ def probe_cell(spec: ProbeSpec, say: Callable[[str], None]) -> list[Row]:
 def _point(spec: ProbeSpec, replay: Replay, version: int) -> ProbePoint:
     trainer, behavior = replay.trainer, replay.snapshots[version]
     config, task, now = spec.cell.config, trainer.task, trainer.step
-    with _weights(trainer.policy, behavior):
+    with weights_of(trainer.policy, behavior):
         noise = REGIMES.parse(config.regime).engine_noise
         draw = _sampler(config, task, trainer.policy, version, noise)
         stale = [draw(_STALE + i) for i in range(spec.batches)]
@@ -78,20 +79,9 @@ def _point(spec: ProbeSpec, replay: Replay, version: int) -> ProbePoint:
         stale=stale,
         fresh=[draw(_FRESH + i) for i in range(spec.fresh)],
         control=[draw(_CONTROL + i) for i in range(spec.batches)],
-        preconditioner=preconditioner(trainer.learner.optimizer),
+        preconditioner=preconditioner(trainer.own_learner.optimizer),
         displacement=_flat(trainer.policy.trained_state()) - _flat(behavior) if now > version else None,
     )
-
-
-@contextmanager
-def _weights(policy: Policy, others: Mapping[str, Tensor]) -> Iterator[None]:
-    """Give the policy other trained weights inside the block; frozen weights are never copied."""
-    own = {name: tensor.to("cpu", copy=True) for name, tensor in policy.trained_state().items()}
-    policy.load_trained(others)
-    try:
-        yield
-    finally:
-        policy.load_trained(own)
 
 
 def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise: str) -> Callable[[int], Trajectories]:
@@ -105,10 +95,10 @@ def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise
 def _estimators(cell: RecordedCell, trainer: Trainer) -> Callable[[Sequence[Method]], Estimators]:
     """Estimators of methods at the checkpoint; only the run's own method has a state there."""
     config, policy = cell.config, trainer.policy
-    states = {config.method: dict(trainer.learner.method_state)}
+    states = {config.method: dict(trainer.own_learner.method_state)}
 
     def reference() -> Policy:
-        return trainer.learner.reference or open_policy(config, trainer.task, cell.start, str(policy.device))
+        return trainer.own_learner.reference or open_policy(config, trainer.task, cell.start, str(policy.device))
 
     return lambda methods: Estimators(policy, methods, reference, states, config.micro_tokens)
 

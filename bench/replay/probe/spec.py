@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vcpo_bench.bench.regimes import check_method
+from vcpo_bench.bench.policies.catalog import POLICIES
+from vcpo_bench.bench.regimes import REGIMES, check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
@@ -45,7 +46,8 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
 
     Raises:
         UsageError: A checkpoint is beyond the run, a sample is too small, a method's update is not a function of fresh
-            data, the update due at a checkpoint consumes data of several policies, or the sampler truncates.
+            data, the update due at a checkpoint consumes data of several policies, the sampler truncates, or the policy
+            is a mixture of experts.
     """
     if not spec.steps:
         raise UsageError("--at: the list is empty; give at least one update, such as 50,150")
@@ -66,11 +68,15 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
 
 
 def _check_sampler(cell: RecordedCell) -> None:
-    if SAMPLERS.parse(cell.config.sampler).truncates:
+    regime = REGIMES.parse(cell.config.regime)
+    if regime.truncates or SAMPLERS.parse(cell.config.sampler).truncates:
+        sampler = regime.text() if regime.truncates else cell.config.sampler
         raise UsageError(
-            f"{cell.key}: {cell.config.sampler} draws from a truncated distribution, so its samples of the current "
+            f"{cell.key}: {sampler} draws from a truncated distribution, so its samples of the current "
             "policy do not have the true gradient as their mean; probe a cell sampled without top_p and top_k"
         )
+    if POLICIES.parse(cell.config.policy).routed:
+        raise UsageError(f"{cell.key}: a probe replays no routes, so it cannot measure a mixture of experts")
 
 
 def _check_method(method: Method, schedule: StalenessSchedule) -> None:

@@ -123,9 +123,8 @@ class Estimators:
         """`[rows]` squared score norms, from forward passes with one trajectory per row."""
         squared = []
         for part, _ in pieces:
-            _, responses, mask = part.flat()
             with norms.record():
-                scores = self.policy.score_rows(part.flat_prompts(), responses, mask)
+                scores = self.policy.score_rows(part.flat_prompts(), *part.flat()[1:])
             squared.append(norms.squared_norms(scores.logp, scores.mask))
             norms.release()
         return gather(pieces, squared)

@@ -6,9 +6,10 @@ import copy
 import gc
 import itertools
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -53,7 +54,7 @@ class LocalEngine:
             )
         each = -(-tokens // _BLOCK) * _BLOCK * bytes_per_token(config, dtype)
         room = int((memory or min(16.0, rows * each / 2**30 + 0.03)) * 2**30)
-        settings = engine_settings(dtype, tokens, rows, rows * prompt, room)
+        settings = engine_settings(dtype, tokens, rows, rows * prompt, room, chunks=torch.cuda.is_available())
         threads, set_threads = torch.get_num_threads(), torch.set_num_threads
         with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng(devices=[]):
             untied(config).save_pretrained(folder)
@@ -84,9 +85,23 @@ class LocalEngine:
             self._llm.llm_engine.add_request(name, prompt, parameters)
         return names
 
-    def step(self) -> dict[str, Answer]:
-        """Draw one more token of everything in flight; returns all tokens drawn so far, by name."""
-        return {output.request_id: _answer(output) for output in self._llm.llm_engine.step()}
+    def step(self, known: Mapping[str, int] = MappingProxyType({})) -> dict[str, Answer]:
+        """Draw one more token of everything in flight; returns the tokens drawn so far, by name.
+
+        Args:
+            known: How many of its first tokens are left out, by name; 0 for a name that is not there.
+        """
+        outputs = self._llm.llm_engine.step()
+        return {output.request_id: _answer(output, known.get(output.request_id, 0)) for output in outputs}
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is in flight."""
+        return not self._llm.llm_engine.has_unfinished_requests()
+
+    def weight_version(self) -> int | None:
+        """Version of its weights as the engine itself counts it; None: this release does not."""
+        return int(self._llm.llm_engine.get_weight_version()) if counts_versions(self._release) else None
 
     def abandon(self, names: Iterable[str]) -> None:
         """Abort what is in flight."""
@@ -137,16 +152,16 @@ def head_size(config: Any) -> int:
     return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
 
 
-def _answer(output: Any) -> Answer:
-    """One of its outputs as an `Answer`; a log-probability that is missing becomes NaN."""
+def _answer(output: Any, first: int = 0) -> Answer:
+    """One of its outputs from a token on as an `Answer`; a log-probability that is missing becomes NaN."""
     done = output.outputs[0]
-    tokens = [int(token) for token in done.token_ids]
-    given = done.logprobs or [{}] * len(tokens)
-    if len(given) != len(tokens):
-        raise BrokenAnswer(f"{len(tokens)} tokens came with {len(given)} log-probabilities")
-    logp = [getattr(entry.get(token), "logprob", None) for token, entry in zip(tokens, given, strict=True)]
+    count, given = len(done.token_ids), done.logprobs or [{}] * len(done.token_ids)
+    if len(given) != count:
+        raise BrokenAnswer(f"{count} tokens came with {len(given)} log-probabilities")
+    tokens = [int(token) for token in done.token_ids[first:]]
+    logp = [getattr(entry.get(token), "logprob", None) for token, entry in zip(tokens, given[first:], strict=True)]
     spans = getattr(done, "weight_versions", None)
     versions = None
     if spans is not None and all(span.version.isdigit() for span in spans):
-        versions = stamps(((int(span.version), span.start, span.end) for span in spans), len(tokens))
+        versions = stamps(((int(span.version), span.start, span.end) for span in spans), count)[first:]
     return Answer(tokens, [float("nan") if value is None else float(value) for value in logp], versions)

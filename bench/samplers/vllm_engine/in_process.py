@@ -11,6 +11,7 @@ from torch import Tensor
 from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine.engine import LocalEngine, open_engine
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, Request, ask, check, fill, whole
+from vcpo_bench.bench.samplers.vllm_engine.turns import converse, speakers
 from vcpo_bench.bench.samplers.vllm_engine.weight_names import WeightNames
 from vcpo_bench.bench.trajectories import Rollout
 
@@ -67,7 +68,9 @@ class VllmInProcess:
 
     def advance(self, segments: Sequence[Segment], eos: int | None, keep: bool) -> None:
         """See `samplers.base.InflightEngine`."""
-        if keep:
+        if any(segment.talk is not None for segment in segments):
+            converse(self.engine, speakers(segments, self._policy.real, eos), self.version)
+        elif keep:
             self._step(segments, eos)
         else:
             self._again(segments, eos)

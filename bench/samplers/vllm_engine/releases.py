@@ -55,7 +55,9 @@ def parse(version: str) -> tuple[int, int]:
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
-def engine_settings(dtype: str, tokens: int, rows: int, prompt_tokens: int, cache_bytes: int) -> dict[str, Any]:
+def engine_settings(
+    dtype: str, tokens: int, rows: int, prompt_tokens: int, cache_bytes: int, chunks: bool = True
+) -> dict[str, Any]:
     """Arguments of `vllm.LLM` under which its log-probabilities are those of the policy; equal in all releases.
 
     Args:
@@ -64,6 +66,8 @@ def engine_settings(dtype: str, tokens: int, rows: int, prompt_tokens: int, cach
         rows: Sequences in flight at once.
         prompt_tokens: Prompt tokens evaluated in one step: all of a batch, so that its responses grow in step.
         cache_bytes: Size of the key-value cache.
+        chunks: Whether a prompt may be read in parts. On a CPU a seeded request must not be: its random stream cannot
+            be set back after a part, and the engine ends with an error.
     """
     return {
         "dtype": dtype,
@@ -73,6 +77,7 @@ def engine_settings(dtype: str, tokens: int, rows: int, prompt_tokens: int, cach
         "kv_cache_memory_bytes": cache_bytes,
         "logprobs_mode": "processed_logprobs",  # the default is that before temperature and truncation
         "generation_config": "vllm",  # else the model's own sampling defaults apply
+        "enable_chunked_prefill": chunks,
         "enable_prefix_caching": False,  # else the KV cache of old weights is reused
         "async_scheduling": False,  # else a step may run ahead of a weight update
         "skip_tokenizer_init": True,  # token ids go in and come out

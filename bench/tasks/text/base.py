@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from vcpo_bench.bench.tasks.catalog import TASKS, NamedTask
+from vcpo_bench.bench.tasks.text.dialogue import Dialogue
 from vcpo_bench.errors import UsageError
 
 Split = Literal["train", "held_out"]
@@ -38,6 +39,11 @@ class TextTask(NamedTask):
 
     needs_language_model = True
 
+    @property
+    def dialogue(self) -> Dialogue | None:
+        """What answers the policy between its turns; None: the response is one turn."""
+        return None
+
     @abstractmethod
     def items(self, split: Split) -> Sequence[Item]:
         """All items of a split of the data; of a generator, a fixed sample. Training never reads the held-out ones."""
@@ -59,7 +65,11 @@ class TextTask(NamedTask):
 
     @abstractmethod
     def demonstration(self, item: Item) -> str:
-        """A correct response in the expected format; scores 1."""
+        """A correct response in the expected format; scores 1. Of a dialogue, its last turn."""
+
+    def calls(self, item: Item) -> Sequence[tuple[str, str]]:
+        """What a correct episode says and hears before its last turn; nothing, unless a task with a dialogue does."""
+        return ()
 
 
 def text_task(expression: str) -> TextTask:

@@ -4,41 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from vcpo_bench.bench.tasks.base import HELD_OUT, Demonstrations, Task, per_response
 from vcpo_bench.bench.tasks.text.base import Item, TextTask
+from vcpo_bench.bench.tasks.text.dialogue import BoundDialogue
+from vcpo_bench.bench.tasks.text.tokenizer import Tokenizer
 from vcpo_bench.errors import UsageError
 
 _MARGIN = 1.25  # the longest prompt allowed, relative to the longest of the task's fixed items
 _SKIPPED_BATCHES = 2**32  # how many batches further on the stream replaces an item that is too long
 _REMEMBERED = 2**18  # items whose rewards can still be asked for: more than any queue holds
-
-
-class Tokenizer(Protocol):
-    """What is needed of a tokenizer; those of transformers fit.
-
-    Attributes:
-        eos_token_id: The end token.
-        pad_token_id: The padding token, or None.
-        chat_template: How a conversation is written, or None.
-    """
-
-    eos_token_id: int
-    pad_token_id: int | None
-    chat_template: Any
-
-    def __call__(self, text: str, *, add_special_tokens: bool = True) -> Any:
-        """A mapping whose `input_ids` are the tokens of a text."""
-
-    def decode(self, token_ids: list[int], *, clean_up_tokenization_spaces: bool | None = None) -> Any:
-        """The text of some tokens."""
-
-    def apply_chat_template(self, conversation: Any, *, add_generation_prompt: bool, tokenize: bool) -> Any:
-        """A conversation as text."""
 
 
 class BoundTask(Task):
@@ -69,6 +47,7 @@ class BoundTask(Task):
         self.eos = self._end
         self.pad: int = self._end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         self._chat = chat and bool(tokenizer.chat_template)
+        self._environment = BoundDialogue(source.dialogue, tokenizer) if source.dialogue else None
         self._items: dict[bytes, Item] = {}
         fixed = [*source.items("held_out"), *source.items("train")]
         self._prompt_length = math.ceil(_MARGIN * max(len(self._encode(item)) for item in fixed))
@@ -88,6 +67,11 @@ class BoundTask(Task):
         """The canonical name of the text task."""
         return self.source.canonical
 
+    @property
+    def environment(self) -> BoundDialogue | None:
+        """What answers the policy, where the text task is a dialogue."""
+        return self._environment
+
     def stream(self, seed: int, purpose: str, batch: int, count: int) -> Tensor:
         """Prompts of the items of that stream."""
         return self._prompts([self._item(seed, batch, index, purpose) for index in range(count)])
@@ -97,16 +81,23 @@ class BoundTask(Task):
         return self._prompts(self.source.items("held_out")[:count])
 
     def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
-        """Scores of the decoded responses."""
+        """Scores of the decoded responses; of a dialogue, of the turn that the policy ended itself, or 0."""
         prompts = per_response(prompts, len(responses))
-        scores = [
-            self.source.score(self._items[prompt.numpy().tobytes()], self._decode(response[kept]))
-            for prompt, response, kept in zip(prompts, responses, mask, strict=True)
-        ]
-        return torch.tensor(scores, dtype=torch.float64)
+        rows = zip(prompts, responses, mask, strict=True)
+        return torch.tensor([self._score(*row) for row in rows], dtype=torch.float64)
+
+    def _score(self, prompt: Tensor, response: Tensor, mask: Tensor) -> float:
+        said = response[mask]
+        if self._environment is not None:
+            last = int(mask.nonzero().max())
+            if int(response[last]) != self._end:
+                return 0.0
+            heard = (~mask[:last]).nonzero()
+            said = response[int(heard.max()) + 1 if len(heard) else 0 : last + 1]
+        return self.source.score(self._items[prompt.numpy().tobytes()], self._decode(said))
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """Correct answers with the end token.
+        """Correct answers with the end token; of a dialogue, after the calls that the task makes.
 
         Raises:
             UsageError: One is longer than a response may be.
@@ -115,23 +106,30 @@ class BoundTask(Task):
         responses = torch.full((count, self.max_response), self._end)
         mask = torch.zeros(count, self.max_response, dtype=torch.bool)
         for row, item in enumerate(items):
-            tokens = [
-                *self.tokenizer(self.source.demonstration(item), add_special_tokens=False)["input_ids"],
-                self._end,
-            ]
+            tokens, own = self._demonstrated(item)
             if len(tokens) > self.max_response:
                 raise UsageError(
                     f"{self.canonical}: a demonstration has {len(tokens)} tokens, more than --max-response "
                     f"{self.max_response}; give at least {len(tokens)}"
                 )
             responses[row, : len(tokens)] = torch.tensor(tokens)
-            mask[row, : len(tokens)] = True
+            mask[row, : len(tokens)] = torch.tensor(own)
         return Demonstrations(self._prompts(items), responses, mask)
+
+    def _demonstrated(self, item: Item) -> tuple[list[int], list[bool]]:
+        """Tokens of a correct episode, and which of them the policy says."""
+        tokens, own = list[int](), list[bool]()
+        for said, heard in (*self.source.calls(item), (self.source.demonstration(item), "")):
+            for text, mine in ((said, True), (heard, False)):
+                part = self.tokenizer(text, add_special_tokens=False)["input_ids"] if text else []
+                tokens, own = [*tokens, *part], [*own, *[mine] * len(part)]
+        return [*tokens, self._end], [*own, True]
 
     def render(self, prompt: Tensor, response: Tensor, mask: Tensor) -> str:
         """Prompt and response as text."""
         real = prompt[int((prompt != self.pad).int().argmax()) :]
-        return f"{self.tokenizer.decode(real.tolist())} {self._decode(response[mask])}"
+        said = response[: int(mask.nonzero().max()) + 1] if self._environment else response[mask]
+        return f"{self.tokenizer.decode(real.tolist())} {self._decode(said)}"
 
     def _item(self, seed: int, batch: int, index: int, purpose: str) -> Item:
         """The item at that position of the stream, or the first of its replacements that is short enough."""

@@ -13,12 +13,14 @@ from vcpo_bench.analysis.comparability import NOT_SEPARATED
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid, skipped_methods
 from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.cells.settings import CellSettings, read_settings
-from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.policies.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.running.order import waves
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import worker_count
+from vcpo_bench.bench.running.stacks import why_alone
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
@@ -42,6 +44,11 @@ def test_readme_grid_has_its_controls() -> None:
 def test_controls_asked_for_by_name_are_no_controls_and_each_cell_comes_once() -> None:
     spec = GridSpec(methods=("reinforce", "reinforce"), staleness=(0, 4, 4), seeds=(0,))
     assert counted(spec) == {("reinforce", 0, False): 1, ("reinforce", 4, False): 1}
+
+
+def test_the_control_at_lag_0_comes_also_where_its_method_was_asked_for_at_other_lags() -> None:
+    spec = GridSpec(methods=("reinforce",), staleness=(4,), seeds=(0,))
+    assert counted(spec) == {("reinforce", 4, False): 1, ("reinforce", 0, True): 1}
 
 
 def test_no_controls() -> None:
@@ -227,6 +234,35 @@ def test_an_optimizer_is_part_of_a_cell_and_no_old_key_moves() -> None:
         plan_grid(replace(plain, settings=CellSettings(optimizer="adam")))
 
 
+def test_policy_and_replay_are_part_of_a_cell_and_no_old_key_moves() -> None:
+    plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), tasks=("chain",), controls=False)
+    (usual,) = plan_grid(plain)
+    assert plan_grid(replace(plain, settings=CellSettings(policy="tiny", replay="off")))[0].key == usual.key
+    cells = [
+        plan_grid(replace(plain, settings=CellSettings(policy="moe", replay=replay)))[0]
+        for replay in ("off", "r2", "r3")
+    ]
+    assert len({usual.key, *(cell.key for cell in cells)}) == 4
+    assert cells[2].config.label == "clip lag 0 seed 0 chain moe replay r3 lr 3e-4"
+    noisy = replace(plain, regimes=("fifo(router_noise=0.4)",), settings=CellSettings(policy="moe"))
+    assert plan_grid(noisy)[0].config.regime == "fifo(router_noise=0.4)"
+    assert why_alone(cells[0].config) == "the policy moe has no stacked form"
+
+
+def test_what_needs_a_mixture_of_experts_is_refused_without_one() -> None:
+    plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), tasks=("chain",), controls=False)
+    with pytest.raises(UsageError, match=r"--replay r3: applies only to a mixture of experts.*--policy moe"):
+        plan_grid(replace(plain, settings=CellSettings(replay="r3")))
+    with pytest.raises(UsageError, match=r"--regime fifo\(router_noise=0.4\): router_noise applies only to a mixture"):
+        plan_grid(replace(plain, regimes=("fifo(router_noise=0.4)",)))
+    with pytest.raises(UsageError, match=r"--policy moe: a built-in policy, and --model names another"):
+        plan_grid(replace(plain, model="somewhere", settings=CellSettings(policy="moe")))
+    with pytest.raises(UsageError, match=r"unknown policy 'mo'.*moe"):
+        plan_grid(replace(plain, settings=CellSettings(policy="mo")))
+    with pytest.raises(UsageError, match=r"--replay r4: must be 'off', 'r2' or 'r3'"):
+        read_settings({"replay": "r4"})
+
+
 def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_path: Path) -> None:
     (cell,) = plan_grid(GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY))
     planned_before = replace(cell, config=cell.config.model_copy(update={"plugins": "0123456789"}))
@@ -242,3 +278,9 @@ def test_workers_by_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert worker_count(3, "cuda", "vllm") == 3
     with pytest.raises(UsageError, match="--device cuda:2: this machine has 2 CUDA devices"):
         worker_count(0, "cuda:2")
+
+
+def test_the_longest_response_of_a_token_task_needs_no_model() -> None:
+    spec = GridSpec(methods=("clip",), staleness=(1,), seeds=(0,), controls=False, **TINY)
+    (cell,) = plan_grid(spec)
+    assert longest_response(cell.config) == token_task("walk-eos").max_response

@@ -1,6 +1,7 @@
 """Where results say that they come from."""
 
 import json
+import subprocess
 from pathlib import Path
 
 from vcpo_bench.bench.cells.provenance import _code_state
@@ -10,3 +11,15 @@ def test_an_installed_package_knows_the_commit_it_was_built_from(tmp_path: Path)
     assert _code_state(tmp_path) == {"commit": None, "uncommitted": None}
     (tmp_path / "built_from.json").write_text(json.dumps({"commit": "abc", "uncommitted": True}))
     assert _code_state(tmp_path) == {"commit": "abc", "uncommitted": True}
+
+
+def test_a_working_tree_knows_its_commit_and_whether_it_was_changed_since(tmp_path: Path) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    (tmp_path / "a.py").write_text("")
+    for words in (("init", "-q"), ("add", "-A"), (*identity, "commit", "-qm", "all")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, timeout=60)
+    heads = (tmp_path / ".git" / "refs" / "heads").rglob("*")
+    (written,) = [file.read_text().strip() for file in heads if file.is_file()]
+    assert _code_state(tmp_path) == {"commit": written, "uncommitted": False}
+    (tmp_path / "a.py").write_text("changed")
+    assert _code_state(tmp_path) == {"commit": written, "uncommitted": True}

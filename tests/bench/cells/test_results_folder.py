@@ -1,5 +1,6 @@
 """The results folder under damage, rivals and interruptions."""
 
+import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -43,6 +44,21 @@ def test_a_cell_is_ended_exactly_when_it_finished(tmp_path: Path) -> None:
     assert folder.status("a") == "completed"
     assert not store.partial.exists()
     assert ended_keys(tmp_path / "r") == {"a"}
+
+
+def test_every_table_of_a_cell_without_checksums_is_looked_at(tmp_path: Path) -> None:
+    folder = ResultsFolder(tmp_path)
+    end_cell(folder, "a")
+    (tmp_path / "cells" / "a" / "cell.json").write_text(json.dumps(facts("a")))  # as files were before checksums
+    assert folder.status("a") == "completed"
+    extra = tmp_path / "cells" / "a" / "samples.parquet"
+    extra.write_bytes(b"PAR1 cut short")  # no table that every cell has
+    with pytest.raises(DamagedResultError, match=r"samples\.parquet cannot be read"):
+        folder.status("a")
+    extra.unlink()
+    (tmp_path / "cells" / "a" / "evals.parquet").unlink()  # one that every cell has
+    with pytest.raises(DamagedResultError, match=r"evals\.parquet is missing"):
+        folder.status("a")
 
 
 def test_failed_cells_do_not_count_as_ended_well_and_are_replaced(tmp_path: Path) -> None:

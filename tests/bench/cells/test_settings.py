@@ -25,14 +25,20 @@ CHANGED: dict[str, Any] = {
     "optimizer": "sgd",
     "weight_decay": 0.5,
     "lr_warmup": 3,
+    "policy": "moe",
+    "replay": "r3",
     "dtype": "bfloat16",
     "lora": 4,
     "chat": False,
+    "learner": "tinker(rank=8)",
     "sampler": "generate",
     "max_response": 9,
     "micro_tokens": 64,
     "checkpointing": True,
+    "shards": 2,
 }
+BESIDE: dict[str, dict[str, Any]] = {"replay": {"policy": "moe"}}
+"""What a setting does not go without."""
 SPEC = GridSpec(("clip", "vcpo"), (0, 4), (0, 1))
 
 
@@ -44,7 +50,7 @@ def test_every_setting_is_tried_here() -> None:
 
 @pytest.mark.parametrize("name", sorted(CellSettings.model_fields.keys() - LanguageModelSettings.model_fields.keys()))
 def test_a_setting_reaches_every_cell(name: str) -> None:
-    cells = plan_grid(replace(SPEC, settings=CellSettings(**{name: CHANGED[name]})))
+    cells = plan_grid(replace(SPEC, settings=CellSettings(**{name: CHANGED[name]} | BESIDE.get(name, {}))))
     assert {getattr(cell.config, name) for cell in cells} == {CHANGED[name]}
 
 
@@ -52,7 +58,7 @@ def test_a_setting_reaches_every_cell(name: str) -> None:
 def test_settings_of_language_models_reach_every_cell_and_are_refused_without_one(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changed = replace(SPEC, settings=CellSettings(**{name: CHANGED[name]}), tasks=("arithmetic",))
+    changed = replace(SPEC, methods=("clip",), settings=CellSettings(**{name: CHANGED[name]}), tasks=("arithmetic",))
     with pytest.raises(UsageError, match=f"{flag_of(name)}: applies only to language models; add --model"):
         plan_grid(changed)
     monkeypatch.setattr("vcpo_bench.bench.cells.grid_spec.model_identity", lambda source: f"{source}@0")

@@ -28,7 +28,7 @@ def sampler() -> Iterator[SamplerProcess]:
     policy = open_policy(CONFIG, task, None, "cpu")
     weights = SharedWeights.create(sum(p.numel() for p in policy.trainable()))
     weights.publish(policy, 0)
-    ours.send(SamplerSetup(CONFIG, "off", slots=2, times=ServiceTimes(sampler=FULL, learner=0.0)))
+    ours.send(SamplerSetup(CONFIG, slots=2, times=ServiceTimes(sampler=FULL, learner=0.0)))
     with ours, theirs:
         yield SamplerProcess(theirs, weights.descriptor)
     weights.close()

@@ -30,6 +30,8 @@ H100 = next(gpu for gpu in GPUS if gpu.name == "H100-80")
         ("Qwen2-1.5B", 1_543_714_304),
         ("Qwen2.5-0.5B", 494_032_768),
         ("Qwen2.5-7B", 7_615_616_512),
+        ("Qwen2.5-14B", 14_770_033_664),
+        ("Qwen2.5-32B", 32_763_876_352),
         ("Qwen3-8B-Base", 8_190_735_360),
         ("Qwen3-30B-A3B-Base", 30_532_122_624),
         ("Llama-3.2-3B-Instruct", 3_212_749_824),
@@ -157,6 +159,34 @@ def test_sampling_a_large_model_is_bound_by_memory_then_by_arithmetic() -> None:
     assert update_time(shape, many, H100).sampling == pytest.approx(
         10_000 * (2 * shape.active + 4 * 28 * 3584) / (0.35 * 989e12)
     )
+
+
+def test_shards_divide_the_state_and_gather_the_rest_by_hand() -> None:
+    shards = replace(WORK, shards=2)
+    one, two = memory(TINY, WORK), memory(TINY, shards)
+    assert (two.weights, two.gradients, two.optimizer) == (one.weights / 2, one.gradients / 2, one.optimizer / 2)
+    assert (two.activations, two.cache) == (one.activations / 2, one.cache / 2), "half the rows"
+    n = TINY.parameters
+    assert two.whole == 4 * n
+    assert two.units == pytest.approx(4 * n), "a model of two blocks is gathered as a whole"
+    assert (one.units, one.whole) == (0, 0)
+    outer, head = 2 * 10 * 8 + 8, 10 * 8
+    half = memory(TINY, replace(shards, dtype="bfloat16"))
+    assert half.whole == 4 * outer + 2 * head + 2 * (n - outer)
+    assert half.weights == two.weights, "no copy is kept"
+    adapters = 4 * trained_parameters(TINY, 1)
+    assert memory(TINY, replace(shards, dtype="bfloat16", lora=1)).whole == 2 * n + adapters
+    assert two.peak == (one.weights + one.gradients + one.optimizer) / 2 + max(
+        two.activations + two.logits + two.units, two.cache + two.whole
+    )
+    time = update_time(TINY, shards, H100)
+    assert time.learning == pytest.approx(update_time(TINY, WORK, H100).learning / 2)
+    assert time.traffic == pytest.approx(4 * n * (3 + 1) / 2 / (0.6 * 450e9))
+    cut = update_time(TINY, replace(shards, micro_tokens=8), H100)
+    assert cut.traffic == pytest.approx(4 * n * (4 * 3 + 1) / 2 / (0.6 * 450e9)), "three passes, each scored before"
+    text = "\n".join(describe(TINY, shards, 1))
+    assert "GiB on each of 2 GPUs" in text
+    assert "traffic" in text
 
 
 def test_the_papers_models_fit_where_their_state_allows() -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.optimizers.muon import hidden_matrices
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
+from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 

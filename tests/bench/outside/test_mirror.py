@@ -15,11 +15,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from vcpo_bench.bench.outside.wandb_mirror import process
-from vcpo_bench.bench.outside.wandb_mirror.follow import Follower, MirrorSettings
-from vcpo_bench.bench.outside.wandb_mirror.history import history
-from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror, mirror_folder
+from vcpo_bench.bench.cells.cell_store import CellStore
+from vcpo_bench.bench.outside.mirror import process
+from vcpo_bench.bench.outside.mirror.follow import Follower, MirrorSettings
+from vcpo_bench.bench.outside.mirror.history import history
+from vcpo_bench.bench.outside.mirror.process import Mirror, mirror_folder
+from vcpo_bench.bench.outside.trackers.wandb import Wandb, WandbConnection
 from vcpo_bench.cli import app
+from vcpo_bench.commands.support.tracking import mirrored
 from vcpo_bench.errors import UsageError
 
 
@@ -52,7 +55,12 @@ class FakeWandb:
 def follow():
     """`follow(settings, wandb)`: a follower that lets go of the folder when the test is over."""
     with ExitStack() as stack:
-        yield lambda *arguments: stack.enter_context(closing(Follower(*arguments)))
+        yield lambda *arguments: stack.enter_context(closing(make_follower(*arguments)))
+
+
+def make_follower(wanted: MirrorSettings, wandb: FakeWandb) -> Follower:
+    tracker = wanted.open()
+    return Follower(wanted, tracker, WandbConnection(tracker, Path(wanted.folder), wandb))
 
 
 def small(make_results, folder: Path, **options) -> Path:
@@ -62,7 +70,8 @@ def small(make_results, folder: Path, **options) -> Path:
 def settings(folder: Path, mode: str = "online") -> MirrorSettings:
     files = sorted((folder / "cells").glob("*/cell.json"))
     facts = [json.loads(path.read_text()) for path in files]
-    return MirrorSettings(str(folder), mode, "project", {one["key"]: one["config"] for one in facts})
+    where = {"mode": mode, "project": "project"}
+    return MirrorSettings(str(folder), "wandb", where, {one["key"]: one["config"] for one in facts})
 
 
 def end(folder: Path, complete: Path) -> None:
@@ -138,9 +147,28 @@ def test_a_cell_mirrored_to_a_full_disk_does_not_count_as_mirrored(make_results,
     assert len(follower.waiting) == 2
 
 
+def test_a_checkpoint_that_is_replaced_while_it_is_read_is_not_logged(make_results, tmp_path, follow, monkeypatch):
+    folder = small(make_results, tmp_path, partial=("vcpo", "clip"))
+    wandb = FakeWandb()
+    follower = follow(settings_of_partial(folder), wandb)
+    found = CellStore.latest_checkpoint
+    newer = iter([False, True] * 2)
+    monkeypatch.setattr(CellStore, "latest_checkpoint", lambda one: Path("newer") if next(newer) else found(one))
+    follower.update()
+    assert wandb.rows == {}
+    monkeypatch.undo()
+    follower.update()
+    assert len(wandb.rows) == 2
+
+
+def settings_of_partial(folder: Path) -> MirrorSettings:
+    keys = [path.name.removesuffix(".partial") for path in (folder / "cells").glob("*.partial")]
+    return MirrorSettings(str(folder), "wandb", {"mode": "online", "project": "project"}, {key: {} for key in keys})
+
+
 def test_only_one_mirror_works_on_a_folder(make_results, tmp_path, follow):
     folder = small(make_results, tmp_path)
-    first, second = follow(settings(folder), FakeWandb()), Follower(settings(folder), FakeWandb())
+    first, second = follow(settings(folder), FakeWandb()), make_follower(settings(folder), FakeWandb())
     assert first.update() == 2
     assert second.update() == 0
     with pytest.raises(BlockingIOError, match="another process"):
@@ -159,7 +187,7 @@ def run_against(fake: str, folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
         SimpleNamespace(key=key, config=SimpleNamespace(model_dump=lambda config=config: config))
         for key, config in settings(folder).cells.items()
     ]
-    with WandbMirror("offline", "project", folder, cells, said.append):
+    with Mirror(Wandb(project="project"), folder, cells, said.append):
         pass
     return said
 
@@ -182,21 +210,25 @@ def test_a_wandb_that_does_not_work_is_one_warning(make_results, tmp_path, monke
     assert f"vcpo-bench wandb {folder}" in said[0]
 
 
-def test_a_report_that_cannot_be_written_is_a_warning(tmp_path):
+def test_a_report_that_cannot_be_written_is_a_warning(tmp_path, monkeypatch):
     said: list[str] = []
-    WandbMirror("offline", "project", tmp_path, [], said.append).report(lambda: Path("/nowhere/x").resolve(strict=True))
-    assert "the report cannot be written" in said[0]
-    WandbMirror("disabled", "project", tmp_path, [], said.append).report(lambda: pytest.fail("it was written"))
+    monkeypatch.setattr(process, "_start", lambda: (_ for _ in ()).throw(OSError(12, "no memory")))
+    how = SimpleNamespace(out=tmp_path)
+    with mirrored([Wandb()], [], how, said.append) as report:
+        report(lambda: Path("/nowhere/x").resolve(strict=True))
+    assert "its process cannot be started (no memory)" in said[0]
+    assert "the report cannot be written" in said[1]
+    with mirrored([], [], how, said.append) as report:
+        report(lambda: pytest.fail("it was written"))
 
 
 def test_errors_of_the_command_are_one_line(make_results, tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match="wandb mode 'onlin': choose disabled, offline, online"):
-        WandbMirror("onlin", "project", tmp_path, [], print)
     refused = CliRunner().invoke(app, ["run", "--wandb", "onlin", "--out", str(tmp_path / "run"), "--quiet"])
     assert refused.exit_code == 2
+    assert "wandb mode 'onlin': choose disabled, offline, online" in refused.output
     assert not (tmp_path / "run").exists()
     with pytest.raises(UsageError, match="no ended cell"):
-        mirror_folder(tmp_path, "offline", "project", None)
+        mirror_folder(tmp_path, Wandb(), None)
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(UsageError, match=r"not installed \(pip install 'vcpo-bench\[wandb\]'\)"):
-        mirror_folder(small(make_results, tmp_path), "offline", "project", None)
+        mirror_folder(small(make_results, tmp_path), Wandb(), None)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.conversation import Conversation, draw
-from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
+from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import EnvironmentTask, token_task
 from vcpo_bench.bench.trajectories import Rollout

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from vcpo_bench.bench.policies.hf.loading import add_adapters
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.samplers.base import PolicyEngine
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.trajectories import Rollout
@@ -248,3 +249,12 @@ def test_a_replica_copies_only_what_is_trained() -> None:
     for name, parameter in subject.named_parameters():
         assert (copies[name].data_ptr() == parameter.data_ptr()) == ("lora_" not in name), name
         assert torch.equal(copies[name], parameter)
+
+
+def test_replayed_survivors_make_the_ratio_one() -> None:
+    policy, cut = hf_models.policy("llama"), Truncation(top_p=0.8, replay=True)
+    rollout = policy.sample(PROMPTS, DRAWS, EOS, truncation=cut)
+    plain = policy.score(PROMPTS, rollout.responses, rollout.mask).logp
+    replayed = policy.score(PROMPTS, rollout.responses, rollout.mask, rollout.kept).logp
+    assert (plain - rollout.logp)[rollout.mask].exp().mean() < 0.95
+    torch.testing.assert_close(replayed, rollout.logp, rtol=0, atol=1e-5)

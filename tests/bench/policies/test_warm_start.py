@@ -4,9 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
-from vcpo_bench.bench.policies.tiny.warm_start import (
+from vcpo_bench.bench.policies.warm_start import (
     WarmStart,
     load_warm_start,
     new_policy,
@@ -17,15 +18,16 @@ from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.errors import UsageError
 
-SHIPPED = Path(__file__).parents[3] / "bench" / "policies" / "tiny" / "warm"
+FOLDER = Path(__file__).parents[3] / "bench" / "policies"
+SHIPPED = sorted((path.parts[-3], path.stem) for path in FOLDER.glob("*/warm/*.safetensors"))
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.safetensors")))
-def test_the_shipped_start_has_something_to_learn(name: str) -> None:
+@pytest.mark.parametrize(("kind", "name"), SHIPPED)
+def test_the_shipped_start_has_something_to_learn(kind: str, name: str) -> None:
     if name == "calc":
-        pytest.importorskip("pydantic_monty")
+        pytest.importorskip("pydantic_monty", reason="runs in .ci/integrations tools")
     task = token_task(name)
-    start = read_warm_start(task)
+    start = read_warm_start(task, kind=kind)
     measured = evaluate(start.policy, task)
     assert measured.sampled_reward == pytest.approx(start.reward, abs=0.02)
     assert measured.greedy_reward == pytest.approx(start.greedy, abs=0.02)
@@ -34,7 +36,7 @@ def test_the_shipped_start_has_something_to_learn(name: str) -> None:
     if name != "prefix-chain":  # nothing to read: its one right answer per bit is the likeliest early on
         assert measured.greedy_reward <= 0.6
         assert measured.sampled_reward_hard < 0.6 * measured.sampled_reward_easy
-    assert (SHIPPED / f"{name}.safetensors").stat().st_size < 1_000_000
+    assert (FOLDER / kind / "warm" / f"{name}.safetensors").stat().st_size < 1_000_000
 
 
 def test_a_variant_without_a_start_names_the_command() -> None:
@@ -53,6 +55,26 @@ def test_a_start_of_another_task_is_refused(tmp_path: Path) -> None:
     save_warm_start(replace(untrained("chain"), task="chain"), path)
     with pytest.raises(UsageError, match="is for task 'chain', not 'walk'"):
         load_warm_start(token_task("walk"), path)
+
+
+def test_a_start_of_another_policy_is_refused(tmp_path: Path) -> None:
+    path, task = tmp_path / "start.safetensors", token_task("chain")
+    save_warm_start(replace(untrained("chain"), policy=new_policy(task, kind="moe"), kind="moe"), path)
+    assert read_warm_start(task, path, "moe").kind == "moe"
+    with pytest.raises(UsageError, match="is a policy 'moe', not 'tiny'; name it with --policy"):
+        load_warm_start(task, path)
+    with pytest.raises(UsageError, match="--task 'chain\\(n=5\\)' --policy 'moe'"):
+        load_warm_start(token_task("chain(n=5)"), kind="moe")
+
+
+def test_half_a_file_holds_what_it_was_rounded_to(tmp_path: Path) -> None:
+    policy, path = new_policy(token_task("chain"), kind="moe").half().float(), tmp_path / "start.safetensors"
+    save_warm_start(replace(untrained("chain"), policy=policy, kind="moe"), path)
+    again = load_warm_start(token_task("chain"), path, "moe")
+    assert path.stat().st_size < 2.1 * sum(p.numel() for p in policy.parameters())
+    for ours, theirs in zip(policy.parameters(), again.parameters(), strict=True):
+        assert theirs.dtype is torch.float32
+        assert torch.equal(ours, theirs)
 
 
 @pytest.mark.parametrize("damage", ["cut", "text", "tensor missing", "no origin"])

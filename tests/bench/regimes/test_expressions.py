@@ -53,6 +53,8 @@ def test_lag_zero_has_one_name(name: str) -> None:
     noisy = REGIMES.parse(f"{name}(engine_noise=bf16,publish_every=3)")
     assert noisy.at(0) == Fifo(engine_noise="bf16", publish_every=3)
     assert noisy.at(2) is noisy
+    cut = REGIMES.parse(f"{name}(top_p=0.8,top_k=5,mask_replay=on)")
+    assert cut.at(0).text() == "fifo(mask_replay=on,top_k=5,top_p=0.8)"
 
 
 def test_options_that_do_not_fit_are_no_obstacle_at_lag_zero() -> None:
@@ -79,6 +81,8 @@ def test_options_that_do_not_fit_are_no_obstacle_at_lag_zero() -> None:
         ("replay(fraction=nan)", "fraction must be a number"),
         ("fifo(engine_noise=fp4)", "engine_noise=fp4"),
         ("fifo(engine_noise=-1)", "engine_noise=-1"),
+        ("fifo(top_p=0)", "top_p must be a number above 0, at most 1"),
+        ("fifo(mask_replay=on)", "nothing to replay; add top_p= or top_k="),
         ("fifo(publish_every=1,publish_every=2)", "twice"),
     ],
 )

@@ -28,8 +28,11 @@ EXPRESSIONS = [
     "inflight",
     "inflight(cache=recompute)",
     "inflight(every=9,engine_noise=int8)",
+    "inflight(cache=recompute,mask_replay=on,top_p=0.8)",
+    "fifo(mask_replay=on,publish_every=2,top_k=3)",
     "random",
     "random(geometric,unit=trajectory)",
+    "random(mask_replay=on,top_p=0.9,unit=trajectory)",
     "random(trace=[0 2 3 1])",
     "replay",
 ]
@@ -99,7 +102,9 @@ def test_realized_histogram_is_the_planned_one(regime: str) -> None:
     assert [sum(t for s, _, _, t in rows if s == u) for u in range(subject.updates)] == lengths
 
 
-@pytest.mark.parametrize("regime", [*EXPRESSIONS, f"{VIRTUAL})", f"{VIRTUAL},overflow=drop,engine_noise=0.1)"])
+@pytest.mark.parametrize(
+    "regime", [*EXPRESSIONS, f"{VIRTUAL})", f"{VIRTUAL},overflow=drop,engine_noise=0.1,mask_replay=on,top_p=0.8)"]
+)
 def test_resumed_with_a_full_queue_it_is_the_same_run(tmp_path: Path, regime: str) -> None:
     at = 5
     through, first = run(trainer(regime, record="full")), run(trainer(regime, record="full"), at)

@@ -1,25 +1,20 @@
-"""The engine in the learner's own process, and truncated distributions."""
+"""The engine in the learner's own process."""
 
 import pytest
 import torch
 
-from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, truncated
+from vcpo_bench.bench.policies.catalog import POLICIES
+from vcpo_bench.bench.policies.routed import RoutedPolicy
 from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
+from vcpo_bench.bench.policies.truncation import Truncation
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.base import PolicyEngine
 from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.tasks import token_task
 
 PROMPTS = torch.zeros(2, 3, dtype=torch.int64)
 DRAWS = torch.linspace(0, 0.99, 8 * 5, dtype=torch.float64).view(8, 5)
-
-
-def test_truncation_keeps_the_most_likely_tokens() -> None:
-    logits = torch.tensor([[0.5, 0.3, 0.15, 0.05], [0.05, 0.15, 0.3, 0.5]]).log()
-    top_k = truncated(logits, SamplingOptions(top_k=2)).softmax(1)
-    torch.testing.assert_close(top_k[0], torch.tensor([0.625, 0.375, 0.0, 0.0]))
-    top_p = truncated(logits, SamplingOptions(top_p=0.75)).softmax(1)
-    torch.testing.assert_close(top_p[1], torch.tensor([0.0, 0.0, 0.375, 0.625]))
-    assert truncated(logits, SamplingOptions()) is logits
 
 
 def test_shared_weights_are_the_learners_and_copied_ones_wait_for_publication() -> None:
@@ -41,3 +36,22 @@ def test_a_sampler_that_is_not_well_ends_the_cell_with_its_own_words() -> None:
     engine.sampler.health = lambda: "out of memory"  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="out of memory"):
         engine.publish(1)
+
+
+def test_routers_are_coarse_in_the_sampler_alone() -> None:
+    """The learner's own policy is evaluated, and must draw as it scores."""
+    policy = POLICIES.parse("moe").untrained(token_task("chain"), 0)
+    engine = PublishedPolicy.under(REGIMES.parse("fifo(router_noise=0.4)"), policy, 0)
+    assert isinstance(policy, RoutedPolicy)
+    assert isinstance(engine.policy, RoutedPolicy)
+    assert (policy.router_noise, engine.policy.router_noise) == (0.0, 0.4)
+
+
+def test_a_regime_makes_its_sampler_with_all_it_asks_for() -> None:
+    policy = TinyPolicy(PolicyConfig(6, 8))
+    plain = PublishedPolicy.under(REGIMES.parse("fifo"), policy, 0)
+    assert plain.policy is policy
+    assert plain.truncation is None
+    cut = PublishedPolicy.under(REGIMES.parse("fifo(engine_noise=bf16,mask_replay=on,top_k=3,top_p=0.9)"), policy, 0)
+    assert cut.policy is not policy
+    assert cut.truncation == Truncation(0.9, 3, True)

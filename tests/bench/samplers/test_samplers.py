@@ -71,7 +71,7 @@ def test_what_each_sampler_says_of_itself() -> None:
     assert external >= {"vllm", "vllm-server"}
     for name, sampler in found.items():
         assert sampler.summary
-        assert sampler.exact == (name not in external)
+        assert sampler.exact == (name not in external and not sampler.comes_with)
         assert sampler.workers(4) == (1 if name in external else 4)
         assert not sampler.truncates
     assert SAMPLERS.parse("torch(slots=64)").at_once == 64
@@ -117,6 +117,18 @@ def test_only_samplers_of_language_models_refuse_the_tiny_policy() -> None:
                 open_sampler(config, task, policy)
         else:
             assert open_sampler(config, task, policy) is None
+
+
+def test_an_engine_has_room_for_all_responses_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[SamplingJob] = []
+    monkeypatch.setattr(SAMPLERS.get("generate"), "open", lambda self, policy, job: jobs.append(job))
+    for regime in ("fifo", "inflight"):
+        config = CellConfig(method="clip", staleness=4, seed=0, prompts=2, responses=3, regime=regime)
+        task = open_task(config, None)
+        policy = open_policy(config, task, None)
+        open_sampler(config.model_copy(update={"sampler": "generate", "model": "m@0"}), task, policy)
+    assert [job.responses for job in jobs] == [6, 6 * 5], "in flight: those of lags 0 to 4"
+    assert [job.keeps_cache for job in jobs] == [False, True]
 
 
 def test_by_default_the_policy_samples_itself() -> None:

@@ -80,6 +80,8 @@ def test_versions_are_counted_from_the_release_that_can(version: str) -> None:
     counts = releases.counts_versions(parse(version))
     assert counts == ("weight_versions" in recorded["records"]["CompletionOutput"])
     assert counts == ("LLMEngine.set_weight_version" in recorded["callables"])
+    if counts:
+        bind(version, "LLMEngine.get_weight_version", (), {})
     assert counts == ("/update_weight_version" in recorded["routes"])
 
 

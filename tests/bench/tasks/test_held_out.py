@@ -12,7 +12,14 @@ from vcpo_bench.bench.tasks.text import text_task
 
 TOKENS = [name for name, kind in TASKS.kinds.items() if issubclass(kind, TokenTask)]
 SMALL = ["chain(2)", "chain(1)"]
-TEXTS = ["arithmetic", "arithmetic(terms=2,largest=9)", "countdown", "gsm8k(data=sample)", "math(data=sample)"]
+TEXTS = [
+    "arithmetic",
+    "arithmetic(terms=2,largest=9)",
+    "countdown",
+    "gsm8k(data=sample)",
+    "math(data=sample)",
+    "math-python(data=sample)",
+]
 
 
 def rows(tokens: Tensor) -> set[tuple[int, ...]]:

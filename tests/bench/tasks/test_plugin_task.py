@@ -11,7 +11,7 @@ from pool_jobs import Log
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.bench.policies.tiny.warm_start import WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.policies.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import run_grid

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from vcpo_bench.bench.policies.tiny.scoring import score
-from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start, new_policy
+from vcpo_bench.bench.policies.warm_start import load_warm_start, new_policy
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.evaluation import SAMPLES_KEPT, evaluate
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
+from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.imitation import warm_up, warmup_command
 from vcpo_bench.errors import UsageError

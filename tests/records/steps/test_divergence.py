@@ -29,6 +29,11 @@ def test_kl_estimators_point_from_behavior_to_current(facts: Facts, value: Value
     assert value("kl_mu_theta_k3", seen) == pytest.approx(truth, abs=5e-4)
 
 
+@pytest.mark.parametrize(("counts", "expected"), [(True, -0.5), (False, 0.0)])
+def test_an_update_of_one_token_or_none(facts: Facts, value: Value, counts: bool, expected: float) -> None:
+    assert value("kl_mu_theta_k1", facts([[0.5]], mask=np.array([[counts]]))) == expected
+
+
 def test_a_ratio_that_overflows_is_capped(facts: Facts, value: Value) -> None:
     assert value("kl_mu_theta_k3", facts([[800.0]])) == pytest.approx(np.exp(80.0))
 

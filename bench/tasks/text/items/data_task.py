@@ -39,10 +39,12 @@ class DataTask(TextTask):
 
     Class attributes:
         columns: Fields with text that every row has.
+        sample: Name of the built-in sample; empty: the task's own.
         hub: The data set on the Hugging Face hub, by split; empty: `data` must name a file.
     """
 
     columns: ClassVar[tuple[str, ...]]
+    sample: ClassVar[str] = ""
     hub: ClassVar[dict[Split, HubSet]] = {}
     data: str = text("hub", legal="hub, sample, a .jsonl or .parquet file, or a folder with train.* and test.* files")
     test: str = text("", legal="a .jsonl or .parquet file with held-out rows")
@@ -85,7 +87,7 @@ class DataTask(TextTask):
 
     @cached_property
     def _source(self) -> RowSource:
-        sample = Path(inspect.getfile(type(self))).with_name("samples") / f"{self.name}.jsonl"
+        sample = Path(inspect.getfile(type(self))).with_name("samples") / f"{self.sample or self.name}.jsonl"
         return resolve(self.name, self.data, self.test, sample, bool(self.hub))
 
     @cached_property

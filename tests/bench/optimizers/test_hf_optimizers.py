@@ -23,10 +23,10 @@ def test_muon_leaves_embeddings_and_head_to_adamw(tied: bool) -> None:
 
 def test_muon_takes_the_matrices_of_adapters() -> None:
     policy = hf_models.policy("llama")
-    pytest.importorskip("peft")
-    add_adapters(policy.network.model, 2)
+    pytest.importorskip("peft", reason="runs in .ci/integrations hf")
+    add_adapters(policy.network, 2)
     hidden, trained = hidden_matrices(policy), policy.trainable()
-    assert hidden == trained
+    assert [id(one) for one in hidden] == [id(one) for one in trained]
     assert all(isinstance(one, nn.Parameter) and 2 in one.shape for one in hidden)
 
 
@@ -36,7 +36,7 @@ def test_a_resumed_cell_has_the_bits_of_one_that_was_not_stopped(
     model: dict[str, int], optimizer: str, tmp_path: Path
 ) -> None:
     if model:
-        pytest.importorskip("peft")
+        pytest.importorskip("peft", reason="runs in .ci/integrations hf")
     folder = hf_models.save(tmp_path / "model")
     whole, resumed = (hf_models.trainer(folder, optimizer=optimizer, **model) for _ in range(2))
     whole.advance()

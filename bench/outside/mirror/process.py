@@ -1,6 +1,6 @@
 """The run's side of the mirroring process: start it, tell it when the run is over, and otherwise ignore it.
 
-wandb runs in a process of its own because its service may crash, hang on the network or fill the disk. The run never
+A tracker runs in a process of its own because it may crash, hang on the network or fill the disk. The run never
 waits for that process; when the run is over, it waits as long as heartbeats arrive.
 """
 
@@ -8,56 +8,51 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from vcpo_bench.bench.cells.results_folder import ended_keys
-from vcpo_bench.bench.outside.wandb_mirror.follow import Follower, MirrorSettings, load_wandb, problem_with_wandb
+from vcpo_bench.bench.outside.mirror.follow import Follower, MirrorSettings
+from vcpo_bench.bench.outside.mirror.limits import INTERRUPTED_SECONDS, PATIENCE_SECONDS
+from vcpo_bench.bench.outside.trackers.catalog import Tracker
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import read_sealed
+from vcpo_bench.naming.component import parameters
+from vcpo_bench.naming.plugins import plugin_files
 from vcpo_bench.records import CELL_FILE, CELLS
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid import PlannedCell  # loads torch, which the mirroring process does without
 
-MODES = ("disabled", "offline", "online")
-PATIENCE_SECONDS = float(os.environ.get("VCPO_BENCH_WANDB_PATIENCE_SECONDS", "60"))
-"""Seconds without a heartbeat after which, once the run is over, the mirror is killed."""
-INTERRUPTED_SECONDS = 5.0
-"""The same after an interrupted run: when it resumes, so does the mirror."""
-
 Warn = Callable[[str], None]
 
 
-class WandbMirror:
-    """Mirrors a grid while it runs, as a context manager around the run.
+class Mirror:
+    """Mirrors a grid to one tracker while it runs, as a context manager around the run.
 
-    Any problem with wandb, including its absence, results in one call of `warn` and has no other effect.
+    Any problem with the tracker, including its absence, results in one call of `warn` and has no other effect.
 
     Args:
-        mode: One of `MODES`.
-        project: wandb project.
+        tracker: Where to.
         folder: The results folder.
         cells: The cells of the grid.
         warn: Called with at most one line.
-
-    Raises:
-        UsageError: The mode is unknown.
     """
 
-    def __init__(self, mode: str, project: str, folder: Path, cells: Iterable[PlannedCell], warn: Warn) -> None:
-        check_mode(mode, MODES)
+    def __init__(self, tracker: Tracker, folder: Path, cells: Iterable[PlannedCell], warn: Warn) -> None:
         configs = {cell.key: cell.config.model_dump() for cell in cells}
-        self._settings = MirrorSettings(str(folder.resolve()), mode, project, configs)
+        self._tracker = tracker
+        self._settings = _settings(tracker, folder, configs)
         self._warn = warn
         self._warned = False
         self._told = threading.Event()
@@ -65,29 +60,19 @@ class WandbMirror:
         self._process: subprocess.Popen[str] | None = None
         self._page: Path | None = None
 
-    @property
-    def on(self) -> bool:
-        """Whether anything is mirrored."""
-        return self._settings.mode != "disabled"
-
-    def report(self, write: Callable[[], Path]) -> None:
-        """Mirror the report of the finished run, which `write` writes; does nothing if nothing is mirrored."""
-        if self.on:
-            try:
-                self._page = write()
-            except Exception as error:  # a report that fails must not fail the run
-                self._complain(f"the report cannot be written ({error})")
+    def report(self, page: Path) -> None:
+        """Mirror the report of the finished run."""
+        self._page = page
 
     def __enter__(self) -> Self:
         """Start the process."""
-        if self.on:
-            try:
-                self._process = _start()
-            except OSError as error:
-                self._complain(f"its process cannot be started ({error.strerror})")
-            else:
-                self._listener = threading.Thread(target=self._converse, args=(self._process,), daemon=True)
-                self._listener.start()
+        try:
+            self._process = _start()
+        except OSError as error:
+            self._complain(f"its process cannot be started ({error.strerror})")
+        else:
+            self._listener = threading.Thread(target=self._converse, args=(self._process,), daemon=True)
+            self._listener.start()
         return self
 
     def __exit__(
@@ -108,7 +93,7 @@ class WandbMirror:
                     break
         finally:
             with suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGKILL)  # wandb's service then exits by itself
+                os.killpg(self._process.pid, signal.SIGKILL)  # the service of wandb then exits by itself
             self._listener.join()
             self._process.wait()
             for stream in (self._process.stdin, self._process.stdout):
@@ -137,10 +122,9 @@ class WandbMirror:
     def _complain(self, problem: str) -> None:
         if not self._warned:
             self._warned = True
-            remedy = (
-                f"the run continues without it; to mirror its results later: vcpo-bench wandb {self._settings.folder}"
-            )
-            self._warn(f"wandb: {problem}; {remedy}")
+            later = f"{self._tracker.command} {shlex.quote(self._settings.folder)}"
+            remedy = f"the run continues without it; to mirror its results later: {later}"
+            self._warn(f"{self._tracker.name}: {problem}; {remedy}")
 
 
 def _start() -> subprocess.Popen[str]:
@@ -148,48 +132,43 @@ def _start() -> subprocess.Popen[str]:
         sys.executable,
         "-P",
         "-m",
-        "vcpo_bench.bench.outside.wandb_mirror",
-    ]  # -P: do not import a folder named wandb from the working directory
+        "vcpo_bench.bench.outside.mirror",
+    ]  # -P: do not import a folder of the tracker's name from the working directory
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
     # in a session of its own: Ctrl-C reaches only the run, and the whole group can be killed at the end
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, text=True, start_new_session=True)
 
 
-def mirror_folder(folder: Path, mode: str, project: str, page: Path | None) -> int:
+def _settings(tracker: Tracker, folder: Path, cells: Mapping[str, Mapping[str, Any]]) -> MirrorSettings:
+    known = {name: getattr(tracker, name) for name in parameters(type(tracker))}
+    return MirrorSettings(
+        str(folder.resolve()), tracker.name, known, cells, tuple(map(str, plugin_files(tracker.source)))
+    )
+
+
+def mirror_folder(folder: Path, tracker: Tracker, page: Path | None) -> int:
     """Mirror the ended cells of a results folder that are not mirrored yet, in this process.
 
     Args:
         folder: The results folder.
-        mode: `offline` or `online`.
-        project: wandb project.
+        tracker: Where to.
         page: Report to mirror as well.
 
     Returns:
         Number of cells mirrored.
 
     Raises:
-        UsageError: The mode is unknown, no cell has ended, or wandb is missing or fails.
+        UsageError: No cell has ended, or the tracker is missing or fails.
     """
-    check_mode(mode, MODES[1:])
     cells = {key: read_sealed(folder / CELLS / key / CELL_FILE)["config"] for key in sorted(ended_keys(folder))}
     if not cells:
         raise UsageError(f"{folder}: no ended cell to mirror; is it the folder given to vcpo-bench run --out?")
-    settings = MirrorSettings(str(folder), mode, project, cells)
     try:
-        with closing(Follower(settings, load_wandb(settings))) as follower:
+        connection = tracker.connect(folder.resolve())
+        with closing(Follower(_settings(tracker, folder, cells), tracker, connection)) as follower:
             count = follower.update(last=True)
             if page:
                 follower.report(page)
-    except Exception as error:  # wandb raises errors of many kinds
-        raise UsageError(f"wandb: {problem_with_wandb(error)}") from error
+    except Exception as error:  # trackers raise errors of many kinds
+        raise UsageError(f"{tracker.name}: {tracker.trouble(error)}") from error
     return count
-
-
-def check_mode(mode: str, legal: Iterable[str]) -> None:
-    """Check a mode.
-
-    Raises:
-        UsageError: It is not one of `legal`.
-    """
-    if mode not in legal:
-        raise UsageError(f"wandb mode {mode!r}: choose {', '.join(legal)}")

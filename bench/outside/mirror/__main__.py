@@ -14,10 +14,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from vcpo_bench.bench.outside.wandb_mirror.follow import Follower, MirrorSettings, load_wandb, problem_with_wandb
-
-LOOK_SECONDS = float(os.environ.get("VCPO_BENCH_WANDB_LOOK_SECONDS", "3"))
-"""Seconds between two updates from the results folder."""
+from vcpo_bench.bench.outside.mirror.follow import Follower, MirrorSettings
+from vcpo_bench.bench.outside.mirror.limits import LOOK_SECONDS
 
 
 def main() -> None:
@@ -27,20 +25,22 @@ def main() -> None:
     settings = MirrorSettings(**json.loads(sys.stdin.readline()))
     over: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=_listen, args=(over,), daemon=True).start()
+    tracker = settings.open()
     try:
-        follower = Follower(settings, load_wandb(settings), heartbeat=lambda: answer({}))
+        connection = tracker.connect(Path(settings.folder).resolve())
+        follower = Follower(settings, tracker, connection, heartbeat=lambda: answer({}))
         while (last := _next(over)) is None:
             follower.update()
         follower.update(last=True)
         if last["report"]:
             follower.report(Path(last["report"]))
     except Exception as error:
-        answer({"problem": problem_with_wandb(error)})
+        answer({"problem": tracker.trouble(error)})
         sys.exit(1)
 
 
 def _answers() -> Callable[[dict[str, Any]], None]:
-    """A function that sends an answer; whatever wandb prints is discarded."""
+    """A function that sends an answer; whatever the tracker prints is discarded."""
     stream = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return lambda message: print(json.dumps(message), file=stream)

@@ -1,4 +1,4 @@
-"""Follows a results folder and logs new rows to wandb: one wandb run per cell, whose id is the cell's key.
+"""Follows a results folder and logs new rows to a tracker: one run per cell, named by the cell's key.
 
 All rows come from recorded tables; those of a running cell, from its newest checkpoint. So a mirror may start late,
 crash or restart without gaps or repeated rows.
@@ -7,21 +7,18 @@ crash or restart without gaps or repeated rows.
 from __future__ import annotations
 
 import os
-import re
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vcpo_bench.bench.cells.cell_store import CellStore
-from vcpo_bench.bench.outside.wandb_mirror.history import history
+from vcpo_bench.bench.outside.mirror.history import history
+from vcpo_bench.bench.outside.trackers.catalog import TRACKERS, Connection, TrackedRun, Tracker
 from vcpo_bench.files.checksums import read_sealed
 from vcpo_bench.files.locks import LOCK_FILE, FileLock, LockHeldError
+from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.records import CELL_FILE, CELLS
-
-NEEDED_BYTES = 2**20
-"""With less free disk space than this after mirroring a cell, some of its rows may not have been written."""
 
 _FACTS = ("status", "reason", "steps_done", "seconds")
 _ORIGIN = ("control", "method_version", "rules_version", "provenance")
@@ -33,62 +30,53 @@ class MirrorSettings:
 
     Attributes:
         folder: The results folder.
-        mode: `offline` or `online`.
-        project: wandb project.
+        tracker: Name of the tracker.
+        parameters: Its parameters.
         cells: Configuration of every cell by key.
+        plugins: Plug-in files that hold the tracker; none if it ships.
     """
 
     folder: str
-    mode: str
-    project: str
+    tracker: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    plugins: tuple[str, ...] = ()
 
-
-def load_wandb(settings: MirrorSettings) -> Any:
-    """Import wandb, silent and, in offline mode, writing only inside the results folder.
-
-    Raises:
-        ImportError: It is not installed (an empty folder named wandb does not count).
-    """
-    kept = Path(settings.folder).resolve() / "wandb"
-    os.environ.setdefault("WANDB_SILENT", "true")
-    if settings.mode == "offline":
-        for name in ("CACHE", "CONFIG", "DATA"):
-            os.environ.setdefault(f"WANDB_{name}_DIR", str(kept / ".cache" / name.lower()))
-    import wandb
-
-    if not hasattr(wandb, "init"):
-        raise ImportError("wandb is an empty folder")
-    return wandb
-
-
-def problem_with_wandb(error: Exception) -> str:
-    """Describe an error in one phrase."""
-    if isinstance(error, ImportError):
-        return "it is not installed (pip install 'vcpo-bench[wandb]')"
-    return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no reason given'}"
+    def open(self) -> Tracker:
+        """The tracker."""
+        for path in self.plugins:
+            load_plugin(path)
+        return TRACKERS.get(self.tracker)(**self.parameters)
 
 
 class Follower:
-    """Keeps wandb up to date with a results folder.
+    """Keeps a tracker up to date with a results folder.
 
     Args:
         settings: What to mirror.
-        wandb: The wandb module.
+        tracker: The tracker that they name.
+        connection: What it connected to.
         heartbeat: Called after each cell that was logged.
 
     Attributes:
         waiting: Keys of the cells that are not fully mirrored.
     """
 
-    def __init__(self, settings: MirrorSettings, wandb: Any, heartbeat: Callable[[], None] = lambda: None) -> None:
-        self.settings, self.wandb, self.heartbeat = settings, wandb, heartbeat
+    def __init__(
+        self,
+        settings: MirrorSettings,
+        tracker: Tracker,
+        connection: Connection,
+        heartbeat: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.settings, self.connection, self.heartbeat = settings, connection, heartbeat
         self.folder = Path(settings.folder).resolve()
-        self.marks = self.folder / "wandb" / "mirrored" / f"{settings.mode}-{settings.project}"
+        self.kept = self.folder / tracker.name
+        self.marks = self.kept / "mirrored" / tracker.target
         self.waiting: list[str] = []
         self._failed_before: dict[str, str] = {}
         self._lock: FileLock | None = None
-        self._runs: dict[str, Any] = {}
+        self._runs: dict[str, TrackedRun] = {}
         self._next: dict[str, int] = {}
         self._seen: dict[str, str] = {}
 
@@ -118,15 +106,12 @@ class Follower:
             elif running:
                 self._log_running(key)
         for run in self._runs.values() if last else ():
-            run.finish(exit_code=1)
+            run.interrupt()
         return done
 
     def report(self, page: Path) -> None:
-        """Log the report of the folder, in a wandb run of its own."""
-        name = "report-" + re.sub(r"[^\w.-]+", "_", self.folder.name)
-        run = self._init(name, "report", {"cells": len(self.settings.cells)})
-        run.log({"report": self.wandb.Html(str(page), inject=False)})
-        run.finish()
+        """Hand over the report of the folder."""
+        self.connection.report(self.folder.name, page)
 
     def close(self) -> None:
         """Release the folder for other mirrors."""
@@ -136,7 +121,7 @@ class Follower:
 
     def _hold(self, last: bool) -> bool:
         """Lock the folder and list the cells to mirror; under the lock, since another mirror may be finishing some."""
-        path = self.folder / "wandb" / LOCK_FILE
+        path = self.kept / LOCK_FILE
         path.parent.mkdir(exist_ok=True)
         try:
             self._lock = FileLock(path, wait=False).__enter__()
@@ -150,12 +135,15 @@ class Follower:
 
     def _log_running(self, key: str) -> None:
         """Log the rows of a running cell's newest checkpoint."""
-        checkpoint = CellStore(self.folder / CELLS, key).latest_checkpoint()
+        store = CellStore(self.folder / CELLS, key)
+        checkpoint = store.latest_checkpoint()
         if checkpoint is None or checkpoint.name == self._seen.get(key):
             return
         try:
             rows = list(history(checkpoint, self._next.get(key, 0), ended=False))
         except OSError:  # a newer checkpoint has just replaced it: the next update reads that one
+            return
+        if store.latest_checkpoint() != checkpoint:  # it may have lost a table while it was read
             return
         self._log(key, rows)
         self._seen[key] = checkpoint.name
@@ -164,47 +152,21 @@ class Follower:
         folder = self.folder / CELLS / key
         facts = read_sealed(folder / CELL_FILE)
         self._log(key, list(history(folder, self._next.get(key, 0), ended=True)))
-        run = self._runs.pop(key)
-        run.config.update({name: facts.get(name) for name in _ORIGIN}, allow_val_change=True)
-        run.summary.update({name: facts.get(name) for name in _FACTS})
-        run.finish(exit_code=int(facts["status"] == "error"))
-        if shutil.disk_usage(self.folder / "wandb").free < NEEDED_BYTES:  # wandb's service does not report lost writes
-            raise OSError("the disk is full")
+        facts_kept, origin = ({name: facts.get(name) for name in names} for names in (_FACTS, _ORIGIN))
+        self._runs.pop(key).finish(facts_kept, origin, failed=facts["status"] == "error")
         self.marks.mkdir(parents=True, exist_ok=True)
         (self.marks / key).write_text(self._ended(key))
         self.waiting.remove(key)
 
     def _log(self, key: str, rows: list[tuple[int, dict[str, Any]]]) -> None:
         if key not in self._runs:
-            self._runs[key] = run = self._init(key, "cell", {"key": key, **self.settings.cells[key]})
-            self._next[key] = run.starting_step  # online, a resumed wandb run knows its last step
-        for step, metrics in rows:
-            if step >= self._next[key]:
-                self._runs[key].log(metrics, step=step)
-                self._next[key] = step + 1
+            self._runs[key] = run = self.connection.start(key, self.settings.cells[key])
+            self._next[key] = run.first
+        new = [(step, metrics) for step, metrics in rows if step >= self._next[key]]
+        if new:
+            self._runs[key].log(new)
+            self._next[key] = new[-1][0] + 1
         self.heartbeat()
-
-    def _init(self, name: str, kind: str, config: Mapping[str, Any]) -> Any:
-        offline = self.settings.mode == "offline"
-        if offline:  # left by an earlier attempt, whose rows are all logged again
-            for old in (self.folder / "wandb").glob(f"offline-run-*-{name}"):
-                shutil.rmtree(old)
-        quiet = self.wandb.Settings(
-            console="off", silent=True, disable_git=True, disable_code=True, x_disable_stats=True, x_disable_meta=True
-        )
-        return self.wandb.init(
-            dir=str(self.folder),
-            mode=self.settings.mode,
-            project=self.settings.project,
-            group=self.folder.name,
-            job_type=kind,
-            id=name,
-            name=name,
-            config=dict(config),
-            resume=None if offline else "allow",
-            reinit="create_new",
-            settings=quiet,
-        )
 
     def _is_marked(self, key: str) -> bool:
         mark = self.marks / key

@@ -1,21 +1,23 @@
-"""Warm starts of the built-in tiny policy: safetensors files of pretrained weights, with their origin."""
+"""Warm starts of the built-in policies: safetensors files of pretrained weights, with their origin."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from vcpo_bench import __version__
-from vcpo_bench.bench.policies.tiny.network import PolicyConfig
-from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.catalog import POLICIES
 from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import replacing
 
-_SHIPPED = Path(__file__).with_name("warm")
+DEFAULT_POLICY = "tiny"
+"""The policy of files that were written before there was a choice."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +31,21 @@ class WarmStart:
         steps: Number of supervised updates.
         reward: Its sampled reward on the held-out prompts.
         greedy: Its greedy reward on them; NaN in files from before it was recorded.
+        kind: Expression of the policy (`policies.catalog`).
     """
 
     task: str
-    policy: TinyPolicy
+    policy: Policy
     seed: int
     steps: int
     reward: float
     greedy: float
+    kind: str = DEFAULT_POLICY
 
 
-def new_policy(task: TokenTask, seed: int = 0) -> TinyPolicy:
-    """An untrained policy of the default size for a task."""
-    return TinyPolicy(PolicyConfig(task.vocab_size, task.context), seed)
+def new_policy(task: TokenTask, seed: int = 0, kind: str = DEFAULT_POLICY) -> Policy:
+    """An untrained policy for a task, of the kind that an expression names."""
+    return POLICIES.parse(kind).untrained(task, seed)
 
 
 def save_warm_start(start: WarmStart, path: Path) -> None:
@@ -52,48 +56,69 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
     """
     origin = {
         "task": start.task,
+        "policy": start.kind,
         "seed": str(start.seed),
         "steps": str(start.steps),
         "reward": f"{start.reward:.4f}",
         "greedy": f"{start.greedy:.4f}",
         "version": __version__,
     }
+    dtype = torch.float16 if POLICIES.parse(start.kind).half else torch.float32
+    weights = {name: tensor.to(dtype) for name, tensor in start.policy.state_dict().items()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as draft:
-            save_file(start.policy.state_dict(), draft, origin)
+            save_file(weights, draft, origin)
     except (OSError, SafetensorError) as error:
         raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
 
 
-def load_warm_start(task: TokenTask, path: Path | None = None) -> TinyPolicy:
+def load_warm_start(task: TokenTask, path: Path | None = None, kind: str = DEFAULT_POLICY) -> Policy:
     """The policy of `read_warm_start`; raises the same `UsageError`."""
-    return read_warm_start(task, path).policy
+    return read_warm_start(task, path, kind).policy
 
 
-def read_warm_start(task: TokenTask, path: Path | None = None) -> WarmStart:
+def read_warm_start(task: TokenTask, path: Path | None = None, kind: str = DEFAULT_POLICY) -> WarmStart:
     """The warm start of a task with its origin.
 
     Args:
         task: Task of the policy.
         path: File to read; None: the one that ships with the package.
+        kind: Expression of the policy.
 
     Raises:
-        UsageError: None ships for this variant, or the file is missing, damaged or made for another task.
+        UsageError: None ships for this variant, or the file is missing, damaged or made for another task or policy.
     """
-    remedy = f"make one with: vcpo-bench warmup --task '{task.canonical}'"
-    path = path or _SHIPPED / f"{task.canonical}.safetensors"
+    other = "" if kind == DEFAULT_POLICY else f" --policy '{kind}'"
+    remedy = f"make one with: vcpo-bench warmup --task '{task.canonical}'{other}"
+    path = path or _shipped(task, kind, remedy)
     if not path.is_file():
         raise UsageError(f"no warm start for task {task.canonical!r} at {path}; {remedy}")
-    policy = new_policy(task)
+    policy = new_policy(task, kind=kind)
     try:
         with safe_open(path, "pt") as file:
             origin = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
         if origin.get("task") != task.canonical:
             raise UsageError(f"warm start {path} is for task {origin.get('task')!r}, not {task.canonical!r}; {remedy}")
+        if (found := origin.get("policy", DEFAULT_POLICY)) != kind:
+            raise UsageError(
+                f"warm start {path} is a policy {found!r}, not {kind!r}; name it with --policy, or {remedy}"
+            )
         policy.load_state_dict(weights)
         reward, greedy = float(origin["reward"]), float(origin.get("greedy", "nan"))
-        return WarmStart(task.canonical, policy, int(origin["seed"]), int(origin["steps"]), reward, greedy)
+        return WarmStart(task.canonical, policy, int(origin["seed"]), int(origin["steps"]), reward, greedy, kind)
     except (SafetensorError, RuntimeError, KeyError) as error:
         raise UsageError(f"warm start {path} is damaged; {remedy}") from error
+
+
+def _shipped(task: TokenTask, kind: str, remedy: str) -> Path:
+    """The file that ships for a task.
+
+    Raises:
+        UsageError: None ships with policies of this kind.
+    """
+    folder = POLICIES.parse(kind).starts
+    if folder is None:
+        raise UsageError(f"no warm starts ship with the policy {kind!r}; {remedy}, and name the file with --start")
+    return folder / f"{task.canonical}.safetensors"

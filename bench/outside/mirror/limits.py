@@ -1,0 +1,18 @@
+"""How often a mirror looks, and how long it is waited for; `VCPO_BENCH_WANDB_...` is the older name of each setting."""
+
+from __future__ import annotations
+
+import os
+
+
+def _seconds(name: str, default: str) -> float:
+    older = os.environ.get(f"VCPO_BENCH_WANDB_{name}_SECONDS", default)
+    return float(os.environ.get(f"VCPO_BENCH_MIRROR_{name}_SECONDS", older))
+
+
+LOOK_SECONDS = _seconds("LOOK", "3")
+"""Seconds between two updates from the results folder."""
+PATIENCE_SECONDS = _seconds("PATIENCE", "60")
+"""Seconds without a heartbeat after which, once the run is over, the mirror is killed."""
+INTERRUPTED_SECONDS = 5.0
+"""The same after an interrupted run: when it resumes, so does the mirror."""

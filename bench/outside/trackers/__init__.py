@@ -1,0 +1,1 @@
+"""Trackers that results can be mirrored to: one file each."""

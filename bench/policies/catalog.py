@@ -1,0 +1,48 @@
+"""Built-in policies as a user names them, and the catalog that finds them: one file in `embedded/`, or a plug-in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.tasks import TokenTask
+from vcpo_bench.naming.catalog import Catalog
+from vcpo_bench.naming.component import Component
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedPolicy(Component, ABC):
+    """A small policy for the tasks of token ids, made for its task. A subclass is a frozen dataclass.
+
+    Class attributes:
+        routed: Whether it is a mixture of experts, whose routes are recorded and can be replayed: a `RoutedPolicy`.
+        stacked: Whether many cells of it train as one program (`bench.stack`).
+        half: Whether start files hold float16, to be small; a warm-up rounds the weights before it measures them.
+        starts: Folder with the start files that ship with it, one per task; None: none do.
+    """
+
+    routed: ClassVar[bool] = False
+    stacked: ClassVar[bool] = False
+    half: ClassVar[bool] = False
+    starts: ClassVar[Path | None] = None
+
+    @abstractmethod
+    def untrained(self, task: TokenTask, seed: int) -> Policy:
+        """A policy of a task with initial weights.
+
+        Args:
+            task: Its task.
+            seed: Seed of the weights; the global random state is neither read nor changed.
+        """
+
+
+POLICIES = Catalog(
+    "policy",
+    EmbeddedPolicy,  # type: ignore[type-abstract]  # the catalog makes objects of subclasses only
+    ["vcpo_bench.bench.policies.embedded"],
+    plural="policies",
+)
+"""Every built-in policy, those of plug-ins included."""

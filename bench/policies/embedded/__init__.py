@@ -1,0 +1,1 @@
+"""The built-in policies that can be named: one file each."""

@@ -1,0 +1,93 @@
+"""Policies whose layers choose experts: what the rest of the bench asks of their routers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.scores import DenseScores, TokenScores
+
+UNROUTED = -1
+"""Stands in recorded routes for a position that no router saw, or whose route was not recorded."""
+
+
+@dataclass(frozen=True)
+class RoutedScores(DenseScores):
+    """Scores of a mixture of experts.
+
+    Attributes:
+        routes: int8 [B, Lp + T, layers, k] in main memory: the experts that this pass used, replayed or chosen.
+    """
+
+    routes: Tensor
+
+
+class RoutedPolicy(Policy):
+    """A mixture of experts.
+
+    Routes are int8 [B, Lp + T, layers, k]: the experts that every position of prompt and response used, in ascending
+    order. `UNROUTED` where there is no choice to know: at the last token of a response, which is never an input, behind
+    the end, and where an earlier layer was all that was needed.
+
+    Attributes:
+        router_noise: How coarsely the routers work while sampling, as `Regime.router_noise` says; scoring is exact.
+    """
+
+    router_noise: float = 0.0
+
+    @abstractmethod
+    def score(
+        self,
+        prompts: Tensor,
+        responses: Tensor,
+        mask: Tensor,
+        kept: Tensor | None = None,
+        routes: Tensor | None = None,
+    ) -> TokenScores:
+        """See `Policy.score`.
+
+        Args:
+            prompts: int64 [P, Lp], P dividing B.
+            responses: int64 [B, T].
+            mask: bool [B, T].
+            kept: As for `Policy.score`.
+            routes: Experts to use instead of the routers' choice, which stands where a route is `UNROUTED`. Only the
+                choice is replayed: the gates are recomputed from the live logits, so that gradients reach the routers.
+        """
+
+    @abstractmethod
+    def score_rows(
+        self,
+        prompts: Tensor,
+        responses: Tensor,
+        mask: Tensor,
+        kept: Tensor | None = None,
+        routes: Tensor | None = None,
+    ) -> TokenScores:
+        """See `Policy.score_rows`, and `score` for the routes."""
+
+    @abstractmethod
+    def own_routes(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
+        """The routes of given responses under the present weights, without noise, in main memory."""
+
+    @property
+    @abstractmethod
+    def route_shape(self) -> tuple[int, int]:
+        """Layers with routers, and experts per token."""
+
+    def empty_routes(self, rows: int, positions: int) -> Tensor:
+        """See `Policy.empty_routes`."""
+        return torch.full((rows, positions, *self.route_shape), UNROUTED, dtype=torch.int8)
+
+
+def needed(mask: Tensor, prompt_length: int) -> Tensor:
+    """Which positions some token of the response depends on: mask [B, T] -> bool [B, Lp + T].
+
+    A position is fed to the policy if a later token counts; the last token of a response never is.
+    """
+    later = mask.flip(1).cumsum(1).flip(1) - mask.long() > 0
+    return torch.cat([mask.any(1, keepdim=True).expand(-1, prompt_length), later], 1)

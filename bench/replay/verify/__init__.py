@@ -1,0 +1,7 @@
+"""Whether declared versions of rollouts are true: recorded tokens and canaries, scored again under known weights."""
+
+from vcpo_bench.bench.replay.verify.canaries import Canaries
+from vcpo_bench.bench.replay.verify.cells import verify_cell
+from vcpo_bench.bench.replay.verify.findings import Finding
+
+__all__ = ["Canaries", "Finding", "verify_cell"]

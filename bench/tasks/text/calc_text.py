@@ -1,0 +1,87 @@
+"""calc-text: the task calc for language models, add and multiply by running code in a real sandbox."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vcpo_bench.bench.sandbox import check_installed
+from vcpo_bench.bench.tasks.calc import printed
+from vcpo_bench.bench.tasks.environment import Kind
+from vcpo_bench.bench.tasks.text.base import Item
+from vcpo_bench.bench.tasks.text.dialogue import Dialogue
+from vcpo_bench.bench.tasks.text.items.generated import GeneratedTask
+from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
+
+_CALL, _ANSWER, _END, _ERROR = "?=;!"
+
+
+class CalcDialogue(Dialogue):
+    """Runs the expression of a turn `?EXPRESSION;` in the sandbox."""
+
+    marks = _END
+
+    @property
+    def turn_limit(self) -> int:
+        """The call, the answer, and one to spare."""
+        return 3
+
+    def calls(self, text: str) -> bool:
+        """A text with its end does."""
+        return _END in text
+
+    def reply(self, text: str) -> tuple[Kind, str]:
+        """What the expression prints, or `!` where that is no whole number or too long, or nothing was called."""
+        said = text.partition(_END)[0]
+        if not said.startswith(_CALL):
+            return "void", _ERROR
+        shown = printed(said.removeprefix(_CALL))
+        return ("call", shown) if shown else ("malformed", _ERROR)
+
+    def answered(self, text: str) -> bool:
+        """It begins with `=`."""
+        return text.startswith(_ANSWER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalcText(GeneratedTask):
+    """The prompt asks for the sum or the product of two numbers of two digits, `12*34:`; a call runs as Python.
+
+    A turn `?12*34;` is a call: what the expression prints in the sandbox is inserted, at most four characters. A turn
+    `=408` that the policy ends with its end token is the answer. For character-level models: nothing in a prompt tells
+    the format, which the warm start teaches. Needs `pydantic-monty`.
+    """
+
+    name = "calc-text"
+    summary = "calc for language models: add or multiply by a call that runs in a sandbox (an environment, 2 turns)"
+    in_turns = True
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """See `NamedTask.check_installed`."""
+        check_installed()
+
+    @property
+    def dialogue(self) -> CalcDialogue:
+        """The sandbox."""
+        return CalcDialogue()
+
+    @property
+    def max_response(self) -> int:
+        """Two calls with their results, and the answer, where every character is a token."""
+        return 30
+
+    def draw(self, stream: ItemStream) -> Item:
+        """Numbers from 10 to 99, uniform; half of them are added and half multiplied."""
+        one, two, times = 10 + stream.below(90), 10 + stream.below(90), stream.below(2)
+        return Item(f"{one}{'*' if times else '+'}{two}:", str(one * two if times else one + two), {})
+
+    def score(self, item: Item, text: str) -> float:
+        """1 if the turn is `=` with the result, else 0."""
+        return float(text.strip() == f"{_ANSWER}{item.answer}")
+
+    def demonstration(self, item: Item) -> str:
+        """The answer."""
+        return f"{_ANSWER}{item.answer}"
+
+    def calls(self, item: Item) -> Sequence[tuple[str, str]]:
+        """The prompt, run."""
+        return [(f"{_CALL}{item.prompt[:-1]}{_END}", item.answer)]

@@ -1,0 +1,89 @@
+"""Mixtures of experts in the learner: whose routes it replays, and how far its own are from the sampler's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from vcpo_bench.bench.cells.settings import Replay
+from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.routed import UNROUTED, RoutedPolicy, RoutedScores
+from vcpo_bench.bench.policies.scores import TokenScores
+from vcpo_bench.bench.trajectories import Trajectories
+
+
+def scores_of(policy: Policy, part: Trajectories, replay: Replay = "off", rows: bool = False) -> TokenScores:
+    """Scores of trajectories under a policy.
+
+    Args:
+        policy: The policy; a `RoutedPolicy` where routes are replayed.
+        part: P prompts with G responses each.
+        replay: Whose routes it uses.
+        rows: Every module sees one trajectory per row, see `Policy.score_rows`.
+    """
+    prompts, responses, mask, kept = part.flat()
+    if rows:
+        prompts = part.flat_prompts()
+    routes = {"off": None, "r2": part.learner_routes, "r3": part.routes}[replay]
+    if replay == "off":
+        return (policy.score_rows if rows else policy.score)(prompts, responses, mask, kept)
+    assert isinstance(policy, RoutedPolicy), "only a mixture of experts can replay routes"
+    assert routes is not None, "routes are recorded where responses are drawn"
+    score = policy.score_rows if rows else policy.score
+    return score(prompts, responses, mask, kept, routes.flatten(0, 1))
+
+
+def router_changes(
+    policy: Policy,
+    batch: Trajectories,
+    now: int,
+    scored: Sequence[tuple[Trajectories, TokenScores]],
+    replay: Replay,
+    gather: Callable[[Sequence[Tensor]], Tensor],
+) -> dict[str, float]:
+    """Shares of router decisions that differ, for the record; empty where no routes are recorded.
+
+    The learner's own choice comes from a forward pass without replay, so that it means the same whatever is replayed.
+    A decision is one position of one trajectory in one layer; two are equal if they name the same set of experts.
+
+    Args:
+        policy: The learner's policy, before the update.
+        batch: What it consumes.
+        now: Updates applied before this one.
+        scored: The pieces, and what scoring them found.
+        replay: Whose routes that used.
+        gather: How they come together.
+    """
+    if batch.routes is None or batch.learner_routes is None or not isinstance(policy, RoutedPolicy):
+        return {}
+    if bool((batch.version == now)[batch.mask].all()):
+        own = batch.learner_routes.flatten(0, 1)  # the weights have not moved since it chose
+    elif replay == "off":
+        own = gather([scores.routes for _, scores in scored if isinstance(scores, RoutedScores)])
+    else:
+        own = gather([policy.own_routes(*part.flat()[:3]) for part, _ in scored])
+    sampler, then = batch.routes.flatten(0, 1), batch.learner_routes.flatten(0, 1)
+    return {
+        "routers_changed": _share(differ(sampler, own), own),
+        "routers_changed_engine": _share(differ(sampler, then), then),
+        "routers_changed_lag": _share(differ(then, own), own),
+        "tokens_rerouted": _tokens(differ(sampler, own), own),
+    }
+
+
+def differ(one: Tensor, other: Tensor) -> Tensor:
+    """Which decisions differ: routes [B, L, layers, k] -> bool [B, L, layers]; False where either is unknown."""
+    known = (one[..., 0] > UNROUTED) & (other[..., 0] > UNROUTED)
+    return (one != other).any(-1) & known
+
+
+def _share(changed: Tensor, routes: Tensor) -> float:
+    return float(changed.sum()) / max(int((routes[..., 0] > UNROUTED).sum()), 1)
+
+
+def _tokens(changed: Tensor, routes: Tensor) -> float:
+    """Share of positions with a change in any layer."""
+    routed = (routes[..., 0] > UNROUTED).any(-1)
+    return float(torch.count_nonzero(changed.any(-1))) / max(int(routed.sum()), 1)

@@ -1,0 +1,46 @@
+"""A plug-in that a setting names is part of the cell, so that an edited file makes another one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from plugin_state import forget_plugins
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.plugin_files import plugins_of
+from vcpo_bench.naming.plugins import load_plugin
+
+FILES = {
+    "learner": """
+from vcpo_bench.bench.learners.torch_learner import TorchLearner as Shipped
+""",
+    "policy": """
+from vcpo_bench.bench.policies.embedded.tiny import Tiny as Shipped
+""",
+}
+OWN = '''
+from dataclasses import dataclass
+
+@dataclass(frozen=True, kw_only=True)
+class Own(Shipped):
+    """One's own."""
+
+    name = "own"
+    summary = "one's own"
+'''
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    yield
+    forget_plugins()
+
+
+@pytest.mark.parametrize("setting", FILES)
+def test_a_plug_in_is_part_of_the_cell_that_names_it(setting: str, tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(FILES[setting] + OWN)
+    load_plugin(file)
+    cell = CellConfig(method="clip", staleness=1, seed=0)
+    assert plugins_of(cell) == ""
+    assert len(plugins_of(cell.model_copy(update={setting: "own"}))) == 10, "ten digits of its digest"
