@@ -22,10 +22,13 @@ NOT_SEPARATED = {
     "optimizer": "adamw",
     "weight_decay": 0.0,
     "lr_warmup": 0,
+    "policy": "tiny",
+    "replay": "off",
     "model": "",
     "dtype": "float32",
     "lora": 0,
     "chat": True,
+    "learner": "torch",
     "sampler": "torch",
     "max_response": 0,
     "device": "cpu",
@@ -34,7 +37,7 @@ NOT_SEPARATED = {
 
 BUDGET = (
     *("steps", "prompts", "responses", "start", "optimizer", "weight_decay", "lr_warmup"),
-    *("model", "lora", "chat", "max_response"),
+    *("policy", "replay", "model", "lora", "learner", "chat", "max_response"),
 )
 """Of these, the settings that decide what a run can reach: the comparison of methods keeps them apart."""
 

@@ -88,7 +88,7 @@ def agreeing(cells: pd.DataFrame, *columns: str) -> CellsBehind:
         columns: Columns of both; none: every row rests on all cells.
     """
     keys: dict[tuple[object, ...], list[str]] = {}
-    for place, key in zip(_places(cells, columns), cells["key"], strict=True):
+    for place, key in zip(_places(cells, columns), cells["key"].to_numpy(dtype=object), strict=True):
         keys.setdefault(place, []).append(key)
 
     def behind(rows: pd.DataFrame) -> Iterable[str]:
@@ -99,7 +99,9 @@ def agreeing(cells: pd.DataFrame, *columns: str) -> CellsBehind:
 
 def _places(rows: pd.DataFrame, columns: tuple[str, ...]) -> list[tuple[object, ...]]:
     """The values of each row in these columns."""
-    return list(zip(*(rows[name] for name in columns), strict=True)) if columns else [()] * len(rows)
+    # As plain objects: pandas unpacks a column of texts one by one when it is iterated.
+    values = (rows[name].to_numpy(dtype=object) for name in columns)
+    return list(zip(*values, strict=True)) if columns else [()] * len(rows)
 
 
 def of_methods(cells: pd.DataFrame, names: tuple[str, ...], *columns: str) -> CellsBehind:

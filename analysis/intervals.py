@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
@@ -112,13 +113,26 @@ def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
     finite = _finite(differences)
     if finite.size == 0:
         return float("nan")
-    if finite.size <= _EXACT_FLIPS:
-        signs = np.array(list(product((1.0, -1.0), repeat=finite.size)))
-    else:
-        signs = np.random.default_rng(seed).choice((1.0, -1.0), size=(_RANDOM_FLIPS, finite.size))
-        signs[0] = 1.0
+    signs = _exact_signs(finite.size) if finite.size <= _EXACT_FLIPS else _random_signs(finite.size, seed)
     extreme = np.abs(signs @ finite) >= abs(finite.sum()) - 1e-12 * np.abs(finite).sum()
     return float(extreme.mean())
+
+
+@cache
+def _exact_signs(number: int) -> Array:
+    """All signs of so many differences [2^number, number]: one table serves every test of that size."""
+    signs = np.array(list(product((1.0, -1.0), repeat=number)))
+    signs.flags.writeable = False
+    return signs
+
+
+@lru_cache(maxsize=1)  # tests of one size follow one another, and a table may take tens of megabytes
+def _random_signs(number: int, seed: int) -> Array:
+    """Random signs [_RANDOM_FLIPS, number], the first of which are those that were observed."""
+    signs = np.random.default_rng(seed).choice((1.0, -1.0), size=(_RANDOM_FLIPS, number))
+    signs[0] = 1.0
+    signs.flags.writeable = False
+    return signs
 
 
 def least_sign_flip(pairs: int) -> float:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from vcpo_bench import records
+from vcpo_bench.analysis.float_column import FloatColumn
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import Seal
 from vcpo_bench.records.steps import STEPS
@@ -40,8 +41,12 @@ _REQUIRED = {
 """Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
 _ARROW_KIND = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
 _ARROW = {kind: {column.name: _ARROW_KIND[column.kind] for column in columns} for kind, columns in COLUMNS.items()}
+_AS_DECLARED: dict[str, pa.Schema] = {}
+"""Of each kind of table, the schema that the last one had: thousands with the same one are not looked at in detail."""
 _IN_ORDER = (records.STEPS_FILE, records.EVALS_FILE, records.LAGS_FILE)
 _CONSEQUENCE = "its cell is left out of every figure that needs it"
+_BLOCK = 256
+"""Tables whose columns are put together at a time."""
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
 
 
@@ -86,7 +91,8 @@ def read_table(
         return None
     try:
         table = _checked(read_table_file(path, COLUMNS[kind], columns, seal), kind)
-        missing = [name for name in _REQUIRED[kind] if name not in table.column_names and name in (columns or (name,))]
+        present = table.column_names
+        missing = [name for name in _REQUIRED[kind] if name not in present and name in (columns or (name,))]
         if missing:
             raise DamagedResultError(f"lacks the column {missing[0]!r}", path)
     except DamagedResultError as error:
@@ -102,6 +108,18 @@ def _checked(table: pa.Table, kind: str) -> pa.Table:
     Raises:
         DamagedResultError: A column holds something else, or steps are missing or not in order.
     """
+    known = _AS_DECLARED.get(kind)
+    if known is None or not known.equals(table.schema):
+        table = _cast(table, kind)
+        _AS_DECLARED[kind] = table.schema
+    if kind in _IN_ORDER and table.schema.get_field_index("step") >= 0:
+        steps = table.column("step")
+        if steps.null_count or bool(((at := steps.to_numpy())[1:] < at[:-1]).any()):
+            raise DamagedResultError("holds steps that are missing or out of order")
+    return table
+
+
+def _cast(table: pa.Table, kind: str) -> pa.Table:
     for place, (name, found) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
         wanted = _ARROW[kind].get(name, found)
         if found != wanted:
@@ -109,73 +127,91 @@ def _checked(table: pa.Table, kind: str) -> pa.Table:
                 table = table.set_column(place, name, table.column(place).cast(wanted))
             except pa.ArrowException as error:
                 raise DamagedResultError(f"holds {found} in the column {name!r} where {wanted} belongs") from error
-    if "step" in table.column_names and kind in _IN_ORDER:
-        steps = table.column("step")
-        if steps.null_count or bool((np.diff(steps.to_numpy()) < 0).any()):
-            raise DamagedResultError("holds steps that are missing or out of order")
     return table
 
 
-def together(tables: Sequence[tuple[pa.Table | None, int]], name: str, kind: str) -> pd.Series:
-    """One column of several cells below one another, with missing values for cells that have none.
+def columns_together(
+    tables: Iterator[tuple[pa.Table | None, int]], names: Sequence[str], kind: str
+) -> dict[str, pd.Series]:
+    """Columns of thousands of cells below one another, with missing values for cells that have none.
+
+    Only some tables at a time are in memory.
 
     Args:
         tables: The table of each cell, None where it cannot be read, and its number of rows.
-        name: The column.
+        names: The columns; one that the schema does not know holds numbers.
         kind: Key of `COLUMNS`.
     """
-    wanted = _ARROW[kind][name]
-    chunks: list[pa.Array] = []
-    for table, rows in tables:
-        known = table is not None and name in table.column_names and table.num_rows == rows
-        chunks += table.column(name).chunks if known and table is not None else [pa.nulls(rows, wanted)]
-    values: pd.Series = pa.chunked_array(chunks, wanted).to_pandas()
-    return values.where(np.isfinite(values)) if values.dtype.kind == "f" else values
+    types = {name: _ARROW[kind].get(name, pa.float64()) for name in names}
+    lengths: list[int] = []
+    floats: dict[str, FloatColumn] = {}
+    others: list[dict[str, pd.Series]] = []
+    while block := list(islice(tables, _BLOCK)):
+        begin = sum(lengths)
+        lengths.append(sum(rows for _, rows in block))
+        others.append(_block(block, types))
+        for name in [name for name, values in others[-1].items() if types[name] == pa.float64()]:
+            floats.setdefault(name, FloatColumn()).put(begin, others[-1].pop(name).to_numpy())
+    pa.default_memory_pool().release_unused()
+    nothing = {wanted: _empty(sum(lengths), wanted) for wanted in set(types.values())}
+    found = {}
+    for name, wanted in types.items():
+        if name in floats:
+            found[name] = pd.Series(floats[name].whole(sum(lengths)), copy=False)
+        elif any(name in block for block in others):
+            parts = [
+                block.pop(name) if name in block else _empty(rows, wanted)
+                for rows, block in zip(lengths, others, strict=True)
+            ]
+            found[name] = pd.concat(parts, ignore_index=True)
+        else:
+            found[name] = nothing[wanted]  # columns that nobody recorded share their memory
+    return found
 
 
-class RecordedUpdates:
-    """The updates of one run, a column at a time: `analysis.monitoring.signal.Updates` without a data frame.
-
-    Infinite values are missing; a column that was not recorded is empty.
-
-    Args:
-        table: Of `records.STEPS_FILE`.
-    """
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-        self._known: dict[str, NDArray[np.float64]] = {}
-
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
-
-    def __contains__(self, name: object) -> bool:
-        return name in _ARROW[records.STEPS_FILE] or name in self._table.column_names
-
-    def __getitem__(self, name: str) -> NDArray[np.float64]:
-        if name not in self._known:
-            self._known[name] = self._read(name)
-        return self._known[name]
-
-    def _read(self, name: str) -> NDArray[np.float64]:
-        if name not in self._table.column_names:
-            return np.full(len(self), np.nan)
-        values = self._table.column(name).to_numpy().astype(np.float64)
-        return np.where(np.isfinite(values), values, np.nan)
+def _block(tables: list[tuple[pa.Table | None, int]], types: dict[str, pa.DataType]) -> dict[str, pd.Series]:
+    """Those columns of some cells below one another that one of them has; infinite values are missing."""
+    name, wanted = next(iter(types.items()))
+    readable = [
+        table
+        if table is not None and table.num_columns and table.num_rows == rows
+        # Rows are counted by a column, whichever it is.
+        else pa.table({name: pa.nulls(rows, wanted)})
+        for table, rows in tables
+    ]
+    whole = pa.concat_tables(readable, promote_options="permissive")
+    found = {}
+    for name in types.keys() & set(whole.column_names):
+        values: pd.Series = whole.column(name).cast(types[name]).to_pandas()
+        found[name] = values.where(np.isfinite(values)) if values.dtype.kind == "f" else values
+    return found
 
 
-def concatenate(keys: list[str], tables: list[pa.Table], kind: str) -> pd.DataFrame:
+def _empty(rows: int, kind: pa.DataType) -> pd.Series:
+    values: pd.Series = pa.nulls(rows, kind).to_pandas()
+    return values
+
+
+def concatenate(tables: Iterable[tuple[str, pa.Table]], kind: str) -> pd.DataFrame:
     """Tables of several cells below one another, the cell's `key` in front.
 
     A column of this kind that no cell recorded is present and empty; infinite values are missing.
     """
-    columns = COLUMNS[kind]
-    if not tables:
+    columns, remaining = COLUMNS[kind], iter(tables)
+    keys: list[str] = []
+    lengths: list[int] = []
+    blocks: list[pa.Table] = []
+    while block := list(islice(remaining, _BLOCK)):
+        keys += [key for key, _ in block]
+        lengths += [table.num_rows for _, table in block]
+        # In one piece: thousands of small tables take several times the memory of their values.
+        blocks.append(pa.concat_tables([one for _, one in block], promote_options="permissive").combine_chunks())
+    if not blocks:
         empty = {column.name: pd.Series(dtype=_NUMPY_KIND[column.kind]) for column in columns}
         return pd.DataFrame({"key": pd.Series(dtype="object"), **empty})
-    frame: pd.DataFrame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
-    lengths = [table.num_rows for table in tables]
-    frame.insert(0, "key", np.repeat(np.array(keys, dtype=object), lengths))
+    frame: pd.DataFrame = pa.concat_tables(blocks, promote_options="permissive").to_pandas()
+    # One text object per cell: as an Arrow string, each of millions of rows would hold the whole key.
+    frame.insert(0, "key", pd.Series(np.repeat(np.array(keys, dtype=object), lengths), dtype=object))
     absent = {column.name: "" if column.kind == "str" else np.nan for column in columns if column.name not in frame}
     floats = frame.select_dtypes("float").columns
     frame[floats] = frame[floats].where(np.isfinite(frame[floats]))

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from vcpo_bench import records
+from vcpo_bench.analysis.ahead import ahead
 from vcpo_bench.analysis.cell_files import CellSeal, read_cells
 from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_repeats, refuse_mixed_rules
-from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, RecordedUpdates, concatenate, read_table, together
+from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_together, concatenate, read_table
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.naming.moved import warn_renamed
 
 GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
 """The columns that identify a group of cells that differ only in their seed."""
+
+
+class Verdicts(NamedTuple):
+    """What was said of every cell, and what it rests on: a verdict on other values is no longer true."""
+
+    inputs: list[pd.Series]
+    table: pd.DataFrame
 
 
 @dataclass
@@ -38,6 +47,7 @@ class Results:
         problems: Damaged or missing files. Tables are read when first used, and the list grows then.
         notes: What a reader must know before comparing the cells, such as a mix of rules versions.
         seals: Checksums of ended cells, by their `path`; a cell of an early version has none.
+        verdicts: What `analysis.collapse.rule.events` says of them, by its rule: kept, because many tables ask for it.
 
     In the tables below, values that are not finite (an overflowed norm or weight) are missing: NaN.
     """
@@ -47,6 +57,7 @@ class Results:
     problems: list[Problem] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     seals: Mapping[str, CellSeal] = field(default_factory=dict, repr=False, compare=False)
+    verdicts: dict[Hashable, Verdicts] = field(default_factory=dict, init=False, repr=False, compare=False)
     _columns: dict[str, pd.Series] = field(default_factory=dict, init=False, repr=False, compare=False)
     _rows: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -96,39 +107,48 @@ class Results:
                 table = self._read(folder / f"{key}.parquet", records.SCORES_FOLDER, key, optional=True)
                 if table is not None:
                     read.setdefault(str(key), table)
-        return concatenate(list(read), list(read.values()), records.SCORES_FOLDER)
+        return concatenate(read.items(), records.SCORES_FOLDER)
 
     def step_columns(self, *names: str) -> pd.DataFrame:
         """Some columns of `steps`, with `key` and `step` in front, read without the others: quicker, in less memory.
 
-        The rows of a cell stand together and in order of `step`.
+        The rows of a cell stand together and in order of `step`. A column that no cell has is empty.
         """
         if "steps" in self.__dict__:
-            return self.steps[["key", "step", *(name for name in names if name != "step")]]
+            return self.steps.reindex(columns=list(dict.fromkeys(("key", "step", *names))))
         wanted = [name for name in dict.fromkeys(("step", *names)) if name not in self._columns]
         if wanted:
             self._read_columns(wanted)
         chosen = {name: self._columns[name] for name in dict.fromkeys(("key", "step", *names))}
         return pd.DataFrame(chosen, copy=False)
 
+    def release(self, names: Iterable[str]) -> None:
+        """Forget columns of the updates that `step_columns` read, for their memory; who asks again reads them again."""
+        for name in set(names) - {"key", "step"}:
+            self._columns.pop(name, None)
+
     def _read_columns(self, names: list[str]) -> None:
         """Add columns of the updates to those already read; the first read decides which cells have rows."""
-        kind, first = records.STEPS_FILE, not self._columns
-        tables = dict(self._tables(kind, columns=names))
+        first = not self._columns
+        self._columns |= columns_together(self._updates(names, first), names, records.STEPS_FILE)
         if first:
-            self._rows = {key: table.num_rows for key, table in tables.items()}
             keys = np.array(list(self._rows), dtype=object)
             self._columns["key"] = pd.Series(np.repeat(keys, list(self._rows.values())), dtype=object)
-        present = [(tables.get(key), rows) for key, rows in self._rows.items()]
-        for name in names:
-            self._columns[name] = together(present, name, kind)
+
+    def _updates(self, names: list[str], first: bool) -> Iterator[tuple[pa.Table | None, int]]:
+        """Columns of the updates of every cell that has rows, and how many."""
+        for key, table in self._each_table(records.STEPS_FILE, columns=names):
+            if first and table is not None:
+                self._rows[key] = table.num_rows
+            if key in self._rows:
+                yield table, self._rows[key]
 
     def samples_by_cell(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """The recorded trajectories of one cell after another: all of a large study at once may not fit in memory."""
         for key, path in zip(self.cells["key"], self.cells["path"], strict=True):
             table = self._read(Path(path) / records.SAMPLES_FILE, records.SAMPLES_FILE, key, optional=True)
             if table is not None and table.num_rows:
-                yield str(key), concatenate([str(key)], [table], records.SAMPLES_FILE).drop(columns="key")
+                yield str(key), concatenate([(str(key), table)], records.SAMPLES_FILE).drop(columns="key")
 
     def select(self, keys: Iterable[str]) -> Results:
         """The same results restricted to some cells; tables already read are not read again."""
@@ -148,23 +168,45 @@ class Results:
         return self.lm_eval
 
     def _table(self, kind: str, optional: bool = False) -> pd.DataFrame:
-        tables = dict(self._tables(kind, optional))
-        return concatenate(list(tables), list(tables.values()), kind)
+        return concatenate(self._tables(kind, optional), kind)
 
-    def _tables(
+    def _tables(self, kind: str, optional: bool = False) -> Iterator[tuple[str, pa.Table]]:
+        """The table of every cell that has one."""
+        return ((key, table) for key, table in self._each_table(kind, optional) if table is not None)
+
+    def _each_table(
         self, kind: str, optional: bool = False, columns: list[str] | None = None
-    ) -> Iterator[tuple[str, pa.Table]]:
-        """The table of every cell that has one; cells that ended in an error may have none."""
-        for key, path, status in zip(self.cells["key"], self.cells["path"], self.cells["status"], strict=True):
-            table = self._read(Path(path) / kind, kind, key, optional or status == "error", columns)
-            if table is not None:
-                yield str(key), table
+    ) -> Iterator[tuple[str, pa.Table | None]]:
+        """The table of every cell, None where it cannot be read; cells that ended in an error may have none."""
+        # As plain texts: pandas unpacks a column of texts one by one when it is iterated.
+        keys, folders, ends = (self.cells[name].to_numpy(dtype=object) for name in ("key", "path", "status"))
+
+        def found(cell: tuple[str, str, str]) -> pa.Table | Problem | None:
+            key, folder, end = cell
+            return self._open(Path(folder, kind), kind, key, optional or end == "error", columns)
+
+        for key, table in zip(keys, ahead(found, zip(keys, folders, ends, strict=True)), strict=True):
+            yield str(key), self._noted(table)
 
     def _read(
         self, path: Path, kind: str, key: object, optional: bool = False, columns: list[str] | None = None
     ) -> pa.Table | None:
         """One table of one cell; None where it is absent, or damaged, which is then among the problems."""
-        seal = self.seals.get(str(path.parent))
+        return self._noted(self._open(path, kind, key, optional, columns))
+
+    def _noted(self, found: pa.Table | Problem | None) -> pa.Table | None:
+        """A table, or None; a problem is noted, once."""
+        if not isinstance(found, Problem):
+            return found
+        if found not in self.problems:
+            self.problems.append(found)
+        return None
+
+    def _open(
+        self, path: Path, kind: str, key: object, optional: bool, columns: list[str] | None
+    ) -> pa.Table | Problem | None:
+        """One table of one cell, None where it is absent, or what is wrong with it; changes nothing."""
+        seal = self.seals.get(os.path.dirname(path))
         if seal is not None:
             with suppress(DamagedResultError):  # if its cell was replaced since, the checksums beside it are others
                 return read_table(path, kind, optional, columns, seal.files)
@@ -172,10 +214,7 @@ class Results:
             return read_table(path, kind, optional, columns)
         except DamagedResultError as error:
             folder = next((one for one in self.folders if path.is_relative_to(one)), path.parent)
-            problem = Problem(folder, str(path.relative_to(folder)), str(key), error.what)
-            if problem not in self.problems:
-                self.problems.append(problem)
-            return None
+            return Problem(folder, str(path.relative_to(folder)), str(key), error.what)
 
     def damaged_keys(self) -> set[str]:
         """Cells of which a file is damaged or missing, as far as their tables have been read."""
@@ -187,15 +226,7 @@ class Results:
             yield from by_key(self.steps)
             return
         for key, table in self._tables(records.STEPS_FILE):
-            yield key, concatenate([key], [table], records.STEPS_FILE)
-
-    def updates_by_cell(self) -> Iterator[tuple[str, RecordedUpdates | pd.DataFrame]]:
-        """The updates of one cell after another, for what computes signals of them."""
-        if "steps" in self.__dict__:
-            yield from by_key(self.steps)
-            return
-        for key, table in self._tables(records.STEPS_FILE):
-            yield key, RecordedUpdates(table)
+            yield key, concatenate([(key, table)], records.STEPS_FILE)
 
     def _inside(self, name: str) -> list[Path]:
         return [folder / name for folder in self.folders]

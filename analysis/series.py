@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,20 +18,24 @@ def trailing_mean(values: ArrayLike, window: int) -> NDArray[np.float64]:
     """Mean of the last `window` values at each position, fewer at the beginning; non-finite values are left out.
 
     Args:
-        values: Series of shape [S].
+        values: Series of shape [..., S].
         window: Number of values.
 
     Returns:
-        Shape [S]; NaN where the window holds no finite value.
+        Shape [..., S]; NaN where the window holds no finite value.
     """
     series = as_floats(values)
     finite = np.isfinite(series)
-    total = np.concatenate([[0.0], np.cumsum(np.where(finite, series, 0.0))])
-    count = np.concatenate([[0], np.cumsum(finite)])
-    end = np.arange(1, series.size + 1)
-    begin = np.maximum(end - window, 0)
-    number = count[end] - count[begin]
-    return np.where(number > 0, (total[end] - total[begin]) / np.maximum(number, 1), np.nan)
+    total = _within(np.cumsum(np.where(finite, series, 0.0), axis=-1), window)
+    number = _within(np.cumsum(finite, axis=-1), window)
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def _within(running: NDArray[Any], window: int) -> NDArray[Any]:
+    """The sum of the last `window` values at each position, from the running sum of all."""
+    found = running.copy()
+    found[..., window:] -= running[..., :-window]
+    return found
 
 
 def first_long_streak(flags: ArrayLike, length: int) -> int | None:
@@ -65,9 +69,24 @@ def beginnings(table: pd.DataFrame) -> tuple[list[str], NDArray[np.int64]]:
     return [str(key) for key in keys[begins]], begins
 
 
+def spans(ordered: pd.DataFrame) -> Iterator[tuple[str, slice]]:
+    """Which rows each cell has in a table from `in_order`."""
+    keys, begins = beginnings(ordered)
+    for key, begin, end in zip(keys, begins, np.append(begins, len(ordered))[1:], strict=True):
+        yield key, slice(int(begin), int(end))
+
+
+def cell_rows(table: pd.DataFrame, cells: pd.DataFrame) -> NDArray[np.int64]:
+    """Which row of `cells` each row of a table belongs to, by its `key`; -1: none of them."""
+    keys, begins = beginnings(table)
+    found = cells["key"].to_numpy(dtype=object)
+    place = {key: row for row, key in enumerate(found)}
+    here = np.array([place.get(key, -1) for key in keys], dtype=np.int64)
+    return np.repeat(here, np.diff(np.append(begins, len(table))))
+
+
 def by_key(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """The rows of each cell in order of `step`, as parts of the table where they already stand so."""
     ordered = in_order(table)
-    keys, begins = beginnings(ordered)
-    for key, begin, end in zip(keys, begins, np.append(begins, len(ordered))[1:], strict=True):
-        yield key, ordered.iloc[begin:end]
+    for key, rows in spans(ordered):
+        yield key, ordered.iloc[rows]

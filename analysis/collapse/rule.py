@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.results import Results, Verdicts
 from vcpo_bench.analysis.series import beginnings, first_long_streak, in_order
 from vcpo_bench.analysis.tolerance import EQUAL
 
@@ -62,6 +62,10 @@ class CollapseRule:
     patience: int = 3
     min_reward: float = 0.05
     min_gain: float = 0.05
+
+
+_JUDGED = ("key", "step", "sampled_reward")
+"""The columns of the evaluations that the rule looks at."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +139,25 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
 
 def events(results: Results, rule: CollapseRule | None = None) -> pd.DataFrame:
     """One row per cell: its columns plus those of `Event`, `last_step` and `failed`."""
-    curves = _curves(results)
-    verdicts = [verdict.__dict__ for verdict in _verdicts(results.cells, curves, rule or CollapseRule())]
-    table = results.cells.join(pd.DataFrame(verdicts, index=results.cells.index).rename(columns={"kind": "event"}))
+    verdicts = _known_verdicts(results, rule or CollapseRule())
+    table = results.cells.join(verdicts)
     at_end = (table["event"] == "nan") & table["steps_done"].notna()
     table["onset"] = table["onset"].mask(at_end, table["steps_done"]).astype("float64")
-    last = {key: steps[-1] for key, (steps, _) in curves.items()}
-    table["last_step"] = table["key"].map(last).astype("float64")
-    return table.assign(failed=table["event"].isin(FAILURES))
+    return table.assign(last_step=table.pop("last_step"), failed=table["event"].isin(FAILURES))
+
+
+def _known_verdicts(results: Results, rule: CollapseRule) -> pd.DataFrame:
+    """Columns of `Event` and `last_step` of every cell; judged once, for many tables rest on them."""
+    inputs = [*(results.cells[name] for name in ("key", "status")), *(results.evals[name] for name in _JUDGED)]
+    kept = results.verdicts.get(rule)
+    if kept is None or not all(map(pd.Series.equals, kept.inputs, inputs)):
+        curves = _curves(results)
+        found = pd.DataFrame([one.__dict__ for one in _verdicts(results.cells, curves, rule)], results.cells.index)
+        last = {key: steps[-1] for key, (steps, _) in curves.items()}
+        found["last_step"] = results.cells["key"].map(last).astype("float64")
+        kept = Verdicts([one.copy() for one in inputs], found.rename(columns={"kind": "event"}))
+        results.verdicts[rule] = kept
+    return kept.table
 
 
 def sensitivity(results: Results, rule: CollapseRule | None = None) -> pd.DataFrame:
@@ -153,27 +168,48 @@ def sensitivity(results: Results, rule: CollapseRule | None = None) -> pd.DataFr
     cells failed in both).
     """
     chosen, curves = rule or CollapseRule(), _curves(results)
-    base = _verdicts(results.cells, curves, chosen)
+    rules = [
+        replace(chosen, depth=depth, patience=patience, min_drop=min_drop)
+        for depth, patience, min_drop in product((0.3, 0.5, 0.7), (2, 3, 5), (0.05, 0.1, 0.2))
+    ]
+    cells = _may_fail(results.cells, curves, [chosen, *rules])
+    never = len(results.cells) - len(cells)
+    base = _verdicts(cells, curves, chosen)
     rows = []
-    for depth, patience, min_drop in product((0.3, 0.5, 0.7), (2, 3, 5), (0.05, 0.1, 0.2)):
-        varied = replace(chosen, depth=depth, patience=patience, min_drop=min_drop)
-        pairs = list(zip(base, _verdicts(results.cells, curves, varied), strict=True))
+    for varied in rules:
+        pairs = list(zip(base, _verdicts(cells, curves, varied), strict=True))
         kinds = [other.kind for _, other in pairs]
         same = [(one.kind in FAILURES) == (other.kind in FAILURES) for one, other in pairs]
         shift = [b.onset - a.onset for a, b in pairs if a.kind in FAILURES and b.kind in FAILURES]
         rows.append(
             {
-                "depth": depth,
-                "patience": patience,
-                "min_drop": min_drop,
+                "depth": varied.depth,
+                "patience": varied.patience,
+                "min_drop": varied.min_drop,
                 "failed": sum(kind in FAILURES for kind in kinds),
                 "collapsed": kinds.count("collapse"),
                 "rebound": kinds.count("collapse with rebound"),
-                "agreement": float(np.mean(same)),
+                "agreement": (never + sum(same)) / len(results.cells),
                 "onset_shift": float(np.median(shift)) if shift else float("nan"),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _may_fail(cells: pd.DataFrame, curves: Curves, rules: list[CollapseRule]) -> pd.DataFrame:
+    """The cells that could have failed by one of these rules: those that end as nan or are down at least once.
+
+    Most runs of a large study are in neither group, and need not be judged by every rule.
+    """
+    loosest = CollapseRule(min(one.depth for one in rules), min(one.min_drop for one in rules))
+    found = cells["status"].to_numpy() == "nan"
+    for row, key in enumerate(cells["key"]):
+        if not found[row] and key in curves:
+            values = curves[key][1]
+            values = values[np.isfinite(values)]
+            found[row] = _down(values, np.maximum.accumulate(values), loosest).any()
+    kept: pd.DataFrame = cells[found]
+    return kept
 
 
 Curves = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]

@@ -84,7 +84,8 @@ def _fit(cells: pd.DataFrame) -> dict[str, Any]:
         return facts | nothing | {"reason": "fewer than two lags or two learning rates"}
     if min(failed.sum(), (1 - failed).sum()) < 5:
         return facts | nothing | {"reason": "fewer than 5 failed or 5 surviving runs"}
-    slope, likelihood = _profile(_design(cells), failed)
+    counted = _counted(cells)
+    slope, likelihood = _profile(_design(counted), counted["sum"].to_numpy(), counted["size"].to_numpy())
     best = int(likelihood.argmax())
     if slope[best] <= 0.1:
         return facts | nothing | {"reason": "failures do not become more likely at larger learning rates"}
@@ -94,30 +95,42 @@ def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     return facts | {"exponent": float(_EXPONENTS[best]), "low": low, "high": high, "reason": ""}
 
 
-def _design(cells: pd.DataFrame) -> Array:
+def _counted(cells: pd.DataFrame) -> pd.DataFrame:
+    """How many runs failed (`sum`), of how many (`size`), of those that differ in their seed only."""
+    same = cells.groupby(["task", "method", "lr", "staleness"], sort=False)["failed"]
+    return same.agg(["sum", "size"]).astype("float64").reset_index()
+
+
+def _design(counted: pd.DataFrame) -> Array:
     """For every exponent searched: intercepts per task and method, then `log lr + a log lag` centered: [A, N, D]."""
-    groups = pd.get_dummies(cells["task"] + "\n" + cells["method"]).to_numpy(dtype=np.float64)
-    log_lr, log_lag = np.log(cells[["lr", "staleness"]].to_numpy(dtype=np.float64)).T
+    groups = pd.get_dummies(counted["task"] + "\n" + counted["method"]).to_numpy(dtype=np.float64)
+    log_lr, log_lag = np.log(counted[["lr", "staleness"]].to_numpy(dtype=np.float64)).T
     drive = log_lr + _EXPONENTS[:, None] * log_lag
-    drive -= drive.mean(axis=1, keepdims=True)
+    drive -= np.average(drive, axis=1, weights=counted["size"], keepdims=True)
     stacked = np.broadcast_to(groups, (len(_EXPONENTS), *groups.shape))
     return np.concatenate([stacked, drive[:, :, None]], axis=2)
 
 
-def _profile(design: Array, outcome: Array) -> tuple[Array, Array]:
-    """Slope and penalized log-likelihood of a ridge logistic regression (Newton's method) for each design [A, N, D]."""
+def _profile(design: Array, failed: Array, runs: Array) -> tuple[Array, Array]:
+    """Slope and penalized log-likelihood of a ridge logistic regression (Newton's method) for each design.
+
+    Args:
+        design: Of A exponents, N groups of runs and D coefficients, [A, N, D].
+        failed: How many runs of each group failed [N].
+        runs: How many there are in each group [N].
+    """
     beta = np.zeros((design.shape[0], design.shape[2], 1))
     ridge = np.full((design.shape[2], 1), _INTERCEPT_RIDGE)
     ridge[-1] = _RIDGE
     transposed = design.transpose(0, 2, 1)
     for _ in range(_NEWTON_STEPS):
         p = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
-        gradient = transposed @ (outcome[:, None] - p) - ridge * beta
-        hessian = transposed @ (p * (1 - p) * design) + np.diag(ridge[:, 0])
+        gradient = transposed @ (failed[:, None] - runs[:, None] * p) - ridge * beta
+        hessian = transposed @ (runs[:, None] * p * (1 - p) * design) + np.diag(ridge[:, 0])
         step = np.linalg.solve(hessian, gradient)
         beta += step * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-9))
     score = (design @ beta)[:, :, 0]
-    likelihood = (outcome * score - np.logaddexp(0.0, score)).sum(axis=1)
+    likelihood = (failed * score - runs * np.logaddexp(0.0, score)).sum(axis=1)
     return beta[:, -1, 0], likelihood - (ridge * beta**2).sum(axis=(1, 2)) / 2
 
 

@@ -16,7 +16,8 @@ from vcpo_bench.analysis.comparison.cells_behind import cells_behind
 from vcpo_bench.analysis.comparison.normalized_rewards import normalize, score_column
 from vcpo_bench.analysis.comparison.pairs import all_pairs
 from vcpo_bench.analysis.comparison.rankings import improvement_table, profile_table, ranking, task_means
-from vcpo_bench.analysis.comparison.time_to_target import target_table, target_times
+from vcpo_bench.analysis.comparison.speedup import NOT_INFERIOR, SHARES, speedup_table
+from vcpo_bench.analysis.comparison.time_to_target import TARGETS, target_table, target_times
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.naming.parameters import integer
@@ -27,7 +28,8 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
 
     Tables: `anchors`; `scores` (every cell); `tuned` (per seed, at the learning rate chosen without it), `choices`,
     `budget`; `ranking` (aggregates per lag and method at best learning rates), `by_task`, `pairs`, `improvement`,
-    `profiles`, `targets`; `by_rate` (aggregates at every single learning rate); `stable_rates`, `frontier`;
+    `profiles`, `targets`, `speedup` (against synchronous training, at every share of its gain) and of it
+    `non_inferiority`; `by_rate` (aggregates at every single learning rate); `stable_rates`, `frontier`;
     `ablation`, `step_controls`, `cost`; `answers` (one row per lag: the best, and how far it is ahead of the next).
     """
     rewards = normalize(results)
@@ -42,7 +44,11 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     tables["pairs"] = all_pairs(runs, column)
     tables["improvement"] = improvement_table(runs, column, replications)
     tables["profiles"] = profile_table(runs, column, replications)
-    tables["targets"] = target_table(target_times(results, rewards), runs)
+    times = target_times(results, rewards, sorted({*TARGETS, *SHARES}))
+    tables["targets"] = target_table(times[times["target"].isin(TARGETS)], runs)
+    tables["speedup"] = speedup_table(times[times["target"].isin(SHARES)], runs, rewards)
+    not_inferior = tables["speedup"]["share"].isin(NOT_INFERIOR)
+    tables["non_inferiority"] = tables["speedup"][not_inferior].reset_index(drop=True)
     tables["by_rate"] = ranking(cells, column, ["staleness", "lr"], replications)
     tables |= {"stable_rates": stable_rates(cells), "frontier": frontier(cells)}
     tables |= {"ablation": ablation_table(runs, cells, column), "step_controls": step_controls(cells, column)}
@@ -52,7 +58,7 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     found.statements += [*answers(found), *disagreements(found), *next_steps(found)]
     found.statements += [*say.limits(found), *say.winners(found, column), *say.tuning(found)]
     found.statements += [*effects.stability(found), *effects.ablation(found), *effects.step_controls(found)]
-    found.statements += [*effects.targets(found), *effects.cost(found)]
+    found.statements += [*effects.targets(found), *effects.speedup(found), *effects.cost(found)]
     return found
 
 

@@ -8,13 +8,14 @@ from vcpo_bench.analysis.caveats import note_on_recording
 from vcpo_bench.analysis.commands.base import Analysis
 from vcpo_bench.analysis.diagnostics import gradient_sentences as say
 from vcpo_bench.analysis.diagnostics.gradients import contribution_medians, contribution_table, norm_table
+from vcpo_bench.analysis.diagnostics.seed_groups import with_updates
 from vcpo_bench.analysis.findings import Findings, agreeing, own_key
 from vcpo_bench.analysis.results import GROUP, Results
 
 
 def analyze_gradients(results: Results) -> Findings:
     """Tables `norms` and, where score norms were recorded, `contributions` (per update) and `contribution_medians`."""
-    cells = results.cells[results.cells["key"].isin(results.step_columns()["key"])]
+    cells = with_updates(results)
     found = Findings({"norms": norm_table(results)}, {"norms": agreeing(cells, *GROUP)})
     found.statements += [*say.largest_norms(found), *say.strongest_scaling(found)]
     per_update = contribution_table(results)

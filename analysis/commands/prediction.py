@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +16,14 @@ from vcpo_bench.analysis.prediction import model_sentences as models
 from vcpo_bench.analysis.prediction import sentences as say
 from vcpo_bench.analysis.prediction.added_value_of_ess import increment_table
 from vcpo_bench.analysis.prediction.alarm_sentences import alarms
-from vcpo_bench.analysis.prediction.auroc import auroc_table, matching_table
+from vcpo_bench.analysis.prediction.auroc import auroc_by_signal, auroc_table, matching_table
 from vcpo_bench.analysis.prediction.export_detectors import detectors_json
 from vcpo_bench.analysis.prediction.generalization import generalization_table
 from vcpo_bench.analysis.prediction.hazard import hazard_table
 from vcpo_bench.analysis.prediction.null_models import nulls_table
 from vcpo_bench.analysis.prediction.operating_points import alarm_tables
 from vcpo_bench.analysis.prediction.overview import PLACE, failures_table, recorded_signals, runs_table, signals_table
-from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, Panel, build_panel
+from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, Panel, build_panel, panels_by_signal
 from vcpo_bench.analysis.prediction.risk_models import horizon_tables
 from vcpo_bench.analysis.prediction.sensitivity import definitions_table, placements_table, regimes_table
 from vcpo_bench.analysis.prediction.signal_verdicts import verdict_table
@@ -78,9 +78,17 @@ def analyze_auroc(results: Results) -> Findings:
     failed = events(results)["failed"]
     if min(int(failed.sum()), int((~failed).sum())) < LEAST_RUNS:
         return Findings({"auroc": pd.DataFrame()}, {"auroc": own_key})
-    panel = build_panel(results)
-    tables = {"auroc": auroc_table(panel, leads=LEADS)}
-    found = Findings(tables, cells_behind(tables, panel))
+    judged, recorded = pd.Series(dtype=object), dict[str, pd.Series]()
+
+    def panels() -> Iterator[Panel]:
+        nonlocal judged
+        for panel in panels_by_signal(results):
+            judged = panel.runs["key"]
+            recorded.update(_recorded(panel))
+            yield panel
+
+    tables = {"auroc": auroc_by_signal(panels(), LEADS)}
+    found = Findings(tables, _cells_behind(tables, judged, recorded))
     found.statements += say.primary_endpoint(found)
     return found
 
@@ -100,9 +108,18 @@ def panel_tables(panel: Panel) -> dict[str, pd.DataFrame]:
 
 def cells_behind(tables: Iterable[str], panel: Panel) -> dict[str, CellsBehind]:
     """For each table, the runs that recorded the signals its rows name, or all judged runs."""
-    judged = panel.runs["key"]
-    recorded = {name: judged[np.asarray(np.isfinite(values).any(axis=1))] for name, values in panel.values.items()}
+    return _cells_behind(tables, panel.runs["key"], _recorded(panel))
 
+
+def _recorded(panel: Panel) -> dict[str, pd.Series]:
+    """Keys of the runs that recorded each signal."""
+    judged = panel.runs["key"]
+    return {name: judged[np.asarray(np.isfinite(values).any(axis=1))] for name, values in panel.values.items()}
+
+
+def _cells_behind(
+    tables: Iterable[str], judged: pd.Series, recorded: Mapping[str, pd.Series]
+) -> dict[str, CellsBehind]:
     def behind(rows: pd.DataFrame) -> Iterable[str]:
         if "signal" not in rows or "recorded" in rows:
             return judged

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from vcpo_bench.analysis.caveats import note_on_recording
 from vcpo_bench.analysis.commands.base import Analysis
 from vcpo_bench.analysis.diagnostics import weight_sentences as say
+from vcpo_bench.analysis.diagnostics.seed_groups import with_updates
 from vcpo_bench.analysis.diagnostics.trajectory_weights import sample_tables
-from vcpo_bench.analysis.diagnostics.weights import ess_table, kl_explained_table, kl_table
+from vcpo_bench.analysis.diagnostics.weights import ess_pairs, ess_table, kl_explained_table, kl_table
 from vcpo_bench.analysis.findings import Findings, agreeing, own_key
 from vcpo_bench.analysis.results import GROUP, Results
 
 
 def analyze_weights(results: Results) -> Findings:
     """Tables `ess`, `kl`, `kl_explained` and, where trajectories were recorded, `per_update`, `by_lag` and `tails`."""
-    cells = results.cells[results.cells["key"].isin(results.step_columns()["key"])]
-    tables = {"ess": ess_table(results), "kl": kl_table(results), "kl_explained": kl_explained_table(results)}
+    cells = with_updates(results)
+    pairs = ess_pairs(results)
+    tables = {"ess": ess_table(results), "kl": kl_table(results, pairs)}
+    tables["kl_explained"] = kl_explained_table(results, pairs=pairs)
+    del pairs  # as large as a few columns of all updates
     behind = {"ess": agreeing(cells, *GROUP), "kl": agreeing(cells, *GROUP), "kl_explained": agreeing(cells)}
     found = Findings(tables, behind)
     found.statements += [*say.ess_by_lag(found), *say.finite_batch_bias(found), say.kl_says_already(found)]

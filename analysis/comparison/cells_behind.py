@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, cast
 
 import pandas as pd
 
@@ -10,6 +11,8 @@ from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.comparison.ablation import BEST_RATE, find_families, methods_of, step_control
 from vcpo_bench.analysis.findings import CellsBehind, agreeing, of_methods, own_key
 from vcpo_bench.analysis.wording import learning_rate
+
+_Groups = Iterable[tuple[Any, pd.DataFrame]]
 
 
 def cells_behind(cells: pd.DataFrame, runs: pd.DataFrame) -> dict[str, CellsBehind]:
@@ -34,6 +37,8 @@ def cells_behind(cells: pd.DataFrame, runs: pd.DataFrame) -> dict[str, CellsBehi
         "improvement": of_methods(runs, ("first", "second"), "staleness"),
         "profiles": agreeing(runs, "method"),
         "targets": agreeing(runs, "staleness", "method"),
+        "speedup": agreeing(runs, "task", "staleness", "method"),
+        "non_inferiority": agreeing(runs, "task", "staleness", "method"),
         "by_rate": agreeing(lagged, "staleness", "lr", "method"),
         "stable_rates": agreeing(decided, "task", "method", "staleness"),
         "frontier": _of_frontier(decided),
@@ -45,20 +50,25 @@ def cells_behind(cells: pd.DataFrame, runs: pd.DataFrame) -> dict[str, CellsBehi
 
 def _of_frontier(cells: pd.DataFrame) -> CellsBehind:
     """One method, or all of them."""
-    return lambda rows: cells["key"] if rows["method"].eq("(all)").any() else agreeing(cells, "method")(rows)
+    one = agreeing(cells, "method")
+    return lambda rows: cells["key"] if rows["method"].eq("(all)").any() else one(rows)
 
 
 def _of_ablation(cells: pd.DataFrame, runs: pd.DataFrame) -> CellsBehind:
     """The methods that an effect contrasts, at their best learning rates or at one."""
     families = find_families([*runs["method"], *cells["method"]])
+    places = {(BEST_RATE, lag): here for lag, here in cast("_Groups", runs.groupby("staleness"))}
+    by_rate = cast("_Groups", cells.groupby(["lr", "staleness"]))
+    places |= {(learning_rate(lr), lag): here for (lr, lag), here in by_rate}
 
     def behind(rows: pd.DataFrame) -> Iterable[str]:
         keys: list[str] = []
         for row in rows.to_dict("records"):
-            tuned = row["at"] == BEST_RATE
-            here = runs if tuned else cells[cells["lr"].map(learning_rate) == row["at"]]
-            named = here["method"].isin(methods_of(families, row["family"], row["effect"]))
-            keys += here.loc[named & (here["staleness"] == row["staleness"]), "key"].tolist()
+            here = places.get((row["at"], row["staleness"]))
+            if here is not None:
+                keys += here.loc[
+                    here["method"].isin(methods_of(families, row["family"], row["effect"])), "key"
+                ].tolist()
         return keys
 
     return behind

@@ -20,6 +20,7 @@ TIME = "time"
 """Topic: time to target and cost of an update."""
 
 _TARGET = 0.75
+_NOT_INFERIOR = 0.9
 _ADDED = {
     "ess": "ESS scaling alone",
     "opob": "the OPOB baseline alone",
@@ -115,6 +116,25 @@ def targets(found: Findings) -> Iterator[Finding]:
         if math.isinf(fastest["median_updates"]):
             text = f"Lag {lag}: no method brings half of its runs to {_TARGET:.0%} of the synchronous gain in time."
         yield found.finding(TIME, text, "targets", rows, columns)
+
+
+def speedup(found: Findings) -> Iterator[Finding]:
+    """How many times sooner than synchronous training the soonest method is not inferior, per task and lag."""
+    table = found.tables["non_inferiority"]
+    ratios = ("updates_ratio", "updates_ratio_low", "updates_ratio_high", "seconds_ratio")
+    columns = ("task", "staleness", "method", "share", "reached", "total", *ratios)
+    for (task, lag), rows in table[table["share"] == _NOT_INFERIOR].groupby(["task", "staleness"], sort=False):
+        best = rows.sort_values(["updates_ratio"], ascending=False).iloc[0]
+        ends = [best["updates_ratio_low"], best["updates_ratio_high"]]
+        span = "" if any(map(math.isnan, ends)) else f" [{ends[0]:.2f}, {ends[1]:.2f}]"
+        text = (
+            f"{task}, lag {lag}: {best['method']} reaches {_NOT_INFERIOR:.0%} of the synchronous gain in "
+            f"{best['reached']} of {best['total']} runs, {best['updates_ratio']:.2f}{span} times as soon in updates as "
+            f"synchronous training and {best['seconds_ratio']:.2f} times in seconds of this machine."
+        )
+        if not best["reached"]:
+            text = f"{task}, lag {lag}: no run reaches {_NOT_INFERIOR:.0%} of the synchronous gain in time."
+        yield found.finding(TIME, text, "non_inferiority", rows, columns)
 
 
 def cost(found: Findings) -> Iterator[Finding]:

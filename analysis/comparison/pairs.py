@@ -49,14 +49,32 @@ def contrast(runs: pd.DataFrame, weights: Mapping[str, float], column: str, plac
         column: Which score.
         place: Columns that identify a place; all but the seed are strata.
     """
-    wanted = runs[runs["method"].isin(weights.keys())]
-    wide = wanted.pivot_table(index=list(place), columns="method", values=column, aggfunc="mean", observed=True)
-    if wide.empty or not set(weights) <= set(wide.columns):
+    methods = list(weights)
+    needed = list(dict.fromkeys((*place, "method", column, *runs.columns.intersection(["rates"]))))
+    wanted = runs.loc[runs["method"].isin(methods), needed]
+    places, scores = _side_by_side(wanted.dropna(subset=[*place, column]), methods, column, place)
+    if not len(scores) or np.isnan(scores).all(axis=0).any():
         return Contrast(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
-    values = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False).dropna()
-    strata = [name for name in place if name != "seed"]
-    groups = [one.to_numpy() for _, one in values.groupby(level=strata)]
-    return Contrast(*stratified_t(groups, widen=widening(wanted)), sign_flip(values.to_numpy()), len(values))
+    values = (scores * np.array(list(weights.values()))).sum(axis=1)
+    paired = ~np.isnan(values)
+    stratum, values = places[paired], values[paired]
+    groups = [values[stratum == one] for one in np.unique(stratum)]
+    return Contrast(*stratified_t(groups, widen=widening(wanted)), sign_flip(values), len(values))
+
+
+def _side_by_side(
+    runs: pd.DataFrame, methods: Sequence[str], column: str, place: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The stratum of each place [P], and the mean score of each method there [P, M]; NaN where it has none."""
+    at = runs.groupby(list(place), observed=True).ngroup().to_numpy()
+    strata = runs.groupby([name for name in place if name != "seed"], observed=True).ngroup().to_numpy()
+    number = int(at.max(initial=-1)) + 1
+    cell = at * len(methods) + pd.Index(methods).get_indexer(pd.Index(runs["method"]))
+    total = np.bincount(cell, weights=runs[column].to_numpy(np.float64), minlength=number * len(methods))
+    count = np.bincount(cell, minlength=number * len(methods))
+    stratum = np.zeros(number, dtype=np.int64)
+    stratum[at] = strata
+    return stratum, np.where(count > 0, total / np.maximum(count, 1), np.nan).reshape(number, len(methods))
 
 
 def decidable(table: pd.DataFrame) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ import pandas as pd
 from vcpo_bench.analysis.collapse.survival import kaplan_meier, median_survival, restricted_mean
 from vcpo_bench.analysis.comparison.normalized_rewards import NormalizedRewards
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.series import in_order, spans
 from vcpo_bench.analysis.tolerance import EQUAL
 
 _PHASES = [f"seconds_{phase}" for phase in ("sample", "score", "update", "record", "wait")]
@@ -19,33 +20,44 @@ TARGETS = (0.5, 0.75, 0.9)
 """Normalized rewards: shares of the way from the start policy to the best synchronous training."""
 
 
-def target_times(results: Results, rewards: NormalizedRewards) -> pd.DataFrame:
+def target_times(results: Results, rewards: NormalizedRewards, targets: Sequence[float] = TARGETS) -> pd.DataFrame:
     """When each run reached each target.
 
     A target counts as reached at the second of two evaluations in a row whose mean reaches it, so that one lucky
     evaluation is not enough. Columns: `key`, `target`, `reached`, `updates`, `seconds` (training time only,
-    without evaluations; NaN where the steps cannot be read), `budget` (updates). Where it is not reached, `updates` is
-    the whole budget and `seconds` the time of the whole run: a collapsed run is not merely unobserved.
+    without evaluations; NaN where the steps cannot be read), `budget` (updates), `trajectories` (consumed by then).
+    Where it is not reached, `updates` is the whole budget and `seconds` the time of the whole run: a collapsed run is
+    not merely unobserved.
+
+    Args:
+        results: The cells.
+        rewards: Their rewards, with the anchors.
+        targets: Normalized rewards to reach.
     """
     seconds = _clock(results)
-    planned = results.cells.set_index("key")["steps"]
-    usable = rewards.anchors[rewards.anchors["usable"]].set_index("task")
-    task = dict(zip(rewards.table["key"], rewards.table["task"], strict=True))
+    cells = results.cells.drop_duplicates("key")
+    sizes = cells["prompts"] * cells["responses"]
+    plans = dict(zip(cells["key"], zip(cells["steps"], sizes, strict=True), strict=True))
+    anchors = rewards.anchors[rewards.anchors["usable"]].set_index("task")[["start", "sync"]].T.to_dict()
+    anchor = dict(zip(rewards.table["key"], map(anchors.get, rewards.table["task"]), strict=True))
+    table = in_order(results.evals)
+    step, sampled = table["step"].to_numpy(), table["sampled_reward"].to_numpy()
     rows = []
-    for key, evals in results.evals.sort_values(["key", "step"]).groupby("key", sort=False):
-        if task[str(key)] not in usable.index:
+    for key, run in sorted(spans(table)):
+        ends = anchor[key]
+        if ends is None:
             continue
-        anchor = usable.loc[task[str(key)]]
-        reward = (evals["sampled_reward"].to_numpy() - anchor["start"]) / (anchor["sync"] - anchor["start"])
-        smooth = np.array([np.nan, *[(a + b) / 2 for a, b in pairwise(reward)]])
-        at, clock = evals["step"].to_numpy(), seconds.get(str(key), np.array([np.nan]))
-        for target in TARGETS:
+        reward = (sampled[run] - ends["start"]) / (ends["sync"] - ends["start"])
+        smooth = np.concatenate([[np.nan], (reward[:-1] + reward[1:]) / 2])
+        at, clock = step[run], seconds.get(key, np.array([np.nan]))
+        planned, batch = plans[key]
+        budget = int(max(planned, at[-1]))
+        for target in targets:
             hits = np.flatnonzero(smooth >= target - EQUAL)
-            budget = int(max(planned[key], at[-1]))
             updates = int(at[hits[0]]) if hits.size else budget
             spent = clock[min(updates, len(clock) - 1)]
-            rows.append((key, target, bool(hits.size), updates, float(spent), budget))
-    return pd.DataFrame(rows, columns=["key", "target", "reached", "updates", "seconds", "budget"])
+            rows.append((key, target, bool(hits.size), updates, float(spent), budget, float(updates * batch)))
+    return pd.DataFrame(rows, columns=["key", "target", "reached", "updates", "seconds", "budget", "trajectories"])
 
 
 def target_table(times: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -95,9 +107,6 @@ def _median(time: pd.Series, reached: pd.Series) -> float:
 
 def _clock(results: Results) -> dict[str, np.ndarray]:
     """Seconds of training before update t, of every cell: entry 0 is 0."""
-    steps = results.step_columns(*_PHASES)
-    spent = steps[_PHASES].sum(axis=1)
-    return {
-        str(key): np.concatenate([[0.0], np.cumsum(one.to_numpy())])
-        for key, one in spent.groupby(steps["key"].to_numpy(), sort=False)
-    }
+    steps = in_order(results.step_columns(*_PHASES))
+    spent = steps[_PHASES].sum(axis=1).to_numpy()
+    return {key: np.concatenate([[0.0], np.cumsum(spent[rows])]) for key, rows in spans(steps)}

@@ -12,6 +12,7 @@ from vcpo_bench.analysis.collapse.rule import CollapseRule, Event, judge
 from vcpo_bench.analysis.diagnosis.diagnosis import Outcome, Verdict
 from vcpo_bench.analysis.logs.run import LoggedRun, Series
 from vcpo_bench.analysis.tolerance import EQUAL
+from vcpo_bench.analysis.wording import counted
 
 Array = NDArray[np.float64]
 
@@ -50,8 +51,8 @@ def read_outcome(run: LoggedRun) -> Outcome:
         steps, values, width = _points(series, column)
         if values.size < rule.patience + 1:
             averaged = f" of {width:g} updates" if column == "reward" and width else ""
-            counted = f"{values.size} points{averaged}"
-            reasons.append(f"{series.column.label}: {counted}, fewer than the {rule.patience + 1} the rule needs")
+            points = f"{counted(values.size, 'point')}{averaged}"
+            reasons.append(f"{series.column.label}: {points}, fewer than the {rule.patience + 1} the rule needs")
             continue
         scaled, why = _to_unit(values)
         if scaled is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pandas as pd
+
 from vcpo_bench.analysis.findings import Finding, Findings
 from vcpo_bench.analysis.wording import label, percent, rounded_rate, span
 
@@ -21,11 +23,13 @@ def largest_norms(found: Findings) -> Iterator[Finding]:
     table = found.tables["norms"]
     known = table[table["norm_q95"].notna()]
     for lag, rows in known.groupby("staleness"):
-        largest, most = rows.sort_values("norm_q95").iloc[-1], rows.sort_values("clipped").iloc[-1]
+        largest, most = rows.sort_values("norm_q95").iloc[-1], rows.sort_values("clipped", na_position="first").iloc[-1]
         clipping = (
             f"gradient clipping acts most often under {label(most, table)} ({percent(most['clipped'])} of its updates)"
         )
-        if not rows["clipped"].max() > 0:
+        if rows["clipped"].isna().all():
+            clipping = "whether they were clipped is not recorded"
+        elif not rows["clipped"].max() > 0:
             clipping = "gradient clipping never acts"
         text = (
             f"Lag {lag}: gradient norms are largest under {label(largest, table)} (median {largest['norm']:.2g}, 95th "
@@ -41,10 +45,13 @@ def strongest_scaling(found: Findings) -> Iterator[Finding]:
     if scaled.empty:
         return
     row = scaled.sort_values("step_scale").iloc[0]
+    together = "."
+    if pd.notna(row["effective_rate"]):
+        rate = rounded_rate(row["effective_rate"])
+        together = f"; together with gradient clipping, the effective learning rate is {rate}."
     text = (
         f"Step scaling is strongest under {label(row, table)} at lag {row['staleness']}: the median factor is "
-        f"{row['step_scale']:.2f}; together with gradient clipping, the effective learning rate is "
-        f"{rounded_rate(row['effective_rate'])}."
+        f"{row['step_scale']:.2f}{together}"
     )
     yield found.finding(NORMS, text, "norms", scaled, (*_GROUP, "step_scale", "effective_rate"))
 

@@ -7,14 +7,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.results import GROUP, Results
+from vcpo_bench.analysis.series import cell_rows
 
 
 def with_group(results: Results, *columns: str) -> pd.DataFrame:
     """Columns of all updates, `n` (trajectories per update), and `group`, which `named` spells out."""
     steps = results.step_columns(*columns)
-    cell = pd.Index(results.cells["key"]).get_indexer(pd.Index(steps["key"]))
+    cell = cell_rows(steps, results.cells)
     groups = results.cells.groupby(GROUP, sort=False, dropna=False).ngroup().to_numpy()
-    found: pd.DataFrame = steps.assign(n=_batch_size(results.cells)[cell], group=groups[cell])[cell >= 0]
+    found: pd.DataFrame = steps.assign(n=_batch_size(results.cells)[cell], group=groups[cell])
+    return found if (cell >= 0).all() else found[cell >= 0]
+
+
+def with_updates(results: Results) -> pd.DataFrame:
+    """The cells that have updates."""
+    recorded = pd.unique(results.step_columns()["key"])  # comparing with millions of equal keys takes seconds
+    found: pd.DataFrame = results.cells[results.cells["key"].isin(recorded)]
     return found
 
 

@@ -46,12 +46,14 @@ class Signal(Component, ABC):
     Class attributes:
         summary: What it measures, with its formula.
         role: What it looks at; `circumstance` is known without looking at the run at all.
+        stacks: Whether `formula` also takes columns [N, S] of N runs of one length, which is quicker for thousands.
         columns: Columns of the table of updates it needs (`records.steps.STEPS`).
         memory: Updates that a value reaches back, itself included; None: to the beginning of the run.
         rank: Its place in tables; signals of equal rank are in alphabetical order.
     """
 
     role: ClassVar[Role]
+    stacks: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]]
     memory: ClassVar[int | None] = 1
     rank: ClassVar[int] = 1000

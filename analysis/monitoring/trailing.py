@@ -24,17 +24,20 @@ def trailing_moments(values: Array, window: int) -> tuple[Array, Array, Array]:
     """Number, mean and standard deviation of the finite values in the window that ends at each position.
 
     Args:
-        values: Shape [S].
+        values: Shape [..., S].
         window: Number of positions.
 
     Returns:
-        Three arrays [S].
+        Three arrays [..., S].
     """
     finite = np.isfinite(values)
     mean = trailing_mean(values, window)
-    center = float(values[finite][0]) if finite.any() else 0.0  # against cancellation; known at every later update
+    # Against cancellation: the first finite value, which is known at every later update.
+    first = np.take_along_axis(values, finite.argmax(axis=-1)[..., None], axis=-1)
+    center = np.where(np.isfinite(first), first, 0.0)
     square = trailing_mean((values - center) ** 2, window) - (mean - center) ** 2
-    number = trailing_mean(finite.astype(np.float64), window) * np.minimum(np.arange(1, values.size + 1), window)
+    length = np.minimum(np.arange(1, values.shape[-1] + 1), window)
+    number = trailing_mean(finite.astype(np.float64), window) * length
     return number, mean, np.sqrt(np.maximum(square, 0.0))
 
 
@@ -44,21 +47,24 @@ def enough(number: Array) -> NDArray[np.bool_]:
 
 
 def z_score(values: Array) -> Array:
-    """Each value of a series [S] against the `HISTORY` before it, in their standard deviations; NaN with too few."""
-    number, mean, spread = (np.concatenate([[np.nan], one[:-1]]) for one in trailing_moments(values, HISTORY))
+    """Each value of series [..., S] against the `HISTORY` before it, in their standard deviations; NaN with too few."""
+    number, mean, spread = (_later(one) for one in trailing_moments(values, HISTORY))
     score = (values - mean) / np.maximum(spread, _LEAST_SPREAD)
     return np.where(enough(number), score, np.nan)
 
 
 def variance(values: Array) -> Array:
-    """Variance over the last `REWARD_WINDOW` values of a series [S]; NaN with too few."""
+    """Variance over the last `REWARD_WINDOW` values of series [..., S]; NaN with too few."""
     number, _, spread = trailing_moments(values, REWARD_WINDOW)
     return np.where(enough(number), spread**2, np.nan)
 
 
 def autocorrelation(values: Array) -> Array:
-    """Lag-1 autocorrelation over the last `REWARD_WINDOW` values of a series [S]; NaN with too few or constant ones."""
-    before = np.concatenate([[np.nan], values[:-1]])
+    """Lag-1 autocorrelation over the last `REWARD_WINDOW` values of series [..., S].
+
+    NaN with too few values or constant ones.
+    """
+    before = _later(values)
     number, first, spread_first = trailing_moments(np.where(np.isfinite(values), before, np.nan), REWARD_WINDOW)
     _, second, spread_second = trailing_moments(np.where(np.isfinite(before), values, np.nan), REWARD_WINDOW)
     product = trailing_mean(before * values, REWARD_WINDOW)
@@ -67,24 +73,30 @@ def autocorrelation(values: Array) -> Array:
 
 
 def kendall_trend(values: Array) -> Array:
-    """Kendall's tau of the last `HISTORY` values of a series [S] against time: 1 where each is above all before it.
+    """Kendall's tau of the last `HISTORY` values of series [..., S] against time: 1 where each is above all before it.
 
     NaN with fewer pairs of finite values than `LEAST_VALUES` values have.
     """
-    apart, place = np.arange(1, HISTORY)[:, None], np.arange(values.size)[None, :]
-    before = np.where(place >= apart, values[np.maximum(place - apart, 0)], np.nan)
-    sign = np.sign(values[None, :] - before)  # of each value against the one so many updates before it
-    known = np.isfinite(sign)
-    begin = np.maximum(place + 1 - (HISTORY - apart), 0)
+    # From one window to the next, the newest value joins the pairs with those between, and the one that leaves takes
+    # its pairs with them along. All sums are of whole numbers, so that no rounding adds up.
+    joining, leaving = np.zeros((2, 2, *values.shape))  # agreement and number of pairs
+    for apart in range(1, min(HISTORY, values.shape[-1])):
+        sign = np.sign(values[..., apart:] - values[..., :-apart])
+        known = np.isfinite(sign)
+        pairs = np.where(known, sign, 0.0), known
+        for join, leave, one in zip(joining, leaving, pairs, strict=True):
+            join[..., apart:] += one
+            leave[..., :-apart] += one
+    joining[..., HISTORY:] -= leaving[..., :-HISTORY]
+    agree, number = np.cumsum(joining, axis=-1)
+    return np.where(number >= LEAST_VALUES * (LEAST_VALUES - 1) / 2, agree / np.maximum(number, 1), np.nan)
 
-    def inside(each: Array) -> Array:
-        """`[S]` the sum over all pairs of a window."""
-        running = np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0)))
-        total: Array = (running[:, 1:] - np.take_along_axis(running, begin, axis=1)).sum(axis=0)
-        return total
 
-    agree, pairs = inside(np.where(known, sign, 0.0)), inside(known.astype(np.float64))
-    return np.where(pairs >= LEAST_VALUES * (LEAST_VALUES - 1) / 2, agree / np.maximum(pairs, 1), np.nan)
+def _later(values: Array) -> Array:
+    """The value before each position of series [..., S]; NaN at the first."""
+    found = np.empty_like(values)
+    found[..., :1], found[..., 1:] = np.nan, values[..., :-1]
+    return found
 
 
 def streamed_mean(values: Array, window: int) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare_signal, risk_sets
 from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks, average_precision, landmarks, ranks_within
+from vcpo_bench.analysis.prediction.stratified import Part, StratifiedComparison, StratifiedDraws
 from vcpo_bench.analysis.tolerance import EQUAL
 
 REPLICATIONS = 1000
@@ -38,29 +39,49 @@ def auroc_table(
     and leads before the onset but the primary endpoint), `verdict`; `auprc`, `auprc_low`, `auprc_high`,
     `prevalence`. With too few runs the numbers are NaN and the verdict says so.
     """
-    names = list(panel.recorded() if signals is None else signals)
-    draws = bootstrap_draws(len(panel.runs), REPLICATIONS)
-    rows = []
-    for lead in leads:
-        sets, rest = risk_sets(panel, lead), landmarks(panel, lead)
-        for name in names:
-            row: Row = {"signal": name, "lead": lead}
-            row |= auroc_row(compare_signal(panel, name, sets), panel, draws)
-            known = panel.scores_of(name, rest.run, rest.row)
-            rows.append(row | _precision(known, rest, draws, row["verdict"] != TOO_FEW and lead > 0))
-    table = pd.DataFrame(rows).sort_values(["signal", "lead"], kind="stable", ignore_index=True)
+    return _table(_signal_rows([panel], leads, signals))
+
+
+def auroc_by_signal(panels: Iterable[Panel], leads: Sequence[int]) -> pd.DataFrame:
+    """`auroc_table` of the signals of several panels of the same runs, of which one at a time is in memory."""
+    return _table(_signal_rows(panels, leads))
+
+
+def _table(rows: Iterable[Row]) -> pd.DataFrame:
+    table = pd.DataFrame(list(rows)).sort_values(["signal", "lead"], kind="stable", ignore_index=True)
     exploratory = (table["lead"] > 0) & ~((table["signal"] == PRIMARY) & (table["lead"] == PRIMARY_LEAD))
     table["p_holm"] = holm(table["p"].where(exploratory))
     return table
 
 
+def _signal_rows(panels: Iterable[Panel], leads: Sequence[int], signals: Iterable[str] | None = None) -> Iterator[Row]:
+    few, places = np.empty((0, 0)), list[tuple[int, list[Part], Landmarks]]()
+    for panel in panels:
+        if not places:  # of the runs, whatever the signal
+            draws = bootstrap_draws(len(panel.runs), REPLICATIONS)
+            few, strata = draws[:_PRECISION_REPLICATIONS].copy(), StratifiedDraws(draws, panel.strata(MATCH))
+            del draws  # the strata have theirs
+            places = [(lead, strata.parts(risk_sets(panel, lead)), landmarks(panel, lead)) for lead in leads]
+        for name in panel.recorded() if signals is None else signals:
+            for lead, parts, rest in places:
+                row: Row = {"signal": name, "lead": lead}
+                one = StratifiedComparison(panel, name, parts)
+                row |= _area(one.counts(panel.healthy), one.auroc, one.replicates)
+                known = panel.scores_of(name, rest.run, rest.row)
+                yield row | _precision(known, rest, few, row["verdict"] != TOO_FEW and lead > 0)
+
+
 def auroc_row(comparison: Comparison, panel: Panel, draws: Array) -> Row:
     """Counts, AUROC, interval, p and verdict of one comparison; no numbers where there are too few runs."""
-    collapsed, healthy = comparison.counts(panel.healthy)
+    return _area(comparison.counts(panel.healthy), comparison.auroc, lambda: comparison.replicates(draws))
+
+
+def _area(number: tuple[int, int], auroc: Callable[[], float], replicates: Callable[[], Array]) -> Row:
+    collapsed, healthy = number
     counts: Row = {"n_collapsed": collapsed, "n_healthy": healthy}
     if min(collapsed, healthy) < LEAST_RUNS:
         return counts | {"value": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "verdict": TOO_FEW}
-    value, drawn = comparison.auroc(), comparison.replicates(draws)
+    value, drawn = auroc(), replicates()
     low, high = area_interval(value, drawn, collapsed)
     word = BETTER if low > _HALF else WORSE if high < _HALF else NOTHING
     return counts | {"value": value, "low": low, "high": high, "p": area_p(value, drawn, collapsed), "verdict": word}
@@ -150,7 +171,7 @@ def _precision(values: Array, rest: Landmarks, draws: Array, enough: bool) -> di
     label, run = rest.positive[known], rest.run[known]
     rank = ranks_within(values[known], rest.group[known])
     ones = np.ones((1, draws.shape[1]))
-    drawn = average_precision(rank, label, run, draws[:_PRECISION_REPLICATIONS])
+    drawn = average_precision(rank, label, run, draws)
     area = float(average_precision(rank, label, run, ones)[0])
     low, high = percentile_interval(area, drawn)
     return {"auprc": area, "auprc_low": low, "auprc_high": high, "prevalence": float(label.mean())}

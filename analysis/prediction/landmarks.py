@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,13 +51,14 @@ class Comparison:
     Attributes:
         case: Index of each failed run with a score and a scored control [C].
         usable: Which controls have a score [C, N].
-        wins: 1 where the control's score is lower, 1/2 where equal, else 0 [C, N].
+        wins: 1 where the control's score is lower, 1/2 where equal, else 0 [C, N]; in float32, whose sums of halves
+            are exact up to millions of runs, or in float64 where wins are averaged.
         stratum: As in `RiskSets` [C].
     """
 
     case: NDArray[np.int64]
     usable: Flags
-    wins: Array
+    wins: Array | NDArray[np.float32]
     stratum: NDArray[np.int64]
 
     def placements(self) -> Array:
@@ -81,19 +83,39 @@ class Comparison:
         Args:
             draws: How often each run was drawn, shape [B, N].
         """
-        if not self.case.size:
-            return np.full(len(draws), np.nan)
-        weight, total = np.empty((2, len(draws), self.case.size))
+        weight, total = self.weighted_wins(draws)
+        return mean_share(draws[:, self.case], weight, total)
+
+    def weighted_wins(self, draws: Array | NDArray[np.float32]) -> Array:
+        """The number of controls of each case in each replicate, and how many of them it outranks: `[2, B, C]`.
+
+        Args:
+            draws: How often each run was drawn, shape [B, N].
+        """
+        weight, total = found = np.empty((2, len(draws), self.case.size))
         for one in np.unique(self.stratum):  # its cases share their controls, which are few among many runs
             mine = self.stratum == one
             runs = self.usable[mine].any(axis=0)
-            usable, drawn = self.usable[np.ix_(mine, runs)].astype(np.float64), draws[:, runs]
-            weight[:, mine] = drawn @ usable.T
-            total[:, mine] = drawn @ (self.wins[np.ix_(mine, runs)] * usable).T
-        mine = draws[:, self.case] * (weight > 0)
-        share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
-        number = mine.sum(axis=1)
-        return np.where(number > 0, (mine * share).sum(axis=1) / np.maximum(number, 1), np.nan)
+            usable, wins = self.usable[np.ix_(mine, runs)], self.wins[np.ix_(mine, runs)]
+            drawn: NDArray[Any] = draws[:, runs].astype(wins.dtype, copy=False)
+            first, which = _distinct(usable)  # at the same step they share all of them
+            weight[:, mine] = (drawn @ usable[first].T.astype(wins.dtype))[:, which]
+            total[:, mine] = drawn @ (wins * usable).T
+        return found
+
+
+def mean_share(drawn: Array | NDArray[np.float32], weight: Array, total: Array) -> Array:
+    """Mean share of its controls that a case outranks, in each replicate [B]; NaN without a case that has a control.
+
+    Args:
+        drawn: How often each case was drawn [B, C].
+        weight: How many of its controls were [B, C].
+        total: How many of these it outranks [B, C].
+    """
+    mine = drawn * (weight > 0)
+    share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+    number = mine.sum(axis=1)
+    return np.where(number > 0, (mine * share).sum(axis=1) / np.maximum(number, 1), np.nan)
 
 
 def risk_sets(
@@ -124,23 +146,34 @@ def risk_sets(
 
 def compare(scores: Array, sets: RiskSets) -> Comparison:
     """Rank every case among its controls by scores [N, S]; runs without a score at the landmark are left out."""
-    return _ranked(scores[:, sets.row].T, sets)
+    return ranked(scores[:, sets.row].T, sets)
 
 
 def compare_signal(panel: Panel, name: str, sets: RiskSets) -> Comparison:
     """`compare` by the scores of a signal."""
-    return _ranked(panel.scores_at(name, sets.row), sets)
+    return ranked(panel.scores_at(name, sets.row), sets)
 
 
-def _ranked(at: Array, sets: RiskSets) -> Comparison:
+def ranked(at: Array, sets: RiskSets) -> Comparison:
     """Compare by scores read at each case's landmark [C, N]."""
     own = at[np.arange(sets.case.size), sets.case]
     usable = sets.controls & np.isfinite(at)
     kept = np.isfinite(own) & usable.any(axis=1)
     at, own, usable = at[kept], own[kept][:, None], usable[kept]
+    half = np.float32(0.5)
     with np.errstate(invalid="ignore"):
-        wins = (at < own) + 0.5 * (at == own)
+        wins = (at < own) + half * (at == own)
     return Comparison(sets.case[kept], usable, wins, sets.stratum[kept])
+
+
+def _distinct(rows: Flags) -> tuple[list[int], list[int]]:
+    """Where each distinct row is first, and for every row which of these it equals."""
+    found: dict[bytes, int] = {}
+    number = [found.setdefault(row.tobytes(), len(found)) for row in rows]
+    first: dict[int, int] = {}
+    for row, one in enumerate(number):
+        first.setdefault(one, row)
+    return list(first.values()), number
 
 
 def area_at(at: Array, sets: RiskSets) -> float:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, CollapseRule, events
-from vcpo_bench.analysis.monitoring.signal import Signal, Updates, all_signals
+from vcpo_bench.analysis.monitoring.signal import Signal, all_signals
 from vcpo_bench.analysis.monitoring.trailing import streamed_mean, streamed_mean_at
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
+from vcpo_bench.analysis.prediction.signal_values import each_signal, signal_values
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.progress import track
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -79,10 +82,10 @@ class Panel:
         """`scores(name)[run, row]` [R], without the others: all of every signal would not fit in memory."""
         return streamed_mean_at(self.values[name], run, row, WINDOW)
 
-    def scores_at(self, name: str, row: NDArray[np.int64]) -> Array:
-        """`scores(name)[:, row].T` [C, N], without the others."""
+    def scores_at(self, name: str, row: NDArray[np.int64], runs: NDArray[np.int64] | None = None) -> Array:
+        """`scores(name)[:, row].T` [C, N], without the others; of some runs only, if these are given."""
         rows, place = np.unique(row, return_inverse=True)
-        every = np.arange(len(self.runs))
+        every = np.arange(len(self.runs)) if runs is None else runs
         return streamed_mean_at(self.values[name], every[None, :], rows[:, None], WINDOW)[place]
 
     def recorded(self) -> list[str]:
@@ -129,32 +132,46 @@ def build_panel(
         rule: None: the default parameters.
         samples: Also read the recorded trajectories, for `TAIL`.
     """
+    bare = _judged(results, rule)
+    values = signal_values(results, list(bare.runs["key"]), bare.updates, signals or all_signals())
+    if samples:
+        values[TAIL] = tail_indices(results, list(bare.runs["key"]), next(iter(values.values())).shape[1])
+    return bare.with_values(values)
+
+
+def panels_by_signal(results: Results) -> Iterator[Panel]:
+    """`build_panel` with one signal at a time, for what looks at each signal alone: much less memory."""
+    bare = _judged(results, None)
+    signals = all_signals()
+    found = each_signal(results, list(bare.runs["key"]), bare.updates, signals)
+    for name, values in track(found, "judging signals", len(signals)):
+        yield bare.with_values({name: values})
+
+
+class _Judged(NamedTuple):
+    """A panel that has no signals yet; `updates` are those of the longest run."""
+
+    runs: pd.DataFrame
+    onset: Array
+    found: Array
+    end: Array
+    stride: int
+    updates: int
+
+    def with_values(self, values: Mapping[str, Array]) -> Panel:
+        return Panel(self.runs, values, self.onset, self.found, self.end, self.stride)
+
+
+def _judged(results: Results, rule: CollapseRule | None) -> _Judged:
     verdicts = events(results, rule)
     lengths = results.step_columns().groupby("key", sort=False)["step"].max()
     judged = verdicts[(verdicts["event"] != "not applicable") & verdicts["key"].isin(lengths.index)]
     judged = judged.sort_values("key", kind="stable").reset_index(drop=True)
     stride = _stride(results.evals)
     onset, found, end = _times(judged, stride)
-    formulas = {name: one.of for name, one in (signals or all_signals()).items()}
-    values = _values(results, list(judged["key"]), int(lengths.max()) + 1 if len(lengths) else 1, formulas)
-    if samples:
-        values[TAIL] = tail_indices(results, list(judged["key"]), next(iter(values.values())).shape[1])
+    length = int(lengths.max()) + 1 if len(lengths) else 1
     columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "failed", "steps_done"]
-    return Panel(judged[columns], values, onset, found, end, stride)
-
-
-def _values(
-    results: Results, keys: list[str], length: int, formulas: Mapping[str, Callable[[Updates], Array]]
-) -> dict[str, Array]:
-    """Every signal of every run [N, length]; one run is read at a time, because formulas may use any column."""
-    row = {key: number for number, key in enumerate(keys)}
-    values = {name: np.full((len(keys), length), np.nan) for name in formulas}
-    for key, updates in results.updates_by_cell():
-        if key in row:
-            at = np.asarray(updates["step"], dtype=np.int64)
-            for name, formula in formulas.items():
-                values[name][row[key], at] = formula(updates)
-    return values
+    return _Judged(judged[columns], onset, found, end, stride, length)
 
 
 def _stride(evals: pd.DataFrame) -> int:

@@ -31,6 +31,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "bfloat16": lambda: torch.tensor(VALUES, dtype=torch.bfloat16),
     "float16": lambda: torch.tensor(VALUES, dtype=torch.float16),
     "bfloat16 with history": lambda: torch.tensor(VALUES, dtype=torch.bfloat16, requires_grad=True) * 1,
+    "numbers and tensors": lambda: [*VALUES[:3], *(torch.tensor(VALUES[3:], requires_grad=True) * 1).unbind()],
     "list of tensors": lambda: list((torch.tensor(VALUES, requires_grad=True) * 1).unbind()),
 }
 FUNCTIONS: dict[str, Callable[[Any], object]] = {

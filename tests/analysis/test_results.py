@@ -171,6 +171,7 @@ def test_several_folders_are_pooled_and_repeats_dropped(tmp_path, make_results):
     assert len(results.cells) == 4
     assert not results.problems
     assert results.notes[0].text == "3 cells are in more than one folder; each is read from the first."
+    assert "index" not in results.cells
 
 
 def test_trajectories_come_cell_by_cell_and_damage_is_named(tmp_path, make_results):
@@ -193,6 +194,9 @@ def test_select_keeps_tables_and_cells_together(tmp_path, make_results):
     keys = results.cells["key"].head(2)
     chosen = results.select(keys)
     assert set(chosen.steps["key"]) == set(keys) == set(chosen.cells["key"]) == set(chosen.evals["key"])
+    assert list(chosen.steps) == list(results.steps)
+    assert list(chosen.cells) == list(results.cells)
+    assert list(chosen.steps.index) == list(range(2 * 20))
 
 
 def test_a_folder_without_results_is_one_clear_sentence(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,34 @@ def read_dumps(paths: list[Path], rows: Rows) -> None:
         ]
         if sequences:
             rows.add(_statistics(sequences), "token dumps", float(step), "step")
+
+
+class DumpGaps(NamedTuple):
+    """How far sampler and trainer are apart in the sequences of one dump.
+
+    Attributes:
+        step: The step it is of.
+        file: Its name within the run.
+        gaps: [n] root mean square, over the tokens that carry loss, of the difference of log-probabilities, in nats.
+    """
+
+    step: int
+    file: str
+    gaps: Array
+
+
+def dump_gaps(folder: Path) -> list[DumpGaps]:
+    """The gaps of every dump in a folder, by step and name; files without both log-probabilities are left out."""
+    found = []
+    for path in folder.rglob("*.jsonl"):
+        step = dump_step(path)
+        if step is None:
+            continue
+        known = (_sequence(row) for row in objects(path, Rows(keep=lambda _: False)))
+        gaps = [float(np.sqrt(np.square(one[0]).mean())) for one in known if one is not None]
+        if gaps:
+            found.append(DumpGaps(step, str(path.relative_to(folder)), np.array(gaps)))
+    return sorted(found, key=lambda one: (one.step, one.file))
 
 
 def _sequence(row: dict[str, Any]) -> tuple[Array, float] | None:

@@ -12,6 +12,7 @@ class AutocorrelationTrend(Signal):
     name: ClassVar[str] = "autocorrelation_trend"
     summary: ClassVar[str] = f"Kendall's tau of the reward's autocorrelation over {HISTORY} updates"
     role: ClassVar[Role] = "reward"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("sampled_reward",)
     memory: ClassVar[int | None] = HISTORY + REWARD_WINDOW + 1
     rank: ClassVar[int] = 21

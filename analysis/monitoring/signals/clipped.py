@@ -11,6 +11,7 @@ class Clipped(Signal):
     name: ClassVar[str] = "clipped"
     summary: ClassVar[str] = "share of tokens clipped or capped"
     role: ClassVar[Role] = "weights"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("share_clipped",)
     rank: ClassVar[int] = 8
 

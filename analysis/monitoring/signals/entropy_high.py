@@ -11,6 +11,7 @@ class EntropyHigh(Signal):
     name: ClassVar[str] = "entropy_high"
     summary: ClassVar[str] = "entropy of the policy is high"
     role: ClassVar[Role] = "policy"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("entropy",)
     rank: ClassVar[int] = 15
 

@@ -11,6 +11,7 @@ class EntropyLow(Signal):
     name: ClassVar[str] = "entropy_low"
     summary: ClassVar[str] = "entropy of the policy is low: -entropy"
     role: ClassVar[Role] = "policy"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("entropy",)
     rank: ClassVar[int] = 14
 

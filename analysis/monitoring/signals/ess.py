@@ -13,6 +13,7 @@ class Ess(Signal):
     name: ClassVar[str] = "ess"
     summary: ClassVar[str] = "Kish ESS of the raw sequence weights is low: -log(ess_ratio)"
     role: ClassVar[Role] = "weights"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("ess_ratio",)
     rank: ClassVar[int] = 1
 

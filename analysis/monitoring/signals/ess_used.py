@@ -13,6 +13,7 @@ class EssUsed(Signal):
     name: ClassVar[str] = "ess_used"
     summary: ClassVar[str] = "ESS of the weights the method applied is low: -log(ess_ratio_used)"
     role: ClassVar[Role] = "weights"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("ess_ratio_used",)
     rank: ClassVar[int] = 2
 

@@ -11,6 +11,7 @@ class GradCosine(Signal):
     name: ClassVar[str] = "grad_cosine"
     summary: ClassVar[str] = "cosine of consecutive gradients is high (GAC)"
     role: ClassVar[Role] = "gradient"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("grad_cosine",)
     rank: ClassVar[int] = 13
 

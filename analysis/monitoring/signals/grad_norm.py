@@ -13,6 +13,7 @@ class GradNorm(Signal):
     name: ClassVar[str] = "grad_norm"
     summary: ClassVar[str] = "log of the gradient norm before clipping"
     role: ClassVar[Role] = "gradient"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("grad_norm",)
     rank: ClassVar[int] = 9
 

@@ -14,6 +14,7 @@ class GradNormZ(Signal):
     name: ClassVar[str] = "grad_norm_z"
     summary: ClassVar[str] = f"log gradient norm against the {HISTORY} updates before, in standard deviations"
     role: ClassVar[Role] = "gradient"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("grad_norm",)
     memory: ClassVar[int | None] = HISTORY + 1
     rank: ClassVar[int] = 10

@@ -13,6 +13,7 @@ class HeadNorm(Signal):
     name: ClassVar[str] = "head_norm"
     summary: ClassVar[str] = "log of the output head's gradient norm"
     role: ClassVar[Role] = "gradient"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("head_grad_norm",)
     rank: ClassVar[int] = 11
 

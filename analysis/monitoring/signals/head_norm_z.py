@@ -14,6 +14,7 @@ class HeadNormZ(Signal):
     name: ClassVar[str] = "head_norm_z"
     summary: ClassVar[str] = f"log head gradient norm against the {HISTORY} updates before, in standard deviations"
     role: ClassVar[Role] = "gradient"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("head_grad_norm",)
     memory: ClassVar[int | None] = HISTORY + 1
     rank: ClassVar[int] = 12

@@ -11,6 +11,7 @@ class Kl(Signal):
     name: ClassVar[str] = "kl"
     summary: ClassVar[str] = "token KL(mu || theta), estimator k3"
     role: ClassVar[Role] = "weights"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("kl_mu_theta_k3",)
     rank: ClassVar[int] = 4
 

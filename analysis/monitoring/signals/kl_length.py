@@ -11,6 +11,7 @@ class KlLength(Signal):
     name: ClassVar[str] = "kl_length"
     summary: ClassVar[str] = "token KL (k3) times mean length"
     role: ClassVar[Role] = "weights"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("kl_mu_theta_k3", "length_mean")
     rank: ClassVar[int] = 5
 

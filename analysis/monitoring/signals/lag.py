@@ -11,6 +11,7 @@ class Lag(Signal):
     name: ClassVar[str] = "lag"
     summary: ClassVar[str] = "largest lag of the consumed trajectories"
     role: ClassVar[Role] = "circumstance"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("lag_max",)
     rank: ClassVar[int] = 23
 

@@ -13,6 +13,7 @@ class LearningRate(Signal):
     name: ClassVar[str] = "lr"
     summary: ClassVar[str] = "log of the base learning rate: lr / step_scale"
     role: ClassVar[Role] = "circumstance"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("lr", "step_scale")
     rank: ClassVar[int] = 24
 

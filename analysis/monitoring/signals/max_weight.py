@@ -11,6 +11,7 @@ class MaxWeight(Signal):
     name: ClassVar[str] = "max_weight"
     summary: ClassVar[str] = "largest sequence log-weight"
     role: ClassVar[Role] = "weights"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("log_weight_max",)
     rank: ClassVar[int] = 6
 

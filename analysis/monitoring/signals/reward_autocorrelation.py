@@ -12,6 +12,7 @@ class RewardAutocorrelation(Signal):
     name: ClassVar[str] = "reward_autocorrelation"
     summary: ClassVar[str] = f"lag-1 autocorrelation of the training reward over {REWARD_WINDOW} updates"
     role: ClassVar[Role] = "reward"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("sampled_reward",)
     memory: ClassVar[int | None] = REWARD_WINDOW + 1
     rank: ClassVar[int] = 19

@@ -17,6 +17,7 @@ class RewardDrop(Signal):
         f"best trailing mean ({REWARD_WINDOW}) of the training reward so far, minus the present one"
     )
     role: ClassVar[Role] = "reward"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("sampled_reward",)
     memory: ClassVar[int | None] = None
     rank: ClassVar[int] = 17
@@ -24,4 +25,4 @@ class RewardDrop(Signal):
     def formula(self, steps: Updates) -> Array:
         """`[S]` best trailing mean so far minus the present one."""
         mean = trailing_mean(column(steps, "sampled_reward"), REWARD_WINDOW)
-        return np.asarray(np.fmax.accumulate(mean) - mean)
+        return np.asarray(np.fmax.accumulate(mean, axis=-1) - mean)

@@ -11,6 +11,7 @@ class RewardLow(Signal):
     name: ClassVar[str] = "reward_low"
     summary: ClassVar[str] = "training reward is low: -sampled_reward"
     role: ClassVar[Role] = "reward"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("sampled_reward",)
     rank: ClassVar[int] = 16
 

@@ -12,6 +12,7 @@ class RewardVariance(Signal):
     name: ClassVar[str] = "reward_variance"
     summary: ClassVar[str] = f"variance of the training reward over {REWARD_WINDOW} updates"
     role: ClassVar[Role] = "reward"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("sampled_reward",)
     memory: ClassVar[int | None] = REWARD_WINDOW
     rank: ClassVar[int] = 18

@@ -11,6 +11,7 @@ class Step(Signal):
     name: ClassVar[str] = "step"
     summary: ClassVar[str] = "the update's number: a clock"
     role: ClassVar[Role] = "circumstance"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("step",)
     rank: ClassVar[int] = 22
 

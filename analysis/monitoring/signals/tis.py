@@ -17,6 +17,7 @@ class Tis(Signal):
     name: ClassVar[str] = "tis"
     summary: ClassVar[str] = "mean |min(w, 8) - 1| from the recorded quantiles of the weights"
     role: ClassVar[Role] = "weights"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("log_weight_max", *(f"log_weight_q{q}" for q in _LEVELS))
     rank: ClassVar[int] = 7
 

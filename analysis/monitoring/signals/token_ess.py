@@ -13,6 +13,7 @@ class TokenEss(Signal):
     name: ClassVar[str] = "token_ess"
     summary: ClassVar[str] = "ESS of the token ratios is low: -log(token_ess_ratio)"
     role: ClassVar[Role] = "weights"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("token_ess_ratio",)
     rank: ClassVar[int] = 3
 

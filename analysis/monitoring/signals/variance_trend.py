@@ -12,6 +12,7 @@ class VarianceTrend(Signal):
     name: ClassVar[str] = "variance_trend"
     summary: ClassVar[str] = f"Kendall's tau of the reward's variance over {HISTORY} updates"
     role: ClassVar[Role] = "reward"
+    stacks: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ("sampled_reward",)
     memory: ClassVar[int | None] = HISTORY + REWARD_WINDOW
     rank: ClassVar[int] = 20

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 from foreign_runs import planted, rows_of, write_jsonl
 
 from vcpo_bench.analysis.calibrating.clusters import clustered_ratio, clustered_share
-from vcpo_bench.analysis.calibrating.judge import ANY, configuration_folds, judge
+from vcpo_bench.analysis.calibrating.judge import ANY, configuration_folds, group_folds, judge
 from vcpo_bench.analysis.calibrating.report import CalibrationReport, calibrate
 from vcpo_bench.analysis.calibrating.runs import Study, study_of_logs, study_of_results
 from vcpo_bench.analysis.calibrating.tune import TARGET, material, tune
 from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.logs import read_run
 from vcpo_bench.analysis.monitoring.calibration import load_calibrations, load_verdict_rates
+from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.monitoring.monitor import Monitor
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.errors import UsageError
@@ -75,14 +77,29 @@ def test_configurations_are_held_out_whole(study: Study) -> None:
         assert not set(study.configuration[test]) & set(study.configuration[~test])
 
 
+def test_each_of_two_tasks_is_held_out_and_one_alone_is_not(study: Study) -> None:
+    number = len(study.groups)
+    two = replace(study, groups=np.array(["a", "b"])[np.arange(number) % 2])
+    assert [set(two.groups[test]) for test in group_folds(two)] == [{"a"}, {"b"}]
+    assert group_folds(replace(study, groups=np.full(number, "a"))) == []
+
+
+def test_rates_say_whether_the_runs_had_tuned_the_detectors(study: Study, report: CalibrationReport) -> None:
+    assert any(one.startswith(f"{ANY}, held-out configurations: ") for one in report.sentences)
+    measured = calibrate(study, [Detector("ess", 5, 1.0)]).sentences
+    assert any(one.startswith("ess, as they are: ") for one in measured)
+    assert not any("held-out" in one for one in measured)
+
+
 def test_seeds_of_one_configuration_would_promise_too_much(make_study: Callable[..., Results]) -> None:
     """Each configuration has its own level: who knows its other seeds knows the level; who does not errs more often."""
     results = learning(make_study({"ess_ratio": lambda t, onset, lag, rng: np.zeros(t.shape)}, seeds=10))
     here = study_of_results(results, "levels")
     level = np.random.default_rng(1).normal(0, 3, here.configuration.max() + 1)[here.configuration]
     here.panel.values["ess"][:] = level[:, None]
-    for name in set(here.panel.values) - {"ess"}:
-        here.panel.values[name][:] = np.nan
+    for name, values in here.panel.values.items():
+        if name != "ess" and values.flags.writeable:  # a signal that nobody recorded says nothing already
+            values[:] = np.nan
     given = material(here)
     seed = here.panel.runs["seed"].to_numpy()
     alike = judge(given, [seed % 5 == fold for fold in range(5)]).set_index("signal")

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from vcpo_bench.analysis.collapse import rule
 from vcpo_bench.analysis.collapse.rule import KINDS, CollapseRule, events, judge, sensitivity
 from vcpo_bench.analysis.results import load
 
@@ -131,10 +132,32 @@ def test_sensitivity_moves_as_it_must(tmp_path, make_results):
     default = table[(table["depth"] == 0.5) & (table["patience"] == 3) & (table["min_drop"] == 0.1)].iloc[0]
     assert (default["agreement"], default["onset_shift"]) == (1.0, 0.0)
     assert len(table) == 27
+    assert sorted(set(table["depth"])) == [0.3, 0.5, 0.7]  # shares of the best reward
     by_patience = table.groupby("patience")["failed"].sum()
     assert by_patience.is_monotonic_decreasing
     deep = judge(STEPS, after(200, 0.2), rule=CollapseRule(depth=0.9))
     assert deep.kind == "stall"
+
+
+def test_sensitivity_judges_runs_that_are_never_down_by_no_rule(tmp_path, make_results, monkeypatch):
+    results = load(make_results(tmp_path, lags=(1, 16), steps=400, shapes=lambda *_: "healthy"))
+    first = results.evals["key"] == results.cells["key"][0]
+    results.evals.loc[first, "sampled_reward"] = after(200, 0.2)
+    results.cells.loc[1, "status"] = "nan"
+    judged = []
+
+    def counted(*arguments):
+        judged.append(arguments)
+        return judge(*arguments)
+
+    monkeypatch.setattr(rule, "judge", counted)
+    table = sensitivity(results)
+    assert len(judged) == (1 + 27) * 2
+    for row in table.itertuples():
+        varied = CollapseRule(depth=row.depth, patience=row.patience, min_drop=row.min_drop)
+        every, base = events(results, varied), events(results)
+        assert row.failed == every["failed"].sum()
+        assert row.agreement == (every["failed"] == base["failed"]).mean()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from vcpo_bench.analysis.comparison.ablation import (
     step_controls,
     variants,
 )
-from vcpo_bench.analysis.comparison.pairs import all_pairs, contrast
+from vcpo_bench.analysis.comparison.pairs import all_pairs, contrast, why_not_judged
 from vcpo_bench.analysis.results import load
 from vcpo_bench.methods import parse_method
 
@@ -56,6 +56,12 @@ def test_only_complete_pairs_count():
     table = table[~((table["method"] == "b") & (table["seed"] == 0))]
     assert contrast(table, {"a": 1.0, "b": -1.0}, "score").pairs == 10
     assert contrast(table, {"a": 1.0, "c": -1.0}, "score").pairs == 0
+
+
+def test_what_is_not_judged_says_how_many_pairs_the_best_of_it_has():
+    reason = "an exact test of at most 4 pairs of runs cannot reach the 5% level"
+    assert why_not_judged(pd.DataFrame({"pairs": [0, 4, 2]})) == reason
+    assert why_not_judged(pd.DataFrame({"pairs": [0, 0]})) == "no two runs make a pair"
 
 
 def test_all_pairs_put_the_better_one_first_and_correct():

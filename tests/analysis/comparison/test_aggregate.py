@@ -75,6 +75,8 @@ def test_profile_falls_and_its_band_holds_it():
     assert (share <= high).all()
     assert share[0] == 1
     assert share[-1] == 0
+    again = performance_profile(draws(0.5, 0), np.linspace(0, 1, 21), replications=500, seed=0)
+    np.testing.assert_array_equal((share, low, high), again)  # what a report shows is the same every time
 
 
 def test_ten_thousand_replications_are_quick():

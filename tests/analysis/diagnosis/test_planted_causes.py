@@ -92,6 +92,16 @@ def test_a_resume_with_a_jump(tmp_path: Path) -> None:
     assert len(found.run.resumes) == 1
 
 
+@pytest.mark.parametrize(("at", "seen"), [(3, False), (4, True), (STEPS - 4, True), (STEPS - 3, False)])
+def test_a_jump_is_seen_from_four_updates_on_each_side(tmp_path: Path, at: int, seen: bool) -> None:
+    run = planted("healthy")
+    run["grad_norm"] = np.where(np.arange(STEPS) < at, 0.5, 6.0)
+    rows = rows_of(run, "openrlhf")
+    first = write_jsonl(tmp_path / "a.jsonl", rows[: at + 2])
+    found = diagnose(read_run([first, write_jsonl(tmp_path / "b.jsonl", rows[at:], at)]))
+    assert ("resume jump" in [cause.name for cause in found.causes]) == seen
+
+
 def test_a_resume_without_a_jump_is_no_cause(tmp_path: Path) -> None:
     rows = rows_of(planted("healthy"), "openrlhf")
     write_jsonl(tmp_path / "a.jsonl", rows[:130])

@@ -1,9 +1,18 @@
+import math
+
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from vcpo_bench.analysis.commands.gradients import analyze_gradients
-from vcpo_bench.analysis.diagnostics.gradients import contribution_table, gini, noise_to_signal, norm_table
+from vcpo_bench.analysis.diagnostics.gradients import (
+    contribution_medians,
+    contribution_table,
+    gini,
+    noise_to_signal,
+    norm_table,
+)
 from vcpo_bench.analysis.results import load
 
 
@@ -57,6 +66,14 @@ def test_contributions_are_per_update(tmp_path, make_results):
     assert row["noise_to_signal"] == pytest.approx(noise_to_signal((share**2).sum(), norm, 128))
 
 
+def test_medians_keep_a_cell_whose_settings_are_unknown(tmp_path, make_results):
+    folder = make_results(tmp_path, lags=(4,), seeds=(0,), steps=20, record="full", controls=False, sample_every=10)
+    results = load(folder)
+    table = contribution_table(results)
+    unknown = results.cells.assign(lr=[float("nan"), *results.cells["lr"][1:]])
+    assert len(contribution_medians(table, unknown)) == len(contribution_medians(table, results.cells)) == 2
+
+
 def test_thinned_trajectories_are_scaled_up(tmp_path, make_results):
     folder = make_results(tmp_path, lags=(4,), seeds=(0,), steps=40, record="full", controls=False, sample_every=10)
     results = load(folder)
@@ -76,3 +93,17 @@ def test_findings_say_what_is_missing(tmp_path, make_results):
     full = analyze_gradients(load(folder))
     assert set(full.tables) == {"norms", "contributions", "contribution_medians"}
     assert any("largest trajectory" in one.text for one in full.statements)
+
+
+def test_a_server_that_does_not_tell_whether_it_clips_gets_no_sentence_about_clipping(tmp_path, make_results):
+    folder = make_results(tmp_path, steps=30)
+    for path in (folder / "cells").glob("*/steps.parquet"):
+        table = pq.read_table(path)
+        unknown = pa.array([math.nan] * len(table))
+        pq.write_table(
+            table.set_column(table.column_names.index("grad_norm_clipped"), "grad_norm_clipped", unknown), path
+        )
+    said = [one.text for one in analyze_gradients(load(folder)).statements]
+    assert any("; whether they were clipped is not recorded." in text for text in said)
+    assert any(text.startswith("Step scaling is strongest") and "effective" not in text for text in said)
+    assert not any("clipping" in text or "nan" in text for text in said)

@@ -1,12 +1,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from vcpo_bench.analysis.commands.weights import analyze_weights
+from vcpo_bench.analysis.diagnostics.correlations import correlations
 from vcpo_bench.analysis.diagnostics.ess import expected_ess
 from vcpo_bench.analysis.diagnostics.trajectory_weights import lag_bucket, prepared, sample_tables, tails
 from vcpo_bench.analysis.diagnostics.weight_sentences import tail_indices
-from vcpo_bench.analysis.diagnostics.weights import ess_table, kl_explained_table, kl_table
+from vcpo_bench.analysis.diagnostics.weights import ess_pairs, ess_table, kl_explained_table, kl_table
 from vcpo_bench.analysis.findings import Findings, own_key
 from vcpo_bench.analysis.results import load
 
@@ -58,6 +60,35 @@ def test_kl_does_not_explain_an_ess_of_its_own(tmp_path, make_results):
     results.__dict__["steps"] = results.steps.assign(ess_ratio=noise)
     assert kl_explained_table(results)["explained"].item() < 0.05
     assert kl_table(results)["rank_correlation"].abs().max() < 0.2
+
+
+def test_what_kl_explains_does_not_depend_on_how_much_the_ess_varies(tmp_path, make_results):
+    results = load(make_results(tmp_path, lags=(16,), steps=20))
+    varying = kl_explained_table(results)["explained"].item()
+    results.__dict__["steps"] = results.steps.assign(ess_ratio=results.steps["ess_ratio"] ** 1e-6)
+    assert kl_explained_table(results)["explained"].item() == pytest.approx(varying, rel=1e-6)
+
+
+def test_correlations_of_cells_are_those_of_scipy_and_equal_values_share_ranks():
+    random = np.random.default_rng(0)
+    lengths = [6, 40, 2, 40, 6, 7, 1]
+    x, y = np.round(random.normal(size=(2, sum(lengths))), 1)
+    begins = np.cumsum([0, *lengths[:-1]])
+    x[begins[4] : begins[5]] = 3.0
+    found = correlations(x, y, begins)
+    for cell in (0, 1, 3, 5):
+        rows = slice(begins[cell], begins[cell] + lengths[cell])
+        assert found[cell, 0] == pytest.approx(stats.spearmanr(x[rows], y[rows]).statistic, abs=1e-12)
+        assert found[cell, 1] == pytest.approx(stats.pearsonr(x[rows], y[rows]).statistic ** 2, abs=1e-12)
+    assert np.isnan(found[[2, 4, 6]]).all()  # two updates, a constant series, one update
+    assert len(np.unique(x[:6])) < 6 or len(np.unique(x[6:46])) < 40
+
+
+def test_pairs_that_are_known_give_the_same_tables(tmp_path, make_results):
+    results = load(make_results(tmp_path, steps=60))
+    pairs = ess_pairs(results)
+    pd.testing.assert_frame_equal(kl_table(results, pairs), kl_table(results))
+    pd.testing.assert_frame_equal(kl_explained_table(results, pairs=pairs), kl_explained_table(results))
 
 
 def test_lag_buckets():

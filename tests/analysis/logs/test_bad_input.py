@@ -66,6 +66,13 @@ def test_an_unknown_name_of_a_map_lists_what_there_is(tmp_path: Path) -> None:
     assert read_run(path, mapping={"reward": "my_score"}).framework == "mapped"
 
 
+def test_of_many_names_a_map_may_mean_twenty_are_listed(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", [{f"name{i:02}": 1.0 for i in range(30)}])
+    listed = ", ".join(["step", *(f"name{i:02}" for i in range(19))])
+    with pytest.raises(UsageError, match=f"it has {listed}$"):
+        read_run(path, mapping={"reward": "score"})
+
+
 def test_two_runs_in_one_folder_are_asked_about(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

@@ -15,6 +15,7 @@ from vcpo_bench.analysis.monitoring import signals as folder
 from vcpo_bench.analysis.monitoring.signal import PRIMARY, Signal, all_signals
 from vcpo_bench.analysis.monitoring.signal import SIGNALS as CATALOG
 from vcpo_bench.analysis.monitoring.signals.tis import CAP
+from vcpo_bench.analysis.monitoring.trailing import HISTORY, kendall_trend
 from vcpo_bench.records.steps import DIAGNOSTICS
 
 SIGNALS = all_signals()
@@ -40,6 +41,10 @@ def updates(number: int = 120, seed: int = 0) -> pd.DataFrame:
         "head_grad_norm": np.exp(rng.normal(-1, 0.3, number)),
         "grad_cosine": rng.uniform(-1, 1, number),
         "entropy": rng.uniform(0.5, 1, number),
+        "lag_mean": np.minimum(np.arange(number), 15.5),
+        "log_weight_var": spread**2,
+        "negative_surprisal": rng.uniform(1, 3, number),
+        "prompt_information": rng.uniform(0, 1, number),
     }
     for quantile, normal in (("05", -1.645), ("25", -0.674), ("50", 0.0), ("75", 0.674), ("95", 1.645)):
         columns[f"log_weight_q{quantile}"] = normal * spread - spread**2 / 2
@@ -102,6 +107,32 @@ def test_formulas_by_hand() -> None:
     lagged = reward[at - 20 : at]
     expected = np.corrcoef(lagged, window)[0, 1]
     assert SIGNALS["reward_autocorrelation"].of(table)[at] == pytest.approx(expected)
+
+
+def test_a_trend_is_the_share_of_pairs_that_rise_less_that_of_those_that_fall() -> None:
+    rng = np.random.default_rng(3)
+    values = np.where(rng.random(130) < 0.2, np.nan, rng.integers(0, 9, 130))  # with ties and gaps
+    values[70] = np.inf
+    wanted = []
+    for end in range(1, 131):
+        window = values[max(0, end - HISTORY) : end]
+        signs = [np.sign(b - a) for i, a in enumerate(window) for b in window[i + 1 :]]
+        known = [sign for sign in signs if np.isfinite(sign)]
+        wanted.append(sum(known) / len(known) if len(known) >= 45 else np.nan)
+    np.testing.assert_array_equal(kendall_trend(values), wanted)
+
+
+def test_rivals_of_ess_by_hand() -> None:
+    table = updates()
+    assert np.allclose(SIGNALS["log_weight_low"].of(table), -table["log_weight_q05"])
+    assert np.allclose(SIGNALS["log_weight_tails"].of(table), table["log_weight_q95"] - table["log_weight_q05"])
+    assert np.allclose(SIGNALS["dose"].of(table), table["kl_mu_theta_k3"] * 1.5e-4 * table["lag_mean"])
+    gaussian = table.assign(ess_ratio=np.exp(-2 * 12 * table["kl_mu_theta_k3"]))
+    assert np.allclose(SIGNALS["ess_beyond_kl"].of(gaussian), 0.0)
+    assert np.allclose(SIGNALS["ess_beyond_kl"].of(gaussian.assign(ess_ratio=gaussian["ess_ratio"] / 2)), np.log(2))
+    growing = table.assign(length_mean=np.r_[np.full(50, 10.0), np.full(len(table) - 50, 30.0)])
+    assert np.allclose(SIGNALS["length_surge"].of(growing), np.r_[np.ones(50), np.full(len(table) - 50, 3.0)])
+    assert np.allclose(SIGNALS["prompt_ignored"].of(table), -table["prompt_information"])
 
 
 def test_the_deviation_from_quantiles_is_close_to_that_of_all_weights() -> None:

@@ -123,6 +123,7 @@ def test_every_run_is_held_out_once_and_its_group_with_it(panel, column: str) ->
 
 def test_thresholds_do_not_depend_on_the_held_out_runs(panel) -> None:
     fold, time, choices = folds(panel, "seed")[0], clock(panel), levels(panel, "ess")
+    assert set(choices) == {(window, p) for window in (1, 5, 20) for p in (1, 5)}  # those docs/analysis.md names
     before = tune(choices, peaks(choices, time), time, panel, fold.train, 0.1)
     changed = {key: np.where(fold.test[:, None], 99.0, level) for key, level in choices.items()}
     assert tune(changed, peaks(changed, time), time, panel, fold.train, 0.1) == before

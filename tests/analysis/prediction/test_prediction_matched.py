@@ -19,9 +19,10 @@ from vcpo_bench.analysis.prediction.auroc import (
     matching_table,
 )
 from vcpo_bench.analysis.prediction.landmarks import GUARD, area_at, bootstrap_draws, compare, compare_signal, risk_sets
-from vcpo_bench.analysis.prediction.panel import Panel, build_panel
+from vcpo_bench.analysis.prediction.panel import MATCH, Panel, build_panel
 from vcpo_bench.analysis.prediction.precision_recall import average_precision, landmarks, ranks_within
 from vcpo_bench.analysis.prediction.sensitivity import definitions_table, placements_table, regimes_table
+from vcpo_bench.analysis.prediction.stratified import StratifiedComparison, StratifiedDraws
 
 SIGNALS = all_signals()
 
@@ -212,6 +213,25 @@ def test_an_area_is_resampled_within_strata_as_among_all_runs() -> None:
     mine = draws[:, one.case] * (weight > 0)
     share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
     np.testing.assert_array_equal(one.replicates(draws), (mine * share).sum(axis=1) / mine.sum(axis=1))
+
+
+def test_a_comparison_by_strata_is_that_of_all_runs_with_all() -> None:
+    panel = small_panel()
+    values = np.random.default_rng(8).normal(size=(len(panel.runs), panel.length)).round(1)
+    values[::3, 20:90] = np.nan
+    panel = replace(panel, values={"ess": values})
+    draws = bootstrap_draws(len(panel.runs), 50)
+    for lead in (5, 20):
+        sets = risk_sets(panel, lead)
+        parts = StratifiedDraws(draws, panel.strata(MATCH)).parts(sets)
+        one, other = StratifiedComparison(panel, "ess", parts), compare_signal(panel, "ess", sets)
+        assert len(parts) > 1
+        assert one.counts(panel.healthy) == other.counts(panel.healthy)
+        assert one.auroc() == other.auroc()
+        np.testing.assert_array_equal(one.replicates(), other.replicates(draws))
+    nobody = StratifiedComparison(panel, "ess", [])
+    assert np.isnan(nobody.auroc())
+    assert nobody.counts(panel.healthy) == (0, 0)
 
 
 def test_stopped_runs_are_neither_lost_nor_healthy_and_undecided_ends_are_cut(make_study, truths) -> None:

@@ -127,6 +127,7 @@ def test_models_that_know_the_signal_rank_better_than_the_circumstances(everythi
     models = findings.tables["models"].set_index("model")
     assert models.loc["circumstances + ESS", "c_index_low"] > models.loc["circumstances", "c_index_high"]
     assert models.loc["circumstances", "c_index"] > 0.6  # who is lost depends on the lag
+    assert (models["skill_high"] <= 1).all()  # no error at all is a skill of 1
     shares = findings.tables["calibration"]
     shares = shares[shares["model"] == "circumstances"]
     assert ((shares["low"] <= shares["predicted"]) & (shares["predicted"] <= shares["high"])).mean() > 0.7

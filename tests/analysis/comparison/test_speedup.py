@@ -1,0 +1,90 @@
+"""Times against synchronous training: ratios by hand, paired seeds, and nothing where nothing can be compared."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.commands.compare import analyze_compare
+from vcpo_bench.analysis.comparison.normalized_rewards import NormalizedRewards
+from vcpo_bench.analysis.comparison.speedup import SHARES, speedup_table
+from vcpo_bench.analysis.results import load
+
+SYNC, LATE = (40.0, 50.0, 60.0), (80.0, 100.0, 120.0)
+
+
+def cell(method: str, lag: int, seed: int, regime: int = 0) -> dict[str, Any]:
+    return {
+        "key": f"{method}-{lag}-{seed}-{regime}",
+        "task": "chain",
+        "method": method,
+        "staleness": lag,
+        "seed": seed,
+        "lr": 3e-4,
+    }
+
+
+def scene(
+    sync: tuple[float, ...] = SYNC, late: tuple[float, ...] = LATE, arrived: bool = True, regimes: int = 1
+) -> pd.DataFrame:
+    """`regimes`: under how many regimes the synchronous runs were made, with the same times."""
+    cells = [cell("reinforce", 0, seed, regime) for regime in range(regimes) for seed in range(len(sync))]
+    cells += [cell("vcpo", 16, seed) for seed in range(len(late))]
+    updates = [*sync * regimes, *late]
+    times = [
+        {"key": one["key"], "target": 0.9, "reached": arrived or one["staleness"] > 0, "updates": at}
+        | {"seconds": at / 10, "budget": 300, "trajectories": 128 * at}
+        for one, at in zip(cells, updates, strict=True)
+    ]
+    anchor = {"task": "chain", "start": 0.3, "sync": 0.9, "sync_method": "reinforce", "sync_lr": 3e-4, "usable": True}
+    table = pd.DataFrame(cells)
+    rewards = NormalizedRewards(table, pd.DataFrame([anchor]))
+    return speedup_table(pd.DataFrame(times), table[table["staleness"] > 0], rewards)
+
+
+def test_half_as_soon_is_a_ratio_of_one_half_and_pairs_leave_no_doubt() -> None:
+    row = scene().iloc[0]
+    assert row["updates_ratio"] == row["seconds_ratio"] == 0.5
+    assert row["updates_ratio_low"] == row["updates_ratio_high"] == 0.5, "every seed takes twice as long"
+    assert (row["updates"], row["trajectories"], row["seconds"]) == (100, 12800, 10)
+    assert (row["reached"], row["total"], row["sync_reached"], row["sync_total"]) == (3, 3, 3, 3)
+
+
+def test_other_seeds_are_drawn_apart() -> None:
+    row = scene(late=(*LATE, 100.0)).iloc[0]
+    assert row["updates_ratio"] == 0.5
+    assert row["updates_ratio_low"] < 0.5 < row["updates_ratio_high"]
+
+
+def test_a_seed_under_two_regimes_is_one_seed() -> None:
+    row = scene(regimes=2).iloc[0]
+    assert row["updates_ratio_low"] == row["updates_ratio"] == row["updates_ratio_high"] == 0.5
+    assert row["sync_total"] == 6
+
+
+def test_one_seed_has_no_interval() -> None:
+    row = scene(sync=(50.0,), late=(100.0,)).iloc[0]
+    assert row["updates_ratio"] == 0.5
+    assert np.isnan(row["updates_ratio_low"])
+
+
+def test_nothing_is_compared_with_synchronous_runs_that_do_not_arrive() -> None:
+    assert scene(arrived=False).empty
+
+
+@pytest.fixture
+def tables(tmp_path: Any, make_results: Any) -> dict[str, pd.DataFrame]:
+    folder = make_results(tmp_path, methods=("vcpo", "tis"), lags=(16,), steps=400, shapes={"tis": "collapsed"})
+    return analyze_compare(load(folder), replications=20).tables
+
+
+def test_a_method_that_collapses_is_never_sooner(tables: dict[str, pd.DataFrame]) -> None:
+    table = tables["speedup"].set_index(["method", "share"])
+    assert set(table.loc["vcpo"].index) <= set(SHARES)
+    assert table.loc[("tis", 0.9), "reached"] == 0
+    assert table.loc[("tis", 0.9), "updates"] == 400, "the whole budget"
+    assert table.loc[("tis", 0.9), "updates_ratio"] < 1
+    np.testing.assert_allclose(table["trajectories"], 16 * 8 * table["updates"], err_msg="prompts times responses")
+    assert (table["updates_ratio_low"] <= table["updates_ratio"]).all()
+    assert set(tables["non_inferiority"]["share"]) == {0.9, 0.95}
