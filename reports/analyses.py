@@ -10,17 +10,39 @@ from vcpo_bench.analysis.commands import ANALYSES
 from vcpo_bench.analysis.commands.prediction import analyze_auroc
 from vcpo_bench.analysis.comparison.coverage import coverage
 from vcpo_bench.analysis.findings import Findings
+from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.results import Results
 
-CURVES = ("sampled_reward", "ess_ratio", "grad_norm", "kl_mu_theta_k3", "log_weight_max", "entropy", "step_scale")
-"""Columns of the updates that figures draw over time."""
-READ_TOGETHER = (
-    *CURVES,
-    *("lag_mean", "lag_max", "ess_ratio_used", "token_ess_ratio", "log_weight_var", "length_mean", "kl_mu_theta_k1"),
-    *("grad_norm_clipped", "lr", "grad_cosine", "head_grad_norm"),
-    *("seconds_sample", "seconds_score", "seconds_update", "seconds_record", "seconds_wait", "episode_turns"),
+CURVES = (
+    *("sampled_reward", "ess_ratio", "grad_norm", "kl_mu_theta_k3"),
+    *("log_weight_max", "entropy", "step_scale", "lag_mean"),
 )
-"""Columns that the sections ask for one after another: read at once, thousands of files are opened once."""
+"""Columns of the updates that figures draw over time."""
+_OF_PICTURES = (*CURVES, "seconds_sample", "seconds_score", "seconds_update", "seconds_record")
+"""Columns of the updates that figures need, which are drawn after everything else is known."""
+_OF_SECTIONS = (
+    *_OF_PICTURES,
+    *("lag_max", "ess_ratio_used", "token_ess_ratio", "log_weight_var", "length_mean", "kl_mu_theta_k1"),
+    *("grad_norm_clipped", "lr", "grad_cosine", "head_grad_norm"),
+    *("seconds_wait", "episode_turns", "routers_changed"),
+)
+"""Columns of the updates that sections ask for one after another."""
+
+
+def columns_read() -> list[str]:
+    """All columns of the updates that a report needs: read at once, each of thousands of files is opened once."""
+    return [*_OF_SECTIONS, *columns_of_signals()]
+
+
+def columns_of_signals() -> list[str]:
+    """Those of them that only the signals need, and so only the finding `auroc`."""
+    signals = (name for one in all_signals().values() for name in one.columns)
+    return [name for name in dict.fromkeys(signals) if name not in _OF_SECTIONS]
+
+
+def columns_of_sections() -> list[str]:
+    """Those of them that no figure needs."""
+    return [name for name in _OF_SECTIONS if name not in _OF_PICTURES]
 
 
 class Source(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from vcpo_bench.progress import track
 from vcpo_bench.reports import sections
-from vcpo_bench.reports.analyses import READ_TOGETHER
+from vcpo_bench.reports.analyses import columns_of_sections, columns_of_signals, columns_read
 from vcpo_bench.reports.document import Block, Document, Section
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -37,11 +37,14 @@ def find_sections() -> list[_Found]:
 def build(study: Study) -> Document:
     """The report of a study. Its pictures are drawn by whoever renders it, at that form's size."""
     ledger = Ledger()
-    study.results.step_columns(*READ_TOGETHER)
+    study.results.step_columns(*columns_read())
+    study.findings("auroc")  # first, because then the columns that it alone needs can go
+    study.results.release(columns_of_signals())
     found = find_sections()
     filled = [
         Section(one.anchor, one.place.title, one.blocks(study, ledger))
         for one in track(found, "analyzing results", len(found))
     ]
+    study.results.release(columns_of_sections())  # drawing takes memory of its own
     title = "vcpo-bench report: " + " + ".join(folder.resolve().name for folder in study.results.folders)
     return Document(title, filled, ledger)

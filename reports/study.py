@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import Results, load_comparable
-from vcpo_bench.analysis.series import by_key
+from vcpo_bench.analysis.series import in_order, spans
 from vcpo_bench.reports.analyses import CURVES, find_source
 
 Series = NDArray[np.float64]
+Curves = dict[str, Series]
+"""Columns of the rows of one cell, and `row`, their numbers in the table."""
+_AT_ONCE = 64
+"""Runs that are binned together: more would take memory, not less time."""
 _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
 
 
@@ -99,14 +103,14 @@ class Study:
             yield setting, method, rows
 
     @cached_property
-    def steps(self) -> dict[str, pd.DataFrame]:
-        """Key of a cell to its updates, columns `CURVES`, in order of `step`; cells without rows are absent."""
-        return dict(by_key(self.results.step_columns(*CURVES)))
+    def steps(self) -> dict[str, Curves]:
+        """Key of a cell to its updates, `step` and `CURVES`, in order of `step`; cells without any are absent."""
+        return _by_cell(self.results.step_columns(*CURVES), CURVES)
 
     @cached_property
-    def evals(self) -> dict[str, pd.DataFrame]:
-        """Key of a cell to its rows of the evals table, in order of `step`; cells without rows are absent."""
-        return dict(by_key(self.results.evals))
+    def evals(self) -> dict[str, Curves]:
+        """Key of a cell to its evaluations, `step` and `sampled_reward`, in order; cells without any are absent."""
+        return _by_cell(self.results.evals, ("sampled_reward",))
 
 
 def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False) -> Study:
@@ -120,6 +124,13 @@ def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False
         UsageError: No folder holds a cell, or their cells ran under different versions of the rules.
     """
     return Study(load_comparable(folders, include_partial=partial))
+
+
+def _by_cell(table: pd.DataFrame, columns: tuple[str, ...]) -> dict[str, Curves]:
+    ordered = in_order(table)
+    whole = {name: ordered[name].to_numpy(np.float64) for name in ("step", *columns)}
+    whole["row"] = ordered.index.to_numpy(np.float64)
+    return {key: {name: values[rows] for name, values in whole.items()} for key, rows in spans(ordered)}
 
 
 def _setting(row: tuple[Any, ...]) -> Setting:
@@ -137,15 +148,31 @@ def binned(steps: Series, values: Series, edges: Series) -> Series:
     Returns:
         Shape [B].
     """
+    found: Series = binned_runs([(steps, values)], edges)[0]
+    return found
+
+
+def binned_runs(runs: Sequence[tuple[Series, Series]], edges: Series) -> Series:
+    """`binned` for the steps and values of each run, some of them together because that is quicker: [N, B]."""
+    parts = (runs[begin : begin + _AT_ONCE] for begin in range(0, len(runs), _AT_ONCE))
+    return np.concatenate([_binned_together(part, edges) for part in parts])
+
+
+def _binned_together(runs: Sequence[tuple[Series, Series]], edges: Series) -> Series:
+    steps, values = (np.concatenate(one) for one in zip(*runs, strict=True))
+    run = np.repeat(np.arange(len(runs)), [len(one) for one, _ in runs])
     finite = np.isfinite(values)
-    bins = edges.size - 1
-    index = np.clip(np.searchsorted(edges, steps[finite], side="right") - 1, 0, bins - 1)
-    total = np.bincount(index, weights=values[finite], minlength=bins)
-    count = np.bincount(index, minlength=bins)
+    shape = (len(runs), edges.size - 1)
+    index = np.clip(np.searchsorted(edges, steps[finite], side="right") - 1, 0, shape[1] - 1) + shape[1] * run[finite]
+    total = np.bincount(index, weights=values[finite], minlength=shape[0] * shape[1]).reshape(shape)
+    count = np.bincount(index, minlength=shape[0] * shape[1]).reshape(shape)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
+@cache
 def bin_edges(last_step: int, most: int = 40) -> Series:
     """Edges of at most `most` equal bins over the updates 0..last_step, each at least one update wide."""
     bins = max(min(most, last_step + 1), 1)
-    return np.linspace(0, last_step + 1, bins + 1)
+    edges = np.linspace(0, last_step + 1, bins + 1)
+    edges.flags.writeable = False  # one array for all runs of that length
+    return edges

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
+from vcpo_bench.analysis.wording import learning_rate
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import look
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, legend_columns, panel_grid
@@ -43,18 +45,29 @@ def score_at_best_rate(study: Study, sheet: Sheet) -> Plot | None:
         axis.set_xticks(range(len(lags)), [str(lag) for lag in lags])
         axis.set_xlabel("lag (updates)")
         axis.set_ylim(*_window(lines))
+        axis.yaxis.set_major_locator(MaxNLocator(4, min_n_ticks=3))
         if index % columns == 0:
             axis.set_ylabel("score")
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     seeds = sorted({int(count) for count in table["seeds"]})
-    title = "What is each method worth at its best learning rate?"
+    title, rate = _at_rate(study.results.cells["lr"].unique().tolist())
     caption = (
-        f"{title} Mean score of {_span(seeds)} seeds with a 95% Student-t interval, at the learning rate that the "
-        "other half of the seeds chose. Score 0 is the start policy, 1 the best synchronous training, where there is "
-        "one. Lags stand at equal distances. A wide interval may leave the panel."
+        f"{title} Mean score of {_span(seeds)} seeds with a 95% Student-t interval, at {rate}. Score 0 is the start "
+        "policy, 1 the best synchronous training, where there is one. Lags stand at equal distances. A wide interval "
+        "may leave the panel."
     )
     return Plot("score-lag", title, caption, figure, methods, lines, "lag", "score", tasks, places=True)
+
+
+def _at_rate(rates: list[float]) -> tuple[str, str]:
+    """The question that the figure answers, and at which learning rate: one rate leaves no choice."""
+    if len(rates) == 1:
+        return "What is each method worth?", f"the one learning rate, {learning_rate(rates[0])}"
+    return (
+        "What is each method worth at its best learning rate?",
+        "the learning rate that the other half of the seeds chose",
+    )
 
 
 def _window(lines: list[Line]) -> tuple[float, float]:

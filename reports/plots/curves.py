@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,13 +15,14 @@ from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.sheet import (
     add_legend,
     columns_for,
-    draw_line,
+    draw_lines,
     figure_name,
     label_log_axis,
     legend_columns,
     panel_grid,
 )
-from vcpo_bench.reports.study import Setting, Study, bin_edges, binned
+from vcpo_bench.reports.study import Setting, Study, bin_edges, binned_runs
+from vcpo_bench.reports.symbols import typeset
 
 Source = Callable[[Study, str, Array], Array | None]
 
@@ -37,6 +39,7 @@ class Quantity:
         title: The question the figure answers.
         log: Logarithmic y axis.
         bins: Updates are averaged within at most this many bins.
+        by_lag: Panels of one lag share their y axis, not all panels: values of other lags would flatten them.
     """
 
     name: str
@@ -46,12 +49,13 @@ class Quantity:
     title: str
     log: bool = False
     bins: int = 24
+    by_lag: bool = False
 
 
-def _recorded(name: str, column: str, title: str, bins: int = 24) -> Quantity:
+def _recorded(name: str, column: str, title: str, bins: int = 24, by_lag: bool = False) -> Quantity:
     """A column of `records.steps.STEPS`, with the label and axis that it declares."""
     one = DIAGNOSTICS[column]
-    return Quantity(name, column, "steps", one.axis_label(), title, one.log_axis, bins)
+    return Quantity(name, column, "steps", one.axis_label(), title, one.log_axis, bins, by_lag)
 
 
 QUANTITIES = (
@@ -59,7 +63,7 @@ QUANTITIES = (
     _recorded("ess-steps", "ess_ratio", "How much of each batch still counts?", 40),
     _recorded("grad-norm-steps", "grad_norm", "Do gradients grow before a run fails?", 40),
     _recorded("kl-steps", "kl_mu_theta_k3", "How far is the policy from its data?"),
-    _recorded("log-weight-steps", "log_weight_max", "How large is the largest weight?"),
+    _recorded("log-weight-steps", "log_weight_max", "How large is the largest weight?", by_lag=True),
     _recorded("entropy-steps", "entropy", "Does the policy lose its diversity?"),
     _recorded("step-scale-steps", "step_scale", "How far does each method scale down its step?"),
 )
@@ -74,28 +78,35 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
     settings = [one for one in study.settings if (one.task, one.regime) == (task, regime)]
     rates = sorted({one.lr for one in settings})
     lags = sorted({one.lag for one in settings})
-    columns = columns_for(sheet, len(lags))
     # With a column per lag the panels form a table; empty places in it are kept.
     full = [Setting(task, regime, lr, lag) for lr in rates for lag in lags]
-    panels = settings if len(lags) > columns else full
+    fits = len(lags) <= sheet.most_columns
+    panels = full if fits else settings
+    columns = len(lags) if fits else columns_for(sheet, len(settings))
     lines = [line for index, setting in enumerate(panels) for line in lines_of(study, quantity, setting, index)]
     if not lines:
         return None
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
-    figure, axes = panel_grid(sheet, len(panels), columns)
-    for line in lines:
-        draw_line(axes[line.panel], line, methods)
+    own: Literal["col"] | bool = "col" if fits else False
+    figure, axes = panel_grid(sheet, len(panels), columns, share_y=own if quantity.by_lag else True)
+    draw_lines(axes, lines, methods)
     for index, (setting, panel) in enumerate(zip(panels, axes, strict=True)):
         panel.set_title(_panel_title(setting, len(rates)))
         if index % columns == 0:
-            panel.set_ylabel(quantity.label)
+            typeset(panel.set_ylabel(quantity.label))
         if index + columns >= len(panels):
             panel.set_xlabel("update")
-    set_scale(axes[0], lines, quantity)
+    for index in range(len(panels) if quantity.by_lag else 1):
+        set_scale(axes[index], lines, quantity)
+        if quantity.by_lag:
+            beside = [line for line in lines if (line.panel - index) % columns == 0 and (fits or line.panel == index)]
+            axes[index].set_ylim(bottom=min([0.0, *(float(line.y.min()) for line in beside)]))
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     band = "Line: mean over seeds (of those still running); band: smallest to largest seed."
     caption = f"{quantity.title} Task {task}, regime {regime}; {_source(quantity)}. {band}"
+    if quantity.by_lag and len(lags) > 1:
+        caption += " The vertical axes of different lags differ."
     labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in panels]
     name = figure_name(quantity.name, task, regime)
     return Plot(name, quantity.title, caption, figure, methods, lines, "update", quantity.column, labels)
@@ -119,12 +130,10 @@ def lines_of(
     for method in study.methods if methods is None else methods:
         keys = study.runs(setting, method)["key"]
         runs = [rows for rows in (getattr(study, quantity.table).get(key) for key in keys) if rows is not None]
-        runs = [rows for rows in runs if np.isfinite(rows[quantity.column].to_numpy(np.float64)).any()]
+        runs = [rows for rows in runs if np.isfinite(rows[quantity.column]).any()]
         if not runs:
             continue
-        x, values = _stack(
-            [(r["step"].to_numpy(np.float64), r[quantity.column].to_numpy(np.float64)) for r in runs], quantity
-        )
+        x, values = _stack([(rows["step"], rows[quantity.column]) for rows in runs], quantity)
         finite = np.isfinite(values)
         kept = finite.any(axis=0)
         x, values, finite = x[kept], values[:, kept], finite[:, kept]
@@ -146,7 +155,7 @@ def _stack(runs: list[tuple[Array, Array]], quantity: Quantity) -> tuple[Array, 
         return x, values
     edges = bin_edges(int(max(steps.max() for steps, _ in runs)), quantity.bins)
     centers = np.floor((edges[:-1] + edges[1:]) / 2)
-    return centers, np.stack([binned(steps, series, edges) for steps, series in runs])
+    return centers, binned_runs(runs, edges)
 
 
 def set_scale(axes: Axes, lines: list[Line], quantity: Quantity) -> None:

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.analysis.intervals import reward_interval
+from vcpo_bench.analysis.series import cell_rows
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.method_style import INK, look
@@ -31,16 +32,18 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     if not lines:
         return None
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
-    figure, axes = panel_grid(sheet, len(rates), columns_for(sheet, len(rates)))
+    columns = columns_for(sheet, len(rates))
+    figure, axes = panel_grid(sheet, len(rates), columns)
     for line in lines:
         _draw(axes[line.panel], line, lags, methods)
     for index, (panel_axes, lr) in enumerate(zip(axes, rates, strict=True)):
         panel_axes.set_xticks(range(len(lags)), [str(lag) for lag in lags])
-        panel_axes.set_xlabel("lag (updates)")
+        if index + columns >= len(rates):
+            panel_axes.set_xlabel("lag (updates)")
         panel_axes.set_ylim(bottom=0, top=max(1e-3, min(1.1 * max(_tops(lines)), max(_tops(lines)) + 0.1)))
         if len(rates) > 1:
             panel_axes.set_title(f"lr {rate(lr)}")
-        if index % columns_for(sheet, len(rates)) == 0:
+        if index % columns == 0:
             panel_axes.set_ylabel("final reward")
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
@@ -92,16 +95,16 @@ def realized_lag(study: Study, sheet: Sheet) -> Plot | None:
     lags = study.results.lags
     if lags.empty:
         return None
-    joined = lags.merge(study.results.cells[["key", "regime", "staleness"]], on="key")
-    counts = joined.groupby(["regime", "staleness", "lag"])["trajectories"].sum().reset_index()
-    requested = counts[["regime", "staleness"]].drop_duplicates().sort_values(["regime", "staleness"])
-    panels = [(str(regime), int(lag)) for regime, lag in requested.itertuples(index=False, name=None)]
+    cells = study.results.cells
+    place = cells.groupby(["regime", "staleness"], sort=True).ngroup().to_numpy()
+    counts = lags["trajectories"].groupby([place[cell_rows(lags, cells)], lags["lag"]]).sum()
+    requested = [cells.iloc[int(np.argmax(place == number))] for number in counts.index.unique(level=0)]
+    panels = [(str(cell["regime"]), int(cell["staleness"])) for cell in requested]
     columns = columns_for(sheet, len(panels))
     figure, axes = panel_grid(sheet, len(panels), columns, share_x=False)
     lines = []
-    for index, (regime, lag) in enumerate(panels):
-        rows = counts[(counts["regime"] == regime) & (counts["staleness"] == lag)]
-        lines.append(_histogram(rows, index))
+    for index, ((regime, lag), (_, rows)) in enumerate(zip(panels, counts.groupby(level=0), strict=True)):
+        lines.append(_histogram(rows.reset_index("lag"), index))
         line = lines[-1]
         axes[index].vlines(line.x, 0, line.y, color=INK, linewidth=min(6.0, 90.0 / (lag + 6)))
         axes[index].set_xlim(-0.6 - 0.02 * lag, max(line.x.max(), lag) + 0.6 + 0.02 * lag)

@@ -9,18 +9,18 @@ from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
-from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
+from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.method_style import INK
-from vcpo_bench.reports.plots.sheet import columns_for, figure_name, panel_grid
-from vcpo_bench.reports.study import Study, bin_edges, binned
+from vcpo_bench.reports.plots.sheet import figure_name, panel_grid, titled_columns
+from vcpo_bench.reports.study import Study, bin_edges, binned_runs
 
 COLORS = "cividis"
 _BLOCK_INCHES = 0.13
 
 
 def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
-    """ESS ratio over updates, a row per cell sorted by lag, method and rate; white marks the onset of a failure."""
+    """ESS ratio over updates, a row per cell sorted by lag, method and rate; a red mark is the onset of a failure."""
     cells = study.cells[(study.cells["task"] == task) & (study.cells["regime"] == regime)]
     cells = cells.sort_values(["staleness", "method", "lr", "seed"], kind="stable")
     cells = cells[cells["key"].isin(list(study.steps))].reset_index(drop=True)
@@ -28,7 +28,8 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
         return None
     last = int(max(study.steps[key]["step"].max() for key in cells["key"]))
     edges = bin_edges(last)
-    image = np.stack([_row(study, str(key), edges) for key in cells["key"]])
+    runs = [study.steps[str(key)] for key in cells["key"]]
+    image = binned_runs([(rows["step"], rows["ess_ratio"]) for rows in runs], edges)
     if not (image > 0).any():
         return None
     sizes = np.asarray(cells.groupby(["staleness", "method"], sort=False).size(), dtype=np.int64)
@@ -44,8 +45,8 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     bar.ax.minorticks_off()
     failed = cells[cells["onset"].notna()]
     middles = np.concatenate([block + (np.arange(size) + 0.5) / size for block, size in enumerate(sizes)])[failed.index]
-    axes.scatter(failed["onset"], middles, marker="|", s=22, color="white", linewidth=2.4)
-    axes.scatter(failed["onset"], middles, marker="|", s=22, color="#D55E00", linewidth=1.0)
+    axes.scatter(failed["onset"], middles, marker="|", s=26, color="white", linewidth=3.6)
+    axes.scatter(failed["onset"], middles, marker="|", s=26, color="#CC0000", linewidth=1.8)
     _label_blocks(axes, cells)
     axes.set_xlabel("update")
     title = "Does low ESS precede failure?"
@@ -59,11 +60,6 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     lines = [Line(0, name, np.floor(centers), values) for name, values in zip(names, image, strict=True)]
     name = figure_name("ess-map", task, regime)
     return Plot(name, title, caption, figure, [], lines, "update", "ess_ratio", [task], blocks=sizes.tolist())
-
-
-def _row(study: Study, key: str, edges: Array) -> Array:
-    rows = study.steps[key]
-    return binned(rows["step"].to_numpy(np.float64), rows["ess_ratio"].to_numpy(np.float64), edges)
 
 
 def _even_rows(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -94,7 +90,7 @@ def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | 
     if len(lags) * len(rates) < 2:
         return None
     methods = [name for name in study.methods if (cells["method"] == name).any()]
-    columns = columns_for(sheet, len(methods))
+    columns = titled_columns(sheet, methods)
     low = Sheet(sheet.width, 0.75 + 0.28 * len(rates), sheet.font_size, sheet.legend)
     figure, axes = panel_grid(low, len(methods), columns)
     lines = []

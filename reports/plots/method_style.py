@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import resources
 from typing import Any, Literal, NamedTuple, cast
 
@@ -66,15 +67,16 @@ _SIGNALS: dict[str, Look] = {
     "ess": Look(INK, DASHES[0], "o"),
     "max_weight": Look(OKABE_ITO["blue"], DASHES[1], "s"),
     "kl_length": Look(OKABE_ITO["vermillion"], DASHES[3], "^"),
-    "grad_norm": Look(OKABE_ITO["vermillion"], DASHES[1], "s"),
-    "grad_norm_z": Look(OKABE_ITO["blue"], DASHES[3], "^"),
-    "head_norm": Look(OKABE_ITO["green"], DASHES[2], "v"),
-    "grad_cosine": Look(OKABE_ITO["orange"], DASHES[0], "D"),
-    "entropy_low": Look(OKABE_ITO["orange"], DASHES[1], "s"),
-    "reward_drop": Look(OKABE_ITO["green"], DASHES[3], "^"),
-    "lr": Look(OKABE_ITO["sky"], DASHES[0], "D"),
+    "grad_norm": Look("#332288", DASHES[4], "D"),
+    "grad_norm_z": Look(OKABE_ITO["sky"], DASHES[3], "P"),
+    "head_norm": Look(OKABE_ITO["green"], DASHES[2], "X"),
+    "grad_cosine": Look(OKABE_ITO["orange"], DASHES[0], ">"),
+    "entropy_low": Look("#999933", DASHES[1], "<"),
+    "reward_drop": Look("#882255", DASHES[3], "p"),
+    "lr": Look("#888888", DASHES[0], "s"),
 }
-"""Signals of `analysis.monitoring.signals`, which share a figure with other signals only."""
+"""Signals of `analysis.monitoring.signals`, which share a figure, and its legend, with other signals only. No two have
+one color, or one dash and marker. `tis` is a method as well and looks like it."""
 
 
 SURVIVORS = "runs that survived"
@@ -102,6 +104,16 @@ def look(method: str) -> Look:
     return Look(color, DASHES[digest[1] % len(DASHES)], MARKERS[digest[2] % len(MARKERS)])
 
 
+@cache
+def _settings() -> dict[str, Any]:
+    """Matplotlib's defaults under those of this project."""
+    style = resources.files("vcpo_bench.reports.plots") / "vcpo.mplstyle"
+    settings: dict[str, Any] = {}
+    for some in (mpl.rcParamsDefault, mpl.rc_params_from_file(str(style), use_default_template=False)):
+        settings |= {str(name): value for name, value in some.items() if name not in _KEPT}
+    return settings
+
+
 _KEPT = ("backend", "backend_fallback", "interactive", "toolbar")
 
 
@@ -115,11 +127,8 @@ def drawing(font_size: float = 8.0) -> Iterator[None]:
     Args:
         font_size: Points, in print.
     """
-    style = resources.files("vcpo_bench.reports.plots") / "vcpo.mplstyle"
-    settings = cast("dict[str, Any]", mpl.rc_params_from_file(str(style), use_default_template=False))
     sizes = dict.fromkeys(("font.size", "axes.labelsize", "axes.titlesize"), font_size)
     sizes |= {name: max(font_size - 1.0, 7.0) for name in ("xtick.labelsize", "ytick.labelsize", "legend.fontsize")}
-    defaults = {name: value for name, value in mpl.rcParamsDefault.items() if name not in _KEPT}
-    with mpl.rc_context(cast("Any", {**defaults, **settings, **sizes})), warnings.catch_warnings():
+    with mpl.rc_context(cast("Any", {**_settings(), **sizes})), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing|.*_layout not applied", UserWarning)
         yield

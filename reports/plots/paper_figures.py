@@ -12,8 +12,9 @@ from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, set_scale
 from vcpo_bench.reports.plots.method_style import LAG_LOOKS
-from vcpo_bench.reports.plots.sheet import add_legend, draw_line, legend_columns, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, draw_lines, legend_columns, panel_grid
 from vcpo_bench.reports.study import Setting, Study
+from vcpo_bench.reports.symbols import typeset
 
 _BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
 _STACK = ("reward-steps", "ess-steps", "kl-steps", "grad-norm-steps")
@@ -31,8 +32,7 @@ def kernels(study: Study, sheet: Sheet) -> Plot:
         lines += [Line(panel, name, weight, phi(weight, positive)) for name, phi in _KERNELS.items()]
     methods = list(_KERNELS)
     figure, axes = panel_grid(sheet, 2, 2)
-    for line in lines:
-        draw_line(axes[line.panel], line, methods)
+    draw_lines(axes, lines, methods)
     for one, label in zip(axes, _SIGNS, strict=True):
         one.set_title(label)
         one.set_xlabel("importance weight W")
@@ -86,13 +86,12 @@ def results_stack(study: Study, sheet: Sheet) -> Plot | None:
         labels.append(f"{setting.task}: {quantity.label}")
         set_scale(axes[index], found, quantity)
         if index % columns == 0:
-            axes[index].set_ylabel(quantity.label)
+            typeset(axes[index].set_ylabel(quantity.label))
     for column, setting in enumerate(settings):
         axes[column].set_title(setting.task)
         axes[column - columns].set_xlabel("update")
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
-    for line in lines:
-        draw_line(axes[line.panel], line, methods)
+    draw_lines(axes, lines, methods)
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "How do reward, ESS, divergence and gradient norm move together?"
@@ -151,8 +150,7 @@ def ablation(study: Study, sheet: Sheet) -> Plot | None:
     if len([name for name in drawn if name != "tis"]) < 2:
         return None
     figure, axes = panel_grid(sheet, len(settings), len(settings))
-    for line in lines:
-        draw_line(axes[line.panel], line, drawn)
+    draw_lines(axes, lines, drawn)
     for panel, setting in zip(axes, settings, strict=True):
         panel.set_title(setting.task)
         panel.set_xlabel("update")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
-from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, legend_columns, panel_grid
+from vcpo_bench.reports.plots.method_style import INK
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.symbols import typeset
 
 RELIABLE = 0.7
 """Above this Pareto k-hat an importance-sampling mean is not to be relied on (Vehtari et al., 2024)."""
@@ -32,13 +34,12 @@ def pareto_k(study: Study, sheet: Sheet) -> Plot | None:
                 lines.append(Line(panel, method, spread.index.to_numpy(np.float64), middle, low, high))
     columns = columns_for(sheet, len(lags))
     figure, axes = panel_grid(sheet, len(lags), columns)
-    for line in lines:
-        draw_line(axes[line.panel], line, methods)
+    draw_lines(axes, lines, methods)
     for panel, lag in enumerate(lags):
-        axes[panel].axhline(RELIABLE, color="#7f7f7f", linewidth=0.8, linestyle=(0, (2, 2)))
+        axes[panel].axhline(RELIABLE, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=5)
         axes[panel].set_title(f"lag {lag}")
         if panel % columns == 0:
-            axes[panel].set_ylabel("k-hat")
+            typeset(axes[panel].set_ylabel("Pareto k\u0302"))
         if panel + columns >= len(lags):
             axes[panel].set_xlabel("update")
     if sheet.legend:

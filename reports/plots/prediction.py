@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
-from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, legend_columns, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
 
-_PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
+PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("importance weights", ("ess", "max_weight", "kl_length", "tis")),
     ("gradients", ("ess", "grad_norm", "grad_norm_z", "head_norm", "grad_cosine")),
     ("policy, reward, learning rate", ("ess", "entropy_low", "reward_drop", "lr")),
@@ -24,7 +24,7 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
         return None
     table = table[(table["lead"] > 0) & table["value"].notna()]
     present = set(table["signal"])
-    panels = [(title, [name for name in names if name in present]) for title, names in _PANELS]
+    panels = [(title, [name for name in names if name in present]) for title, names in PANELS]
     panels = [(title, names) for title, names in panels if names]
     signals = list(dict.fromkeys(name for _, names in panels for name in names))
     if not signals:
@@ -32,8 +32,7 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
     columns = columns_for(sheet, len(panels))
     figure, axes = panel_grid(sheet, len(panels), columns)
     lines = [_line(panel, name, table) for panel, (_, names) in enumerate(panels) for name in names]
-    for line in lines:
-        draw_line(axes[line.panel], line, signals)
+    draw_lines(axes, lines, signals)
     leads = sorted({int(lead) for lead in table["lead"]})
     for panel, (title, _) in enumerate(panels):
         axes[panel].axhline(0.5, color="#7f7f7f", linewidth=0.8, linestyle=(0, (2, 2)))

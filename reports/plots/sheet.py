@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -21,9 +24,12 @@ _LONGEST_FILE = 120  # characters: with its ending and a draft's, below the 255 
 LEGEND_ROW = 1.5
 """Height of a row of a legend, in font sizes."""
 
+LETTER = 0.58
+"""Width of a letter of a name on average, in font sizes."""
+
 
 def panel_grid(
-    sheet: Sheet, panels: int, columns: int, *, share_x: bool = True, share_y: bool = True
+    sheet: Sheet, panels: int, columns: int, *, share_x: bool = True, share_y: bool | Literal["col"] = True
 ) -> tuple[Figure, list[Axes]]:
     """A figure with `panels` axes in rows of `columns`, outer labels only where axes are shared.
 
@@ -52,8 +58,19 @@ def figure_name(what: str, task: str, regime: str) -> str:
 
 
 def columns_for(sheet: Sheet, natural: int) -> int:
-    """Panels side by side: the natural number, if the sheet has room for them."""
-    return max(1, min(natural, sheet.most_columns))
+    """Panels side by side: the natural number, or as many as fill rows evenly where the sheet lacks room (5: 3 + 2)."""
+    rows = -(-natural // sheet.most_columns)
+    return max(1, -(-natural // max(rows, 1)))
+
+
+def draw_lines(axes: Sequence[Axes], lines: Sequence[Line], methods: Sequence[str]) -> None:
+    """Draw every line into its panel. The limits follow from all of them, and not again after each."""
+    for panel in axes:
+        panel.set_autoscale_on(False)
+    for line in lines:
+        draw_line(axes[line.panel], line, methods)
+    for panel in axes:
+        panel.autoscale()
 
 
 def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
@@ -87,6 +104,16 @@ def add_legend(figure: Figure, methods: Sequence[str], columns: int) -> None:
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, columnspacing=1.2)
 
 
+def legend_strip(sheet: Sheet, methods: Sequence[str]) -> Figure:
+    """A legend for several figures: as wide as the sheet, as high as its rows."""
+    columns = legend_columns(sheet, methods)
+    figure = Figure(figsize=(sheet.width, 0.0))
+    figure.set_layout_engine("none")
+    add_legend(figure, methods, columns)
+    figure.set_figheight(figure.get_figheight() + 2 * LEGEND_ROW * mpl.rcParams["legend.fontsize"] / 72)
+    return figure
+
+
 def label_log_axis(axes: Axes, ratio: float) -> None:
     """Plain numbers on a logarithmic y axis that panels may share: 1, 2, 5 where values span `ratio` < 50."""
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ratio < 50 else (1.0,)))
@@ -95,7 +122,20 @@ def label_log_axis(axes: Axes, ratio: float) -> None:
 
 
 def legend_columns(sheet: Sheet, methods: Sequence[str]) -> int:
-    """Entries side by side that fit the sheet's width."""
-    longest = max((len(name) for name in methods), default=1)
-    entry = (longest * 0.55 + 4.6) * (sheet.font_size - 1) / 72
-    return max(1, min(len(methods), int(sheet.width / entry)))
+    """Entries side by side: the fewest rows that fit the sheet's width, filled evenly.
+
+    A column is as wide as its longest entry.
+    """
+    lengths = np.array([len(name) for name in methods])
+    for columns in range(len(methods), 1, -1):
+        widths = [part.max() * LETTER + 4.6 for part in np.array_split(lengths, columns)]  # as matplotlib fills them
+        if sum(widths) * max(sheet.font_size - 1, 7) / 72 <= sheet.width:
+            return -(-len(methods) // -(-len(methods) // columns))
+    return 1
+
+
+def titled_columns(sheet: Sheet, titles: Sequence[str]) -> int:
+    """Panels side by side, as `columns_for`, but so few that the title of each fits above it."""
+    longest = max((len(title) for title in titles), default=1) * LETTER * sheet.font_size / 72
+    fit = int((sheet.width - 0.4) / (longest + 0.05))
+    return columns_for(replace(sheet, most_columns=max(1, min(sheet.most_columns, fit))), len(titles))

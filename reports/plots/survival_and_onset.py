@@ -15,12 +15,13 @@ from vcpo_bench.reports.plots.method_style import SURVIVORS, look
 from vcpo_bench.reports.plots.sheet import (
     add_legend,
     columns_for,
-    draw_line,
+    draw_lines,
     label_log_axis,
     legend_columns,
     panel_grid,
 )
 from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.symbols import typeset
 
 BEFORE, AFTER, BIN = 80, 40, 4
 _ALIGNED = tuple(DIAGNOSTICS[name] for name in ("ess_ratio", "sampled_reward", "grad_norm", "kl_mu_theta_k3"))
@@ -93,12 +94,12 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
     for index, one in enumerate(_ALIGNED):
         lines += _aligned(study, failed, methods, one.name, index)
     names = [*methods, SURVIVORS] if any(line.name == SURVIVORS for line in lines) else methods
-    for line in lines:
-        draw_line(axes[line.panel], line, names)
+    draw_lines(axes, lines, names)
     for index, one in enumerate(_ALIGNED):
         panel = axes[index]
         panel.axvline(0, color="#7f7f7f", linewidth=0.8, linestyle=(0, (2, 2)))
         panel.set_title(one.axis_label())
+        typeset(panel.title)
         values = np.concatenate(
             [line.y for line in lines if line.panel == index and line.name in names] or [np.ones(1)]
         )
@@ -171,7 +172,8 @@ def _windows(study: Study, pairs: pd.DataFrame, column: str) -> Array:
     for key, places in pairs.groupby("key", sort=False).indices.items():
         run = study.steps.get(str(key))
         if run is not None:
-            means[places] = _means(run["step"].to_numpy(np.float64), run[column].to_numpy(np.float64), onsets[places])
+            when, same = np.unique(onsets[places], return_inverse=True)  # evaluations, where many failures begin
+            means[places] = _means(run["step"], run[column], when)[same]
     return means
 
 
@@ -193,6 +195,7 @@ def _quartiles(panel: int, name: str, edges: Array, values: Array) -> list[Line]
     runs, kept = constant_set(np.isfinite(values))
     if not kept.any():
         return []
-    low, middle, high = np.quantile(values[runs][:, kept], [0.25, 0.5, 0.75], axis=0)
+    chosen = values[np.ix_(runs, kept)]  # a copy: with thousands of runs a second one matters
+    low, middle, high = np.quantile(chosen, [0.25, 0.5, 0.75], axis=0, overwrite_input=True)
     several = int(runs.sum()) > 1
     return [Line(panel, name, edges[:-1][kept] + BIN / 2, middle, low if several else None, high if several else None)]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
+from vcpo_bench.analysis.series import cell_rows
 from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import OKABE_ITO
@@ -19,8 +21,10 @@ _COLORS = (OKABE_ITO["sky"], OKABE_ITO["orange"], OKABE_ITO["blue"], OKABE_ITO["
 def phases(study: Study, sheet: Sheet) -> Plot | None:
     """Median milliseconds of each phase of an update, a bar per method; None when no time was recorded."""
     columns = [one.name for one in _PHASES]
-    steps = study.results.step_columns(*columns).merge(study.results.cells[["key", "method"]], on="key")
-    medians = 1e3 * steps.groupby("method")[columns].median()
+    steps = study.results.step_columns(*columns)
+    number, names = pd.factorize(study.results.cells["method"])
+    of_method = steps[columns].groupby(number[cell_rows(steps, study.results.cells)])
+    medians = 1e3 * of_method.median().rename(index=dict(enumerate(names)))
     medians = medians[medians.sum(axis=1) > 0]
     if medians.empty:
         return None

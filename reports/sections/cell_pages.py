@@ -1,57 +1,33 @@
-"""A page per cell: its settings, how it ended, and its curves as small drawings of a few kilobytes."""
+"""A page per cell: its settings, how it ended, its curves, and where its files are."""
 
 from __future__ import annotations
 
 import hashlib
-import math
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
-import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
 from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.formatting import duration, number, rate, whole
-from vcpo_bench.reports.study import Series, Study, bin_edges, binned
+from vcpo_bench.reports.sections.cell_curves import Spark, sparks_of
+from vcpo_bench.reports.study import Study
 
-WIDTH, HEIGHT, BINS = 150, 44, 40
+Row = Mapping[Any, Any]
+"""A row of a table: as a dictionary it answers many times faster than as a series."""
+
 MANY = 200
 """With more cells than this, those that differ only in their seed stand folded under one line."""
 
 
-class _Curve(NamedTuple):
-    """What a small curve shows; without a range it is scaled to its own values."""
-
-    label: str
-    table: str
-    column: str
-    log: bool
-    range: tuple[float, float] | None
-
-
-_CURVES = (
-    _Curve("reward", "evals", "sampled_reward", False, (0.0, 1.0)),
-    _Curve("ESS ratio", "steps", "ess_ratio", True, (0.005, 1.0)),
-    _Curve("gradient norm", "steps", "grad_norm", True, None),
-    _Curve("KL", "steps", "kl_mu_theta_k3", True, None),
-)
-
-
-@dataclass(frozen=True)
-class Spark:
-    """A small curve: what it shows, its first-to-last range in words, and the SVG path data."""
-
-    label: str
-    range: str
-    path: str
-    mark: float | None
-
-
 @dataclass(frozen=True)
 class CellPage:
-    """What is shown of one cell; `place` is what the page filters by."""
+    """What is shown of one cell; `place` is what the page filters by, `files` the path to its folder, from the page."""
 
     anchor: str
     group: str
@@ -61,6 +37,16 @@ class CellPage:
     facts: list[tuple[str, str]]
     sparks: list[Spark]
     place: tuple[tuple[str, str], ...] = ()
+    files: str = ""
+
+    @property
+    def link(self) -> str:
+        """`files` as the address of a link."""
+        return quote(f"{self.files}/")
+
+
+_SETTINGS = ("regime", "optimizer", "policy", "model", "sampler", "learner", "record")
+_SIZES = (("steps", "updates planned"), ("prompts", "prompts"), ("responses", "responses per prompt"))
 
 
 class CellGroup(NamedTuple):
@@ -79,39 +65,82 @@ def grouped(cells: list[CellPage]) -> list[CellGroup]:
     return [CellGroup(title, sum(cell.bad for cell in members), members) for title, members in together]
 
 
-def cell_pages(study: Study) -> list[CellPage]:
-    """All cells, in the order of task, learning rate, lag, method and seed."""
+def cell_pages(study: Study, home: Path | None = None) -> list[CellPage]:
+    """All cells, in the order of task, learning rate, lag, method and seed.
+
+    Args:
+        study: What was recorded.
+        home: Folder of the page, from which the cells' files are linked; None: they are not.
+    """
     ordered = study.cells.sort_values(["task", "lr", "staleness", "method", "seed"], kind="stable")
-    return [_page(study, cell) for _, cell in ordered.iterrows()]
+    recorded = {str(row["key"]): row for row in study.results.cells.to_dict("records")}
+    start = None if home is None else os.path.realpath(home)
+    return [_page(study, cell, recorded[str(cell["key"])], start) for cell in ordered.to_dict("records")]
 
 
-def _page(study: Study, cell: pd.Series) -> CellPage:
+def _page(study: Study, cell: Row, recorded: Row, home: str | None) -> CellPage:
     group = f"{cell['task']}, lag {cell['staleness']}, lr {rate(cell['lr'])}, {cell['method']}"
-    onset = cell["onset"]
+    key, onset = str(cell["key"]), float(cell["onset"])
     status = f"{cell['event']}, onset at update {onset:.0f}" if pd.notna(onset) else str(cell["event"])
-    facts = [
-        ("key", str(cell["key"])),
-        ("ended as", f"{cell['status']} after {whole(cell['steps_done'])} updates"),
-        ("reward", ", ".join(f"{when} {number(cell[f'{when}_reward'])}" for when in ("start", "best", "final"))),
-    ]
-    if pd.notna(cell["seconds"]):
-        facts.append(("time", duration(float(cell["seconds"]))))
-    reason = why(cell)
-    if reason:
-        facts.append(("reason", reason))
-    sparks = [one for curve in _CURVES if (one := _spark(study, str(cell["key"]), onset, curve)) is not None]
-    bad = bool(cell["failed"]) or cell["status"] == "error"
     place = (
         ("task", task_of(cell)),
         ("lag", str(cell["staleness"])),
         ("lr", rate(cell["lr"])),
         ("method", str(cell["method"])),
     )
-    title = f"{group}, seed {cell['seed']}"
-    return CellPage(anchor(str(cell["key"])), group, title, status, bad, facts, sparks, place)
+    return CellPage(
+        anchor=anchor(key),
+        group=group,
+        title=f"{group}, seed {cell['seed']}",
+        status=status,
+        bad=bool(cell["failed"]) or cell["status"] == "error",
+        facts=_facts(cell, recorded),
+        sparks=sparks_of(study, key, onset, int(cell["staleness"])),
+        place=place,
+        files="" if home is None else _relative(str(recorded["path"]), home),
+    )
 
 
-def task_of(cell: pd.Series) -> str:
+def _facts(cell: Row, recorded: Row) -> list[tuple[str, str]]:
+    facts = [
+        ("key", str(cell["key"])),
+        ("ended as", f"{cell['status']} after {whole(cell['steps_done'])} updates"),
+        ("reward", ", ".join(f"{when} {number(cell[f'{when}_reward'])}" for when in ("start", "best", "final"))),
+        ("lag", _lag(cell)),
+        ("settings", ", ".join(_settings(recorded))),
+    ]
+    if pd.notna(cell["seconds"]):
+        facts.append(("time", duration(float(cell["seconds"]))))
+    reason = why(cell)
+    return [*facts, ("reason", reason)] if reason else facts
+
+
+def _lag(cell: Row) -> str:
+    """What was asked for and what the updates had; the mean is over tokens, the largest over trajectories."""
+    asked = f"{cell['staleness']} requested"
+    if pd.isna(cell["lag_mean"]):
+        return asked
+    return f"{asked}, {number(cell['lag_mean'])} realized on average, {whole(cell['lag_max'])} at most"
+
+
+def _settings(recorded: Row) -> list[str]:
+    """What a reader needs to run the cell again; the rest is in its `cell.json`."""
+    known = [name for name in _SETTINGS if isinstance(value := recorded.get(name), str) and value]
+    sizes = [f"{recorded[name]} {word}" for name, word in _SIZES if pd.notna(recorded.get(name))]
+    rules = [f"rules {recorded['rules_version']}"] if pd.notna(recorded.get("rules_version")) else []
+    return [*(f"{name} {recorded[name]}" for name in known), *sizes, *rules]
+
+
+def _relative(path: str, home: str) -> str:
+    """From the page's folder, a real path, to the cell's; absolute where they share no drive."""
+    folder = os.path.realpath(path)
+    try:
+        return os.path.relpath(folder, home).replace(os.sep, "/")
+    except ValueError:
+        return folder.replace(os.sep, "/")
+
+
+def task_of(cell: Row | pd.Series) -> str:
     """The task as tables of a report name it: with the regime where it is not the usual one."""
     return str(cell["task"]) if cell["regime"] == SYNCHRONOUS else f"{cell['task']} ({cell['regime']})"
 
@@ -121,52 +150,6 @@ def anchor(key: str) -> str:
     return f"cell-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
 
 
-def why(cell: pd.Series) -> str:
+def why(cell: Row | pd.Series) -> str:
     """Why a cell ended early, or an empty string; missing values of a table are NaN, not None."""
     return next((text for text in (cell["reason"], cell["error"]) if isinstance(text, str) and text), "")
-
-
-def _spark(study: Study, key: str, onset: float, curve: _Curve) -> Spark | None:
-    rows: pd.DataFrame | None = getattr(study, curve.table).get(key)
-    if rows is None:
-        return None
-    steps, values = rows["step"].to_numpy(np.float64), rows[curve.column].to_numpy(np.float64)
-    if not np.isfinite(values).any():
-        return None
-    last = float(steps.max())
-    if steps.size > BINS:
-        edges = bin_edges(int(last), BINS)
-        steps, values = np.minimum((edges[:-1] + edges[1:]) / 2, last), binned(steps, values, edges)
-    finite = values[np.isfinite(values)]
-    path = _path(steps / max(last, 1.0), values, curve)
-    mark = None if pd.isna(onset) else round(WIDTH * float(onset) / max(last, 1.0), 1)
-    return Spark(curve.label, f"{number(float(finite.min()))} to {number(float(finite.max()))}", path, mark)
-
-
-def _path(x: Series, y: Series, curve: _Curve) -> str:
-    """SVG path data of a curve within WIDTH x HEIGHT; a gap where a value is missing, or not positive on a log axis."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        level = np.log10(y) if curve.log else y
-    known = np.isfinite(level)
-    if not known.any():
-        return ""
-    low, high = curve.range or (float(y[known].min()), float(y[known].max()))
-    if curve.log:
-        low, high = math.log10(low), math.log10(high)
-    scaled = np.clip((level - low) / (high - low if high > low else 1.0), 0.0, 1.0)
-    parts = []
-    pen_down = False
-    for place, value, drawn in zip(x, scaled, known, strict=True):
-        if drawn:
-            parts.append(f"{'L' if pen_down else 'M'}{WIDTH * place:.0f} {(HEIGHT - 2) * (1 - value) + 1:.0f}")
-        pen_down = bool(drawn)
-    return "".join(parts)
-
-
-def spark_svg(spark: Spark) -> Markup:
-    """The curve as inline SVG with its onset of collapse marked."""
-    mark = "" if spark.mark is None else f'<path class="onset" d="M{spark.mark:g} 0V{HEIGHT}"/>'
-    label = f"{spark.label}, {spark.range}"
-    return Markup('<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}">{}<path d="{}"/></svg>').format(
-        WIDTH, HEIGHT, label, Markup(mark), spark.path
-    )

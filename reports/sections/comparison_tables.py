@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from vcpo_bench.analysis.comparison.best_learning_rate import had_choice
 from vcpo_bench.reports.document import Table
+from vcpo_bench.reports.formatting import MISSING
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table
 from vcpo_bench.reports.study import Study
@@ -50,6 +53,19 @@ _TARGETS = {
     "median_seconds": Shown("median seconds", digits=0),
     "mean_updates": Shown("mean updates [95%]", digits=0, interval="own"),
 }
+_NON_INFERIORITY = {
+    "task": _TASK,
+    "staleness": _LAG,
+    "method": _METHOD,
+    "share": Shown("share of the gain", "name"),
+    "reached": Shown("reached", "count"),
+    "total": Shown("of", "count"),
+    "updates": Shown("mean updates", "count"),
+    "trajectories": Shown("trajectories", "count"),
+    "seconds": Shown("seconds", digits=0),
+    "updates_ratio": Shown("times sooner, updates [95%]", digits=2, interval="own"),
+    "seconds_ratio": Shown("times sooner, seconds [95%]", digits=2, interval="own"),
+}
 _STABLE = {
     "task": _TASK,
     "method": _METHOD,
@@ -93,44 +109,66 @@ _COST = {
     "added": Shown("added, ms [95%]", digits=1, interval="plain"),
 }
 
+BASELINE = "baseline"
+"""What the table of costs says of a method that others are compared with."""
+
 _SCORE = "Rewards are normalized: 0 is the start policy, 1 the best synchronous training, where there is one."
+_BOOTSTRAP = "95% intervals: bootstrap over seeds, stratified by task."
+_OVER_PAIRS = "95% intervals: Student t over pairs of the same task, lag and seed."
 _LAYOUTS = {
     "ranking": (
-        f"Methods at the one learning rate they were run at. {_SCORE}",
+        f"Methods at the one learning rate they were run at. {_SCORE} {_BOOTSTRAP}",
         _RANKING,
     ),
     "pairs": (
-        "Paired differences of scores: same task, lag and seed. Holm's correction is per lag.",
+        f"Paired differences of scores. {_OVER_PAIRS} Holm's correction is per lag.",
         _PAIRS,
     ),
     "choices": ("The learning rate each half of the seeds was tested at, chosen on the other half.", _CHOICES),
-    "targets": ("Updates and training seconds until a share (target) of the synchronous gain is reached.", _TARGETS),
+    "targets": (
+        "Updates and training seconds until a share (target) of the synchronous gain is reached; n is the number of "
+        "runs (of). Medians are of Kaplan-Meier curves. The mean is restricted to the shortest budget, with a 95% "
+        "Greenwood interval (none where all runs agree).",
+        _TARGETS,
+    ),
+    "non_inferiority": (
+        "Time to non-inferiority: until a run is within 10% and 5% of the gain of the best synchronous training, and "
+        "how many times sooner than that training got there. A run that does not arrive counts with its whole budget. "
+        "95% intervals: bootstrap over seeds, together where both have the same.",
+        _NON_INFERIORITY,
+    ),
     "stable_rates": ("The largest learning rate up to which fewer than a third of the seeds fail.", _STABLE),
     "frontier": (
-        "How the largest stable learning rate falls with lag: an exponent of 1 means inversely proportional.",
+        "How the largest stable learning rate falls with lag: an exponent of 1 means inversely proportional. 95% "
+        "likelihood intervals.",
         _FRONTIER,
     ),
-    "ablation": ("What each half of a method adds, with the other half off and on.", _ABLATION),
+    "ablation": (f"What each half of a method adds, with the other half off and on. {_OVER_PAIRS}", _ABLATION),
     "step_controls": (
-        "Step scaling by ESS against steps of the same sizes at other times, or of their mean.",
+        f"Step scaling by ESS against steps of the same sizes at other times, or of their mean. {_OVER_PAIRS}",
         _CONTROLS,
     ),
-    "cost": ("Time of an update (scoring and learning), and its difference to the cheaper method named.", _COST),
+    "cost": (
+        "Time of an update (scoring and learning), and its difference to the cheaper method named (baseline: "
+        "others are compared with it). 95% intervals: Student t over pairs of the same task, lag, learning rate and "
+        "seed.",
+        _COST,
+    ),
 }
 """Caption and columns of each table."""
 
 _TUNED = {
-    "ranking": f"Methods at their best learning rate, which was chosen on other seeds than those tested. {_SCORE}",
-    "pairs": (
-        "Paired differences of scores at best learning rates: same task, lag and seed. Holm's correction is per lag."
+    "ranking": (
+        f"Methods at their best learning rate, which was chosen on other seeds than those tested. {_SCORE} {_BOOTSTRAP}"
     ),
+    "pairs": (f"Paired differences of scores at best learning rates. {_OVER_PAIRS} Holm's correction is per lag."),
 }
 """Captions where there was a choice of learning rates."""
 
 _ABOUT_RATES = ("choices", "frontier")
 """Tables that say nothing when a single learning rate was run."""
 
-_IN_ORDER = ("stable_rates", "choices", "targets")
+_IN_ORDER = ("stable_rates", "choices", "targets", "non_inferiority")
 """Tables sorted by their first columns; the others keep the order of `analysis`, best first."""
 
 
@@ -147,7 +185,17 @@ def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
         frame = study.findings("compare").tables[name]
         if frame.empty:  # one seed leaves no other on which a rate could be chosen
             continue
+        if name == "cost":
+            frame = _baselines_named(frame)
         if name in _IN_ORDER:
             frame = frame.sort_values(list(layout.named[:3]))
         tables += analysis_table(study, ledger, "compare", layout, frame)
     return tables
+
+
+def _baselines_named(cost: pd.DataFrame) -> pd.DataFrame:
+    """The table of costs in which no method is compared with itself: it is a baseline of others, or stands alone."""
+    itself = cost["base"] == cost["method"]
+    named = cost[~itself]
+    others = pd.MultiIndex.from_frame(cost[["task", "method"]]).isin(pd.MultiIndex.from_frame(named[["task", "base"]]))
+    return cost.assign(base=cost["base"].mask(itself & others, BASELINE).mask(itself & ~others, MISSING))

@@ -1,9 +1,10 @@
-"""What the policies wrote: the same held-out prompts at the start, at the best evaluation and at the end."""
+"""What the policies wrote: the same held-out prompts from the first evaluation to the last."""
 
 from __future__ import annotations
 
 from textwrap import shorten
 
+import numpy as np
 import pandas as pd
 
 from vcpo_bench.reports.document import Block, Entry, Table
@@ -16,7 +17,9 @@ from vcpo_bench.reports.study import Study
 PLACE = Place("Example episodes", 180)
 
 RUNS_PER_OUTCOME = 2
-EPISODES_SHOWN = 2
+EPISODES_SHOWN = 4
+EVALUATIONS_SHOWN = 5
+"""Evenly from the first to the last; the best one comes on top of them."""
 _LONGEST = 200
 
 
@@ -29,9 +32,9 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     if not rows:
         return []
     caption = (
-        f"The first {EPISODES_SHOWN} held-out prompts with a sampled response each, and in brackets its reward: at the "
-        "start, at the best evaluation and at the last one. Per task: the failed runs that fell furthest, and the "
-        "survivors with the highest final reward."
+        f"The first {EPISODES_SHOWN} held-out prompts with a sampled response each, and in brackets its reward: at up "
+        f"to {EVALUATIONS_SHOWN} evaluations from the first to the last, and at the best one. Per task: the failed "
+        "runs that fell furthest, and the survivors with the highest final reward."
     )
     headings = ["task", "method", "lag", "lr", "outcome", "update", "mean reward", "episodes"]
     return [Table("episodes", caption, headings, rows, numeric=frozenset({2, 3, 5, 6}))]
@@ -47,10 +50,12 @@ def _chosen(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _rows(study: Study, cell: pd.Series, written: pd.DataFrame) -> list[list[Entry]]:
     evals = study.evals[str(cell["key"])]
-    places = (0, int(evals["sampled_reward"].fillna(0.0).to_numpy().argmax()), len(evals) - 1)
+    rewards = evals["sampled_reward"]
+    best = int(np.nan_to_num(rewards).argmax())
+    places = {*np.linspace(0, rewards.size - 1, EVALUATIONS_SHOWN).round().astype(int).tolist(), best}
     rows = []
-    for place in dict.fromkeys(places):
-        step, reward = int(evals["step"].iloc[place]), float(evals["sampled_reward"].iloc[place])
+    for place in sorted(places):
+        step, reward = int(evals["step"][place]), float(rewards[place])
         said = written[written["step"] == step].sort_values("prompt").head(EPISODES_SHOWN)
         rows.append(
             [
@@ -61,11 +66,15 @@ def _rows(study: Study, cell: pd.Series, written: pd.DataFrame) -> list[list[Ent
                 Entry(str(cell["event"]), tone="bad" if cell["failed"] else ""),
                 Entry(whole(step), sort=float(step)),
                 Entry(number(reward), sort=reward),
-                Entry("   ".join(_text(text, value) for text, value in zip(said["text"], said["reward"], strict=True))),
+                Entry(_numbered(said)),
             ]
         )
     return rows
 
 
-def _text(text: str, reward: float) -> str:
-    return f"{shorten(text, _LONGEST, placeholder=' ...')} [{reward:g}]"
+def _numbered(said: pd.DataFrame) -> str:
+    pairs = zip(said["text"], said["reward"], strict=True)
+    return "   ".join(
+        f"({place}) {shorten(text, _LONGEST, placeholder=' ...')} [{reward:g}]"
+        for place, (text, reward) in enumerate(pairs, 1)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
@@ -13,7 +14,7 @@ from vcpo_bench.reports.document import Block, Entry, Table
 from vcpo_bench.reports.formatting import MISSING, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.study import Setting, Study
+from vcpo_bench.reports.study import Curves, Setting, Study
 
 PLACE = Place("Scoreboard", 20)
 
@@ -42,7 +43,10 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
         "ESS: median raw ratio over updates. Failed: collapse, collapse with rebound or nan by the collapse rule, of "
         "the cells it applies to. Controls are marked with an asterisk."
     )
-    return [Table("scoreboard", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11}))]
+    # the last column only where a cell did not complete
+    shown = len(_HEADINGS) if any(row[-1].text for row in rows) else len(_HEADINGS) - 1
+    numeric = frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11} & set(range(shown)))
+    return [Table("scoreboard", caption, _HEADINGS[:shown], [row[:shown] for row in rows], numeric=numeric)]
 
 
 @dataclass(frozen=True)
@@ -100,21 +104,21 @@ def _rewards(study: Study, ledger: Ledger, line: _Line) -> list[Entry]:
             line.scored["key"],
             table="evals",
             columns=("step", "sampled_reward"),
-            rows=[choose(study.evals[key]["sampled_reward"].dropna()) for key in line.scored["key"]],
+            rows=[int(choose(study.evals[key])) for key in line.scored["key"]],
         )
         low, high = line.row[f"{name}_low"], line.row[f"{name}_high"]
         entries += [Entry(value.text, value, value.value), Entry(interval(low, high), sort=high - low)]
     return entries
 
 
-def _last(rewards: pd.Series) -> int:
+def _last(evals: Curves) -> float:
     """Row number, in the table of evaluations, of the last reward of a cell."""
-    return int(rewards.index[-1])
+    return float(evals["row"][~np.isnan(evals["sampled_reward"])][-1])
 
 
-def _largest(rewards: pd.Series) -> int:
+def _largest(evals: Curves) -> float:
     """Row number of the first of the largest rewards of a cell."""
-    return int(rewards.index[int(rewards.to_numpy().argmax())])
+    return float(evals["row"][np.nanargmax(evals["sampled_reward"])])
 
 
 def _ess(ledger: Ledger, line: _Line) -> Entry:

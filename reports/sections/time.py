@@ -17,10 +17,10 @@ PLACE = Place("Time to target and cost", 150)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
-    """Statements, time to target, phases of an update, and cost."""
+    """Statements, time to target and to non-inferiority, phases of an update, and cost."""
     return [
         *statements(study, ledger, "compare", TIME),
-        *comparison_tables(study, ledger, "targets"),
+        *comparison_tables(study, ledger, "targets", "non_inferiority"),
         Picture(partial(phases, study)),
         *comparison_tables(study, ledger, "cost"),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.comparison.scoreboard import cell_summary
@@ -15,6 +16,8 @@ CURVE_HEIGHT = 4
 SMOOTHING = 20
 """Updates of the trailing mean."""
 
+_LEGEND = "  reward: mean over 20 updates; ESS: median ratio, until the onset of a collapse"
+
 _BRAILLE = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bit of each dot of a character, by row and column."""
 
@@ -23,7 +26,7 @@ def curves(results: Results) -> str:
     """Reward against update, one small chart per task, lag, learning rate and method; a collapse is named in its title.
 
     Each line is the sampled reward, smoothed by a trailing mean over 20 updates and averaged over seeds, on an axis
-    from 0 to the highest value of its group.
+    from 0 to the highest value of its group. Its title gives the median ESS ratio, of collapsed runs until the onset.
     """
     lines: list[str] = []
     rewards = {key: rows.to_numpy() for key, rows in results.steps.groupby("key", sort=False)["sampled_reward"]}
@@ -34,17 +37,28 @@ def curves(results: Results) -> str:
         for method, runs in cells.groupby("method", sort=True):
             series = [smooth[key] for key in runs["key"] if key in smooth]
             onsets = [int(onset) for onset in runs.loc[runs["collapsed"], "onset"]]
-            lines += _chart(str(method), series, onsets, top)
+            lines += _chart(str(method), series, onsets, _ess(results, runs), top)
+    if lines:
+        lines.append(_LEGEND)
     return "\n".join(lines)
 
 
-def _chart(method: str, runs: list[NDArray[np.float64]], onsets: list[int], top: float) -> list[str]:
+def _ess(results: Results, runs: pd.DataFrame) -> float:
+    """Median ESS ratio of some runs: after its onset, a collapsed policy can look on-policy again."""
+    steps = results.steps.merge(runs[["key", "collapsed", "onset"]], on="key")
+    counted = steps.loc[~steps["collapsed"].astype(bool) | (steps["step"] < steps["onset"]), "ess_ratio"].dropna()
+    return float(counted.median()) if len(counted) else float("nan")
+
+
+def _chart(method: str, runs: list[NDArray[np.float64]], onsets: list[int], ess: float, top: float) -> list[str]:
     if not runs:
         return [f"  {method}: nothing recorded"]
     mean = mean_over_runs(runs)
     title = f"  {method}: ends at {fixed(mean[-1])}"
     if onsets:
         title += f", COLLAPSED at update {onsets[0]}" if len(runs) == 1 else f", {len(onsets)} of {len(runs)} COLLAPSED"
+    if np.isfinite(ess):
+        title += f", ESS {fixed(ess)}"
     rows = braille(mean, CURVE_WIDTH, CURVE_HEIGHT, top)
     labels = [f"{top:5.2f} "] + ["      "] * (CURVE_HEIGHT - 2) + [" 0.00 "]
     body = [f"{label}│{row}" for label, row in zip(labels, rows, strict=True)]

@@ -21,8 +21,10 @@ from vcpo_bench.reports.document import Document, Picture, Prose, Table
 from vcpo_bench.reports.figure import Array, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing, look
 from vcpo_bench.reports.report import build
-from vcpo_bench.reports.sections.cell_pages import CellPage, cell_pages, grouped, spark_svg
+from vcpo_bench.reports.sections.cell_curves import spark_svg
+from vcpo_bench.reports.sections.cell_pages import CellPage, cell_pages, grouped
 from vcpo_bench.reports.study import Study, open_study
+from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
 from vcpo_bench.reports.writers.svg import inline, swatch, to_svg
 
 SCREEN = Sheet(width=9.0, panel_height=2.0, font_size=9.0)
@@ -30,13 +32,16 @@ SCREEN = Sheet(width=9.0, panel_height=2.0, font_size=9.0)
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the page: its SVG, its legend, and the data of its lines as JSON."""
+    """A figure of the page: its SVG, what its legend names, and the data of its lines as JSON."""
 
     name: str
     caption: str
     svg: Markup
-    legend: list[tuple[int, str, Markup]]
+    methods: list[str]
     data: Markup
+
+
+_Shown = Table | Prose | Figure
 
 
 def write_page(results_folder: str | Path | Iterable[str | Path], out_html: str | Path, partial: bool = False) -> Path:
@@ -54,31 +59,39 @@ def write_page(results_folder: str | Path | Iterable[str | Path], out_html: str 
         UsageError: No folder holds a cell, or they ran under different versions of the rules.
     """
     target = Path(out_html)
-    write_text(target, render(open_study(results_folder, partial)))
+    write_text(target, render(open_study(results_folder, partial), home=target.parent))
     return target
 
 
-def render(study: Study, reload_seconds: int = 0) -> str:
-    """The page of a study; with `reload_seconds` it reloads itself that often."""
-    return render_document(build(study), cell_pages(study), reload_seconds)
+def render(study: Study, reload_seconds: int = 0, home: Path | None = None) -> str:
+    """The page of a study.
+
+    Args:
+        study: What was recorded.
+        reload_seconds: The page reloads itself that often; 0: never.
+        home: The folder it will lie in, from which it links the cells' files; None: it does not.
+    """
+    return render_document(build(study), cell_pages(study, home), reload_seconds)
 
 
 def render_document(document: Document, cells: list[CellPage], reload_seconds: int = 0) -> str:
     """A document as a page, with a page per cell at its end if there are any."""
     # Undefined names are errors and every string is escaped; only SVG and data made here are trusted.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.tests |= {"table": _is(Table), "prose": _is(Prose), "figure": _is(Figure)}
-    script = resource("page.js") + resource("filter.js")
+    environment.tests |= {"table": _is(Table), "prose": _is(Prose), "gallery": _is(Gallery)}
+    script = resource("page.js") + resource("cells.js") + resource("filter.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.from_string(resource("page.html.j2")).render(
         document=document,
         sections=_drawn(document),
         groups=grouped(cells),
+        linked=any(cell.files for cell in cells),
         reload_seconds=reload_seconds,
         style=Markup(resource("page.css")),
         script=Markup(script),
         script_hash=digest,
         spark_svg=spark_svg,
+        swatch=lambda name: swatch(look(name)),
     )
 
 
@@ -91,20 +104,24 @@ def resource(name: str) -> str:
     return (resources.files("vcpo_bench.reports.writers") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _drawn(document: Document) -> list[tuple[str, str, list[Table | Prose | Figure]]]:
+def _drawn(document: Document) -> list[tuple[str, str, list[_Shown | Gallery[_Shown]]]]:
     """Anchor, title and blocks of each section that has something to show, with its pictures drawn."""
     sections = []
     drawn = 0
     for section in track(document.sections, "drawing figures", len(document.sections)):
-        blocks: list[Table | Prose | Figure] = []
+        blocks: list[_Shown] = []
         for block in section.blocks:
             shown = _figure(block, f"f{drawn}") if isinstance(block, Picture) else block
             drawn += isinstance(block, Picture)
             if shown is not None:
                 blocks.append(shown)
         if blocks:
-            sections.append((section.anchor, section.title, blocks))
+            sections.append((section.anchor, section.title, in_galleries(blocks, _legend)))
     return sections
+
+
+def _legend(block: _Shown) -> list[str] | None:
+    return block.methods if isinstance(block, Figure) else None
 
 
 def _figure(picture: Picture, prefix: str) -> Figure | None:
@@ -113,8 +130,7 @@ def _figure(picture: Picture, prefix: str) -> Figure | None:
         if plot is None:
             return None
         svg = inline(to_svg(plot), prefix, plot.caption)
-    legend = [(index, name, swatch(look(name))) for index, name in enumerate(plot.methods)]
-    return Figure(plot.name, plot.caption, Markup(svg), legend, _json(_data(plot)))
+    return Figure(plot.name, plot.caption, Markup(svg), plot.methods, _json(_data(plot)))
 
 
 def _data(plot: Plot) -> dict[str, object]:
@@ -141,6 +157,7 @@ def _data(plot: Plot) -> dict[str, object]:
         "yName": plot.y_name,
         "places": plot.places,
         "blocks": plot.blocks,
+        "methods": plot.methods,
     }
     return {**names, "panels": panels, "xs": shared, "lines": lines}
 

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import typst
 
 from vcpo_bench.files.atomic import write_bytes
 from vcpo_bench.reports.document import Block, Picture, Prose, Section, Table, sentence
-from vcpo_bench.reports.figure import Sheet
+from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing
+from vcpo_bench.reports.plots.sheet import legend_strip
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.sections.cell_table import all_cells
 from vcpo_bench.reports.study import Study, open_study
+from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
 from vcpo_bench.reports.writers.svg import to_svg
+from vcpo_bench.reports.writers.tex_tables import without_constants
 
-PRINT = Sheet(width=6.69, panel_height=1.45, font_size=8.0, legend=True)
-"""Figures for the text width of A4 with margins of 2 cm."""
+PRINT = Sheet(width=6.69, panel_height=1.45, font_size=8.0)
+"""Figures for the text width of A4 with margins of 2 cm; their legends stand above them, once on each page."""
 
 _WIDE = 8
+
+_Block = dict[str, Any]
+"""What the template is told of a block."""
 
 MOST_CELLS = 60
 """Cells that are printed one by one; more are two pages and only in the tables."""
@@ -70,16 +78,29 @@ def _cells(study: Study) -> Table | Prose:
     return Prose([sentence(f"The {count} cells are in cells.csv, which vcpo-bench export DIR --out tables writes.")])
 
 
-def _section(section: Section, folder: Path) -> dict[str, object]:
-    blocks = []
+def _section(section: Section, folder: Path) -> dict[str, Any]:
+    blocks: list[_Block] = []
     for position, block in enumerate(section.blocks):
         content = _block(block, folder, f"{section.anchor}-{position}.svg")
         if content is not None:
             blocks.append(content)
-    return {"title": section.title, "blocks": blocks}
+    galleries = in_galleries(blocks, lambda block: block.get("methods"))
+    return {"title": section.title, "blocks": [_under_legend(one, folder) for one in galleries]}
 
 
-def _block(block: Block, folder: Path, file: str) -> dict[str, object] | None:
+def _under_legend(block: _Block | Gallery[_Block], folder: Path) -> _Block:
+    """Figures with the file of their legend; other blocks as they are."""
+    if not isinstance(block, Gallery):
+        return block
+    file = "legend-" + hashlib.sha256("\n".join(block.legend).encode()).hexdigest()[:16] + ".svg"
+    if block.legend:
+        with drawing(PRINT.font_size):
+            strip = Plot("legend", "", "", legend_strip(PRINT, block.legend))
+            (folder / file).write_text(to_svg(strip), encoding="utf-8")
+    return {"kind": "gallery", "legend": file if block.legend else None, "figures": block.figures}
+
+
+def _block(block: Block, folder: Path, file: str) -> _Block | None:
     if isinstance(block, Prose):
         sentences = [{"text": one.text, "tone": one.tone} for one in block.sentences]
         return {"kind": "prose", "bullets": block.bullets, "sentences": sentences}
@@ -88,16 +109,17 @@ def _block(block: Block, folder: Path, file: str) -> dict[str, object] | None:
     return _figure(block, folder, file)
 
 
-def _figure(picture: Picture, folder: Path, file: str) -> dict[str, object] | None:
+def _figure(picture: Picture, folder: Path, file: str) -> _Block | None:
     with drawing(PRINT.font_size):
         plot = picture.draw(PRINT)
         if plot is None:
             return None
         (folder / file).write_text(to_svg(plot), encoding="utf-8")
-    return {"kind": "figure", "file": file, "caption": plot.caption}
+    return {"kind": "figure", "file": file, "caption": plot.caption, "methods": plot.methods}
 
 
-def _table(table: Table) -> dict[str, object]:
+def _table(full: Table) -> _Block:
+    table, said = without_constants(full)
     rows = [[{"text": entry.text, "tone": entry.tone} for entry in row] for row in table.rows]
     # Columns of numbers take what they need; the widest column of text shares what is left.
     longest = [
@@ -107,7 +129,7 @@ def _table(table: Table) -> dict[str, object]:
     widths = [1 if length == max(texts, default=0) and length > 30 else 0 for length in longest]
     return {
         "kind": "table",
-        "caption": table.caption,
+        "caption": f"{table.caption} In all rows: {said}." if said else table.caption,
         "headings": table.headings,
         "rows": rows,
         "numeric": sorted(table.numeric),

@@ -6,7 +6,10 @@ import hashlib
 import io
 import re
 
+import matplotlib as mpl
 from markupsafe import Markup, escape
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
 
 from vcpo_bench.reports.figure import Plot
 from vcpo_bench.reports.plots.method_style import GRID, INK, Look
@@ -21,12 +24,27 @@ _STRAIGHT = re.compile(r"[MLz0-9.\-\s]*")
 def to_svg(plot: Plot) -> str:
     """The figure as a standalone SVG document without date, creator or metadata. Call inside `style.drawing`."""
     stream = io.StringIO()
+    _lay_out(plot.figure)
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
     plot.figure.savefig(stream, format="svg", metadata=nothing)
     text = stream.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", text, flags=re.DOTALL)
     text = _TRANSLATION.sub(lambda match: _TWO_DIGITS.sub(r"\1", match.group(0)), text)
     return _COORDINATES.sub(lambda match: f'{match.group(1)}{_shorter(match.group(2))}"', text)
+
+
+def _lay_out(figure: Figure) -> None:
+    """Put the panels in their final places as `savefig` would, which draws all lines an extra time for that."""
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    FigureCanvasSVG(figure)  # texts are measured as they will be written
+    dpi, figure.dpi = figure.dpi, 72  # of every SVG
+    engine.execute(figure)
+    figure.dpi = dpi
+    # Without any engine: one that does nothing would still cost the extra drawing.
+    with mpl.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
+        figure.set_layout_engine(None)
 
 
 def _shorter(data: str) -> str:

@@ -1,8 +1,9 @@
-"""What goes into a LaTeX paper: escaped text, booktabs tables, a macro per number, and figures as PGF without LaTeX."""
+"""What goes into a LaTeX paper: booktabs tables, a macro per number, and figures as PGF without LaTeX."""
 
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +16,7 @@ from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.document import Document, Table
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.writers.tex_tables import COLUMN, TEXT, Setting, choose, parts, without_constants
-
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "\u2212": "$-$",
-    "\u2013": "--",
-    "\u221e": r"$\infty$",
-}
-
-
-def escape(text: str) -> str:
-    """Text that LaTeX prints as it is."""
-    return "".join(_SPECIAL.get(letter, letter) for letter in " ".join(text.split()))
+from vcpo_bench.reports.writers.tex_text import SPECIAL, escape, prose
 
 
 def booktabs(table: Table, column: float = COLUMN, text: float = TEXT) -> str:
@@ -52,10 +30,10 @@ def booktabs(table: Table, column: float = COLUMN, text: float = TEXT) -> str:
         text: Width of its text, in inches.
     """
     lean, said = without_constants(table)
-    how = choose(lean.headings, [[entry.text for entry in row] for row in lean.rows], column, text)
-    pieces = parts(lean)
-    packages = r"\usepackage{booktabs,graphicx}" if how.scaled else r"\usepackage{booktabs}"
-    found = [f"% needs {packages}"]
+    how = choose(lean, column, text)
+    pieces = parts(lean, how)
+    packages = "booktabs" + (",graphicx" if how.scaled else "") + (",array" if how.wrapped >= 0 else "")
+    found = [rf"% needs \usepackage{{{packages}}}"]
     for number, piece in enumerate(pieces, 1):
         part = f" (part {number} of {len(pieces)})" if len(pieces) > 1 else ""
         caption = table.caption + (f" In all rows: {said}." if said else "") + part
@@ -64,14 +42,14 @@ def booktabs(table: Table, column: float = COLUMN, text: float = TEXT) -> str:
 
 
 def _float(table: Table, how: Setting, caption: str, label: str) -> list[str]:
-    columns = "".join("r" if column in table.numeric else "l" for column in range(len(table.headings)))
+    columns = "".join(_column(place, place in table.numeric, how) for place in range(len(table.headings)))
     rows = [" & ".join(_entry(entry.text, entry.tone) for entry in row) + r" \\" for row in table.rows]
     name = "table*" if how.wide else "table"
     return [
         rf"\begin{{{name}}}[t]",
-        rf"  \caption{{{escape(caption)}}}",
+        rf"  \caption{{{prose(caption)}}}",
         rf"  \label{{tab:{label}}}",
-        rf"  \centering{how.size.command}\setlength{{\tabcolsep}}{{{how.size.gap:g}pt}}",
+        rf"  \centering\smallskip{how.size.command}\setlength{{\tabcolsep}}{{{how.size.gap:g}pt}}",
         *([r"  \resizebox{\linewidth}{!}{%"] if how.scaled else []),
         rf"  \begin{{tabular}}{{{columns}}}",
         r"    \toprule",
@@ -82,6 +60,12 @@ def _float(table: Table, how: Setting, caption: str, label: str) -> list[str]:
         r"  \end{tabular}" + ("}" if how.scaled else ""),
         rf"\end{{{name}}}",
     ]
+
+
+def _column(place: int, numeric: bool, how: Setting) -> str:
+    if place != how.wrapped:
+        return "r" if numeric else "l"
+    return rf">{{\ragged{'left' if numeric else 'right'}\arraybackslash}}p{{{how.room:g}pt}}"
 
 
 def _entry(text: str, tone: str) -> str:
@@ -118,17 +102,25 @@ def macros(ledger: Ledger) -> str:
     return "\n".join(lines) + "\n"
 
 
+_MATH = re.compile(r"(\$[^$]*\$)")
+
+
+def _plain(text: str) -> str:
+    return "".join(letter if letter in "%^" else SPECIAL.get(letter, letter) for letter in text)
+
+
 class _Renderer(RendererPgf):
     """Matplotlib's PGF renderer, but text is measured by matplotlib's own fonts: no LaTeX is started."""
 
     def draw_text(self, gc: Any, x: Any, y: Any, s: str, prop: Any, angle: Any, *args: Any, **options: Any) -> None:
-        """Draw text with every special character escaped; the base class does so for percent and caret."""
-        kept = "".join(letter if letter in "%^" else _SPECIAL.get(letter, letter) for letter in s)
+        """Draw text with every special character escaped outside mathematics; the base class escapes % and ^."""
+        pieces = _MATH.split(s) if options.get("ismath") else [s]
+        kept = "".join(piece if place % 2 else _plain(piece) for place, piece in enumerate(pieces))
         super().draw_text(gc, x, y, kept, prop, angle, *args, **options)  # type: ignore[no-untyped-call]
 
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
         """Size in display units, from the outlines of the drawing's own font."""
-        width, height, descent = TextToPath().get_text_width_height_descent(s, prop, ismath=False)
+        width, height, descent = TextToPath().get_text_width_height_descent(s, prop, ismath=ismath)
         scale = self.dpi / 72
         return width * scale, height * scale, descent * scale
 

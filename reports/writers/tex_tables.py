@@ -1,4 +1,4 @@
-r"""Tables for LaTeX that fit: into one column, across both, or scaled; constant columns go into the caption.
+r"""Tables for LaTeX that fit: into one column, across both, wrapped or scaled; constant columns go into the caption.
 
 Widths are measured with Computer Modern, which matplotlib ships: no LaTeX is started.
 """
@@ -14,26 +14,52 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
 from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.formatting import MISSING
+from vcpo_bench.reports.writers.tex_text import SPECIAL, is_known
 
-COLUMN, TEXT = 3.25, 6.75
-"""Inches of one column and of the text of the narrowest style with two columns, where no venue is named."""
+COLUMN, TEXT = 3.18, 6.49
+"""Inches of one column and of the text where no venue is named: LaTeX's own article, the narrowest of two columns."""
 
 LONGEST = 40
-"""Rows of one float; a longer table becomes several."""
+"""Lines of one float; a longer table becomes several."""
+
+NARROWEST = 10.0
+"""Width of a column that wraps, in em, at least."""
+
+BOLD = 1.17
+"""How much wider bold letters are."""
 
 SLACK = 1.03
 """Text is set a little wider than measured: hyphens and brackets of other fonts."""
 
 
 class Size(NamedTuple):
-    """A size of LaTeX text, in points, and half the space between columns at that size."""
+    """A size of text.
 
-    command: str
+    Attributes:
+        points: Its size.
+        leading: Distance of its lines, in points.
+        gap: Half the space between columns, in points.
+        breadth: How much wider the font of this size is drawn than the one of ten points, in em.
+    """
+
     points: float
+    leading: float
     gap: float
+    breadth: float
+
+    @property
+    def em(self) -> float:
+        """Points by which widths in em are multiplied."""
+        return SLACK * self.points * self.breadth
+
+    @property
+    def command(self) -> str:
+        r"""Sets it. `\small` and the like mean another size in every class."""
+        return rf"\fontsize{{{self.points:g}}}{{{self.leading:g}}}\selectfont"
 
 
-SIZES = (Size(r"\small", 9.0, 4.0), Size(r"\footnotesize", 8.0, 3.0), Size(r"\scriptsize", 7.0, 2.5))
+SIZES = (Size(9.0, 11.0, 4.0, 1.03), Size(8.0, 9.5, 3.0, 1.065), Size(7.0, 8.0, 2.5, 1.14))
 
 
 class Setting(NamedTuple):
@@ -42,28 +68,47 @@ class Setting(NamedTuple):
     Attributes:
         wide: It spans both columns.
         size: Size of its text.
+        wrapped: The column whose text is broken into lines; -1: none.
+        room: Width of that column in points.
         scaled: It is still too wide and is scaled down to the width.
     """
 
     wide: bool
     size: Size
+    wrapped: int = -1
+    room: float = 0.0
     scaled: bool = False
 
+    def lines(self, cells: Sequence[str]) -> int:
+        """How many lines a row takes."""
+        if self.wrapped < 0:
+            return 1
+        # words leave a part of every line empty
+        return max(1, math.ceil(1.2 * _width(cells[self.wrapped]) * self.size.em / self.room))
 
-def choose(headings: Sequence[str], rows: Sequence[Sequence[str]], column: float, text: float) -> Setting:
+
+def choose(table: Table, column: float, text: float) -> Setting:
     """How a table must be set to fit.
 
     Args:
-        headings: Of its columns.
-        rows: Their texts.
+        table: The table.
         column: Width of one column in inches.
         text: Width of the whole text in inches.
     """
-    em = [max(_width(cell) for cell in cells) for cells in zip(headings, *rows, strict=True)]
+    heads = [_width(heading) for heading in table.headings]
+    em = [max(head, *(_wide(row[i]) for row in table.rows)) for i, head in enumerate(heads)] if table.rows else heads
     for wide, inches in ((False, column), (True, text)):
         for size in SIZES if wide or column == text else SIZES[:2]:
-            if SLACK * sum(em) * size.points + 2 * size.gap * len(em) <= inches * 72.27:
+            if sum(em) * size.em + 2 * size.gap * len(em) <= inches * 72.27:
                 return Setting(wide and column != text, size)
+    broken = em.index(max(em))
+    texts = [table.headings[broken], *(row[broken].text for row in table.rows)]
+    word = max(_width(part) for one in texts for part in one.split() or [""])
+    for size in SIZES[1:]:
+        others = (sum(em) - em[broken]) * size.em + 2 * size.gap * len(em)
+        room = text * 72.27 - others
+        if room >= max(word, NARROWEST) * size.em:
+            return Setting(column != text, size, broken, math.floor(room))
     return Setting(column != text, SIZES[-1], scaled=True)
 
 
@@ -76,30 +121,51 @@ def without_constants(table: Table) -> tuple[Table, str]:
     constant = [i for i in range(count) if len(table.rows) > 1 and len({row[i].text for row in table.rows}) == 1]
     constant = constant if len(constant) < count else []
     kept = [i for i in range(count) if i not in constant]
-    said = ", ".join(f"{table.headings[i]} {table.rows[0][i].text}" for i in constant if table.rows[0][i].text.strip())
+    said = ", ".join(
+        f"{table.headings[i]} {table.rows[0][i].text}"
+        for i in constant
+        if table.rows[0][i].text.strip() not in ("", MISSING)
+    )
     rows: list[list[Entry]] = [[row[i] for i in kept] for row in table.rows]
     numeric = frozenset(kept.index(i) for i in table.numeric if i in kept)
     return Table(table.name, table.caption, [table.headings[i] for i in kept], rows, numeric), said
 
 
-def parts(table: Table) -> list[Table]:
+def parts(table: Table, how: Setting) -> list[Table]:
     """The table in pieces of nearly equal length that fit a page."""
-    pieces = max(1, math.ceil(len(table.rows) / LONGEST))
-    length = math.ceil(len(table.rows) / pieces)
-    return [
-        Table(table.name, table.caption, table.headings, table.rows[at : at + length], table.numeric)
-        for at in range(0, max(len(table.rows), 1), max(length, 1))
-    ]
+    lines = [how.lines([entry.text for entry in row]) for row in table.rows]
+    most = math.ceil(sum(lines) / max(1, math.ceil(sum(lines) / LONGEST)))
+    pieces: list[list[list[Entry]]] = [[]]
+    used = 0
+    for row, needed in zip(table.rows, lines, strict=True):
+        if pieces[-1] and used + needed > most:
+            pieces.append([])
+            used = 0
+        pieces[-1].append(row)
+        used += needed
+    return [Table(table.name, table.caption, table.headings, rows, table.numeric) for rows in pieces]
+
+
+def _wide(entry: Entry) -> float:
+    return _width(entry.text) * (BOLD if entry.tone == "bad" else 1.0)
 
 
 @cache
 def _width(text: str) -> float:
     """Width of a line of text in Computer Modern Roman, in em."""
     font = FontProperties(fname=_FONT, size=100)
-    # the font lacks signs, dashes and control characters: a question mark is about as wide
-    known = "".join(one if one.isascii() and one.isprintable() else "?" for one in text) or " "
+    known = "".join(_as_wide(one) for one in text) or " "
     width: float = TextToPath().get_text_width_height_descent(known, font, ismath=False)[0]
     return width / 100
+
+
+def _as_wide(letter: str) -> str:
+    """Letters of the font that are as wide as what LaTeX sets for a letter: the font has others in some places."""
+    if letter in "<>" or (letter in SPECIAL and not letter.isascii()):
+        return "+"
+    if letter in SPECIAL:
+        return "n"
+    return letter if letter.isascii() and letter.isprintable() else "n" if is_known(letter) else "[U+0000]"
 
 
 def _font() -> str:

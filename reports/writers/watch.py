@@ -54,7 +54,7 @@ def refresh(folders: list[Path], target: Path, reload_seconds: int) -> bool:
         study = open_study(folders, partial=True)
     except UsageError:
         return False
-    write_text(target, render(study, reload_seconds))
+    write_text(target, render(study, reload_seconds, target.parent))
     return True
 
 

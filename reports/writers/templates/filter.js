@@ -35,7 +35,10 @@
     for (const figure of all("figure")) {
       const task = /\bTask (.+?), regime/.exec(figure.querySelector("figcaption").textContent);
       figure.hidden = Boolean(chosen[0] && task && task[1] !== chosen[0].replace(/ \(.*\)$/, ""));
-      figure.dispatchEvent(new CustomEvent("methods", { detail: chosen[3] ? new Set([chosen[3]]) : null }));
+    }
+    for (const legend of all(".legend")) {
+      legend.dispatchEvent(new CustomEvent("methods", { detail: chosen[3] ? new Set([chosen[3]]) : null }));
+      if (!legend.closest("figure")) legend.hidden = all("figure", legend.parentElement).every((figure) => figure.hidden);
     }
     said.textContent = chosen.some(Boolean) ? `${kept} of ${rows} table rows` : "";
     if (cells.length && chosen.some(Boolean)) said.textContent += `, ${cells.filter((cell) => !cell.hidden).length} of ${cells.length} cells`;

@@ -17,46 +17,82 @@
   const field = (value) => /[",\n]/.test(value) ? '"' + value.replaceAll('"', '""') + '"' : value;
   const csv = (rows) => rows.map((row) => row.map((one) => field(one === null ? "" : inert(String(one)))).join(",")).join("\n") + "\n";
 
+  // ---- legends: each rules the figure it stands in, or all figures of its gallery
+  const named = (button) => button.textContent.trim();
+  for (const legend of all(".legend")) {
+    const home = legend.parentElement;
+    const figures = home.matches("figure") ? [home] : all("figure", home);
+    const buttons = all("button", legend);
+    const hidden = new Set();
+
+    function apply() {
+      for (const button of buttons) button.setAttribute("aria-pressed", String(!hidden.has(named(button))));
+      for (const figure of figures) figure.dispatchEvent(new CustomEvent("hide", { detail: hidden }));
+    }
+    function toggle(name) { hidden.has(name) ? hidden.delete(name) : hidden.add(name); apply(); }
+    function isolate(name) {
+      const alone = hidden.size === buttons.length - 1 && !hidden.has(name);
+      hidden.clear();
+      if (!alone) buttons.map(named).forEach((other) => { if (other !== name) hidden.add(other); });
+      apply();
+    }
+    // The filter of the page: show these methods only, or all; a legend without any of them stays as it is.
+    legend.addEventListener("methods", ({ detail: wanted }) => {
+      const names = buttons.map(named);
+      if (wanted && !names.some((name) => wanted.has(name))) return;
+      hidden.clear();
+      names.forEach((name) => { if (wanted && !wanted.has(name)) hidden.add(name); });
+      apply();
+    });
+    for (const button of buttons) {
+      button.disabled = false;
+      button.title = "Click: hide or show. Double-click or Shift+click: show only this one.";
+      button.addEventListener("click", (event) => event.shiftKey ? isolate(named(button)) : toggle(named(button)));
+      button.addEventListener("dblclick", () => { isolate(named(button)); });
+    }
+  }
+
+  // A figure that leaves the page takes its legend along: lines of entries above the drawing, in its own units.
+  function head(svg, entries) {
+    const { width, height } = svg.viewBox.baseVal, line = 14;
+    const places = [];
+    let x = 0, row = 0;
+    for (const entry of entries) {
+      const room = 44 + 5.5 * named(entry).length;
+      if (x && x + room > width) { x = 0; row += 1; }
+      places.push([entry, x, row]);
+      x += room;
+    }
+    const top = -(row + 1) * line;
+    for (const [entry, left, at] of places) {
+      const mark = entry.querySelector("svg").cloneNode(true);
+      Object.entries({ x: left, y: top + at * line, width: 28, height: 10 }).forEach((one) => mark.setAttribute(...one));
+      const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+      Object.entries({ x: left + 32, y: top + at * line + 8, fill: "currentColor", "font-size": 9, "font-family": "DejaVu Sans, sans-serif" })
+        .forEach((one) => text.setAttribute(...one));
+      text.textContent = named(entry);
+      svg.append(mark, text);
+    }
+    if (entries.length) svg.setAttribute("viewBox", `0 ${top} ${width} ${height - top}`);
+  }
+
   // ---- figures
   for (const figure of all("figure")) {
     const data = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
     const svg = figure.querySelector(".drawing svg");
     const readout = figure.querySelector(".readout");
-    const buttons = all(".legend button", figure);
-    const names = buttons.map((button) => button.textContent.trim());
-    const hidden = new Set();
+    let hidden = new Set();
     let spot = null;
 
-    function apply() {
-      buttons.forEach((button, m) => {
-        button.setAttribute("aria-pressed", String(!hidden.has(m)));
-        for (const group of all(".m" + m, svg)) group.style.display = hidden.has(m) ? "none" : "";
+    figure.addEventListener("hide", ({ detail: names }) => {
+      hidden = names;
+      data.methods.forEach((name, m) => {
+        for (const group of all(".m" + m, svg)) group.style.display = hidden.has(name) ? "none" : "";
       });
       if (spot) read();
-    }
-    function toggle(m) { hidden.has(m) ? hidden.delete(m) : hidden.add(m); apply(); }
-    // The filter of the page: show these methods only, or all; a figure without any of them stays as it is.
-    figure.addEventListener("methods", ({ detail: wanted }) => {
-      if (wanted && !names.some((name) => wanted.has(name))) return;
-      hidden.clear();
-      names.forEach((name, m) => { if (wanted && !wanted.has(name)) hidden.add(m); });
-      apply();
-    });
-    function isolate(m) {
-      const alone = hidden.size === buttons.length - 1 && !hidden.has(m);
-      hidden.clear();
-      if (!alone) buttons.forEach((_, other) => { if (other !== m) hidden.add(other); });
-      apply();
-    }
-    buttons.forEach((button, m) => {
-      button.disabled = false;
-      button.title = "Click: hide or show. Double-click or Shift+click: show only this one.";
-      button.addEventListener("click", (event) => event.shiftKey ? isolate(m) : toggle(m));
-      button.addEventListener("dblclick", () => { isolate(m); });
     });
 
-    const visible = (line) => { const m = names.indexOf(line.name); return m < 0 || !hidden.has(m); };
-    const lines = (panel) => data.lines.filter((line) => line.panel === panel && visible(line));
+    const lines = (panel) => data.lines.filter((line) => line.panel === panel && !hidden.has(line.name));
     const xs = (panel) => [...new Set(lines(panel).flatMap((line) => data.xs[line.x]))].sort((a, b) => a - b);
 
     // Where an x value stands in the SVG; with equal places, its rank among all x values of the figure counts.
@@ -138,6 +174,8 @@
       svg() {
         const copy = svg.cloneNode(true);
         all(".cursor", copy).forEach((one) => one.remove());
+        const legend = (figure.closest(".gallery") || figure).querySelector(".legend");
+        if (legend) head(copy, all("button", legend).filter((one) => data.methods.includes(named(one)) && !hidden.has(named(one))));
         copy.style.color = "#000";
         copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
         save(data.name + ".svg", "image/svg+xml", new XMLSerializer().serializeToString(copy));

@@ -16,10 +16,10 @@ from vcpo_bench.reports.plots.maps import ess_map, stability_map
 from vcpo_bench.reports.plots.method_style import SURVIVORS, drawing, look
 from vcpo_bench.reports.plots.pareto_tail import pareto_k
 from vcpo_bench.reports.plots.performance_profiles import profiles
-from vcpo_bench.reports.plots.sheet import add_legend, figure_name, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, panel_grid
 from vcpo_bench.reports.plots.survival_and_onset import at_onset, constant_set, survival
 from vcpo_bench.reports.plots.update_time import phases
-from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.study import Setting, Study
 
 SHEET = Sheet(legend=True)
 REWARD, ESS = QUANTITIES[0], QUANTITIES[1]
@@ -169,6 +169,9 @@ def test_tails_are_drawn_where_trajectories_were_recorded(
     )
     plot = drawn(pareto_k, Study(load(root)), SHEET)
     assert plot.panels == ["lag 4"]
+    figure = plot.figure.axes[0]
+    threshold = next(line for line in figure.lines if list(line.get_ydata()) == [0.7, 0.7])
+    assert threshold.get_zorder() > max(one.get_zorder() for one in (*figure.collections, *figure.lines[:-1]))
     assert np.abs(plot.lines[0].y).max() < 1.0, "log-normal weights of small spread have a light tail"
 
 
@@ -219,3 +222,39 @@ def test_a_long_legend_does_not_squeeze_the_panels() -> None:
             figure.canvas.draw()
             heights.append(axes[0].get_position().height * figure.get_figheight())
     assert heights[1] > 0.9 * heights[0]
+
+
+def test_panels_without_room_fill_their_rows_evenly() -> None:
+    assert [columns_for(Sheet(most_columns=4), count) for count in (1, 3, 4, 5, 6, 7, 9)] == [1, 3, 4, 3, 3, 4, 3]
+    assert columns_for(Sheet(most_columns=2), 5) == 2
+
+
+def test_a_lag_with_large_weights_does_not_flatten_the_others(study: Study) -> None:
+    weights = next(one for one in QUANTITIES if one.name == "log-weight-steps")
+    plot = drawn(trajectories, study, SHEET, weights, "chain", "fifo")
+    tops = [axes.get_ylim()[1] for axes in plot.figure.axes]
+    for panel, top in enumerate(tops):
+        highest = max(float(np.nanmax(line.y)) for line in plot.lines if line.panel == panel)
+        assert highest > 0.3 * top, "the lines use the height of their panel"
+    assert len(set(tops)) > 1
+    assert {axes.get_ylim()[0] for axes in plot.figure.axes} == {0.0}, "sizes start at 0"
+    assert "axes of different lags differ" in plot.caption
+
+
+def test_a_lag_with_tiny_weights_does_not_stretch_the_axes_of_the_others(
+    make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    weights = next(one for one in QUANTITIES if one.name == "log-weight-steps")
+    root = make_results(tmp_path / "r", methods=("vcpo",), lags=(1, 4), seeds=(0,), steps=40, controls=False)
+    study = Study(load(root))
+    (far,) = study.runs(Setting("chain", "fifo", 3e-4, 4), "vcpo")["key"]
+    study.steps[far] = study.steps[far] | {"log_weight_max": np.full(40, -10.0)}
+    plot = drawn(trajectories, study, SHEET, weights, "chain", "fifo")
+    assert [axes.get_ylim()[0] for axes in plot.figure.axes] == [0.0, -10.0]
+
+
+def test_only_the_last_row_of_panels_names_the_lag(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    rates = (1e-4, 2e-4, 4e-4)
+    root = make_results(tmp_path / "r", methods=("vcpo",), lags=(1, 4), seeds=(0,), steps=40, lrs=rates)
+    plot = drawn(reward_against_lag, Study(load(root)), Sheet(most_columns=2), "chain", "fifo")
+    assert [axes.get_xlabel() for axes in plot.figure.axes] == ["", "lag (updates)", "lag (updates)"]

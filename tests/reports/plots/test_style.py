@@ -11,6 +11,7 @@ from matplotlib import colors
 
 from vcpo_bench.reports.formatting import MINUS, MISSING, interval, number, rate, whole
 from vcpo_bench.reports.plots.method_style import GRID, INK, OKABE_ITO, drawing, look
+from vcpo_bench.reports.plots.prediction import PANELS
 
 KNOWN = ["reinforce", "vcpo", "vespo", "gspo", "clip", "clip-higher", "tis", "token-tis", "mis"]
 
@@ -31,6 +32,13 @@ def test_many_methods_share_no_look() -> None:
     names = ["aipo", "aspo", "band", "bandpo", "bapo", "cispo", "topr", "sapo", "dapo", "gmpo", "m2po", "tba", "luspo"]
     assert len({look(name) for name in names}) == len(names)
     assert len({look(name).color for name in names}) > 6
+
+
+def test_signals_of_the_prediction_figure_differ_in_color_and_without_it() -> None:
+    signals = {name for _, names in PANELS for name in names}
+    looks = [look(name) for name in signals]
+    assert len({one.color for one in looks}) == len(signals)
+    assert len({(one.dash, one.marker) for one in looks}) == len(signals)
 
 
 def test_variants_keep_the_color_of_their_method() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vcpo_bench.analysis.comparison.scoreboard import cell_summary
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.reports.terminal.curves import braille, curves, mean_over_runs
 
@@ -15,6 +16,20 @@ def test_curves_show_each_method_and_say_when_it_collapsed(results: Results) -> 
     assert "COLLAPSED" not in next(line for line in text.splitlines() if line.startswith("  vcpo"))
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "2 of 2 COLLAPSED" in curves(results)
+
+
+def test_the_ess_of_a_collapsed_run_is_that_before_its_onset(results: Results) -> None:
+    """After the onset a collapsed policy may look on-policy: here its ESS is set to one from there on."""
+    some = results.select(results.cells.loc[results.cells["seed"] == 0, "key"])
+    cells = cell_summary(some).set_index("key")
+    (key,) = cells.index[(cells["method"] == "tis") & cells["collapsed"] & (cells["staleness"] == 16)]
+    steps = some.steps.copy()
+    mine = steps["key"] == key
+    steps.loc[mine, "ess_ratio"] = np.where(steps.loc[mine, "step"] < cells.at[key, "onset"], 0.25, 1.0)
+    some.__dict__["steps"] = steps
+    lines = curves(some).splitlines()
+    assert any("tis" in line and line.endswith("ESS 0.25") for line in lines)
+    assert "ESS: median ratio, until the onset of a collapse" in lines[-1]
 
 
 def test_curves_of_cells_without_a_table_say_so(results: Results) -> None:

@@ -18,7 +18,8 @@ from vcpo_bench.reports.plots.paper_figures import ablation, kernels, lag_sweep,
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.writers.paper import Venue, find_venue, sheets, write_figures, write_plot
-from vcpo_bench.reports.writers.tex import booktabs, escape, macros
+from vcpo_bench.reports.writers.tex import booktabs, macros
+from vcpo_bench.reports.writers.tex_text import escape
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def test_pgf_is_balanced_and_escaped(written: dict[str, Path]) -> None:
     assert text.count(r"\begin{pgfscope}") == text.count(r"\end{pgfscope}")
     plain = text.replace(r"\{", "").replace(r"\}", "")
     assert plain.count("{") == plain.count("}")
-    assert r"KL(mu \textbar{}\textbar{} theta)" in text
+    assert r"D_{\mathrm{KL}}(\mu\,\|\,\theta)" in text
 
 
 def test_same_results_same_bytes(small: Path, written: dict[str, Path], tmp_path: Path) -> None:

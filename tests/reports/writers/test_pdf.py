@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.document import Entry, Table
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.writers.html import render
-from vcpo_bench.reports.writers.pdf import typeset, write_pdf
+from vcpo_bench.reports.writers.pdf import _table, typeset, write_pdf
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_same_results_same_bytes_in_another_process(tiny: Path, pdf: bytes, tmp_
     )
     subprocess.run([sys.executable, "-c", code, str(tiny), str(tmp_path / "r")], check=True)
     assert (tmp_path / "r.pdf").read_bytes() == pdf
-    assert (tmp_path / "r.html").read_text(encoding="utf-8") == render(Study(load(tiny)))
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == render(Study(load(tiny)), home=tmp_path)
 
 
 def test_markup_in_strings_is_printed_not_read(tiny: Path, make_results: Callable[..., Path], tmp_path: Path) -> None:
@@ -79,3 +80,12 @@ def test_markup_in_strings_is_printed_not_read(tiny: Path, make_results: Callabl
         facts |= {"reason": nasty, "status": "nan"}
         (cell / "cell.json").write_text(json.dumps(facts))
     assert write_pdf(root, tmp_path / "n.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_columns_that_say_nothing_are_not_printed() -> None:
+    rows = [[Entry(text) for text in row] for row in (("clip", "3", "\u2013", ""), ("vcpo", "3", "\u2013", ""))]
+    headings = ["method", "seeds", "95%", "not completed"]
+    printed = _table(Table("scoreboard", "Rewards.", headings, rows, frozenset({1, 2})))
+    assert printed["headings"] == ["method"]
+    assert printed["numeric"] == []
+    assert printed["caption"] == "Rewards. In all rows: seeds 3."

@@ -9,7 +9,8 @@ import pytest
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.method_style import INK, MARKERS, Look, drawing
-from vcpo_bench.reports.plots.sheet import draw_line, panel_grid
+from vcpo_bench.reports.plots.sheet import draw_line, draw_lines, panel_grid
+from vcpo_bench.reports.writers import svg
 from vcpo_bench.reports.writers.svg import _shorter, inline, swatch, to_svg
 
 
@@ -55,10 +56,44 @@ def test_svg_has_no_metadata_and_the_same_bytes(plot: Plot) -> None:
     assert "<!--" not in first
 
 
+def bands(count: int = 4, log: bool = False, together: bool = True) -> Plot:
+    """Panels that share their axes, with lines and bands of very different extent."""
+    names, random = ["vcpo", "reinforce"], np.random.default_rng(1)
+    figure, axes = panel_grid(Sheet(), count, 2)
+    lines = []
+    for panel in range(count):
+        for name in names:
+            y = np.exp(random.normal(panel, 1.0, 30))
+            lines.append(Line(panel, name, np.arange(30.0) * (panel + 1), y, y / 2, y * (3 + panel)))
+    if together:
+        draw_lines(axes, lines, names)
+    else:
+        for line in lines:
+            draw_line(axes[line.panel], line, names)
+    if log:
+        axes[0].set_yscale("log")
+    axes[0].set_ylabel("a label")
+    axes[-1].set_xlabel("update")
+    return Plot("p", "t", "c", figure, names, lines)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_lines_drawn_together_are_those_drawn_one_by_one(log: bool) -> None:
+    with drawing():
+        assert to_svg(bands(log=log)) == to_svg(bands(log=log, together=False))
+
+
+def test_panels_laid_out_beforehand_are_where_saving_puts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    with drawing():
+        found = to_svg(bands())
+        monkeypatch.setattr(svg, "_lay_out", lambda figure: None)
+        assert found == to_svg(bands())
+
+
 def test_two_inlined_drawings_share_no_id_and_follow_the_page(plot: Plot) -> None:
     with drawing():
-        svg = to_svg(plot)
-    first, second = inline(svg, "f1", 'a "quoted" <label>'), inline(svg, "f2", "b")
+        text = to_svg(plot)
+    first, second = inline(text, "f1", 'a "quoted" <label>'), inline(text, "f2", "b")
     ids = [set(re.findall(r'\bid="([^"]*)"', one)) for one in (first, second)]
     assert ids[0]
     assert not ids[0] & ids[1]

@@ -1,4 +1,4 @@
-"""LaTeX tables that fit. No LaTeX runs here: widths are those of Computer Modern."""
+"""LaTeX tables that fit. `.ci/integrations latex` compiles them; widths here are those of Computer Modern."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from vcpo_bench.reports.document import Entry, Table
 from vcpo_bench.reports.writers.tex import booktabs
 from vcpo_bench.reports.writers.tex_tables import LONGEST, SIZES, choose, parts, without_constants
+from vcpo_bench.reports.writers.tex_text import escape, prose
 
 
 def table(rows: list[list[str]], numeric: frozenset[int] = frozenset()) -> Table:
@@ -15,13 +16,13 @@ def table(rows: list[list[str]], numeric: frozenset[int] = frozenset()) -> Table
 
 
 def test_a_narrow_table_takes_one_column_a_wider_one_both_and_the_widest_is_scaled() -> None:
-    narrow = choose(["method", "reward"], [["vcpo", "0.5"]], 3.25, 6.75)
+    narrow = choose(table([["vcpo", "0.5"]]), 3.25, 6.75)
     assert (narrow.wide, narrow.scaled, narrow.size) == (False, False, SIZES[0])
-    wide = choose(["method"] * 5, [["clip(high=0.28)"] * 5], 3.25, 6.75)
+    wide = choose(table([["clip(high=0.28)"] * 5]), 3.25, 6.75)
     assert (wide.wide, wide.scaled) == (True, False)
-    widest = choose(["method"] * 5, [["x" * 60] * 5], 3.25, 6.75)
+    widest = choose(table([["x" * 60] * 5]), 3.25, 6.75)
     assert (widest.wide, widest.scaled) == (True, True)
-    assert not choose(["method"] * 5, [["clip(high=0.28)"] * 5], 5.5, 5.5).wide, "there is one column only"
+    assert not choose(table([["clip(high=0.28)"] * 5]), 5.5, 5.5).wide, "there is one column only"
 
 
 def test_a_scaled_table_is_exactly_as_wide_as_the_text() -> None:
@@ -38,6 +39,9 @@ def test_what_all_rows_share_is_said_once() -> None:
     assert lean.numeric == frozenset({0, 1})
     assert said == "h0 chain"
     assert "In all rows: h0 chain." in booktabs(table([["chain", "1"], ["chain", "16"]]))
+    assert without_constants(table([["a", "", "\u2013"], ["b", "", "\u2013"]]))[1] == "", (
+        "nothing is said of empty columns"
+    )
     assert without_constants(table([["chain", "1"]]))[0].headings == ["h0", "h1"], "one row has no constants"
     assert without_constants(table([["a"], ["a"]]))[0].headings == ["h0"], "a table keeps a column"
 
@@ -45,10 +49,27 @@ def test_what_all_rows_share_is_said_once() -> None:
 @pytest.mark.parametrize("count", [1, LONGEST, LONGEST + 1, 3 * LONGEST + 5])
 def test_a_long_table_becomes_floats_that_fit_a_page(count: int) -> None:
     rows = [[str(i), str(i % 7)] for i in range(count)]
-    pieces = parts(table(rows))
+    pieces = parts(table(rows), choose(table(rows), 3.25, 6.75))
     assert [row for piece in pieces for row in piece.rows] == table(rows).rows
     assert max(len(piece.rows) for piece in pieces) <= LONGEST
     text = booktabs(table(rows))
     assert text.count(r"\begin{table}") == len(pieces)
     assert text.count(r"\label{tab:t}") == 1
     assert ("(part 2 of " in text) == (len(pieces) > 1)
+
+
+def test_the_widest_text_is_wrapped_and_counts_its_lines() -> None:
+    long = table([["1", "word " * 90], ["2", "words " * 200]], frozenset({0}))
+    how = choose(long, 3.25, 6.75)
+    assert (how.wide, how.scaled, how.wrapped) == (True, False, 1)
+    assert how.lines(["2", "words " * 200]) > how.lines(["1", "word " * 90]) > 1
+    text = booktabs(long)
+    assert r"{r>{\raggedright\arraybackslash}p{" in text
+    assert "array" in text.splitlines()[0]
+
+
+def test_letters_that_latex_would_change_or_lacks() -> None:
+    assert escape("--x ''y'' \u4e2d \u2264 \u00b1") == r"-{}-x '{}'y'{}' [U+4E2D] $\le$ $\pm$"
+    assert prose("run `show a-b_c --x` now") == (
+        r"run \texttt{show a-\allowbreak b\_\allowbreak c -{}-\allowbreak x} now"
+    )
