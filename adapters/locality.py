@@ -71,6 +71,7 @@ class Locality:
         acts_on_gradient: Whether it needs the gradient of the update before.
         measures_drift: Whether it asks how far the weights have moved.
         borrows: Expression of the run whose step scales it uses; None for nearly all.
+        counts_turns: Whether it asks what the turns of an episode were.
     """
 
     loss: Scope
@@ -85,6 +86,7 @@ class Locality:
     acts_on_gradient: bool
     measures_drift: bool
     borrows: str | None
+    counts_turns: bool
 
     @property
     def whole(self) -> Scope:
@@ -175,6 +177,7 @@ def locality_of(method: Method) -> Locality:
         acts_on_gradient=method.combine is not None,
         measures_drift=bool(method.measures_drift),
         borrows=method.needs_series,
+        counts_turns="void_turn" in method.needs,
     )
 
 
@@ -182,6 +185,8 @@ def of_the_learner(locality: Locality) -> Iterator[str]:
     """Why no trainer but our own can carry a method out; nothing where others can."""
     if locality.borrows is not None:
         yield f"it borrows the step scales of another run ({locality.borrows}), which only vcpo-bench run can hand over"
+    if locality.counts_turns:
+        yield "it asks which episodes had a void turn, which only vcpo-bench run counts; drop void-turns"
     if locality.measures_drift:
         yield "it asks how far the weights have moved, which only the learner of vcpo-bench run measures; use +ess"
 

@@ -94,7 +94,7 @@ def run(
         model=model,
         device=device,
     )
-    workers = run_grid.worker_count(jobs, device, spec.settings.sampler)
+    workers = run_grid.worker_count(jobs, device, spec.settings.sampler, spec.settings.shards)
     options = RunOptions(Path(out), workers, plugins=files, stack=stack_size(stack, device))
     view = make_view(quiet, PlainConsole())
     try:

@@ -33,6 +33,8 @@ _CONFIGURATION = _table(
     ("eval_every", "updates", "updates between two evaluations"),
     ("record", "level", "how much was recorded: basic, diagnostics or full"),
     ("optimizer", "expression", "what turns a gradient into a step"),
+    ("policy", "expression", "built-in policy that was trained, where no language model was"),
+    ("replay", "off, r2, r3", "whose routes a mixture of experts used when it learned"),
     ("weight_decay", "1", "decoupled weight decay"),
     ("lr_warmup", "updates", "updates over which the learning rate rises"),
     ("stop", "expression", "detector that may end the cell early"),
@@ -46,10 +48,12 @@ _CONFIGURATION = _table(
     ("dtype", "name", "precision of a language model"),
     ("lora", "rank", "rank of the adapters; 0: all weights"),
     ("chat", "yes/no", "prompts use the chat template"),
+    ("learner", "expression", "who trained: this process, or a server"),
     ("sampler", "expression", "what drew the responses"),
     ("max_response", "tokens", "longest response; 0: what the task suggests"),
     ("micro_tokens", "tokens", "most positions in one pass; 0: no limit"),
     ("checkpointing", "yes/no", "activations were recomputed in the backward pass"),
+    ("shards", "processes", "processes that shared the cell's parameters"),
 )
 
 _OUTCOME = _table(

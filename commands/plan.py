@@ -31,6 +31,8 @@ def plan(
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print what each update trains on as JSON.")
     ] = False,
+    policy: Annotated[str, typer.Option(metavar="EXPR", help="Built-in policy; moe also shows its routes.")] = "tiny",
+    replay: Annotated[str, typer.Option(metavar="WAY", help="Routes that are replayed: off, r2 or r3.")] = "off",
     plugin: Plugins = None,
 ) -> None:
     """Draw which weight version each update trains on.
@@ -38,17 +40,30 @@ def plan(
     Trains nothing. Also prints the largest lag, the mean lag and the period of the schedule, in optimizer
     updates. With --simulate, the regime must give its service times, such as async(sampler=2,learner=1).
     """
+    from vcpo_bench.bench.cells.grid_spec import GridSpec
+    from vcpo_bench.bench.cells.settings import read_settings
+    from vcpo_bench.bench.policies.catalog import POLICIES
+    from vcpo_bench.bench.regimes.routes import describe_routes, routes_by_lag
     from vcpo_bench.bench.regimes.simulation import describe, describe_speed, planned_updates
     from vcpo_bench.errors import UsageError
 
     load_plugins(plugin)
+    settings = read_settings({"policy": policy, "replay": replay})
+    GridSpec(("clip",), (staleness,), (seed,), regimes=(regime,), settings=settings).check()
+    routed, where = POLICIES.parse(policy).routed, (regime, staleness, steps, seed)
     if as_json and simulate:
         raise UsageError("--json --simulate: speeds are not printed as JSON; drop one of the two")
     if as_json:
-        updates = planned_updates(regime, staleness, steps, seed)
-        say(json.dumps([{"update": one.update, "trajectories_by_lag": one.lags, "held": one.held} for one in updates]))
+        updates = planned_updates(*where)
+        found = [{"update": one.update, "trajectories_by_lag": one.lags, "held": one.held} for one in updates]
+        if routed:
+            for one, ages in zip(found, routes_by_lag(replay, *where), strict=True):
+                one["routes_by_lag"] = ages
+        say(json.dumps(found))
         return
-    say((describe_speed if simulate else describe)(regime, staleness, steps, seed))
+    say((describe_speed if simulate else describe)(*where))
+    if routed and not simulate:
+        say(describe_routes(replay, *where))
 
 
 VERB = Verb(
@@ -57,6 +72,7 @@ VERB = Verb(
     3,
     examples=(
         "vcpo-bench plan --regime minibatch --staleness 7",
+        "vcpo-bench plan --policy moe --replay r2 --regime inflight --staleness 4",
         'vcpo-bench plan --regime "async(sampler=2,learner=1)" --simulate',
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +16,18 @@ from vcpo_bench.commands.support.launching import read_launcher, scheduled_count
 from vcpo_bench.commands.support.next_step import say_what_next
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.remember_server import remember_server
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.start_rewards import start_rewards
+from vcpo_bench.commands.support.tracking import check_trackers, mirrored, read_trackers
 from vcpo_bench.commands.support.verb import Group, Verb
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid import PlannedCell
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import CellSettings
+    from vcpo_bench.bench.outside.trackers.catalog import Tracker
     from vcpo_bench.bench.running.launchers.catalog import Launcher
     from vcpo_bench.bench.running.options import RunOptions
 
@@ -39,6 +41,8 @@ def run(
     regime: flags.Regimes = defaults.REGIME,
     lr: flags.LearningRates = defaults.LR,
     optimizer: flags.Optimizer = defaults.OPTIMIZER,
+    policy: flags.Policy = defaults.POLICY,
+    replay: flags.Replay = defaults.REPLAY,
     weight_decay: flags.WeightDecay = defaults.WEIGHT_DECAY,
     lr_warmup: flags.LrWarmup = defaults.LR_WARMUP,
     steps: flags.Steps = defaults.STEPS,
@@ -49,11 +53,13 @@ def run(
     model: flags.Model = "",
     dtype: flags.Precision = defaults.DTYPE,
     lora: flags.LoraRank = defaults.LORA,
+    learner: flags.Learner = defaults.LEARNER,
     sampler: flags.Sampler = defaults.SAMPLER,
     url: flags.ServerUrl = "",
     max_response: flags.MaxResponse = defaults.MAX_RESPONSE,
     micro_tokens: flags.MicroTokens = defaults.MICRO_TOKENS,
     checkpointing: flags.ActivationCheckpointing = defaults.CHECKPOINTING,
+    shards: flags.ShardCount = defaults.SHARDS,
     chat_template: flags.ChatTemplate = defaults.CHAT,
     controls: flags.Controls = True,
     stop_on_alarm: flags.StopOnAlarm = False,
@@ -71,6 +77,7 @@ def run(
     keep_checkpoints: flags.KeepCheckpoints = "",
     wandb: flags.WandbMode = "disabled",
     wandb_project: flags.WandbProject = "vcpo-bench",
+    report_to: flags.ReportTo = "",
     config: flags.Config = "",
     save_config: flags.SaveConfig = None,
     quiet: Quiet = False,
@@ -90,9 +97,9 @@ def run(
     from vcpo_bench.bench.running.options import RunOptions
 
     plugins = load_plugins(plugin)
+    trackers = read_trackers(report_to, wandb, wandb_project)
     place = read_launcher(launcher, launcher_config)
-    if url:
-        os.environ["VCPO_BENCH_VLLM_URL"] = url  # workers read it there: it is no part of a cell
+    remember_server(ctx, learner)
     settings = read_settings(ctx.params)
     watched = alarms.stop_detector(detector, settings.record) if stop_on_alarm or detector else None
     spec = _spec(ctx, settings.model_copy(update={"stop": watched.detector.text}) if watched else settings)
@@ -106,21 +113,25 @@ def run(
     _warn([*spec.warnings(), *_skipped(spec)])
     if watched:
         say_aside(f"cells stop at the first alarm of {watched.detector.text}; {watched.words}")
-    workers = run_grid.worker_count(jobs, device, sampler) if place.here else scheduled_count(jobs)
+    workers = run_grid.worker_count(jobs, device, sampler, shards) if place.here else scheduled_count(jobs)
     together = stack_count(stack, device, place)
     crowd = min(workers, len(cells)) if place.here and device == "cpu" else 0
     _warn(filter(None, [memory_warning(crowd, spec.regimes)]))
     if dry_run:
         _show_plan(cells, workers or len(cells), out)
         return
-    check_extras(model, lora, wandb)
+    check_extras(model, lora)
+    check_trackers(trackers)
     place.check(device)
     how = RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm, together)
     if detach:
-        _detach(cells, how, place, wandb)
+        _detach(cells, how, place, trackers)
         return
     starts = [] if quiet or as_json else start_rewards(spec)
-    if _train_mirrored(cells, how, place, (wandb, wandb_project), starts, quiet, as_json):
+    with mirrored(trackers, cells, how, lambda text: _warn([text])) as report:
+        failed = _train(cells, how, place, starts, quiet, as_json)
+        report(lambda: _write_page(how.out))
+    if failed:
         raise typer.Exit(1)
 
 
@@ -152,30 +163,14 @@ def _skipped(spec: GridSpec) -> list[str]:
     return [f"skipped methods that the regime does not support: {', '.join(skipped)}"] if skipped else []
 
 
-def _train_mirrored(
-    cells: list[PlannedCell],
-    how: RunOptions,
-    place: Launcher,
-    wandb: tuple[str, str],
-    starts: list[str],
-    quiet: bool,
-    as_json: bool,
-) -> int:
-    """Train and, as wandb's mode and project say, mirror; returns how many cells failed."""
-    from vcpo_bench.bench.outside.wandb_mirror.process import WandbMirror
-
-    with WandbMirror(*wandb, how.out, cells, lambda text: _warn([text])) as mirror:
-        failed = _train(cells, how, place, starts, quiet, as_json)
-        mirror.report(lambda: _write_page(how.out))
-    return failed
-
-
-def _detach(cells: list[PlannedCell], how: RunOptions, place: Launcher, wandb: str) -> None:
+def _detach(cells: list[PlannedCell], how: RunOptions, place: Launcher, trackers: list[Tracker]) -> None:
     from vcpo_bench.bench.running.run_grid import detach_grid
     from vcpo_bench.errors import UsageError
 
-    if wandb != "disabled":
-        raise UsageError("--detach: nothing is left running that could mirror to wandb; drop --wandb, and run it later")
+    for one in trackers:
+        flag = "--wandb or --report-to" if one.name == "wandb" else "--report-to"
+        later = f"run {one.command} {how.out} later"
+        raise UsageError(f"--detach: nothing is left running that could mirror to {one.name}; drop {flag}, and {later}")
     say(detach_grid(cells, how, say_aside, place))
 
 
@@ -221,6 +216,7 @@ def _show_gpu_plan(spec: GridSpec) -> None:
 def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
     from vcpo_bench.analysis.wording import counted
     from vcpo_bench.bench.cells.results_folder import ended_keys
+    from vcpo_bench.bench.learners.catalog import LEARNERS
     from vcpo_bench.bench.running.time_estimate import estimate
 
     done = ended_keys(out)
@@ -229,7 +225,9 @@ def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
         note = "ended" if cell.key in done else "control" if cell.control else ""
         say(f"{cell.config.label:60} {note}".rstrip())
     counts = f"{counted(len(cells), 'cell')}, {len(missing)} to run"
-    if missing:
+    if any(LEARNERS.parse(cell.config.learner).served for cell in missing):
+        counts += f" on {counted(workers, 'worker')}: the server decides how long it takes"
+    elif missing:
         minutes = estimate(missing, workers) / 60
         counts += (
             f" on {counted(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"

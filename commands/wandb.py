@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT
-from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -23,11 +22,9 @@ def wandb(
 
     Sends the ended cells that are not there yet, and the report. Needs the extra wandb.
     """
-    from vcpo_bench.bench.outside.wandb_mirror.process import mirror_folder
-    from vcpo_bench.reports.writers.html import write_page
+    from vcpo_bench.commands.support.tracking import WANDB_MODES, mirror_ended, wandb_tracker
 
-    count = mirror_folder(folder, mode, project, write_page([folder], folder / "report.html"))
-    say(f"{count} cells mirrored to the wandb project {project} ({mode})")
+    mirror_ended(folder, wandb_tracker(mode, project, WANDB_MODES[1:]))
 
 
 VERB = Verb(wandb, Group.READ, 7, examples=("vcpo-bench wandb results/default --mode offline",))

@@ -12,6 +12,7 @@ from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.errors import UsageError
 
 
 def warmup(
@@ -24,6 +25,9 @@ def warmup(
             show_default="TASK.safetensors, or the folder warm-model",
         ),
     ] = None,
+    policy: Annotated[
+        str, typer.Option(metavar="EXPR", help="Built-in policy to make; vcpo-bench ls policies lists them.")
+    ] = "tiny",
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, help="Seed for the initial weights and the demonstrations.")
     ] = 0,
@@ -63,11 +67,13 @@ def warmup(
     check_folder("--out", out if model or create else out and out.parent)
     load_plugins(plugin)
     if model or create:
+        if policy != "tiny":
+            raise UsageError(f"--policy {policy}: a built-in policy, and --model or --new names another; drop one")
         _warm_up_model(task, out or Path("warm-model"), model, create, seed, target, device)
         return
     from vcpo_bench.bench.training.imitation import warmup_command
 
-    start, path = warmup_command(task, out, seed)
+    start, path = warmup_command(task, out, seed, policy)
     reward = f"sampled reward {start.reward:.2f}, greedy {start.greedy:.2f}"
     say(f"{path}: {start.task}, {reward} after {start.steps} supervised updates")
 

@@ -7,25 +7,24 @@ from importlib.util import find_spec
 from vcpo_bench.errors import UsageError
 
 
-def check_extras(model: str, lora: int, wandb: str) -> None:
+def check_extras(model: str, lora: int) -> None:
     """Refuse what needs a package that is not installed.
 
     Args:
         model: `--model`; empty: none.
         lora: `--lora`.
-        wandb: `--wandb`.
 
     Raises:
         UsageError: A package is missing; names it and what installs it.
     """
     needed = [("--model", "hf", name) for name in ("transformers", "tokenizers") if model]
     needed += [("--lora", "hf", "peft")] if model and lora else []
-    needed += [("--wandb", "wandb", "wandb")] if wandb != "disabled" else []
     for flag, extra, package in needed:
-        if not _installed(package):
+        if not installed(package):
             raise UsageError(f"{flag}: the package {package} is not installed; pip install 'vcpo-bench[{extra}]'")
 
 
-def _installed(package: str) -> bool:
+def installed(package: str) -> bool:
+    """Whether a package can be imported, without importing it."""
     found = find_spec(package)
     return found is not None and found.origin is not None  # a folder of that name is no package

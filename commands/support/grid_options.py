@@ -60,6 +60,23 @@ Optimizer = Annotated[
         rich_help_panel=GRID,
     ),
 ]
+Policy = Annotated[
+    str,
+    typer.Option(
+        metavar="EXPR",
+        help="Built-in policy: tiny, or moe, a mixture of experts; vcpo-bench ls policies lists them.",
+        rich_help_panel=GRID,
+    ),
+]
+Replay = Annotated[
+    str,
+    typer.Option(
+        metavar="WAY",
+        help="Routes a mixture of experts replays when it learns: off, r2 (the learner's at sampling) or r3 (the "
+        "sampler's).",
+        rich_help_panel=GRID,
+    ),
+]
 WeightDecay = Annotated[float, typer.Option(metavar="X", help="Decoupled weight decay.", rich_help_panel=GRID)]
 LrWarmup = Annotated[
     int, typer.Option(metavar="N", help="Updates of linear learning-rate warmup.", rich_help_panel=GRID)
@@ -105,6 +122,14 @@ LoraRank = Annotated[
     int,
     typer.Option(metavar="N", help="Rank of the LoRA adapters; 0 trains all weights.", rich_help_panel=LANGUAGE_MODEL),
 ]
+Learner = Annotated[
+    str,
+    typer.Option(
+        metavar="EXPR",
+        help="Learner: torch, or a server such as tinker(rank=32) with --url; vcpo-bench ls learners lists them.",
+        rich_help_panel=LANGUAGE_MODEL,
+    ),
+]
 Sampler = Annotated[
     str,
     typer.Option(
@@ -117,7 +142,7 @@ ServerUrl = Annotated[
     str,
     typer.Option(
         metavar="URL",
-        help="URL of the vLLM server, for --sampler vllm-server.",
+        help="URL of the server, for --sampler vllm-server or --learner tinker.",
         envvar="VCPO_BENCH_VLLM_URL",
         rich_help_panel=LANGUAGE_MODEL,
     ),
@@ -139,6 +164,14 @@ MicroTokens = Annotated[
 ActivationCheckpointing = Annotated[
     bool,
     typer.Option(metavar="", help="Activation checkpointing: less memory, slower updates.", rich_help_panel=SWITCHES),
+]
+ShardCount = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        help="GPUs that train one cell together, its weights spread over them by FSDP2.",
+        rich_help_panel=LANGUAGE_MODEL,
+    ),
 ]
 ChatTemplate = Annotated[
     bool,
@@ -236,6 +269,15 @@ WandbMode = Annotated[
     ),
 ]
 WandbProject = Annotated[str, typer.Option(metavar="NAME", help="Weights & Biases project.", rich_help_panel=EXECUTION)]
+ReportTo = Annotated[
+    str,
+    typer.Option(
+        metavar="LIST",
+        help="Mirror to these trackers: tensorboard, trackio, wandb, with parameters such as trackio(project=lag).",
+        show_default="none",
+        rich_help_panel=EXECUTION,
+    ),
+]
 Config = Annotated[
     str,
     typer.Option(

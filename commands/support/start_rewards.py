@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid_spec import GridSpec
-    from vcpo_bench.bench.policies.tiny.warm_start import WarmStart
+    from vcpo_bench.bench.policies.warm_start import WarmStart
 
 
 def start_rewards(spec: GridSpec) -> list[str]:
@@ -18,10 +18,12 @@ def start_rewards(spec: GridSpec) -> list[str]:
     """
     if spec.model:
         return []
-    from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
+    from vcpo_bench.bench.policies.catalog import POLICIES
+    from vcpo_bench.bench.policies.warm_start import read_warm_start
     from vcpo_bench.bench.tasks import token_task
 
-    return [_line(read_warm_start(token_task(task), spec.start)) for task in spec.tasks]
+    kind = POLICIES.parse(spec.settings.policy).text()
+    return [_line(read_warm_start(token_task(task), spec.start, kind)) for task in spec.tasks]
 
 
 def _line(start: WarmStart) -> str:

@@ -83,6 +83,7 @@ def batches() -> Iterator[Batch]:
             score_norm_sq=0.1 + torch.rand(P, G, generator=generator, dtype=torch.float64),
             parameter_distance=0.1 + torch.rand(P, G, generator=generator, dtype=torch.float64),
             update_norm=0.2,
+            void_turn=torch.arange(P * G).view(P, G) % 5 == 1,
         )
 
 
@@ -207,7 +208,7 @@ def test_the_measured_base_reads_versions() -> None:
 def test_needs_are_those_that_the_method_misses(method: Method, declared: Locality) -> None:
     batch = next(batches())
     optional = {"score_norm_sq", "sum_pi_sq", "entropy", "proximal_logp", "reference_logp"}
-    optional |= {"parameter_distance", "update_norm"}
+    optional |= {"parameter_distance", "update_norm", "void_turn"}
     bare = replace(batch, advantage=None, **dict.fromkeys(optional - declared.needs))
     assert isinstance(method(bare), Update)
 

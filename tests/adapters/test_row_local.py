@@ -68,6 +68,7 @@ def test_the_table_of_the_issue_is_covered() -> None:
         ("stapo", "needs entropy, which the loss hook does not hand over"),
         ("clip+entropy", "term in the entropy"),
         ("gac", "changes the whole gradient"),
+        ("clip+void-turns", "asks which episodes had a void turn"),
         ("dc-asgd", "asks how far the weights have moved"),
         ("clip+rloo", r"configure it there and leave out \+rloo"),
         ("reinforce+kl(anchor=reference)", "needs reference_logp"),

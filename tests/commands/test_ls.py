@@ -49,6 +49,8 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
         ("methods", "VESPO 2602.10693 (2026)"),
         ("parts", "baseline"),
         ("tasks", "language model"),
+        ("learners", "rank=32"),
+        ("trackers", "project=vcpo-bench"),
         ("samplers", "slots=0"),
         ("optimizers", "beta2=0.999"),
         ("regimes", "Every regime also takes: publish_every"),
@@ -91,4 +93,7 @@ def test_the_singular_is_understood() -> None:
 def test_an_unknown_kind_is_one_line_with_the_closest(tmp_path: Path) -> None:
     result = call("ls", "taks")
     assert result.exit_code == 2
-    assert result.stderr == f"error: unknown kind 'taks'; did you mean tasks? Known: {', '.join(sorted(WORDS))}\n"
+    assert (
+        result.stderr
+        == f"error: unknown kind 'taks'; did you mean tasks or trackers? Known: {', '.join(sorted(WORDS))}\n"
+    )

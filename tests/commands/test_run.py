@@ -6,7 +6,7 @@ from pathlib import Path
 
 from command_line import RUN, call
 
-from vcpo_bench.bench.policies.tiny.warm_start import read_warm_start
+from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.tasks import token_task
 
 

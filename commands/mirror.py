@@ -1,0 +1,39 @@
+"""`vcpo-bench mirror`: a results folder at trackers such as TensorBoard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Plugins
+from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.verb import Group, Verb
+
+
+def mirror(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results folder.")] = DEFAULT_OUT,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST", help="Trackers: tensorboard, trackio, wandb, with parameters such as trackio(project=lag)."
+        ),
+    ] = "tensorboard",
+    plugin: Plugins = None,
+) -> None:
+    """Mirror a results folder to trackers.
+
+    Sends the ended cells that are not there yet. vcpo-bench run --report-to LIST does it during the run.
+    """
+    from vcpo_bench.commands.support.tracking import mirror_ended, read_trackers
+    from vcpo_bench.errors import UsageError
+
+    load_plugins(plugin)
+    trackers = read_trackers(to, "disabled", "")
+    if not trackers:
+        raise UsageError("--to: name a tracker, such as tensorboard")
+    mirror_ended(folder, trackers)
+
+
+VERB = Verb(mirror, Group.READ, 11, examples=("vcpo-bench mirror results/default --to tensorboard,trackio",))

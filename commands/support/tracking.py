@@ -1,0 +1,110 @@
+"""`--report-to` and `--wandb`: the trackers that a run's results are mirrored to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vcpo_bench.bench.outside.trackers.catalog import TRACKERS, Tracker
+from vcpo_bench.bench.outside.trackers.wandb import Wandb
+from vcpo_bench.commands.support.extras import installed
+from vcpo_bench.commands.support.say import say
+from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.grammar import split_list
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.cells.grid import PlannedCell
+    from vcpo_bench.bench.running.options import RunOptions
+
+WANDB_MODES = ("disabled", "offline", "online")
+
+
+def read_trackers(report_to: str, wandb: str, project: str) -> list[Tracker]:
+    """The trackers that a call names.
+
+    Args:
+        report_to: `--report-to`, a list of trackers; empty: none.
+        wandb: `--wandb`.
+        project: `--wandb-project`.
+
+    Raises:
+        UsageError: A tracker or mode is unknown, or two are the same.
+    """
+    found = [TRACKERS.parse(text) for text in split_list(report_to)] if report_to else []
+    found += wandb_tracker(wandb, project, WANDB_MODES)
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"--report-to: {name} is named twice (--wandb counts)")
+    return found
+
+
+def wandb_tracker(mode: str, project: str, legal: tuple[str, ...]) -> list[Tracker]:
+    """Wandb as its own flags describe it; empty where it is disabled.
+
+    Raises:
+        UsageError: The mode is not one of `legal`.
+    """
+    if mode not in legal:
+        raise UsageError(f"wandb mode {mode!r}: choose {', '.join(legal)}")
+    return [] if mode == "disabled" else [Wandb(mode=mode, project=project)]
+
+
+def check_trackers(trackers: list[Tracker]) -> None:
+    """Refuse trackers that are not installed, before the first cell.
+
+    Raises:
+        UsageError: A package is missing; names it and what installs it.
+    """
+    for one in trackers:
+        if not installed(one.package):
+            raise UsageError(
+                f"tracker {one.name}: the package {one.package} is not installed; pip install 'vcpo-bench[{one.extra}]'"
+            )
+
+
+def mirror_ended(folder: Path, trackers: list[Tracker]) -> None:
+    """Send a folder's ended cells that are not there yet, and its report, to each tracker; says what was sent.
+
+    Raises:
+        UsageError: A tracker's package is missing, or the tracker failed.
+    """
+    from vcpo_bench.analysis.wording import counted
+    from vcpo_bench.bench.outside.mirror.process import mirror_folder
+    from vcpo_bench.reports.writers.html import write_page
+
+    check_trackers(trackers)
+    page = write_page([folder], folder / "report.html")
+    for one in trackers:
+        say(f"{counted(mirror_folder(folder, one, page), 'cell')} mirrored to {one.text()}")
+
+
+@contextmanager
+def mirrored(
+    trackers: list[Tracker], cells: list[PlannedCell], how: RunOptions, warn: Callable[[str], None]
+) -> Iterator[Callable[[Callable[[], Path]], None]]:
+    """Mirror a grid while it runs.
+
+    Yields:
+        A function to be called when the grid has run, with one that writes its report; it does nothing if nothing is
+        mirrored.
+    """
+    from vcpo_bench.bench.outside.mirror.process import Mirror
+
+    with ExitStack() as stack:
+        mirrors = [stack.enter_context(Mirror(one, how.out, cells, warn)) for one in trackers]
+
+        def report(write: Callable[[], Path]) -> None:
+            if not mirrors:
+                return
+            try:
+                page = write()
+            except Exception as error:  # a report that fails must not fail the run
+                warn(f"the report cannot be written ({error}), so it is not mirrored")
+                return
+            for mirror in mirrors:
+                mirror.report(page)
+
+        yield report
