@@ -31,6 +31,8 @@ def in_trl(method: Method) -> str:
         return "refused: borrows the step scales of another run"
     if locality.measures_drift:
         return "refused: asks how far the weights have moved"
+    if locality.counts_turns:
+        return "refused: asks what the turns were"
     conditions = {
         "`num_iterations` 2 or more": "proximal_logp" in locality.needs,
         "`beta` not 0": "reference_logp" in locality.needs,
@@ -49,6 +51,7 @@ def in_verl(method: Method) -> str:
         "compares whole gradients": locality.acts_on_gradient,
         "needs whole weights": "score_norm_sq" in locality.needs,
         "asks how far the weights have moved": locality.measures_drift,
+        "asks what the turns were": locality.counts_turns,
     }
     for words, holds in refused.items():
         if holds:

@@ -88,6 +88,8 @@ token, `kept` where the surrogate lets the gradient through (everywhere by defau
 A step rule may also ask for `parameter_distance`, how far the weights are from those that sampled each row, and for
 `update_norm`, what the last update would have moved at the full rate. The learner of `vcpo-bench run` then keeps the
 weights of the versions within the lag, in main memory and in checkpoints; other trainers refuse such rules.
+A mask may ask for `void_turn`, which episodes had a turn that was neither call nor answer: `vcpo-bench run` knows it
+where a task has an environment, and other trainers refuse.
 
 An update runs through phases: admission, baseline, penalty, step, weight, mask, aggregation, surrogate. The advantage
 is known from the penalty phase on, the product of the weights added with `+` from the mask phase on. Reading one

@@ -16,7 +16,7 @@ from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.sampling import sample
 from vcpo_bench.bench.policies.tiny.scoring import score
-from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
+from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, token_task
 from vcpo_bench.bench.training.evaluation import evaluate

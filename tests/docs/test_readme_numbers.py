@@ -86,3 +86,30 @@ def test_prediction() -> None:
     )
     assert nulls.loc[("ess", "permuted within configuration"), "p"] > 0.5  # knowing the configuration does as well
     assert "Most of that skill is recognizing the configuration" in FINDINGS
+
+
+def test_step_rules() -> None:
+    folder = STUDIES / "step-rules"
+    runs = pd.read_csv(folder / "runs.csv")
+    assert f"{len(runs)} runs of TIS at lag 16" in FINDINGS
+    contrasts = pd.read_csv(folder / "contrasts.csv").set_index(["against", "task"])
+    gap = contrasts.loc["tis+gap-aware"]
+    assert set(gap["verdict"]) == {"equivalent"}
+    walk, walk_eos = (gap.loc[task, "difference"] for task in ("walk", "walk-eos"))
+    assert f"{walk:+.3f} on `walk` and {walk_eos:+.3f} on `walk-eos`, equivalent within 0.05" in FINDINGS
+    ladders = pd.read_csv(folder / "ladders.csv").set_index(["rule", "task"])
+    gains = (ladders["best"] - ladders["start"]).xs("walk", level="task")
+    assert f"no rule gained more than {gains.max():.2f}" in FINDINGS
+
+
+def test_a_wrong_rate() -> None:
+    folder = STUDIES / "step-rules"
+    rules = pd.read_csv(folder / "rules.csv").set_index("rule")
+    rates = pd.read_csv(folder / "rates.csv").set_index(["rule", "rate", "task"])["reward"]
+    assert set(rules.loc["tis", "rate"]) == {2e-4}
+    ends = [f"{rates[rule, 8e-4, task]:.2f}" for rule in ("tis", "tis+ess") for task in ("walk", "walk-eos")]
+    sentence = "At four times the best rate TIS ends at {} and {}, and TIS with ESS scaling at {} and {}."
+    assert sentence.format(*ends) in FINDINGS
+    lowest = pd.read_csv(folder / "ladders.csv").set_index(["task", "rule"])["lowest"]
+    for task, bound in (("walk", 0.30), ("walk-eos", 0.43)):
+        assert (lowest[task][["tis+ess", "tis+gap-aware", "tis+kl-adaptive"]] > bound).all()

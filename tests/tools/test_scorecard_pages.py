@@ -1,0 +1,101 @@
+"""Facts of the scorecard that rest on tables of other pages: the shipped ones, and ones that say the opposite."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from scorecard import markdown
+from scorecard.facts import f25_speedup_parts
+from scorecard.tables import Tables
+from scorecard_tables import FACTS, ROOT, Story, even_seed, tables
+
+DOCS = ROOT / "docs"
+R, F, U, C = "reproduced", "refuted", "undecided", "cannot be tested here"
+SECONDS, ASYNC_PAGE, CHAIN_PAGE = 5, "benchmarks/async.md", "benchmarks/prefix_chain.md"
+LOW, HIGH, MIXED = "1, 1, 1, 1, 1.1", "99, 99, 99, 99, 98", "1, 99, 1, 99, 8"
+
+
+def edited(folder: Path, page: str, rows: dict[str, dict[int, str]]) -> Path:
+    """A folder of docs with a page whose rows that begin as given have other cells."""
+    shutil.copytree(DOCS / Path(page).parent, folder / Path(page).parent, dirs_exist_ok=True)
+    lines = (DOCS / page).read_text().splitlines()
+    for start, cells in rows.items():
+        at = [i for i, line in enumerate(lines) if line.startswith(start)]
+        assert at, f"{page} has no row {start}"
+        for i in at:
+            old = lines[i].strip("|").split("|")
+            lines[i] = "|" + "|".join(cells.get(place, cell) for place, cell in enumerate(old)) + "|"
+    (folder / page).write_text("\n".join(lines))
+    return folder
+
+
+def verdicts(number: int, docs: Path) -> list[str]:
+    return [part.verdict for part in FACTS[number].judge(Tables.empty(docs))]
+
+
+def test_the_shipped_tables_give_the_verdicts_their_pages_tell() -> None:
+    assert verdicts(10, DOCS) == [R, R]
+    assert verdicts(11, DOCS) == [F, F]
+    assert verdicts(12, DOCS) == [F]
+    assert verdicts(13, DOCS) == [C]
+    assert verdicts(25, DOCS)[0] == R
+
+
+def test_the_prefix_chain_can_say_the_opposite(tmp_path: Path) -> None:
+    off = {"| Token IS | inf": {6: " 0.223 / 0.452 "}, "| GeoMean IS | 0.969": {1: " 0.969 / 0.873 "}}
+    assert verdicts(10, edited(tmp_path / "off", CHAIN_PAGE, off)) == [F, F]
+    small = {"| Seq IS | 8": {5: " 0.123 / 0.211 ± 0.02 "}, "| 8 | 0.123": {1: " 0.123 / 0.2 ± 0.02 "}}
+    assert verdicts(11, edited(tmp_path / "noisy", CHAIN_PAGE, small)) == [R, R]
+    wide = {"| 8 | 0.123": {1: " 0.123 / 0.5 ± 0.2 "}}
+    assert verdicts(11, edited(tmp_path / "wide", CHAIN_PAGE, wide)) == [F, U]
+
+
+def test_the_simulator_is_right_where_one_share_of_each_cap_is(tmp_path: Path) -> None:
+    caps = {f"| {cap} | 0.5": {6: " -12% "} for cap in ("4k", "8k", "16k", "24k")}
+    assert verdicts(12, edited(tmp_path, ASYNC_PAGE, caps)) == [R]
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(HIGH, R), (LOW, F), (MIXED, U)])
+def test_time_to_target_goes_either_way(tmp_path: Path, seconds: str, said: str) -> None:
+    rows = {f"| vcpo, {task} | async, k = 4": {SECONDS: f" {seconds} "} for task in ("chain", "walk-eos")}
+    docs = edited(tmp_path, ASYNC_PAGE, rows)
+    fact = FACTS[14]
+    tau = {R: lambda c: 20 + c.staleness, F: lambda c: 150 - c.staleness}
+    unclear = lambda c: tau[R](c) if even_seed(c) else tau[F](c)  # noqa: E731 - one of three
+    world = tables(fact.blocks, lambda c: Story(tau=tau.get(said, unclear)(c)), docs)
+    assert [part.verdict for part in fact.judge(world)] == [said] * 3
+
+
+def test_a_speed_up_that_is_not_the_product_of_its_parts_is_refuted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    equal = {2: " 10, 10, 10, 10, 10 ", 4: " 100, 100, 100, 100, 100 ", 5: " 10, 10, 10, 10, 10 "}
+    for seconds, said in (("5, 5, 5, 5, 5", R), ("9, 9, 9, 9, 9", F), ("3, 9, 3, 9, 5", U)):
+        rows = {}
+        for task in ("chain", "walk-eos"):
+            rows[f"| vcpo, {task} | (a)"] = {1: " (a) split synchronous ", 2: equal[2], 4: equal[4], 5: equal[5]}
+            rows[f"| vcpo, {task} | async, k = 4"] = {2: " 20, 20, 20, 20, 20 ", 4: equal[4], 5: f" {seconds} "}
+        assert verdicts(25, edited(tmp_path / said, ASYNC_PAGE, rows)) == [R, said, said]
+    monkeypatch.setattr(f25_speedup_parts, "PUBLISHED", (2.49, 1.36, 1.82))
+    assert verdicts(25, DOCS)[0] == F
+
+
+def test_exponents_of_the_phase_study_are_judged_when_they_are_there(tmp_path: Path) -> None:
+    fact = FACTS[23]
+    absent = fact.parts(Tables.empty(tmp_path))
+    assert [part.verdict for part in absent] == ["not run"]
+    table = tmp_path / "studies" / "phase"
+    table.mkdir(parents=True)
+    rows = ["walk,tis,0.6,0.5,0.7", "chain,tis,1,0.8,1.2", "walk,clip,1,0.5,1.4", "chain,clip,,,", "walk,vcpo,1,1,1"]
+    lines = [f"{one.split(',')[0]},{one.split(',')[1]},reached,{','.join(one.split(',')[2:])}" for one in rows]
+    (table / "exponents.csv").write_text("\n".join(["task,method,lag,exponent,low,high", *lines]))
+    assert [part.verdict for part in fact.parts(Tables.empty(tmp_path))] == [F, R, U, U]
+
+
+def test_a_table_that_moved_is_an_error_and_not_a_verdict(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Head\n\ntext\n")
+    with pytest.raises(ValueError, match="no table below"):
+        markdown.table(page, "# Head")
+    with pytest.raises(ValueError, match="no line"):
+        markdown.table(page, "# Other")

@@ -1,0 +1,1 @@
+"""What studies of arms share: runs, tables paired by seed, and pages."""

@@ -1,0 +1,31 @@
+"""A page from its text and its tables: `{{name}}` in the text stands for a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+from study_pages.markdown_table import markdown
+
+
+def render(text: str, tables: Mapping[str, pd.DataFrame]) -> str:
+    """The page: its text with every table in its place.
+
+    Raises:
+        ValueError: A table has no place in the text, or a place no table.
+    """
+    for name, table in tables.items():
+        if text.count(mark := "{{" + name + "}}") != 1:
+            raise ValueError(f"the text needs {mark} once")
+        text = text.replace(mark, markdown(table).rstrip())
+    if "{{" in text:
+        raise ValueError(f"no table for {text[text.index('{{') :].splitlines()[0]}")
+    return text
+
+
+def write(folder: Path, text: str, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write README.md and one CSV file per table."""
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    (folder / "README.md").write_text(render(text, tables), encoding="utf-8")

@@ -1,0 +1,62 @@
+"""Writes the table of estimates in `docs/scale.md`: cells of 1.5 to 32 billion parameters on 1, 8 and 64 GPUs.
+
+    python tools/make_estimates.py          # writes it anew
+
+It is arithmetic (`bench/machine/gpu_estimate.py`), not a measurement. A test fails when the table is not current.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from vcpo_bench.bench.machine.gpu_estimate import GIB, GPUS, Gpu, Workload, fits, memory, update_time
+from vcpo_bench.bench.machine.model_shapes import KNOWN, ModelShape
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "scale.md"
+BEGIN, END = "<!-- estimates: tools/make_estimates.py -->\n", "<!-- end of estimates -->\n"
+MODELS = ("Qwen2.5-1.5B", "Qwen2.5-7B", "Qwen2.5-14B", "Qwen2.5-32B")
+SHOWN = ("H100-80", "H200")
+MACHINE = 8
+"""GPUs of one machine, all that one cell can have, and number of machines."""
+WORK = Workload(32, 16, 2048, dtype="bfloat16", checkpointing=True, micro_tokens=16384, slots=64)
+HEADER = """| model | trained | GPU | 1 GPU | 8 GPUs, `--shards 8` | 64 GPUs, 8 such cells at once |
+|---|---|---|---|---|---|
+"""
+
+
+def render() -> str:
+    """The table."""
+    rows = []
+    for name in MODELS:
+        for lora in (0, 64):
+            for gpu in (one for one in GPUS if one.name in SHOWN):
+                work = replace(WORK, lora=lora)
+                trained = f"LoRA {lora}" if lora else "all weights"
+                cells = [_needs(KNOWN[name], replace(work, shards=shards), gpu) for shards in (1, MACHINE)]
+                many = _throughput(KNOWN[name], replace(work, shards=MACHINE), gpu)
+                rows.append(f"| {name} | {trained} | {gpu.name} | {' | '.join(cells)} | {many} |\n")
+    return HEADER + "".join(rows)
+
+
+def _needs(shape: ModelShape, work: Workload, gpu: Gpu) -> str:
+    """Memory of each GPU, and seconds of an update if that fits."""
+    need = memory(shape, work)
+    size = f"{need.peak / GIB:.0f} GiB"
+    return f"{size}, {update_time(shape, work, gpu).total:.0f} s" if fits(need, gpu) else f"{size}: does not fit"
+
+
+def _throughput(shape: ModelShape, work: Workload, gpu: Gpu) -> str:
+    """Updates per hour of one cell on each of eight machines."""
+    if not fits(memory(shape, work), gpu):
+        return "does not fit"
+    return f"{MACHINE * 3600 / update_time(shape, work, gpu).total:.0f} updates per hour"
+
+
+def rewritten(page: str) -> str:
+    """The page with the table as it is now."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + BEGIN + render() + END + after
+
+
+if __name__ == "__main__":
+    PAGE.write_text(rewritten(PAGE.read_text()))

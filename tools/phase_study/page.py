@@ -1,0 +1,78 @@
+"""Writes the tables, the picture and the page of the phase study.
+
+    python tools/phase_study/page.py RESULTS     # runs.csv of the complete seeds, then everything that follows from it
+    python tools/phase_study/page.py             # everything that follows from the shipped runs.csv
+
+A test fails when the page is not current.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import pandas as pd
+from contrasts import horizons, rates, rewards
+from levels import level_table
+from study_pages.markdown_table import markdown
+from study_pages.markers import filled
+from tables import boundaries, checks, complete, exponents, run_table
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "phase"
+PAGE, RUNS = FOLDER / "README.md", FOLDER / "runs.csv"
+TOOL = "tools/phase_study/page.py"
+
+
+def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Every table of the study, from its runs."""
+    bounds = boundaries(runs)
+    return {
+        "levels": level_table(bounds),
+        "exponents": exponents(bounds),
+        "rates": rates(bounds),
+        "rewards": rewards(bounds),
+        "horizons": horizons(runs),
+        "checks": checks(runs),
+        "failures": failures(runs),
+    }
+
+
+def failures(runs: pd.DataFrame) -> pd.DataFrame:
+    """When failing runs fall, per method and lag: before the lag is reached or after, and whether they come back."""
+    failed = runs[runs["failed"] & (runs["staleness"] > 0)]
+    early = (failed["onset"] <= failed["staleness"]).groupby([failed["method"], failed["staleness"]], sort=False).sum()
+    grouped = failed.groupby(["method", "staleness"], sort=False)
+    table = grouped.agg(failed=("failed", "size"), median_onset=("onset", "median")).assign(before_the_lag=early)
+    table["rebounds"] = grouped["event"].apply(lambda event: int((event == "collapse with rebound").sum()))
+    return table.reset_index()
+
+
+def render(tables: dict[str, pd.DataFrame]) -> str:
+    """The page with its tables made anew."""
+    return filled(PAGE.read_text(encoding="utf-8"), {name: markdown(table) for name, table in tables.items()}, TOOL)
+
+
+def write(runs: pd.DataFrame) -> None:
+    """Write the tables, the picture and the page that follow from these runs."""
+    from picture import draw
+
+    tables = made(runs)
+    for name, table in tables.items():
+        table.to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.6g")
+    draw(tables["levels"], FOLDER / "boundary.png")
+    PAGE.write_text(render(tables), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> None:
+    """Take the runs from a results folder if one is named, and write what follows from them."""
+    if arguments:
+        runs = run_table(Path(arguments[0]))
+        runs[runs["seed"].isin(complete(runs))].to_csv(RUNS, index=False, float_format="%.10g")
+    write(pd.read_csv(RUNS))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,28 @@
+"""The phase study: `python tools/phase_study/run.py RESULTS [--seeds 0-7] [--jobs 1] [--stack 32]`.
+
+Makes the runs that are missing. Stopped at any time, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from grow import grow
+
+from vcpo_bench.bench.cells import flag_values
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--seeds", default="0-7")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--stack", type=int, default=32)
+    given = parser.parse_args()
+    grow(given.results, flag_values.seeds(given.seeds), given.jobs, given.stack)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""One file per published fact; each defines `FACT`."""

@@ -1,0 +1,54 @@
+"""From a results folder to the table that ships: one row per run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.results import load
+
+from .study import Study
+
+PLACE = ["task", "method", "regime", "staleness", "lr", "seed"]
+LAST = 2
+"""Evaluations whose mean is the final reward: those of the last 20 updates."""
+QUANTITIES = {
+    "lag": "lag_mean",
+    "ess": "ess_ratio",
+    "kl": "kl_mu_theta_k3",
+    "step_scale": "step_scale",
+    "length": "length_mean",
+}
+"""Means over the updates whose lag has been reached, by the recorded column."""
+
+
+def run_table(study: Study, results: Path) -> pd.DataFrame:
+    """The runs of a study that have ended, sorted by place.
+
+    Args:
+        study: Whose runs; others in the folder are left out.
+        results: Its results folder.
+
+    Returns:
+        Columns `PLACE`, `status`, `event`, `failed`, `onset`, `start_reward`, `final_reward` and those of `QUANTITIES`.
+    """
+    loaded = load(results)
+    table = events(loaded)
+    table = table[table["key"].isin(study.cells())].copy()
+    curves = loaded.evals.sort_values("step").groupby("key")["sampled_reward"]
+    table["start_reward"] = table["key"].map(curves.first())
+    table["final_reward"] = table["key"].map(curves.apply(lambda curve: curve.tail(LAST).mean()))
+    settled = loaded.steps[~loaded.steps["filling"].astype(bool)].groupby("key")
+    for name, column in QUANTITIES.items():
+        table[name] = table["key"].map(settled[column].mean())
+    table.loc[table["status"] == "error", ["start_reward", "final_reward", *QUANTITIES]] = np.nan
+    kept = [*PLACE, "status", "event", "failed", "onset", "start_reward", "final_reward", *QUANTITIES]
+    return table[kept].sort_values(PLACE, kind="stable").reset_index(drop=True)
+
+
+def whole(study: Study, runs: pd.DataFrame) -> bool:
+    """Whether every run of the study is there."""
+    return len(runs) == len(study.cells())

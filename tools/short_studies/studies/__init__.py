@@ -1,0 +1,1 @@
+"""One file per study; each holds a `STUDY`."""

@@ -1,0 +1,1 @@
+"""What the pages of studies share: tables as Markdown, and the parts of a page that a tool writes."""
