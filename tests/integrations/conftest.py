@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs .ci/integrations browser")
+    playwright = pytest.importorskip("playwright.sync_api", reason="runs in .ci/integrations browser")
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("nothing to open pages with; .ci/integrations browser installs Chromium")

@@ -120,7 +120,7 @@ def flat(numbers: object) -> list[float]:
 @pytest.mark.parametrize("package", ORACLES)
 @pytest.mark.filterwarnings("ignore")
 def test_the_committed_numbers_are_the_oracles(package):
-    pytest.importorskip(package)
+    pytest.importorskip(package, reason="runs in .ci/integrations analysis_oracles")
     golden = json.loads(GOLDEN.read_text())
     computed = flat(ORACLES[package](golden["inputs"]))
     assert computed == pytest.approx(flat(golden[package]), rel=1e-9, nan_ok=True)

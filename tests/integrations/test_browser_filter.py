@@ -1,12 +1,15 @@
-"""The page's filter, its cards on a phone and its ids, in headless Chromium."""
+"""The page's filter, its shared legends, its cards on a phone and its ids, in headless Chromium."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+
+GALLERY = ".gallery:has(#figure-reward-lag-chain)"
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,7 @@ def test_the_filter_reaches_tables_figures_and_cells(open_page: Callable[[int], 
     assert {(row[0], row[3]) for row in rows} == {("chain", "vcpo")}
     assert len(rows) == 2 < every
     assert tab.locator("#figure-reward-lag-walk").is_hidden()
-    pressed = tab.locator("#figure-reward-lag-chain .legend button[aria-pressed=true]")
+    pressed = tab.locator(f"{GALLERY} > .legend button[aria-pressed=true]")
     assert [text.strip() for text in pressed.all_inner_texts()] == ["vcpo"]
     left = tab.locator("details.cell:not([hidden])")
     assert left.count() == 4
@@ -70,6 +73,35 @@ def test_the_filter_reaches_tables_figures_and_cells(open_page: Callable[[int], 
     tab.get_by_text("Show all").click()
     assert len(shown_rows(tab, "scoreboard")) == every
     assert tab.locator("#figure-reward-lag-walk").is_visible()
+
+
+def test_one_legend_rules_its_gallery_and_stays_in_sight(open_page: Callable[[int], Any]) -> None:
+    tab = open_page(1280)
+    legend = tab.locator(f"{GALLERY} > .legend")
+    assert [text.strip() for text in legend.locator("button").all_inner_texts()] == ["tis", "vcpo", "reinforce"]
+    assert tab.locator(f"{GALLERY} figure .legend").count() == 0
+    legend.locator("button").nth(0).click()
+    for task in ("chain", "walk"):
+        shown = "found => found.map(one => one.style.display !== 'none')"
+        assert not any(tab.locator(f"#figure-reward-lag-{task} .m0").evaluate_all(shown))
+        assert all(tab.locator(f"#figure-reward-lag-{task} .m1").evaluate_all(shown))
+    tab.locator("#figure-reward-lag-walk figcaption").evaluate("one => one.scrollIntoView({block: 'end'})")
+    tab.wait_for_timeout(800)  # the page scrolls smoothly
+    assert 0 <= legend.bounding_box()["y"] < 300
+
+
+def test_a_saved_figure_takes_its_legend_along(open_page: Callable[[int], Any]) -> None:
+    tab = open_page(1280)
+    tab.locator(f"{GALLERY} > .legend button").nth(0).click()
+    with tab.expect_download() as download:
+        tab.locator("#figure-reward-lag-walk button", has_text="SVG").click()
+    root = ElementTree.parse(download.value.path()).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    assert [one.text for one in root.findall(f"{space}text")] == ["vcpo", "reinforce"]
+    left, top, _, height = (float(number) for number in root.get("viewBox", "").split())
+    assert left == 0 > top
+    assert all(top <= float(one.get("y", "")) <= 0 for one in root.findall(f"{space}svg"))
+    assert height > -top
 
 
 def test_a_phone_shows_every_column_without_sideways_scrolling(open_page: Callable[[int], Any]) -> None:

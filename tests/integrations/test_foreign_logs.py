@@ -11,7 +11,7 @@ from vcpo_bench.analysis.logs import read_run
 
 
 def test_an_offline_wandb_run_and_a_truncated_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wandb = pytest.importorskip("wandb", exc_type=ImportError)
+    wandb = pytest.importorskip("wandb", exc_type=ImportError, reason="runs in .ci/integrations evals")
     if not Path(sys.executable).with_name("wandb").exists() and shutil.which("wandb") is None:
         pytest.skip("the program wandb is not on the path; .ci/integrations evals has it")
     monkeypatch.setenv("WANDB_MODE", "offline")
@@ -35,9 +35,13 @@ def test_an_offline_wandb_run_and_a_truncated_one(tmp_path: Path, monkeypatch: p
 
 
 def test_event_files_agree_with_tensorboards_own_reader(tmp_path: Path) -> None:
-    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    events = pytest.importorskip("tensorboard.compat.proto.event_pb2")
-    writers = pytest.importorskip("tensorboard.summary.writer.event_file_writer")
+    accumulators = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator", reason="runs in .ci/integrations evals"
+    )
+    events = pytest.importorskip("tensorboard.compat.proto.event_pb2", reason="runs in .ci/integrations evals")
+    writers = pytest.importorskip(
+        "tensorboard.summary.writer.event_file_writer", reason="runs in .ci/integrations evals"
+    )
     writer = writers.EventFileWriter(str(tmp_path))
     for step in range(300):
         event = events.Event(step=step, wall_time=1.0)
@@ -55,5 +59,5 @@ def test_event_files_agree_with_tensorboards_own_reader(tmp_path: Path) -> None:
 
 
 def _tensor(value: float) -> object:
-    tensors = pytest.importorskip("tensorboard.compat.proto.tensor_pb2")
+    tensors = pytest.importorskip("tensorboard.compat.proto.tensor_pb2", reason="runs in .ci/integrations evals")
     return tensors.TensorProto(dtype=1, tensor_content=struct.pack("<f", value))

@@ -20,11 +20,11 @@ from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
-from vcpo_bench.bench.policies.tiny.warm_start import load_warm_start
+from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 
-pytest.importorskip("lm_eval", exc_type=ImportError)
+pytest.importorskip("lm_eval", exc_type=ImportError, reason="runs in .ci/integrations evals")
 
 from vcpo_bench.bench.outside.lm_eval.tiny_model import TinyPolicyLM
 

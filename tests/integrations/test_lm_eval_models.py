@@ -14,8 +14,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-pytest.importorskip("lm_eval", exc_type=ImportError)
-pytest.importorskip("transformers", exc_type=ImportError)
+pytest.importorskip("lm_eval", exc_type=ImportError, reason="runs in .ci/integrations evals")
+pytest.importorskip("transformers", exc_type=ImportError, reason="runs in .ci/integrations evals")
 
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints

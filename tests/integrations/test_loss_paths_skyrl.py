@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typing_extensions
 
-pytest.importorskip("skyrl")
+pytest.importorskip("skyrl", reason="runs in .ci/integrations loss_paths")
 if sys.version_info < (3, 12):  # where pydantic refuses the TypedDict that skyrl.tinker imports
     typing.TypedDict = typing_extensions.TypedDict
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms import ScoreNorms
 
-transformers = pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers", reason="runs in .ci/integrations norms")
 
 COMMON: dict[str, Any] = {
     "vocab_size": 50,
@@ -219,7 +219,7 @@ def test_a_head_used_without_its_module_takes_one_backward_pass_each() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_opacus_agrees() -> None:
-    opacus = pytest.importorskip("opacus")
+    opacus = pytest.importorskip("opacus", reason="runs in .ci/integrations norms")
     tokens = torch.randint(11, (6, 12))
     model = Tiny().double()
     norms = ScoreNorms(model)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from vcpo_bench.bench.score_norms import ScoreNorms
 
-trl = pytest.importorskip("trl")
-transformers = pytest.importorskip("transformers")
+trl = pytest.importorskip("trl", reason="runs in .ci/integrations norms")
+transformers = pytest.importorskip("transformers", reason="runs in .ci/integrations norms")
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "score_norms.md"
 WORDS = {word: number for number, word in enumerate(["<pad>", "<end>", "<odd>", *"0123456789+="])}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat", reason="the notebooks integration installs it")
-nbclient = pytest.importorskip("nbclient", reason="the notebooks integration installs it")
+nbformat = pytest.importorskip("nbformat", reason="runs in .ci/integrations notebooks")
+nbclient = pytest.importorskip("nbclient", reason="runs in .ci/integrations notebooks")
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 

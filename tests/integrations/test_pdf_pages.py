@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("playwright", reason="needs .ci/integrations browser, whose environment also has this")
-image = pytest.importorskip("PIL.Image")
+pytest.importorskip("playwright", reason="runs in .ci/integrations browser")
+image = pytest.importorskip("PIL.Image", reason="runs in .ci/integrations browser")
 if shutil.which("pdftoppm") is None:
     pytest.skip("nothing to draw pages with: .ci/integrations browser installs poppler-utils", allow_module_level=True)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from launched_grids import digest, ended, finish, half_way, read_until, start, wait_for, worker_of, workers_of
 
-Cluster = pytest.importorskip("ray.cluster_utils").Cluster
+Cluster = pytest.importorskip("ray.cluster_utils", reason="runs in .ci/integrations ray").Cluster
 NODE = {"num_cpus": 2, "object_store_memory": 80_000_000}
 
 

@@ -10,7 +10,7 @@ from statistics import median
 
 import pytest
 
-pytest.importorskip("pydantic_monty")
+pytest.importorskip("pydantic_monty", reason="runs in .ci/integrations tools")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from attacks import ATTACKS
 
@@ -18,6 +18,7 @@ from vcpo_bench.bench.sandbox import PythonSandbox
 from vcpo_bench.bench.sandbox.python import OUTPUT, SECONDS
 from vcpo_bench.bench.sandbox.walls import NONE, strongest
 from vcpo_bench.bench.tasks import EnvironmentTask, token_task
+from vcpo_bench.bench.tasks.text import text_task
 
 GRACE = 3.0
 """Seconds past its limit by which a program must have ended, on a machine that is busy with other things."""
@@ -87,6 +88,15 @@ def test_limits_are_told_apart(sandbox: PythonSandbox) -> None:
     programs = {"time": "while True: pass", "memory": "'a' * 10**10", "output": "while True: print('x' * 1000)"}
     assert {status: sandbox.run(program).status for status, program in programs.items()} == {s: s for s in programs}
     assert sandbox.run("print(1)\n1/0") == ("error", "1\nZeroDivisionError: division by zero")
+
+
+def test_a_language_models_block_is_run() -> None:
+    dialogue = text_task("gsm8k-python(data=sample)").dialogue
+    assert dialogue is not None
+    assert dialogue.reply("So:\n```python\nprint(6 * 7)\n```") == ("call", "\nCode execution result: 42\n")
+    kind, shown = dialogue.reply("```\nopen('/etc/passwd').read()\n```")
+    assert kind == "malformed"
+    assert "root" not in shown
 
 
 def test_what_a_policy_may_write_in_calc_is_only_computed() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from vcpo_bench.methods import method_names
 
-pytest.importorskip("mkdocs")
+pytest.importorskip("mkdocs", reason="runs in .ci/integrations docs")
 
 ROOT = Path(__file__).resolve().parents[2]
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}

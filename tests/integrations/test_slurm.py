@@ -13,7 +13,7 @@ import pytest
 from launched_grids import GRID, digest, ended, finish, half_way, read_until, start, wait_for, worker_of, workers_of
 from slurm_cluster import SlurmCluster
 
-pytest.importorskip("submitit")
+pytest.importorskip("submitit", reason="runs in .ci/integrations slurm")
 ROOT = os.environ.get("VCPO_BENCH_SLURM_ROOT", "")
 pytestmark = pytest.mark.skipif(not ROOT, reason=".ci/integrations slurm unpacks Slurm and names the folder")
 SLURM = ("--launcher", "slurm(minutes=30,memory=0.5,poll=1)")

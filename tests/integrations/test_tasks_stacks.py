@@ -16,6 +16,8 @@ from math_pairs import DIFFERENT, SAME, pairs
 
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.base import Item
+from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
+from vcpo_bench.bench.tasks.text.reasoning_gym import ReasoningGym
 from vcpo_bench.bench.tasks.text.scoring import confined_program as program
 from vcpo_bench.bench.tasks.text.scoring.confined import confined_judge
 from vcpo_bench.bench.tasks.text.scoring.math_answers import same_answer
@@ -35,7 +37,7 @@ LAX = {
 
 @pytest.mark.parametrize("dataset", ["leg_counting", "chain_sum", "countdown", "word_ladder"])
 def test_reasoning_gym_items_are_pure_and_their_answers_right(dataset: str) -> None:
-    pytest.importorskip("reasoning_gym")
+    pytest.importorskip("reasoning_gym", reason="runs in .ci/integrations tasks")
     task = text_task(f"reasoning-gym(dataset={dataset})")
     items = [task.item(0, 1, index) for index in range(3)]
     assert items == [text_task(task.canonical).item(0, 1, index) for index in range(3)]
@@ -47,7 +49,7 @@ def test_reasoning_gym_items_are_pure_and_their_answers_right(dataset: str) -> N
 
 
 def test_reasoning_gym_items_are_the_same_in_another_process() -> None:
-    pytest.importorskip("reasoning_gym")
+    pytest.importorskip("reasoning_gym", reason="runs in .ci/integrations tasks")
     code = (
         "from vcpo_bench.bench.tasks.text import text_task\n"
         "print(text_task('reasoning-gym(chain_sum)').item(5, 1, 2).prompt)"
@@ -57,7 +59,7 @@ def test_reasoning_gym_items_are_the_same_in_another_process() -> None:
 
 
 def test_reasoning_gym_refuses_unknown_data_sets() -> None:
-    pytest.importorskip("reasoning_gym")
+    pytest.importorskip("reasoning_gym", reason="runs in .ci/integrations tasks")
     with pytest.raises(UsageError, match="no data set 'nope'"):
         text_task("reasoning-gym(dataset=nope)")
 
@@ -86,14 +88,14 @@ PAYLOADS = (
 def attack(dataset: str, file: str, says: Any) -> None:
     """Body of a forked process: judge a right answer and every payload, under the limits."""
     judge = program._JUDGES["reasoning-gym"](dataset)
-    item = text_task(f"reasoning-gym({dataset})").item(0, 1, 0)
+    item = ReasoningGym(dataset=dataset).draw(ItemStream(0, "attack", 1, 0))  # `item` would draw 256 held-out ones
     program._confine()
     answers = [item.answer.strip(), *(payload.format(file=file) for payload in PAYLOADS)]
     says.send([program._judged(judge, (answer, item.meta["entry"])) for answer in answers])
 
 
 def test_no_scorer_of_reasoning_gym_runs_the_text_of_a_model(tmp_path: Path) -> None:
-    package = pytest.importorskip("reasoning_gym")
+    package = pytest.importorskip("reasoning_gym", reason="runs in .ci/integrations tasks")
     context = multiprocessing.get_context("fork")
     wrong, unsolved = [], []
     names = sorted(set(package.factory.DATASETS) - {"composite"})  # which has no default configuration
@@ -117,7 +119,7 @@ def test_no_scorer_of_reasoning_gym_runs_the_text_of_a_model(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("dataset", EVALUATED)
 def test_a_payload_does_nothing_and_the_right_answer_counts(tmp_path: Path, dataset: str) -> None:
-    package = pytest.importorskip("reasoning_gym")
+    package = pytest.importorskip("reasoning_gym", reason="runs in .ci/integrations tasks")
     task = text_task(f"reasoning-gym({dataset})")
     item = task.item(0, 1, 0)
     harmful = PAYLOADS[1].format(file=str(tmp_path / "unconfined"))
@@ -133,7 +135,7 @@ def test_a_payload_does_nothing_and_the_right_answer_counts(tmp_path: Path, data
 @pytest.fixture(scope="module")
 def verdict() -> Any:
     """math-verify's opinion of two boxed answers."""
-    package = pytest.importorskip("math_verify")
+    package = pytest.importorskip("math_verify", reason="runs in .ci/integrations tasks")
 
     def read(answer: str) -> Any:
         return package.parse(f"$\\boxed{{{answer}}}$", parsing_timeout=None)
@@ -157,7 +159,7 @@ def test_math_verify_judges_the_same_where_it_can_only_compute(verdict: Any) -> 
 
 
 def test_math_verify_can_be_the_judge() -> None:
-    pytest.importorskip("math_verify")
+    pytest.importorskip("math_verify", reason="runs in .ci/integrations tasks")
     strict, lenient = text_task("math(data=sample)"), text_task("math(data=sample,judge=math-verify)")
     assert re.fullmatch(r"math\(data=sample,judge=math-verify/[\d.]+\)", lenient.canonical)
     assert text_task(lenient.canonical).canonical == lenient.canonical
@@ -175,7 +177,7 @@ def test_math_verify_can_be_the_judge() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3"])
 def test_sizes_and_saved_activations_match_transformers(kind: str, dtype: str) -> None:
-    transformers = pytest.importorskip("transformers")
+    transformers = pytest.importorskip("transformers", reason="runs in .ci/integrations tasks")
     import torch
 
     from vcpo_bench.bench.machine.gpu_estimate import Workload, memory

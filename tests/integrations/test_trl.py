@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("trl")
+pytest.importorskip("trl", reason="runs in .ci/integrations trl")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 from transformers import TrainerCallback
@@ -115,7 +115,7 @@ def test_on_policy_it_is_trls_own_loss(tmp_path: Path) -> None:
 
 
 def test_lora_trains_the_adapters_alone(tmp_path: Path) -> None:
-    peft = pytest.importorskip("peft")
+    peft = pytest.importorskip("peft", reason="runs in .ci/integrations trl")
     settings = {"r": 2, "target_modules": ["q_proj", "v_proj"], "lora_dropout": 0.1, "task_type": "CAUSAL_LM"}
     for method in ("vcpo", "vespo+otb", "snis"):
         run = trainer(

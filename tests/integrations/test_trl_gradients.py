@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl")
+pytest.importorskip("trl", reason="runs in .ci/integrations trl")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 from adapter_expressions import supported
 from trl_runs import LENGTH
 
 SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "trl_gradients.py"
-SUPPORTED = supported(lambda it: it.borrows is not None or it.measures_drift)
+SUPPORTED = supported(lambda it: it.borrows is not None or it.measures_drift or it.counts_turns)
 
 
 def launch(ranks: int, *arguments: str) -> None:

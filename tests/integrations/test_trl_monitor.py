@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-pytest.importorskip("trl")
+pytest.importorskip("trl", reason="runs in .ci/integrations trl")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 from transformers import TrainerCallback

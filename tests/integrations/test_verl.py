@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("transfer_queue")  # verl itself is imported by the helpers, with our plugin
+# verl itself is imported by the helpers, with our plugin
+pytest.importorskip("transfer_queue", reason="runs in .ci/integrations verl")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 import verl_cpu  # noqa: F401

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("transfer_queue")  # verl itself is imported in processes of their own, with our plugin
+# verl itself is imported in processes of their own, with our plugin
+pytest.importorskip("transfer_queue", reason="runs in .ci/integrations verl")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 from adapter_expressions import supported
@@ -22,7 +23,7 @@ SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "verl_gradients.py"
 
 def refused(it: Locality) -> bool:
     whole = it.acts_on_gradient or "score_norm_sq" in it.needs
-    return it.borrows is not None or it.measures_drift or whole
+    return it.borrows is not None or it.measures_drift or it.counts_turns or whole
 
 
 SUPPORTED = supported(refused)

@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-pytest.importorskip("transfer_queue")  # verl itself is imported by the helpers, with our plugin
+# verl itself is imported by the helpers, with our plugin
+pytest.importorskip("transfer_queue", reason="runs in .ci/integrations verl")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 import verl_cpu  # noqa: F401

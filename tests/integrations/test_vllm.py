@@ -64,7 +64,7 @@ def test_in_flight_read_again(model: Path) -> None:
 def hybrid(cell: Watched, batch: Trajectories) -> torch.Tensor:
     """Log-probabilities of responses whose weights changed on a cache that was kept, one token at a time: [B, T]."""
     policy: Any = cell.trainer.policy
-    prompts, responses, _ = batch.flat()
+    prompts, responses, *_ = batch.flat()
     versions = batch.version.flatten(0, 1)
     now = {name: tensor.clone() for name, tensor in policy.trained_state().items()}
     found = torch.zeros(responses.shape)

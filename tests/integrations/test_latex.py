@@ -1,0 +1,157 @@
+"""Tables, macros and figures through pdfLaTeX in the classes of journals and conferences, or at a venue's widths.
+
+The style files of ICML, NeurIPS and ACL and the layout of Nature are not part of TeX Live: an article with their widths
+stands in for them.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from vcpo_bench.reports.document import Document, Entry, Section, Table
+from vcpo_bench.reports.plots.method_style import drawing
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.study import Study, open_study
+from vcpo_bench.reports.writers.paper import VENUES, find_venue, restricted, sheets
+from vcpo_bench.reports.writers.tex import to_pgf, write_tables
+from vcpo_bench.reports.writers.tex_tables import COLUMN, TEXT
+
+if shutil.which("pdflatex") is None or shutil.which("pdftotext") is None:
+    pytest.skip("needs .ci/integrations latex, which installs TeX Live", allow_module_level=True)
+
+
+class Paper(NamedTuple):
+    """The head of a paper, and the widths its tables are written for: of a column and of the text, in inches."""
+
+    head: str
+    column: float = COLUMN
+    text: float = TEXT
+    frames: bool = False
+
+
+def article(venue: str, size: str = "10pt") -> Paper:
+    """An article with the widths of a venue."""
+    sizes = find_venue(venue)
+    two = sizes.column != sizes.text
+    geometry = f"\\usepackage[textwidth={sizes.text}in,textheight=9in]{{geometry}}"
+    gap = f"\\columnsep={sizes.text - 2 * sizes.column}in\n" if two else ""
+    options = size + (",twocolumn" if two else "")
+    return Paper(f"\\documentclass[{options}]{{article}}\n{geometry}\n{gap}", sizes.column, sizes.text)
+
+
+PAPERS = {
+    "article": Paper(r"\documentclass[twocolumn]{article}"),
+    "article-12pt": Paper(r"\documentclass[12pt]{article}" + "\n" + r"\usepackage[margin=1in]{geometry}"),
+    "IEEEtran": Paper(r"\documentclass[conference]{IEEEtran}"),
+    "acmart": Paper(
+        r"\PassOptionsToPackage{expansion=false}{microtype}"  # fonts that can be stretched are in cm-super
+        + "\n"
+        + r"\documentclass[sigconf,nonacm]{acmart}\title{A paper}\author{A. Author}"
+    ),
+    "revtex": Paper(r"\documentclass[prl,twocolumn]{revtex4-2}"),
+    "elsarticle": Paper(r"\documentclass[5p,twocolumn]{elsarticle}"),
+    "llncs": Paper(r"\documentclass{llncs}", 4.8, 4.8),
+    "icml": article("icml"),
+    "neurips": article("neurips"),
+    "acl": article("acl", "11pt"),
+    "nature": article("nature"),
+    "beamer": Paper(
+        r"\documentclass{beamer}" + "\n" + r"\geometry{paperwidth=160mm,paperheight=90mm}",
+        VENUES["beamer"].column,
+        VENUES["beamer"].text,
+        frames=True,
+    ),
+}
+
+ODD = "50% of a_b & $x^2$ {y} \\z ~ # < > | `c` -- 'quoted' ''twice'' \u2212 \u2264 \u00b1 \u03bc \u4e2d \u00e9 \u2026"
+
+
+@pytest.fixture(scope="module")
+def study(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Study:
+    root = tmp_path_factory.mktemp("latex") / "study"
+    shapes = {"vcpo(ess=off)": "collapsed", "tis": "nan"}
+    make_results(root, methods=("vcpo", "vcpo(ess=off)", "tis"), lags=(1, 16), seeds=(0, 1, 2), steps=80, shapes=shapes)
+    return restricted(open_study(root), [])
+
+
+@pytest.fixture(scope="module")
+def document(study: Study) -> Document:
+    """The report, and tables of what reports of other studies hold: odd letters, many rows, long transcripts."""
+    found = build(study)
+    odd = [[Entry(ODD), Entry(str(i), tone="bad")] for i in range(3)]
+    many = [[Entry(f"clip(high=0.{i})"), Entry(f"{i / 7:.3f} [0.000, 1.000]"), Entry(str(i % 7))] for i in range(95)]
+    long = [[Entry(str(i)), Entry("4 to 7 not 4,6: 4>5>6 [0] " * (3 + i))] for i in range(30)]
+    caption = "How `vcpo-bench analyze prediction --leads 5,10,20` sees it, \u00b195%."
+    tables = [
+        Table("odd", caption, ["what", "n"], odd, frozenset({1})),
+        Table("many", caption, ["method", "final reward [95%]", "n"], many, frozenset({1, 2})),
+        Table("long", caption, ["update", "episodes"], long, frozenset({0})),
+        Table("wide", caption, [f"heading {i}" for i in range(9)], [[Entry(f"word{i}" * 4) for i in range(9)]]),
+    ]
+    return Document(found.title, [*found.sections, Section("odd", "Odd", [*tables])], found.ledger)
+
+
+def compiled(folder: Path, paper: Paper, body: str) -> tuple[int, str]:
+    """Exit code and log of pdfLaTeX, which runs in `folder`."""
+    packages = r"\usepackage{booktabs,graphicx,array,pgf}" + "\n\\input{macros}"
+    text = f"{paper.head}\n{packages}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    (folder / "paper.tex").write_text(text)
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        cwd=folder,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, (folder / "paper.log").read_text(errors="replace").replace("\n", " \n")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_table_compiles_and_fits(name: str, document: Document, tmp_path: Path) -> None:
+    paper = PAPERS[name]
+    tables = [path for path in write_tables(document, tmp_path, paper.column, paper.text) if path.stem != "macros"]
+    assert len(tables) >= 10
+    number = next(entry for entry in document.ledger.numbers.values() if math.isfinite(entry.value))
+    start = r"\maketitle" + "\n" if "acmart" in paper.head else ""
+    body = [f"{start}Final reward \\vcponum{{{number.id}}}."]
+    for table in tables:
+        if not paper.frames:
+            body.append(f"\\input{{{table.stem}}}\\clearpage")
+        elif table.stem == "table-odd":  # a slide has no room for the longer ones
+            body.append(f"\\begin{{frame}}\\input{{{table.stem}}}\\end{{frame}}")
+    code, log = compiled(tmp_path, paper, "\n".join(body))
+    assert code == 0, log[-3000:]
+    complaints = ("Overfull", "too large for page", "Missing character", "multiply defined")
+    found = [line for line in log.splitlines() if any(one in line for one in complaints)]
+    assert not [line for line in found if "vbox" not in line], found
+    text = subprocess.run(["pdftotext", "-layout", "paper.pdf", "-"], cwd=tmp_path, capture_output=True, check=True)
+    assert number.text.replace("\u2212", "-") in text.stdout.decode().replace("\u2212", "-")
+    assert "U+4E2D" in text.stdout.decode()
+
+
+def test_an_unknown_number_stops_the_paper(document: Document, tmp_path: Path) -> None:
+    write_tables(document, tmp_path)
+    code, log = compiled(tmp_path, PAPERS["article"], r"\vcponum{final-reward-00000000}")
+    assert code != 0
+    assert "No number final-reward-00000000" in log
+
+
+def test_a_figure_as_pgf_has_the_width_of_its_column(study: Study, document: Document, tmp_path: Path) -> None:
+    from vcpo_bench.reports.plots.paper_figures import kernels
+
+    write_tables(document, tmp_path)
+    with drawing(8.0):
+        plot = kernels(study, sheets("icml")[0])
+        assert plot
+        (tmp_path / "kernels.pgf").write_text(to_pgf(plot.figure))
+    body = r"\setbox0\hbox{\input{kernels.pgf}\unskip}\typeout{width \the\wd0}\noindent\box0"
+    code, log = compiled(tmp_path, PAPERS["icml"], body)
+    assert code == 0, log[-3000:]
+    assert float(log.split("\nwidth ")[1].split("pt")[0]) == pytest.approx(3.25 * 72.27, abs=0.5)

@@ -1,0 +1,188 @@
+"""The real TensorBoard and the real trackio: what was written, read back; and targets that fail or never answer.
+
+Runs in the environment that `.ci/integrations.d/trackers.sh` builds; skipped where the packages are absent.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip(
+    "tensorboard.backend.event_processing.event_accumulator",
+    exc_type=ImportError,
+    reason="runs in .ci/integrations trackers",
+)
+pytest.importorskip("trackio", exc_type=ImportError, reason="runs in .ci/integrations trackers")
+
+RUN = [sys.executable, "-m", "vcpo_bench", "run", "--methods", "clip", "--staleness", "2", "--seeds", "1", "--prompts"]
+RUN += ["4", "--responses", "4", "--task", "walk-eos", "--steps", "30", "--jobs", "1", "--no-controls", "--quiet"]
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    home.mkdir(exist_ok=True)
+    quick = {"VCPO_BENCH_CHECKPOINT_SECONDS": "0", "VCPO_BENCH_MIRROR_LOOK_SECONDS": "0.2"}
+    return {**os.environ, "HOME": str(home), **quick, **more}
+
+
+def wait_for(found: Callable[[], Any], seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose command is killed once both trackers have part of it, and then run again."""
+    root = tmp_path_factory.mktemp("trackers")
+    out = root / "run"
+    command = [*RUN, "--out", str(out), "--report-to", "tensorboard,trackio(project=lag)"]
+    process = subprocess.Popen(command, env=environment(root / "home"), start_new_session=True)
+    database = out / "trackio" / "lag.db"
+    wait_for(
+        lambda: process.poll() is not None or (list((out / "tensorboard").glob("*/events*")) and database.exists())
+    )
+    assert process.poll() is None, "it ended before it could be killed"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    done = subprocess.run(command, env=environment(root / "home"), check=True, timeout=300, capture_output=True)
+    assert done.stderr == b""
+    return out
+
+
+def recorded(out: Path) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
+    """The facts of the only cell, and its recorded numbers by update."""
+    (cell,) = (out / "cells").iterdir()
+    rows: dict[int, dict[str, Any]] = {}
+    for name in ("steps", "evals"):
+        for row in pq.read_table(cell / f"{name}.parquet").to_pylist():
+            kept = rows.setdefault(row.pop("step"), {})
+            for column, value in row.items():
+                if isinstance(value, (int, float)) and math.isfinite(value):
+                    kept[f"{name}/{column}"] = value
+    return json.loads((cell / "cell.json").read_text()), rows
+
+
+def test_tensorboard_has_every_recorded_number_once(mirrored: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    facts, rows = recorded(mirrored)
+    (events,) = (mirrored / "tensorboard" / facts["key"]).glob("events*")
+    reader = EventAccumulator(str(events), size_guidance={"scalars": 0, "tensors": 0})
+    reader.Reload()
+    found: dict[int, dict[str, float]] = {}
+    for tag in reader.Tags()["scalars"]:
+        for event in reader.Scalars(tag):
+            assert tag not in found.setdefault(event.step, {})
+            found[event.step][tag] = event.value
+    assert sorted(found) == sorted(rows) == list(range(31))
+    for step, wanted in rows.items():
+        assert found[step] == pytest.approx({name: float(value) for name, value in wanted.items()}, rel=1e-6)
+    (end,) = reader.Tensors("end")
+    assert '"status": "completed"' in end.tensor_proto.string_val[0].decode()
+
+
+def test_tensorboard_shows_settings_as_hyperparameters(mirrored: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.plugins.hparams import metadata
+
+    facts, _ = recorded(mirrored)
+    reader = EventAccumulator(str(mirrored / "tensorboard" / facts["key"]))
+    reader.Reload()
+    content = reader.SummaryMetadata(metadata.SESSION_START_INFO_TAG).plugin_data.content
+    settings = metadata.parse_session_start_info_plugin_data(content).hparams
+    assert settings["staleness"].number_value == 2
+    assert settings["method"].string_value == facts["config"]["method"]
+
+
+def test_trackio_has_every_recorded_number_once(mirrored: Path) -> None:
+    facts, rows = recorded(mirrored)
+    with sqlite3.connect(mirrored / "trackio" / "lag.db") as database:
+        logged = database.execute("select step, metrics from metrics where run_name = ? order by id", [facts["key"]])
+        found = [(step, json.loads(metrics)) for step, metrics in logged]
+    *history, (last, end) = found
+    assert [step for step, _ in history] == list(range(31))
+    for step, metrics in history:
+        assert {name: value for name, value in metrics.items() if not isinstance(value, str)} == rows[step]
+    assert (last, end) == (30, {"end/steps_done": 30})
+
+
+def test_trackio_knows_the_settings_and_how_the_cell_ended(mirrored: Path) -> None:
+    facts, _ = recorded(mirrored)
+    code = "import json, trackio; print(json.dumps([[one.name, one.config] for one in trackio.Api().runs('lag')]))"
+    with_database = environment(mirrored.parent / "home", TRACKIO_DIR=str(mirrored / "trackio"))
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=with_database, check=True, capture_output=True, text=True, timeout=120
+    )
+    ((name, config),) = json.loads(done.stdout.splitlines()[-1])
+    assert name == facts["key"]
+    assert (config["staleness"], config["end_status"], config["rules_version"]) == (
+        2,
+        "completed",
+        facts["rules_version"],
+    )
+
+
+def test_nothing_is_written_outside_the_results_folder(mirrored: Path) -> None:
+    home = mirrored.parent / "home"
+    assert not [path for path in home.rglob("*") if "trackio" in path.name or "tensorboard" in path.name]
+
+
+def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
+    command = [sys.executable, "-m", "vcpo_bench", "mirror", str(mirrored), "--to", "trackio(project=other)"]
+    for count in ("1 cell", "no cells"):
+        done = subprocess.run(
+            command, env=environment(mirrored.parent / "home"), capture_output=True, text=True, check=True, timeout=120
+        )
+        assert done.stdout == f"{count} mirrored to trackio(project=other)\n"
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "trackio"])
+def test_a_target_that_cannot_be_written_costs_a_warning(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "run"
+    (out / "cells").mkdir(parents=True)
+    (out / name).touch()  # a file where the tracker's folder should be
+    done = subprocess.run(
+        [*RUN, "--out", str(out), "--report-to", name],
+        env=environment(tmp_path / "home"),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"warning: {name}: ")
+    assert f"vcpo-bench mirror --to {name} " in line
+    assert len(list((out / "cells").glob("*/cell.json"))) == 1
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "trackio"])
+def test_a_tracker_that_hangs_costs_a_warning(tmp_path: Path, name: str) -> None:
+    module = tmp_path / "fake" / name
+    module.mkdir(parents=True)
+    (module / "__init__.py").write_text("import time\ntime.sleep(3600)\n")
+    path = os.pathsep.join([str(module.parent), os.environ.get("PYTHONPATH", "")])
+    hurried = environment(tmp_path / "home", PYTHONPATH=path, VCPO_BENCH_MIRROR_PATIENCE_SECONDS="2")
+    done = subprocess.run(
+        [*RUN, "--out", str(tmp_path / "run"), "--report-to", name],
+        env=hurried,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert f"{name}: no heartbeat for 2 seconds; the run continues without it" in line
