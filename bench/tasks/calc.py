@@ -112,9 +112,10 @@ def _result(prompt: Sequence[int]) -> tuple[int, ...]:
 
 
 def printed(expression: str) -> str:
-    """What the sandbox prints of an expression of digits, signs and parentheses: a whole number of at most four
-    characters; empty where it is none, or where a text holds anything else, which could end the `print`.
-    """  # fmt: skip
+    """What the sandbox prints of an expression: a whole number of at most four characters, else empty.
+
+    Nothing but digits, signs and parentheses is run: other characters could end the `print`.
+    """
     if not expression or not set(expression) <= set("0123456789+-*/()"):
         return ""
     ended = python_sandbox().run(f"print({expression})")

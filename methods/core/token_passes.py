@@ -1,5 +1,7 @@
 """Passes over the tokens of a batch, each one vectorized kernel that writes into a borrowed buffer."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -17,11 +19,18 @@ class TokenPasses:
     def __init__(self) -> None:
         super().__init__()
         self._borrowed: list[Tensor] = []
+        self._cache: dict[tuple[object, ...], Tensor] = {}
 
     @property
     def mask_float(self) -> Tensor:
         """`[..., P, G, T]` the mask as zeros and ones in the dtype of `logp`."""
-        raise NotImplementedError
+        return self._once(("mask",), lambda: self.buffer().copy_(self.mask.view(torch.int8)))
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
+        """What `make` returned the first time, until the mask changes."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
 
     def buffer(self) -> Tensor:
         """`[..., P, G, T]` uninitialized, in the dtype of `logp`; it is reused once the update is returned."""

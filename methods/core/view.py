@@ -1,7 +1,7 @@
 """One batch as one method sees it: masked, checked, and with the quantities parts share computed once."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar
@@ -51,16 +51,10 @@ class EvidenceView(TokenPasses, PhasedValues, RenamedAttributes):
         self.nonfinite_tokens: Tensor | None = None
         self._nonfinite = nonfinite
         self._raw: dict[tuple[str, str], tuple[Tensor, float, float]] = {}
-        self._cache: dict[tuple[object, ...], Tensor] = {}
         if nonfinite in ("drop", "zero"):
             self._find_nonfinite()
 
     # -- the rows and tokens in play ------------------------------------------------------------------------------
-
-    @property
-    def mask_float(self) -> Tensor:
-        """`[..., P, G, T]` the mask as zeros and ones in the dtype of `logp`."""
-        return self._once(("mask",), lambda: self.buffer().copy_(self.mask.view(torch.int8)))
 
     @property
     def lengths(self) -> Tensor:
@@ -129,11 +123,6 @@ class EvidenceView(TokenPasses, PhasedValues, RenamedAttributes):
         self.give_buffers_back()
         self._raw.clear()
         self._cache.clear()
-
-    def _once(self, key: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
-        if key not in self._cache:
-            self._cache[key] = make()
-        return self._cache[key]
 
     # -- fields ---------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -97,6 +98,13 @@ def workers_of(out: Path) -> list[int]:
     pids = [one.holder.pid for one in found if one and not one.holder.is_gone]
     assert pids, "no cell is running"
     return pids
+
+
+def send(signal_number: signal.Signals, pids: Collection[int]) -> None:
+    """Send a signal to the processes that still are."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal_number)
 
 
 def worker_of(out: Path) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launched_grids import digest, ended, finish, half_way, read_until, start, wait_for, worker_of, workers_of
+from launched_grids import digest, ended, finish, half_way, read_until, send, start, wait_for, worker_of, workers_of
 
 Cluster = pytest.importorskip("ray.cluster_utils", reason="runs in .ci/integrations ray").Cluster
 NODE = {"num_cpus": 2, "object_store_memory": 80_000_000}
@@ -33,8 +33,7 @@ def cluster() -> Iterator[Cluster]:
 def lose(node: Any, workers: Collection[int]) -> None:
     """End everything on a node at once, as a loss of power would."""
     (raylet,) = node.all_processes["raylet"]
-    for pid in (raylet.process.pid, *workers):
-        os.kill(pid, signal.SIGKILL)
+    send(signal.SIGKILL, (raylet.process.pid, *workers))
 
 
 def on(address: str) -> tuple[str, ...]:

@@ -10,7 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launched_grids import GRID, digest, ended, finish, half_way, read_until, start, wait_for, worker_of, workers_of
+from launched_grids import (
+    GRID,
+    digest,
+    ended,
+    finish,
+    half_way,
+    read_until,
+    send,
+    start,
+    wait_for,
+    worker_of,
+    workers_of,
+)
 from slurm_cluster import SlurmCluster
 
 pytest.importorskip("submitit", reason="runs in .ci/integrations slurm")
@@ -52,14 +64,15 @@ def test_parent_killed_worker_killed_and_requeued_mid_cell(
     wait_for("a cell is half-way", lambda: half_way(out))
     first.kill()
     first.wait()
-    jobs = cluster.jobs()
-    assert jobs
+    workers = workers_of(out)
+    send(signal.SIGSTOP, workers)  # no cell ends while the second parent starts, however slow this machine is
     second = start(out, *SLURM)
-    cluster.ask("scontrol", "requeue", jobs[0])
-    os.kill(worker_of(out), signal.SIGKILL)
+    read_until(second, "with earlier jobs")
+    cluster.ask("scontrol", "requeue", cluster.jobs()[0])
+    send(signal.SIGKILL, workers[:1])
+    send(signal.SIGCONT, workers)
     cluster.hurry()
-    printed = finish(second)
-    assert "with earlier jobs" in printed
+    finish(second)
     assert digest(out) == expected
     assert not (out / ".launch").exists()
 

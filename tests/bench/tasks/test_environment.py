@@ -4,27 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 import torch
+from echo_environment import BAD, CALL, END, STOP, Echo
 
-from vcpo_bench.bench.tasks import TASKS, EnvironmentTask, Reply, Turn, token_task
-from vcpo_bench.bench.tasks.environment import Environment
+from vcpo_bench.bench.tasks import TASKS, EnvironmentTask, Turn, token_task
 from vcpo_bench.bench.tasks.episode import Episode
 from vcpo_bench.records.step_facts import EPISODE_FACTS
 
 EVERY = [name for name, kind in TASKS.kinds.items() if issubclass(kind, EnvironmentTask)]
-CALL, STOP, BAD, END = 1, 2, 3, 9
-
-
-class Echo(Environment):
-    """A turn ends with 9; the token before says what it was. A call is answered by 7 7."""
-
-    turn_limit = 3
-
-    def over(self, said: Sequence[int]) -> bool:
-        return said[-1] == END
-
-    def reply(self, prompt: Sequence[int], turns: Sequence[Turn], said: Sequence[int]) -> Reply:
-        kinds = {CALL: Reply("call", (7, 7)), STOP: Reply("answer"), BAD: Reply("malformed", (8,))}
-        return kinds.get(said[-2] if len(said) > 1 else 0, Reply("void"))
 
 
 def play(said: Sequence[int], length: int = 20) -> tuple[list[int], Episode]:

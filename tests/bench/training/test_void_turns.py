@@ -5,35 +5,19 @@ from contextlib import closing
 
 import pytest
 import torch
+from echo_environment import BAD, CALL, END, STOP, Echo
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.tasks import Reply, Turn
-from vcpo_bench.bench.tasks.environment import Environment
 from vcpo_bench.bench.tasks.episode import Episode
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.evidence import with_void_turn
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
 
-CALL, STOP, BAD, END = 1, 2, 3, 9
-
-
-class Echo(Environment):
-    """A turn ends with 9; the token before says what it was. A call is answered by 7 7."""
-
-    turn_limit = 3
-
-    def over(self, said: Sequence[int]) -> bool:
-        return said[-1] == END
-
-    def reply(self, prompt: Sequence[int], turns: Sequence[Turn], said: Sequence[int]) -> Reply:
-        kinds = {CALL: Reply("call", (7, 7)), STOP: Reply("answer"), BAD: Reply("malformed", (8,))}
-        return kinds.get(said[-2] if len(said) > 1 else 0, Reply("void", (8,)))
-
 
 def played(said: Sequence[int], length: int) -> Trajectories:
     """The trajectory of a policy that says these tokens, of which the last is repeated."""
-    episode, own = Episode(Echo(), [], length), list[bool]()
+    episode, own = Episode(Echo(aside=(8,)), [], length), list[bool]()
     while not episode.ended:
         own.append(not episode.observes)
         if episode.observes:
