@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.running.ending import record_failure
@@ -47,6 +48,7 @@ class Attendance:
         self._deaths: Counter[str] = Counter()
         self._missed: dict[str, float] = {}
         self._canceled = 0
+        self._waiting: Collection[str] = [cell.key for cell in cells]
 
     def submit(self) -> int:
         """Submit the cells that no living job was told to run; returns how many they were."""
@@ -62,32 +64,39 @@ class Attendance:
     def attend(self, observer: GridObserver) -> int:
         """Wait until every cell has ended; returns how many failed or were canceled.
 
-        If this process is told to stop, the jobs are canceled; if it is killed, they go on.
-
         Args:
             observer: Receives the events of the cells.
 
         Raises:
-            DiskFullError: There is no space left; the jobs are canceled.
+            DiskFullError: There is no space left.
         """
         watch = StoreWatch(self._file.out / CELLS, self._cells, observer)
+        self._waiting = watch.waiting
         asked = 0.0
-        try:
-            while True:
-                watch.look()
-                if not watch.waiting:
-                    break
-                if time.monotonic() - asked > self._scheduler.every:
-                    self._look_after(watch, observer)
-                    asked = time.monotonic()
-                time.sleep(min(LOOK_SECONDS, self._scheduler.every))
-        except BaseException as problem:
-            if isinstance(problem, DiskFullError) or not isinstance(problem, Exception):
-                self._scheduler.cancel({self._handles[key] for key in watch.waiting})
-            raise
+        while True:
+            watch.look()
+            if not watch.waiting:
+                break
+            if time.monotonic() - asked > self._scheduler.every:
+                self._look_after(watch, observer)
+                asked = time.monotonic()
+            time.sleep(min(LOOK_SECONDS, self._scheduler.every))
         failed = watch.failed + self._canceled
         self.end(keep_logs=bool(failed))
         return failed
+
+    @contextmanager
+    def answerable(self) -> Iterator[None]:
+        """Inside, jobs of cells that have not ended are canceled if this process is told to stop, or the disk is full.
+
+        If this process is killed, they go on.
+        """
+        try:
+            yield
+        except BaseException as problem:
+            if isinstance(problem, DiskFullError) or not isinstance(problem, Exception):
+                self._scheduler.cancel({handle for key, handle in self._handles.items() if key in self._waiting})
+            raise
 
     def end(self, keep_logs: bool = False) -> None:
         """Leave the scheduler, and remove what jobs need, unless there are jobs of other cells of the folder.

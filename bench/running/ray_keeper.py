@@ -32,6 +32,7 @@ class Keeper:
         self._name = name
         self._lock = threading.Lock()
         self._running: dict[int, Any] = {}
+        self._unwanted: list[Any] = []
         self._waiting: deque[tuple[int, Job, dict[str, Any]]] = deque()
         self._ended: dict[int, str] = {}
         self._at_once = 0
@@ -63,21 +64,29 @@ class Keeper:
 
     def cancel(self, numbers: Collection[int]) -> None:
         """Take tasks back."""
-        import ray
-
         with self._lock:
             self._waiting = deque(one for one in self._waiting if one[0] not in numbers)
+            self._unwanted += [self._running.pop(number) for number in numbers if number in self._running]
             for number in numbers:
-                if number in self._running:
-                    ray.cancel(self._running.pop(number), force=True)
                 self._ended.setdefault(number, "canceled")
+            self._end_unwanted()
 
     def _go_on(self) -> None:
         """Start waiting tasks also while nobody asks."""
         while True:
             with self._lock:
+                self._end_unwanted()
                 self._start()
             time.sleep(LOOK_SECONDS)
+
+    def _end_unwanted(self) -> None:
+        """Cancel what still runs, again and again: one call can be lost on a busy cluster."""
+        import ray
+
+        if self._unwanted:
+            _, self._unwanted = ray.wait(self._unwanted, num_returns=len(self._unwanted), timeout=0)
+        for reference in self._unwanted:
+            ray.cancel(reference, force=True)
 
     def _start(self) -> None:
         """Note which tasks have ended, and start others in their place."""

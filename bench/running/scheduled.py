@@ -79,11 +79,12 @@ def watch_jobs(
 ) -> int:
     """Submit the cells that no living job runs, and wait until all have ended; returns how many failed."""
     attendance = Attendance(scheduler, cells, options)
-    fresh = attendance.submit()
-    old = len(cells) - fresh
-    parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{old} with earlier jobs"] * bool(old)
-    observer.message(f"{name}: {', '.join(parts)}")
-    return attendance.attend(observer)
+    with attendance.answerable():
+        fresh = attendance.submit()
+        old = len(cells) - fresh
+        parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{old} with earlier jobs"] * bool(old)
+        observer.message(f"{name}: {', '.join(parts)}")
+        return attendance.attend(observer)
 
 
 def leave_jobs(name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> str:

@@ -14,6 +14,7 @@ from vcpo_bench.bench.running.attending import Attendance
 from vcpo_bench.bench.running.launch_file import LaunchFile
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.order import chains, waves
+from vcpo_bench.bench.running.scheduled import watch_jobs
 from vcpo_bench.bench.running.store_watch import StoreWatch
 from vcpo_bench.errors import DiskFullError, UsageError
 from vcpo_bench.files import claims
@@ -29,8 +30,9 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
 def attended(scheduler: FakeScheduler, out: Path, cells: list, jobs: int = 0) -> tuple[int, Log]:
     log = Log()
     attendance = Attendance(scheduler, cells, RunOptions(out, jobs))
-    attendance.submit()
-    return attendance.attend(log), log
+    with attendance.answerable():
+        attendance.submit()
+        return attendance.attend(log), log
 
 
 def test_the_folder_alone_says_what_was_done(tmp_path: Path) -> None:
@@ -139,6 +141,17 @@ def test_told_to_stop_it_cancels_and_killed_it_does_not(tmp_path: Path) -> None:
         with pytest.raises(type(problem)):
             attended(scheduler, tmp_path / type(problem).__name__, cells)
         assert scheduler.canceled == canceled
+
+
+def test_told_to_stop_as_soon_as_it_says_what_it_submitted_it_cancels(tmp_path: Path) -> None:
+    scheduler, cells = FakeScheduler(), cells_of(tmp_path, 2)
+
+    def stop(name: str, arguments: object) -> None:
+        raise Told
+
+    with pytest.raises(Told):
+        watch_jobs("fake", scheduler, cells, RunOptions(tmp_path, 0), Log(stop))
+    assert scheduler.canceled == {"1_0", "1_1"}
 
 
 def test_a_full_disk_cancels_and_fails_no_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
