@@ -109,6 +109,24 @@ def test_collecting_keeps_what_judges_read_and_nothing_else(
     assert first == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
 
 
+def test_runs_of_another_session_are_added_and_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, first, second = (
+        tmp_path / "out",
+        *(Block(("reinforce",), "walk", (16,), 4e-4, seeds=s) for s in ((0, 1, 2), (0, 3))),
+    )
+    for block, value in ((first, 0.25), (second, 0.5)):
+        results, fact = recorded(block, signals=True)
+        results.evals["sampled_reward"] = value
+        monkeypatch.setattr(collecting, "load", lambda _, results=results: results)
+        count = collecting.collect(tmp_path, out, [fact])
+    read = Tables.read(out, DOCS)
+    assert count == 3  # seed 0 failed in both
+    assert read.runs["seed"].tolist() == [1, 2, 3]
+    assert [read.curve(run)["sampled_reward"].iloc[-1] for run in read.runs["run"]] == [0.25, 0.25, 0.5]
+    assert len(read.updates) == 6
+    assert [cell.config.seed for cell in read.without_runs([*first.cells(), *second.cells()])] == [0, 0]
+
+
 def test_the_page_renders_from_tables_with_every_kind_of_verdict() -> None:
     facts = [FACTS[number] for number in (10, 11, 13, 17, 18)]
     world = tables(FACTS[17].blocks, lambda c: Story(updates={"share_masked": 0.99 if c.seed < 4 else 0.1}))

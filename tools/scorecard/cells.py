@@ -62,7 +62,7 @@ class Block:
 
     def rows(self, runs: pd.DataFrame) -> pd.DataFrame:
         """The runs of this block among those of a table; fewer than its cells where some are missing."""
-        wanted = {_place(cell.config) for cell in self.cells()}
+        wanted = {place_of(cell.config) for cell in self.cells()}
         found = [tuple(row) in wanted for row in runs[PLACE].itertuples(index=False)]
         return runs[pd.Series(found, index=runs.index, dtype=bool)]
 
@@ -74,7 +74,7 @@ def planned(blocks: Iterable[Block]) -> dict[str, PlannedCell]:
 
 def place_columns(configs: Iterable[CellConfig]) -> pd.DataFrame:
     """One row per configuration with the columns of `PLACE`."""
-    return pd.DataFrame([_place(config) for config in configs], columns=PLACE)
+    return pd.DataFrame([place_of(config) for config in configs], columns=PLACE)
 
 
 def minutes(cells: Iterable[PlannedCell]) -> float:
@@ -83,5 +83,6 @@ def minutes(cells: Iterable[PlannedCell]) -> float:
     return updates * SECONDS / 60
 
 
-def _place(config: CellConfig) -> tuple[object, ...]:
+def place_of(config: CellConfig) -> tuple[object, ...]:
+    """What tells the run of a cell apart: the values of `PLACE`."""
     return tuple(getattr(config, name) for name in PLACE)

@@ -11,13 +11,14 @@ from vcpo_bench.analysis.results import Results, load
 
 from .cells import PLACE, planned
 from .fact import Fact
-from .tables import EVAL_COLUMNS, EVALS, RUNS, UPDATE_COLUMNS, UPDATES
+from .places import DOCS
+from .tables import EVAL_COLUMNS, EVALS, RUNS, UPDATE_COLUMNS, UPDATES, Tables
 
 _COMPRESSED = {"method": "gzip", "mtime": 1}  # a fixed time: the same runs make the same file
 
 
 def collect(results: Path, folder: Path, facts: Iterable[Fact]) -> int:
-    """Write the tables of the runs that have ended.
+    """Write the tables of the runs that have ended, and of those that the folder has from before.
 
     Args:
         results: Results folder.
@@ -27,20 +28,45 @@ def collect(results: Path, folder: Path, facts: Iterable[Fact]) -> int:
     Returns:
         How many runs the tables have.
     """
-    facts = list(facts)
+    tables = joined(Tables.read(folder, DOCS), _tables(results, list(facts)))
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(tables.evals, folder / EVALS)
+    _write(tables.updates, folder / UPDATES)
+    tables.runs.to_csv(folder / RUNS, index=False)
+    return len(tables.runs)
+
+
+def joined(old: Tables, new: Tables) -> Tables:
+    """The runs of both, numbered anew; where both have a run, the new one."""
+    known = {tuple(row) for row in new.runs[PLACE].itertuples(index=False)}
+    kept = [tuple(row) not in known for row in old.runs[PLACE].itertuples(index=False)]
+    parts = ((old, old.runs[kept]), (new, new.runs))
+    rows = pd.concat([own.assign(part=part) for part, (_, own) in enumerate(parts) if len(own)] or [old.runs])
+    rows = rows.sort_values(PLACE, kind="stable").reset_index(drop=True)
+    numbers = {(row.part, row.run): place for place, row in enumerate(rows.itertuples())}
+    tables = []
+    for name in ("evals", "updates"):
+        found = [_renumbered(getattr(whole, name), part, numbers) for part, (whole, _) in enumerate(parts)]
+        tables.append(pd.concat([one for one in found if len(one)] or [getattr(old, name)]))
+    return Tables(rows.drop(columns="part", errors="ignore").assign(run=range(len(rows))), *tables, old.docs)
+
+
+def _renumbered(table: pd.DataFrame, part: int, numbers: dict[tuple[int, int], int]) -> pd.DataFrame:
+    found = table.assign(run=[numbers.get((part, run), -1) for run in table["run"]])
+    return found[found["run"] >= 0]
+
+
+def _tables(results: Path, facts: list[Fact]) -> Tables:
+    """The tables of the runs of a results folder."""
     cells = planned(block for fact in facts for block in fact.blocks)
     with_updates = planned(block for fact in facts if fact.signals for block in fact.blocks)
     loaded = load(results)
     ended = loaded.cells[loaded.cells["key"].isin(cells) & (loaded.cells["status"] != "error")]
     chosen = loaded.select(ended["key"])
-    rows = chosen.cells[["key", *PLACE, "status"]].sort_values(PLACE, kind="stable").reset_index(drop=True)
-    runs = rows.rename_axis("run").reset_index()
+    runs = chosen.cells[["key", *PLACE, "status"]].reset_index(drop=True).rename_axis("run").reset_index()
     numbers = dict(zip(runs["key"], runs["run"], strict=True))
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(_numbered(chosen.evals, numbers, EVAL_COLUMNS), folder / EVALS)
-    _write(_updates(chosen, {key: run for key, run in numbers.items() if key in with_updates}), folder / UPDATES)
-    runs.drop(columns="key").to_csv(folder / RUNS, index=False)
-    return len(runs)
+    updates = _updates(chosen, {key: run for key, run in numbers.items() if key in with_updates})
+    return Tables(runs.drop(columns="key"), _numbered(chosen.evals, numbers, EVAL_COLUMNS), updates, DOCS)
 
 
 def _updates(results: Results, numbers: dict[str, int]) -> pd.DataFrame:
@@ -51,8 +77,7 @@ def _updates(results: Results, numbers: dict[str, int]) -> pd.DataFrame:
 
 
 def _numbered(table: pd.DataFrame, numbers: dict[str, int], columns: list[str]) -> pd.DataFrame:
-    found = table.assign(run=table["key"].map(numbers))[["run", "step", *columns]]
-    return found.sort_values(["run", "step"], kind="stable")
+    return table.assign(run=table["key"].map(numbers))[["run", "step", *columns]]
 
 
 def _write(table: pd.DataFrame, path: Path) -> None:

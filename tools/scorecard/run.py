@@ -1,7 +1,8 @@
 """The runs of the scorecard: `python tools/scorecard/run.py RESULTS [--jobs 1] [--stack 32] [--facts 1,3]`.
 
-Makes the runs that are missing, in the order of the registration, and writes the tables that the page reads. Stopped
-at any time, the same command goes on. `--plan` only prints what would be run.
+Makes the runs that the shipped tables lack, in the order of the registration, and adds them to the tables. Stopped at
+any time, the same command goes on; with another RESULTS too, after the fact that was finished last. To begin anew,
+delete the tables. `--plan` only prints what would be run.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scorecard.catalog import all_facts
 from scorecard.collect import collect
 from scorecard.fact import Fact
-from scorecard.places import FOLDER
+from scorecard.places import DOCS, FOLDER
 from scorecard.plan import plan_table, stages
+from scorecard.tables import Tables
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.run_grid import run_grid
 from vcpo_bench.errors import UsageError
@@ -64,11 +66,12 @@ def run(facts: list[Fact], options: RunOptions) -> None:
         UsageError: As `run_grid`, or cells ended in an error.
     """
     for stage in stages(facts):
-        if not stage.cells:
+        cells = Tables.read(FOLDER, DOCS).without_runs(stage.cells)
+        if not cells:
             continue
         print(f"fact {stage.fact.number}: {stage.fact.statement}", flush=True)
         view = PlainView(PlainConsole())
-        failed = run_grid(stage.cells, options, view)
+        failed = run_grid(cells, options, view)
         print(f"{collect(options.out, FOLDER, all_facts())} runs in {FOLDER}", flush=True)
         if failed:
             raise UsageError(f"{failed} cells failed; see their errors with: vcpo-bench show {options.out}")

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import FAILURES, judge
+from vcpo_bench.bench.cells.grid import PlannedCell
 
-from .cells import PLACE, REFERENCE_STEPS, Block, planned
+from .cells import PLACE, REFERENCE_STEPS, Block, place_of, planned
 
 RUNS, EVALS, UPDATES = "runs.csv", "evals.csv.gz", "updates.csv.gz"
 EVAL_COLUMNS = ["sampled_reward", "sampled_reward_easy", "sampled_reward_hard", "entropy"]
@@ -71,6 +72,11 @@ class Tables:
             return 0
         there = {run for block in blocks for run in block.rows(self.runs)["run"]}
         return len(planned(blocks)) - len(there)
+
+    def without_runs(self, cells: Iterable[PlannedCell]) -> list[PlannedCell]:
+        """The cells whose runs are not in the table."""
+        known = {tuple(row) for row in self.runs[PLACE].itertuples(index=False)}
+        return [cell for cell in cells if place_of(cell.config) not in known]
 
     def page_exists(self, page: str) -> bool:
         """Whether another study's table is there."""
