@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,7 @@ class Sheet:
         font_size: Points, in print.
         legend: Draw the legend into the figure (the page has buttons instead).
         most_columns: Panels side by side.
+        most_height: Inches of a whole figure: what a slide has.
     """
 
     width: float = 9.0
@@ -28,6 +30,7 @@ class Sheet:
     font_size: float = 9.0
     legend: bool = False
     most_columns: int = 4
+    most_height: float = math.inf
 
 
 @dataclass

@@ -17,10 +17,16 @@ from vcpo_bench.reports.study import Study, bin_edges, binned_runs
 
 COLORS = "cividis"
 _BLOCK_INCHES = 0.13
+_LEAST_BLOCK_INCHES = 0.09
+"""Of a block whose name is still readable, which is then set in 5.5 points."""
+_AROUND_INCHES = 0.8
 
 
 def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
-    """ESS ratio over updates, a row per cell sorted by lag, method and rate; a red mark is the onset of a failure."""
+    """ESS ratio over updates, a row per cell sorted by lag, method and rate; a red mark is the onset of a failure.
+
+    None without an ESS, and where the sheet is too low for the names of the blocks.
+    """
     cells = study.cells[(study.cells["task"] == task) & (study.cells["regime"] == regime)]
     cells = cells.sort_values(["staleness", "method", "lr", "seed"], kind="stable")
     cells = cells[cells["key"].isin(list(study.steps))].reset_index(drop=True)
@@ -33,7 +39,10 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     if not (image > 0).any():
         return None
     sizes = np.asarray(cells.groupby(["staleness", "method"], sort=False).size(), dtype=np.int64)
-    height = max(min(3.2 * sheet.panel_height, 1.0 + 0.07 * len(cells)), 0.8 + _BLOCK_INCHES * len(sizes))
+    height = max(min(3.2 * sheet.panel_height, 1.0 + 0.07 * len(cells)), _AROUND_INCHES + _BLOCK_INCHES * len(sizes))
+    room = (min(height, sheet.most_height) - _AROUND_INCHES) / len(sizes)
+    if room < _LEAST_BLOCK_INCHES:
+        return None
     tall = Sheet(sheet.width, height, sheet.font_size, sheet.legend)
     figure, (axes,) = panel_grid(tall, 1, 1)
     axes.grid(visible=False)
@@ -48,6 +57,8 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     axes.scatter(failed["onset"], middles, marker="|", s=26, color="white", linewidth=3.6)
     axes.scatter(failed["onset"], middles, marker="|", s=26, color="#CC0000", linewidth=1.8)
     _label_blocks(axes, cells)
+    if room < _BLOCK_INCHES:
+        axes.tick_params(axis="y", labelsize=0.85 * 72 * room)
     axes.set_xlabel("update")
     title = "Does low ESS precede failure?"
     caption = (

@@ -71,25 +71,30 @@ _KERNELS: dict[str, Callable[[Array, bool], Array]] = {"clip": _clip, "tis": _ti
 
 
 def results_stack(study: Study, sheet: Sheet) -> Plot | None:
-    """VCPO's results figure: reward, ESS, KL and gradient norm (rows) per task (columns) at the middle lag."""
+    """VCPO's results figure: reward, ESS, KL, gradient norm (rows, on a slide columns) per task at the middle lag."""
     settings = _middle(study)
     if not settings:
         return None
-    columns = len(settings)
     low = replace(sheet, panel_height=0.85 * sheet.panel_height)
-    figure, axes = panel_grid(low, len(_STACK) * columns, columns, share_y=False)
+    lying = len(_STACK) * low.panel_height > sheet.most_height  # on a slide quantities stand side by side
+    places = [(_BY_NAME[name], setting) for name in _STACK for setting in settings]
+    if lying:
+        places = [(_BY_NAME[name], setting) for setting in settings for name in _STACK]
+    columns = len(_STACK) if lying else len(settings)
+    figure, axes = panel_grid(low, len(places), columns, share_y=False)
     lines, labels = [], []
-    for index in range(len(_STACK) * columns):
-        quantity, setting = _BY_NAME[_STACK[index // columns]], settings[index % columns]
+    for index, (quantity, setting) in enumerate(places):
         found = lines_of(study, quantity, setting, index)
         lines += found
         labels.append(f"{setting.task}: {quantity.label}")
         set_scale(axes[index], found, quantity)
+        above, beside = (quantity.label, setting.task) if lying else (setting.task, quantity.label)
+        if index < columns:
+            typeset(axes[index].set_title(above, fontsize=sheet.font_size - lying))
         if index % columns == 0:
-            typeset(axes[index].set_ylabel(quantity.label))
-    for column, setting in enumerate(settings):
-        axes[column].set_title(setting.task)
-        axes[column - columns].set_xlabel("update")
+            typeset(axes[index].set_ylabel(beside))
+        if index + columns >= len(places):
+            axes[index].set_xlabel("update")
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
     draw_lines(axes, lines, methods)
     if sheet.legend:

@@ -116,7 +116,7 @@ def legend_strip(sheet: Sheet, methods: Sequence[str]) -> Figure:
 
 def label_log_axis(axes: Axes, ratio: float) -> None:
     """Plain numbers on a logarithmic y axis that panels may share: 1, 2, 5 where values span `ratio` < 50."""
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ratio < 50 else (1.0,)))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ratio < 50 else (1.0,), numticks=6))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
 

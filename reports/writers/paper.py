@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,12 +33,14 @@ class Venue:
         text: Width of the whole text, in inches.
         font: Size of labels in points; tick labels and legends are one smaller, and 7 at least.
         panel: Height of a row of panels, in inches.
+        height: Height of a whole figure, in inches, at most: a slide with its title leaves no more.
     """
 
     column: float
     text: float
     font: float = 8.0
     panel: float = 1.35
+    height: float = math.inf
 
 
 VENUES = {
@@ -45,7 +48,7 @@ VENUES = {
     "neurips": Venue(5.5, 5.5),
     "acl": Venue(3.03, 6.3),
     "nature": Venue(3.5, 7.2),
-    "beamer": Venue(5.5, 5.5, font=10.0, panel=1.6),
+    "beamer": Venue(5.5, 5.5, font=10.0, panel=1.6, height=2.8),
 }
 
 _CUSTOM = re.compile(r"(?P<width>[0-9.]+)(?:x(?P<height>[0-9.]+))?in(?:@(?P<font>[0-9.]+)pt)?")
@@ -83,8 +86,8 @@ def sheets(venue: str) -> tuple[Sheet, Sheet]:
     """
     sizes = find_venue(venue)
     return (
-        Sheet(sizes.column, sizes.panel, sizes.font, legend=True, most_columns=2),
-        Sheet(sizes.text, sizes.panel, sizes.font, legend=True, most_columns=4),
+        Sheet(sizes.column, sizes.panel, sizes.font, legend=True, most_columns=2, most_height=sizes.height),
+        Sheet(sizes.text, sizes.panel, sizes.font, legend=True, most_columns=4, most_height=sizes.height),
     )
 
 
@@ -126,6 +129,7 @@ def write_figures(
             plot = draw(sheet)
             if plot is not None:
                 names.append(plot.name)
+                plot.figure.set_figheight(min(plot.figure.get_figheight(), sheet.most_height))
                 if not only or plot.name in only:
                     written += write_plot(plot, folder)
     tables = write_tables(document, folder, sizes.column, sizes.text)

@@ -13,6 +13,7 @@ from vcpo_bench.analysis.results import load
 from vcpo_bench.errors import UsageError
 from vcpo_bench.reports.document import Entry, Table
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.plots.maps import ess_map
 from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.plots.paper_figures import ablation, kernels, lag_sweep, results_stack
 from vcpo_bench.reports.report import build
@@ -105,6 +106,25 @@ def test_sizes_of_ones_own() -> None:
     assert find_venue("4x1.5in@9pt") == Venue(4.0, 4.0, 9.0, 1.5)
     assert find_venue("3.3in") == Venue(3.3, 3.3)
     assert sheets("beamer")[0].font_size == 10.0
+
+
+def test_figures_for_slides_are_no_higher_than_a_slide_and_stay_readable(small: Path, tmp_path: Path) -> None:
+    names = ["vcpo-results-stack", "ess-map-chain"]
+    for path in write_figures(small, tmp_path, "beamer", names):
+        if path.suffix == ".pdf":
+            box = re.search(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+)", path.read_bytes())
+            assert box and float(box.group(2)) <= 2.8 * 72
+    with drawing(10.0):
+        stack = results_stack(Study(load(small)), sheets("beamer")[1])
+    assert stack and [axes.get_title() for axes in stack.figure.axes][:2] == ["held-out reward", "ESS ratio"]
+
+
+def test_a_map_without_room_for_its_names_is_not_drawn_for_slides(make_results, tmp_path: Path) -> None:
+    lags = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+    study = Study(load(make_results(tmp_path, methods=("tis", "vcpo"), lags=lags, seeds=(0,), steps=5, controls=False)))
+    assert ess_map(study, sheets("beamer")[1], "chain", "fifo") is None
+    with drawing(8.0):
+        assert ess_map(study, sheets("icml")[1], "chain", "fifo") is not None
 
 
 def test_some_figures_of_some_methods(small: Path, tmp_path: Path) -> None:
