@@ -12,7 +12,7 @@ from typing import TypeVar
 _Item = TypeVar("_Item")
 _Found = TypeVar("_Found")
 
-_TOGETHER = 16
+_TOGETHER = 48
 """Items that a thread takes at a time: handing over each alone would cost as much as reading it."""
 _MOST_THREADS = 4
 

@@ -87,7 +87,7 @@ def _write(results: Results, kept: Mapping[str, Mapping[str, Any]], fresh: pd.Da
     for folder, entries in by_folder.items():
         with suppress(OSError):  # results of others, a read-only or a full disk
             if entries:
-                write_sealed(folder / FILE, {"code": _code(), "cells": entries}, cover=False)
+                write_sealed(folder / FILE, {"code": _code(), "cells": entries}, cover=False, compact=True)
 
 
 def _entry(seal: CellSeal, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,10 +113,12 @@ def test_figures_for_slides_are_no_higher_than_a_slide_and_stay_readable(small: 
     for path in write_figures(small, tmp_path, "beamer", names):
         if path.suffix == ".pdf":
             box = re.search(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+)", path.read_bytes())
-            assert box and float(box.group(2)) <= 2.8 * 72
+            assert box
+            assert float(box.group(2)) <= 2.8 * 72
     with drawing(10.0):
         stack = results_stack(Study(load(small)), sheets("beamer")[1])
-    assert stack and [axes.get_title() for axes in stack.figure.axes][:2] == ["held-out reward", "ESS ratio"]
+    assert stack
+    assert [axes.get_title() for axes in stack.figure.axes][:2] == ["held-out reward", "ESS ratio"]
 
 
 def test_a_map_without_room_for_its_names_is_not_drawn_for_slides(make_results, tmp_path: Path) -> None:
