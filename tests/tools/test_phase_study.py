@@ -147,3 +147,19 @@ def test_the_level_of_a_method_is_where_its_units_are(tools: dict[str, ModuleTyp
     assert table.loc[4, "largest_rate"] > table.loc[16, "largest_rate"] > table.loc[64, "largest_rate"]
     top = tools["levels"].level_table(bounds.assign(low=8.0, high=np.inf)).iloc[0]
     assert (top["largest_rate"], top["low"], top["at_top"]) == (np.inf, 6.4e-3, len(SEEDS))
+
+
+def test_runs_of_another_session_add_up_and_are_not_made_again(
+    tools: dict[str, ModuleType], runs: pd.DataFrame, tmp_path: Path
+) -> None:
+    tables, design = tools["tables"], tools["design"]
+    table = runs.assign(mean_step_scale=1.0, mean_ess=0.5)
+    first, second = table[table["seed"] < 2], table[table["seed"] >= 1].assign(final_reward=9.0)
+    assert tables.shipped(tmp_path / "runs.csv").empty
+    first.to_csv(tmp_path / "runs.csv", index=False)
+    whole = tables.joined(tables.shipped(tmp_path / "runs.csv"), second)
+    assert len(whole) == len(table)
+    assert (whole.loc[whole["seed"] == 1, "final_reward"] == 9.0).all()
+    assert not design.wanted(SEEDS, tables.outcomes(whole))
+    assert {unit.seed for unit, _ in design.wanted(SEEDS, tables.outcomes(first))} == {2}
+    assert tables.joined(first, pd.DataFrame()).equals(tables.joined(pd.DataFrame(), first))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 from design import LADDER, STEPS, Unit, wanted
-from tables import outcomes, run_table
+from tables import joined, outcomes, run_table
 
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
@@ -17,11 +18,12 @@ from vcpo_bench.reports.terminal.live import PlainView
 from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
 
-def grow(out: Path, seeds: Sequence[int], jobs: int, stack: int) -> None:
+def grow(out: Path, known: pd.DataFrame, seeds: Sequence[int], jobs: int, stack: int) -> None:
     """Run until every unit of these seeds has its boundary.
 
     Args:
         out: Results folder.
+        known: Runs that need not be made again.
         seeds: In this order; all searches of a seed end before the next seed begins.
         jobs: Worker processes.
         stack: Cells trained as one stack.
@@ -30,7 +32,7 @@ def grow(out: Path, seeds: Sequence[int], jobs: int, stack: int) -> None:
         RuntimeError: Cells ended in an error, or cannot be judged, so that their units would stay open for ever.
     """
     made: list[tuple[Unit, int]] = []
-    while runs := wanted(seeds, ended(out)):
+    while runs := wanted(seeds, outcomes(joined(known, ended(out)))):
         if again := sorted(set(runs) & set(made)):
             raise RuntimeError(f"the rule of collapse does not apply to {again[0]}")
         made = runs
@@ -57,6 +59,6 @@ def cells(runs: Sequence[tuple[Unit, int]]) -> list[PlannedCell]:
     return list(planned.values())
 
 
-def ended(out: Path) -> dict[Unit, dict[int, bool]]:
-    """How the runs in a results folder ended, by unit. Runs that only lend step scales count as well."""
-    return outcomes(run_table(out)) if (out / "grid.json").exists() else {}
+def ended(out: Path) -> pd.DataFrame:
+    """The runs of a results folder. Those that only lend step scales count as well."""
+    return run_table(out) if (out / "grid.json").exists() else pd.DataFrame()

@@ -1,9 +1,9 @@
 """Writes the tables, the picture and the page of the phase study.
 
-    python tools/phase_study/page.py RESULTS     # runs.csv of the complete seeds, then everything that follows from it
+    python tools/phase_study/page.py RESULTS     # adds the runs to runs.csv, then writes everything that follows
     python tools/phase_study/page.py             # everything that follows from the shipped runs.csv
 
-A test fails when the page is not current.
+Until enough seeds are complete there is no page. A test fails when the page is not current.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from contrasts import horizons, rates, rewards
 from levels import level_table
 from study_pages.markdown_table import markdown
 from study_pages.markers import filled
-from tables import boundaries, checks, complete, exponents, run_table
+from tables import FOLDER, RUNS, boundaries, checks, complete, exponents, joined, run_table, shipped
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "phase"
-PAGE, RUNS = FOLDER / "README.md", FOLDER / "runs.csv"
+PAGE = FOLDER / "README.md"
 TOOL = "tools/phase_study/page.py"
+LEAST_SEEDS = 4
+"""As registered."""
 
 
 def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -69,9 +70,12 @@ def write(runs: pd.DataFrame) -> None:
 def main(arguments: list[str]) -> None:
     """Take the runs from a results folder if one is named, and write what follows from them."""
     if arguments:
-        runs = run_table(Path(arguments[0]))
-        runs[runs["seed"].isin(complete(runs))].to_csv(RUNS, index=False, float_format="%.10g")
-    write(pd.read_csv(RUNS))
+        joined(shipped(RUNS), run_table(Path(arguments[0]))).to_csv(RUNS, index=False, float_format="%.10g")
+    runs = shipped(RUNS)
+    seeds = complete(runs)
+    print(f"{len(runs)} runs; complete seeds: {seeds}; at least {LEAST_SEEDS} are needed for a page")
+    if len(seeds) >= LEAST_SEEDS:
+        write(runs[runs["seed"].isin(seeds)])
 
 
 if __name__ == "__main__":

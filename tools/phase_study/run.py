@@ -1,6 +1,7 @@
 """The phase study: `python tools/phase_study/run.py RESULTS [--seeds 0-7] [--jobs 1] [--stack 32]`.
 
-Makes the runs that are missing. Stopped at any time, the same command goes on.
+Makes the runs that the shipped table lacks. Stopped at any time, the same command goes on; so does one with another
+RESULTS once `page.py` has added the runs of this one to the table.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from grow import grow
+from tables import RUNS, shipped
 
 from vcpo_bench.bench.cells import flag_values
 
@@ -21,7 +23,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--stack", type=int, default=32)
     given = parser.parse_args()
-    grow(given.results, flag_values.seeds(given.seeds), given.jobs, given.stack)
+    grow(given.results, shipped(RUNS), flag_values.seeds(given.seeds), given.jobs, given.stack)
 
 
 if __name__ == "__main__":

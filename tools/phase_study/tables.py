@@ -15,7 +15,10 @@ from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.results import load
 
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "phase"
+RUNS = FOLDER / "runs.csv"
 PLACE = ["seed", "task", "method", "staleness"]
+_COLUMNS = [*PLACE, "rung", "lr", "event", "failed", "onset", "final_reward", "mean_step_scale", "mean_ess"]
 LAST = 3
 """Evaluations whose mean is the final reward."""
 HORIZONS = (75, 150, 300)
@@ -37,8 +40,19 @@ def run_table(results: Path) -> pd.DataFrame:
     table["mean_step_scale"] = table["key"].map(means["step_scale"])
     table["mean_ess"] = table["key"].map(means["ess_ratio"])
     table["rung"] = [rung_of(rate) for rate in table["lr"]]
-    kept = [*PLACE, "rung", "lr", "event", "failed", "onset", "final_reward", "mean_step_scale", "mean_ess"]
-    return table[kept].sort_values([*PLACE, "rung"]).reset_index(drop=True)
+    return table[_COLUMNS].sort_values([*PLACE, "rung"]).reset_index(drop=True)
+
+
+def shipped(path: Path) -> pd.DataFrame:
+    """The runs of a shipped table; none where there is no table yet."""
+    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=_COLUMNS)
+
+
+def joined(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """The runs of two tables; where both have a run, that of the second."""
+    whole = pd.concat([table for table in (old, new) if len(table)] or [old], ignore_index=True)
+    whole = whole.drop_duplicates([*PLACE, "rung"], keep="last")
+    return whole.sort_values([*PLACE, "rung"]).reset_index(drop=True)
 
 
 def rung_of(lr: float) -> int:
