@@ -19,7 +19,7 @@ SIZE = ["--prompts", "4", "--responses", "4", "--keep-checkpoints", "every=10"]
 LEASE_SECONDS = 12
 
 
-def start(out: Path, *more: str, steps: int = 40) -> subprocess.Popen[str]:
+def start(out: Path, *more: str, steps: int = 100) -> subprocess.Popen[str]:
     """The command in a process group of its own, with a checkpoint at every update and a short lease."""
     environment = {
         **os.environ,
