@@ -50,8 +50,8 @@ class EngineSampler(Sampler, ABC):
             )
         if job.in_turns and not self.in_turns:
             raise UsageError(
-                f"--sampler {self.name}: draws a response in one turn, and this task has several; use --sampler vllm "
-                "or torch"
+                f"--sampler {self.name}: draws a response in one turn, and this task has several; use --sampler vllm, "
+                "vllm-server or torch"
             )
         if job.in_turns and job.keeps_cache:
             raise UsageError(

@@ -33,6 +33,7 @@ class VllmServerSampler(EngineSampler):
 
     name = "vllm-server"
     summary = "a running vLLM server (--url); token ids in and out over HTTP"
+    in_turns = True
     weights: str = choice("disk", "ipc", "nccl")
     pause: str = choice("wait", "keep", "abort")
 

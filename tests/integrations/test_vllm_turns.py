@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from vllm_models import TOLERANCE, Watched, command_environment
 pytest.importorskip("pydantic_monty", reason="runs in .ci/integrations vllm")
 
 import pyarrow.parquet as pq
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from vcpo_bench.bench.samplers.vllm_engine.serve import VllmServer
+from vcpo_bench.bench.samplers.vllm_server import URL_VARIABLE
 from vcpo_bench.bench.tasks.environment import Reply
 from vcpo_bench.bench.tasks.episode import Episode
 from vcpo_bench.bench.training.imitation_hf import warm_up_model
@@ -29,9 +33,10 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def watched(folder: Path, regime: str, staleness: int, prompts: int) -> Watched:
+def watched(folder: Path, regime: str, staleness: int, prompts: int, sampler: str = "vllm") -> Watched:
     """Cells with 16 responses in flight, so that they share an engine."""
-    return Watched(folder, regime, staleness, task="calc-text", length=LENGTH, prompts=prompts, responses=4)
+    sizes = {"length": LENGTH, "prompts": prompts, "responses": 4}
+    return Watched(folder, regime, staleness, task="calc-text", sampler=sampler, **sizes)
 
 
 def totals(batch: Trajectories) -> dict[str, int]:
@@ -108,6 +113,43 @@ def test_a_request_that_waits_for_room_is_drawn_all_the_same(warm: Path) -> None
     batch = cell.feed()
     assert said == 3 * 16
     assert cell.error(batch, 0) < TOLERANCE
+    cell.trainer.close()
+
+
+@pytest.fixture(scope="module")
+def served(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A server of the model, whose head is untied: on a CPU vLLM takes no new weights for a tied one."""
+    folder = tmp_path_factory.mktemp("served") / "untied"
+    network = AutoModelForCausalLM.from_pretrained(warm, dtype=torch.float32)
+    network.config.tie_word_embeddings = False
+    network.lm_head.weight = torch.nn.Parameter(network.lm_head.weight.detach().clone())
+    network.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(warm).save_pretrained(folder)
+    options = ("--dtype", "float32", "--enforce-eager", "--max-model-len", "256", "--max-num-seqs", "64")
+    options += ("--kv-cache-memory-bytes", str(2**26))
+    environment = command_environment() | {"VLLM_CPU_CI_ENV": "1"}
+    with (
+        VllmServer(folder, folder.parent / "log", options, environment) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        server.wait()
+        patch.setenv(URL_VARIABLE, server.url)
+        yield folder
+
+
+@pytest.mark.parametrize("regime", ["fifo", "inflight(cache=recompute)"])
+def test_a_server_draws_turns_too(served: Path, regime: str) -> None:
+    cell = watched(served, regime, 1, prompts=4, sampler="vllm-server")
+    for update in range(3):
+        batch = cell.feed()
+        oldest = max(0, update - 1)
+        versions = batch.version[batch.mask].unique().tolist()
+        assert versions == ([oldest] if regime == "fifo" else list(range(oldest, update + 1)))
+        assert all(cell.error(batch, version) < TOLERANCE for version in versions)
+        replayed(cell, batch)
+        if update == 0:
+            assert totals(batch)["calls"] > 4
+            assert totals(batch)["observed"] > 12
     cell.trainer.close()
 
 

@@ -15,6 +15,7 @@ from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine.http_client import Client, Refused, Unreachable
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, BrokenAnswer, Request, ask, check, fill, whole
 from vcpo_bench.bench.samplers.vllm_engine.releases import OLDEST, counts_versions
+from vcpo_bench.bench.samplers.vllm_engine.turns import converse_in_rounds, speakers
 from vcpo_bench.bench.samplers.vllm_engine.weight_names import WeightNames
 from vcpo_bench.bench.samplers.vllm_engine.weight_transfer import open_transfer
 from vcpo_bench.bench.trajectories import Rollout
@@ -145,6 +146,9 @@ class VllmOverHttp:
     def advance(self, segments: Sequence[Segment], eos: int | None, keep: bool) -> None:
         """See `samplers.base.InflightEngine`; a server cannot keep its cache between two calls."""
         assert not keep
+        if any(segment.talk is not None for segment in segments):
+            converse_in_rounds(self._draw, speakers(segments, self._policy.real, eos), lambda: self.version)
+            return
         for segment in segments:
             drawn = segment.rollout if segment.positions.start else None
             asked = ask(

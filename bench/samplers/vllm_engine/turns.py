@@ -155,3 +155,26 @@ def _take_turns(engine: LocalEngine, waiting: list[Speaker], flying: dict[str, S
                 waiting.append(flying.pop(name))
                 del known[name]
         engine.abandon(drawn.keys() - flying.keys())
+
+
+def converse_in_rounds(
+    draw: Callable[[Sequence[Request]], Sequence[Answer]], talkers: Sequence[Speaker], version: Callable[[], int]
+) -> None:
+    """Draw all that is missing with an engine that answers whole requests: one turn of every response at a time.
+
+    A turn's end is known once the environment has read it, so each request asks for all that has room, and what was
+    drawn after the end is thrown away. The seeds are those of `converse`: an engine that draws a request's tokens the
+    same way in both draws the same episodes.
+
+    Args:
+        draw: The engine's answers, in the order of the requests.
+        talkers: The responses.
+        version: Of the present weights.
+    """
+    waiting = list(talkers)
+    while asked := [(talker, request) for talker in waiting if (request := talker.request(version())) is not None]:
+        for (talker, _), answer in zip(asked, draw([request for _, request in asked]), strict=True):
+            talker.take(answer, version())
+        waiting = [talker for talker, _ in asked]
+    for talker in talkers:
+        talker.write()

@@ -12,9 +12,10 @@ from vcpo_bench.bench.policies.conversation import Conversation, draw
 from vcpo_bench.bench.policies.hf.create import character_tokenizer
 from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
+from vcpo_bench.bench.samplers.engine_sampler import EngineSampler
 from vcpo_bench.bench.samplers.in_turns import draw_in_turns
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, Request, seed_of
-from vcpo_bench.bench.samplers.vllm_engine.turns import converse, speakers
+from vcpo_bench.bench.samplers.vllm_engine.turns import converse, converse_in_rounds, speakers
 from vcpo_bench.bench.tasks.environment import Kind
 from vcpo_bench.bench.tasks.text.dialogue import BoundDialogue, Dialogue
 from vcpo_bench.bench.trajectories import Rollout
@@ -98,6 +99,22 @@ class GreedyEngine:
         converse(engine, speakers(segments, lambda prompts: (prompts != 0).cumsum(1) > 0, eos), self.version)
 
 
+class WholeAnswers(GreedyEngine):
+    """The same engine behind whole answers, as a server gives them."""
+
+    def draw(self, requests: Sequence[Request]) -> list[Answer]:
+        found = {name: Answer([], []) for name in self.begin(requests)}
+        while not self.idle:
+            for name, answer in self.step({name: len(one.tokens) for name, one in found.items()}).items():
+                found[name] = Answer(found[name].tokens + answer.tokens, found[name].logp + answer.logp)
+        return list(found.values())
+
+    def advance(self, segments: Sequence[Segment], eos: int | None, keep: bool) -> None:
+        assert not keep
+        talkers = speakers(segments, lambda prompts: (prompts != 0).cumsum(1) > 0, eos)
+        converse_in_rounds(self.draw, talkers, lambda: self.version)
+
+
 @pytest.fixture(scope="module")
 def policy() -> Any:
     return hf_models.policy("llama", max_position_embeddings=256)
@@ -107,8 +124,10 @@ def environment(turns: int = 50) -> BoundDialogue:
     return BoundDialogue(Talkative(turns), character_tokenizer())
 
 
-def drawn(policy: Any, turns: int, length: int) -> tuple[Rollout, GreedyEngine]:
-    engine: Any = GreedyEngine(policy)
+def drawn(
+    policy: Any, turns: int, length: int, kind: type[GreedyEngine] = GreedyEngine
+) -> tuple[Rollout, GreedyEngine]:
+    engine: Any = kind(policy)
     return draw_in_turns(engine, environment(turns), PROMPTS, UNIFORMS[:, :length], hf_models.EOS), engine
 
 
@@ -122,11 +141,14 @@ def same(found: Rollout, expected: Rollout) -> None:
     assert found.episodes.tolist() == expected.episodes.tolist()
 
 
+@pytest.mark.parametrize("kind", [GreedyEngine, WholeAnswers])
 @pytest.mark.parametrize(("turns", "length"), [(50, T), (50, 9), (3, T), (1, T)])
-def test_it_records_what_the_torch_sampler_records(policy: Any, turns: int, length: int) -> None:
+def test_it_records_what_the_torch_sampler_records(
+    policy: Any, turns: int, length: int, kind: type[GreedyEngine]
+) -> None:
     greedy = torch.ones(6, dtype=torch.bool)
     expected = draw(policy, environment(turns), PROMPTS, UNIFORMS[:, :length], hf_models.EOS, greedy)
-    found, engine = drawn(policy, turns, length)
+    found, engine = drawn(policy, turns, length, kind)
     same(found, expected)
     assert found.entropy.isnan().equal(found.mask)
     assert not engine.flying
@@ -135,8 +157,9 @@ def test_it_records_what_the_torch_sampler_records(policy: Any, turns: int, leng
     assert facts["truncated"] if turns == 50 else facts["turn_limited"]
 
 
-def test_every_turn_continues_the_very_tokens_with_a_seed_of_its_own(policy: Any) -> None:
-    found, engine = drawn(policy, 50, T)
+@pytest.mark.parametrize("kind", [GreedyEngine, WholeAnswers])
+def test_every_turn_continues_the_very_tokens_with_a_seed_of_its_own(policy: Any, kind: type[GreedyEngine]) -> None:
+    found, engine = drawn(policy, 50, T, kind)
     starts = [(row, place) for row in range(6) for place in range(T) if begins(found.mask[row], place)]
     asked = {tuple(request.prompt): request for request in engine.seen}
     for row, place in starts:
@@ -153,9 +176,12 @@ def begins(mask: Tensor, place: int) -> bool:
     return bool(mask[place]) and (place == 0 or not bool(mask[place - 1]))
 
 
-def test_in_parts_under_changing_weights_it_draws_the_same_tokens_with_their_versions(policy: Any) -> None:
+@pytest.mark.parametrize("kind", [GreedyEngine, WholeAnswers])
+def test_in_parts_under_changing_weights_it_draws_the_same_tokens_with_their_versions(
+    policy: Any, kind: type[GreedyEngine]
+) -> None:
     whole, _ = drawn(policy, 50, T)
-    engine, talk = GreedyEngine(policy), Conversation(environment(), PROMPTS, 6, T)
+    engine, talk = kind(policy), Conversation(environment(), PROMPTS, 6, T)
     rollout, stamps = Rollout.empty(6, T, hf_models.EOS), torch.zeros(6, T, dtype=torch.int64)
     rollout = Rollout(rollout.responses, rollout.logp, rollout.mask, rollout.entropy, stamps)
     for engine.version, start in enumerate(range(0, T, 7)):
@@ -188,11 +214,27 @@ def test_an_error_of_the_environment_leaves_nothing_in_the_engine(policy: Any) -
     assert not engine.flying
 
 
+class OneTurn(EngineSampler):
+    """An engine that cannot be interrupted."""
+
+    name = "one-turn"
+
+    def check_installed(self) -> None:
+        """Nothing is missing."""
+
+    def start(self, policy: Any, job: SamplingJob) -> Any:
+        raise AssertionError("it was refused before")
+
+
 @pytest.mark.parametrize(
     ("sampler", "keeps", "says"),
-    [("vllm-server", False, "use --sampler vllm or torch"), ("vllm", True, r"use inflight\(cache=recompute\)")],
+    [
+        (OneTurn(), False, "use --sampler vllm, vllm-server or torch"),
+        (SAMPLERS.parse("vllm"), True, r"use inflight\(cache=recompute\)"),
+        (SAMPLERS.parse("vllm-server"), True, r"use inflight\(cache=recompute\)"),
+    ],
 )
-def test_what_an_engine_cannot_do_in_turns_is_refused(policy: Any, sampler: str, keeps: bool, says: str) -> None:
+def test_what_an_engine_cannot_do_in_turns_is_refused(policy: Any, sampler: Any, keeps: bool, says: str) -> None:
     job = SamplingJob(5, T, 6, adapters=False, publish_every=1, keeps_cache=keeps, regime="inflight", in_turns=True)
     with pytest.raises(UsageError, match=says):
-        SAMPLERS.parse(sampler).open(policy, job)
+        sampler.open(policy, job)

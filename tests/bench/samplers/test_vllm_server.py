@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,8 +13,11 @@ from vllm_server import EOS, FakeServer, serving
 
 from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.samplers.in_turns import draw_in_turns
 from vcpo_bench.bench.samplers.vllm_engine import over_http as server_module
 from vcpo_bench.bench.samplers.vllm_engine.over_http import VllmOverHttp
+from vcpo_bench.bench.tasks import Reply, Turn
+from vcpo_bench.bench.tasks.environment import Environment
 from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
 
@@ -241,3 +244,50 @@ def test_no_server() -> None:
         VllmOverHttp(policy, "", "disk", "wait")
     with pytest.raises(UsageError, match="no vLLM server"):
         VllmOverHttp(policy, "http://127.0.0.1:9", "disk", "wait", patience=0.1)
+
+
+class Parrot(Environment):
+    """A turn ends with a 5 or a 6; a 5 is answered by 7 7, a 6 ends the episode."""
+
+    turn_limit = 9
+
+    def over(self, said: Sequence[int]) -> bool:
+        return said[-1] in (5, 6)
+
+    def reply(self, prompt: Sequence[int], turns: Sequence[Turn], said: Sequence[int]) -> Reply:
+        return Reply("call", (7, 7)) if said[-1] == 5 else Reply("answer")
+
+
+def played(noise: list[float]) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
+    """Tokens of an episode, whether the policy said each, and place and seed of each request."""
+    tokens, own, asked = list[int](), list[bool](), list[tuple[int, int]]()
+    while len(tokens) < len(noise):
+        asked.append((len(tokens), int(noise[len(tokens)] * 2**53)))
+        turn = [2 + (asked[-1][1] + later) % 7 for later in range(len(noise) - len(tokens))]
+        said = turn[: 1 + min(turn.index(end) if end in turn else len(turn) for end in (5, 6))]
+        heard = [7, 7] if said[-1] == 5 else []
+        tokens, own = tokens + said + heard, own + [True] * len(said) + [False] * len(heard)
+        if not heard:
+            break
+    return tokens[: len(noise)], own[: len(noise)], asked
+
+
+@pytest.mark.parametrize("faults", [[], ["short", "", "half"], ["other"] * 4])
+def test_turns_are_cut_at_their_end_and_lost_answers_are_asked_for_again(server: FakeServer, faults: list[str]) -> None:
+    found = sampler(server)
+    push(found, 3)
+    server.faults.extend(faults)
+    uniforms = torch.rand(4, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    rollout = draw_in_turns(found, Parrot(), PROMPTS, uniforms, EOS)
+    requests = set()
+    for row, noise in enumerate(uniforms.tolist()):
+        tokens, own, asked = played(noise)
+        requests |= {(*[[5, 6], [7]][row // 2], *tokens[:place], seed) for place, seed in asked}
+        assert rollout.responses[row, : len(tokens)].tolist() == tokens
+        assert rollout.mask[row].tolist() == own + [False] * (24 - len(own))
+    sent = server.asked("/inference/v1/generate")
+    assert {(*body["token_ids"], body["sampling_params"]["seed"]) for body in sent} == requests
+    assert len(sent) == len(requests) + len([fault for fault in faults if fault]) > 10
+    assert (rollout.version[rollout.mask] == 3).all()
+    assert torch.allclose(rollout.logp, torch.where(rollout.mask, -rollout.responses / 10, 0.0))
+    assert bool(found.events) == bool(faults)
