@@ -64,7 +64,7 @@ class Locality:
         reads: What the loss reads beside log-probabilities and advantage: `reward`, `version`.
         step_reads: What the step rule reads beside log-probabilities: `version`.
         needs: Optional fields of the batch: `score_norm_sq`, `sum_pi_sq`, `entropy`, `proximal_logp`,
-            `reference_logp`, `parameter_distance`, `update_norm`.
+            `reference_logp`, `router_shift`, `parameter_distance`, `update_norm`.
         entropy_bonus: Whether the loss has a term in the policy's entropy, which no coefficient of a log-probability
             expresses.
         state: Whether something must be kept from one update to the next.
@@ -72,6 +72,7 @@ class Locality:
         measures_drift: Whether it asks how far the weights have moved.
         borrows: Expression of the run whose step scales it uses; None for nearly all.
         counts_turns: Whether it asks what the turns of an episode were.
+        watches_routers: Whether it asks how far the routers of a mixture of experts have moved.
     """
 
     loss: Scope
@@ -87,6 +88,7 @@ class Locality:
     measures_drift: bool
     borrows: str | None
     counts_turns: bool
+    watches_routers: bool
 
     @property
     def whole(self) -> Scope:
@@ -178,6 +180,7 @@ def locality_of(method: Method) -> Locality:
         measures_drift=bool(method.measures_drift),
         borrows=method.needs_series,
         counts_turns="void_turn" in method.needs,
+        watches_routers="router_shift" in method.needs,
     )
 
 
@@ -187,6 +190,8 @@ def of_the_learner(locality: Locality) -> Iterator[str]:
         yield f"it borrows the step scales of another run ({locality.borrows}), which only vcpo-bench run can hand over"
     if locality.counts_turns:
         yield "it asks which episodes had a void turn, which only vcpo-bench run counts; drop void-turns"
+    if locality.watches_routers:
+        yield "it asks how far the routers have moved, which only vcpo-bench run --policy moe records; use gmpo"
     if locality.measures_drift:
         yield "it asks how far the weights have moved, which only the learner of vcpo-bench run measures; use +ess"
 

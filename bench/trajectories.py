@@ -25,6 +25,8 @@ class Rollout:
         episodes: int64 [B, 7] counts of each episode in the order of `EPISODE_FACTS`, where there is an environment.
         routes: int8 [B, Lp + T, layers, k] experts that each position used, from a mixture of experts that records them
             (`policies.routed`).
+        router_logp: float32 [B, T, layers, k] log-probability of each of these experts under the router of the sampler,
+            at the position that drew the token, 0 at padding; only where the method asks for it.
 
     With an environment the mask has holes: tokens that the policy observed and did not draw are False, and their
     log-probability is 0. Nothing else tells them apart, and everything that counts tokens counts those of the mask.
@@ -38,6 +40,7 @@ class Rollout:
     episodes: Tensor | None = None
     routes: Tensor | None = None
     kept: Tensor | None = None
+    router_logp: Tensor | None = None
 
     @classmethod
     def empty(
@@ -48,6 +51,7 @@ class Rollout:
         facts: bool = False,
         routes: Tensor | None = None,
         kept_bytes: int = 0,
+        router_logp: Tensor | None = None,
     ) -> Rollout:
         """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass.
 
@@ -58,13 +62,15 @@ class Rollout:
             facts: Whether there is an environment, so that something is counted of every episode.
             routes: Routes without an entry yet, where the policy has them (`Policy.empty_routes`).
             kept_bytes: Bytes of a set of surviving tokens; 0: they are not recorded.
+            router_logp: Zeros, where they are recorded (`Policy.empty_router_logp`).
         """
         zeros = torch.zeros(2, rows, length)
         episodes = torch.zeros(rows, len(EPISODE_FACTS), dtype=torch.int64) if facts else None
         mask = torch.ones(rows, length).bool()
         kept = torch.zeros(rows, length, kept_bytes, dtype=torch.uint8) if kept_bytes else None
         responses = torch.full((rows, length), eos or 0)
-        return cls(responses, zeros[0], mask, zeros[1], episodes=episodes, routes=routes, kept=kept)
+        optional = {"episodes": episodes, "routes": routes, "kept": kept, "router_logp": router_logp}
+        return cls(responses, zeros[0], mask, zeros[1], **optional)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,7 @@ class Trajectories:
             experts.
         learner_routes: The same as the learner computes them, once, when the batch has just been sampled.
         kept: `[P, G, T, ceil(V / 8)]` uint8, which tokens survived truncation, see `Rollout`; only under mask replay.
+        router_logp: `[P, G, T, layers, k]` float32, what the sampler's routers said of these experts, see `Rollout`.
     """
 
     index: int
@@ -103,6 +110,7 @@ class Trajectories:
     routes: Tensor | None = None
     learner_routes: Tensor | None = None
     kept: Tensor | None = None
+    router_logp: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors by field name, for a checkpoint, without the absent ones."""
@@ -153,6 +161,10 @@ class Trajectories:
 
 
 def join(index: int, parts: Sequence[Trajectories]) -> Trajectories:
-    """Concatenate several batches, group after group, into batch number `index`; each group keeps its origin."""
+    """Concatenate several batches, group after group, into batch number `index`; each group keeps its origin.
+
+    What only some of them carry is left out: after a fork, those of the parent may carry more.
+    """
     columns = [part.tensors() | {"origin": part.origins()} for part in parts]
-    return Trajectories(index, **{name: torch.cat([column[name] for column in columns]) for name in columns[0]})
+    shared = [name for name in columns[0] if all(name in column for column in columns)]
+    return Trajectories(index, **{name: torch.cat([column[name] for column in columns]) for name in shared})

@@ -37,7 +37,7 @@ class Gmpo(RatioMethod):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The row's clipped geometric mean on its unclipped tokens."""
-        logs = ev.log_ratio("current", self.anchor, self.clamp)
+        logs = self.log_ratio(ev)
         below, above = clip_bounds(ev.advantage, -self.low, self.high, logs.dtype)
         held = torch.minimum(torch.maximum(logs, below), above)
         geometric = row_mean(ev, held).exp() * _row_weight(ev)
@@ -47,6 +47,10 @@ class Gmpo(RatioMethod):
         if ev.advantage.shape[-1] > 1:
             terms.score = ev.gate(geometric, terms.kept) * row_mean(ev, ev.advantage)
         return terms
+
+    def log_ratio(self, ev: EvidenceView) -> Tensor:
+        """`[..., P, G, T]` the logarithms that are clipped and averaged."""
+        return ev.log_ratio("current", self.anchor, self.clamp)
 
 
 def _row_weight(ev: EvidenceView) -> Tensor:

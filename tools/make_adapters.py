@@ -33,6 +33,8 @@ def in_trl(method: Method) -> str:
         return "refused: asks how far the weights have moved"
     if locality.counts_turns:
         return "refused: asks what the turns were"
+    if locality.watches_routers:
+        return "refused: asks how far the routers have moved"
     conditions = {
         "`num_iterations` 2 or more": "proximal_logp" in locality.needs,
         "`beta` not 0": "reference_logp" in locality.needs,
@@ -52,6 +54,7 @@ def in_verl(method: Method) -> str:
         "needs whole weights": "score_norm_sq" in locality.needs,
         "asks how far the weights have moved": locality.measures_drift,
         "asks what the turns were": locality.counts_turns,
+        "asks how far the routers have moved": locality.watches_routers,
     }
     for words, holds in refused.items():
         if holds:

@@ -65,7 +65,7 @@ on the method itself, a number of the evidence at a time.
 | `sampler-current` | `pi/mu`: engine mismatch and lag in one ratio |
 | `sampler-anchor`, `anchor-current` | `prox/mu` and `pi/prox`: engine and older lag, and the drift since the anchor |
 | `reference-current` | `pi` against a frozen reference |
-| `lag`, `weights` | the count of updates since sampling; the distance that the weights have moved |
+| `lag`, `weights`, `routers` | the count of updates since sampling; how far the weights, or the routers, have moved |
 | clip | the gradient is off where the token would move further out |
 | mask | it is off for either direction, or by the sign of the advantage |
 | weight | the advantage is multiplied by something that varies with the ratio |
@@ -89,7 +89,8 @@ A step rule may also ask for `parameter_distance`, how far the weights are from 
 `update_norm`, what the last update would have moved at the full rate. The learner of `vcpo-bench run` then keeps the
 weights of the versions within the lag, in main memory and in checkpoints; other trainers refuse such rules.
 A mask may ask for `void_turn`, which episodes had a turn that was neither call nor answer: `vcpo-bench run` knows it
-where a task has an environment, and other trainers refuse.
+where a task has an environment, and other trainers refuse. A method may ask for `router_shift`, how far the routers of
+a mixture of experts have moved: `vcpo-bench run --policy moe` records it, and other trainers refuse.
 
 An update runs through phases: admission, baseline, penalty, step, weight, mask, aggregation, surrogate. The advantage
 is known from the penalty phase on, the product of the weights added with `+` from the mask phase on. Reading one
@@ -106,7 +107,6 @@ Published methods that are not here, with the reason. Nothing is rebuilt from an
   the mixing by entropy, could not be read.
 - SSPO (2511.04256): ratios per sentence; a batch carries no tokens to find sentences with. Runs of tokens in play
   (turns) are `level=segment`.
-- RSPO (2510.23027): needs the router's ratio of a mixture of experts, which a batch does not carry.
 - GiGPO's advantage per environment step, a part of SAMPO (2602.21534): needs the states of the environment.
 - The anchor by moving average of the weights (2605.12070; PPO-EWMA 2110.00641): needs a second copy of the policy and a
   forward pass under it at every update.

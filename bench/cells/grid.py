@@ -14,7 +14,7 @@ from vcpo_bench.bench.cells.learner_job import learner_job
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.shard_rules import check_shards
 from vcpo_bench.bench.learners.catalog import LEARNERS
-from vcpo_bench.bench.policies.catalog import POLICIES
+from vcpo_bench.bench.policies.catalog import POLICIES, check_routers
 from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.regimes import REGIMES, CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
@@ -148,6 +148,7 @@ def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterato
         lr=point.lr,
         series=series,
     )
+    check_routers(config.method, method.needs, config.policy, config.model)
     LEARNERS.parse(config.learner).check(learner_job(config))
     check_shards(config)
     config = config.model_copy(update={"plugins": plugins_of(config)})

@@ -106,6 +106,7 @@ class BatchGenerator:
             counted,
             routes=policy.empty_routes(rows, self.task.prompt_length + self.task.max_response),
             kept_bytes=policy.kept_bytes(published.truncation),
+            router_logp=policy.empty_router_logp(rows, length),
         )
 
     def _tokens(self, draft: Draft, order: Order, version: int) -> None:
@@ -198,6 +199,7 @@ class BatchGenerator:
             routes=_grouped(rollout.routes, P),
             learner_routes=_grouped(learner_routes, P),
             kept=_grouped(rollout.kept, P),
+            router_logp=_grouped(rollout.router_logp, P),
         )
 
     def tensors(self) -> dict[str, Tensor]:
@@ -221,8 +223,8 @@ class BatchGenerator:
             named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
             draft = self._draft(batch, len(named["version"]) // self.config.responses)
             draft.version = named["version"]
-            kept = named.keys() & {"responses", "logp", "mask", "entropy", "episodes", "routes", "kept"}
-            draft.rollout = Rollout(**{name: named[name] for name in kept})
+            wanted = named.keys() & {name for name, tensor in vars(draft.rollout).items() if tensor is not None}
+            draft.rollout = Rollout(**{name: named[name] for name in wanted})
             draft.missing = int((draft.version < 0).sum())
             if draft.talk is not None:
                 draft.talk.replay(draft.rollout, int((draft.version[0] >= 0).sum()))
@@ -237,7 +239,8 @@ class BatchGenerator:
 
 def _optional(rollout: Rollout) -> dict[str, Tensor | None]:
     """What only some rollouts carry, by name."""
-    return {"episodes": rollout.episodes, "routes": rollout.routes, "kept": rollout.kept}
+    named = ("episodes", "routes", "kept", "router_logp")
+    return {name: getattr(rollout, name) for name in named}
 
 
 def _grouped(rows: Tensor | None, prompts: int) -> Tensor | None:

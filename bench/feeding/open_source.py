@@ -57,13 +57,19 @@ def open_source(
         raise UsageError(f"{method.canonical}: {config.task} has no environment, hence no turns; drop void-turns")
     updates = schedule.updates(config.steps)
     if regime.asynchronous:
-        return _asynchronous_source(config, task, policy, regime, schedule, start), updates
-    generator = BatchGenerator(config, task, _published(config, task, policy, regime), regime.keeps_cache)
+        return _asynchronous_source(config, task, policy, method, regime, schedule, start), updates
+    generator = BatchGenerator(config, task, _published(config, task, policy, method, regime), regime.keeps_cache)
     return PlannedSource(schedule, generator, logp if "proximal_logp" in method.needs else None), updates
 
 
 def _asynchronous_source(
-    config: CellConfig, task: Task, policy: Policy, regime: Regime, schedule: StalenessSchedule, start: Path | None
+    config: CellConfig,
+    task: Task,
+    policy: Policy,
+    method: Method,
+    regime: Regime,
+    schedule: StalenessSchedule,
+    start: Path | None,
 ) -> Source:
     service = regime.service
     assert service is not None
@@ -75,10 +81,10 @@ def _asynchronous_source(
         plugins = plugin_files(plugins_of(config))
         setup = SamplerSetup(config, slots, service.times, start, str(policy.device), plugins)
         return ProcessSource(schedule, policy, setup)
-    sampler = TicketSampler(config, task, _published(config, task, policy, regime))
+    sampler = TicketSampler(config, task, _published(config, task, policy, method, regime))
     return VirtualSource(schedule, sampler, slots, service.times)
 
 
-def _published(config: CellConfig, task: Task, policy: Policy, regime: Regime) -> PublishedPolicy:
-    external = open_sampler(config, task, policy)
-    return PublishedPolicy.under(regime, policy, config.seed, external, regime.publish_every)
+def _published(config: CellConfig, task: Task, policy: Policy, method: Method, regime: Regime) -> PublishedPolicy:
+    external, records = open_sampler(config, task, policy), "router_shift" in method.needs
+    return PublishedPolicy.under(regime, policy, config.seed, external, regime.publish_every, records)

@@ -60,6 +60,7 @@ class TicketSampler:
                 routes=None if rollout.routes is None else rollout.routes[rows].unsqueeze(0),
                 learner_routes=None if learner_routes is None else learner_routes[rows].unsqueeze(0),
                 kept=None if rollout.kept is None else rollout.kept[rows].unsqueeze(0),
+                router_logp=None if rollout.router_logp is None else rollout.router_logp[rows].unsqueeze(0),
             )
         return found
 

@@ -114,6 +114,10 @@ class Policy(nn.Module, ABC):
         """Room for the routes of so many responses and positions; None where nothing is routed (`policies.routed`)."""
         return None
 
+    def empty_router_logp(self, rows: int, length: int) -> Tensor | None:
+        """Room for what the routers say of so many responses and tokens; None where it is not recorded."""
+        return None
+
     @property
     def device(self) -> torch.device:
         """Where the weights are."""

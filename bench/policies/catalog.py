@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.tasks import TokenTask
+from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
 
@@ -46,3 +48,21 @@ POLICIES = Catalog(
     plural="policies",
 )
 """Every built-in policy, those of plug-ins included."""
+
+
+def check_routers(method: str, needs: Collection[str], policy: str, model: str) -> None:
+    """Refuse a method that asks what the routers say, where nothing records it.
+
+    Args:
+        method: Its expression.
+        needs: Optional fields of a batch that it asks for.
+        policy: Expression of the built-in policy.
+        model: The language model that is trained instead; empty: none.
+
+    Raises:
+        UsageError: It asks, and the policy is dense or a language model.
+    """
+    if "router_shift" not in needs or (POLICIES.parse(policy).routed and not model):
+        return
+    lack = "routers of language models are not recorded" if model else f"the policy {policy} has no routers"
+    raise UsageError(f"{method}: asks how far the routers have moved, and {lack}; use --policy moe, or another method")

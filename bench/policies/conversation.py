@@ -121,8 +121,9 @@ def draw(
     if environment is None:
         return policy.sample(prompts, uniforms, eos, greedy, truncation)
     rows, length = uniforms.shape
-    routes = policy.empty_routes(rows, prompts.shape[1] + length)
-    rollout = Rollout.empty(rows, length, None, routes=routes, kept_bytes=policy.kept_bytes(truncation))
+    routes, router_logp = policy.empty_routes(rows, prompts.shape[1] + length), policy.empty_router_logp(rows, length)
+    kept = policy.kept_bytes(truncation)
+    rollout = Rollout.empty(rows, length, None, routes=routes, kept_bytes=kept, router_logp=router_logp)
     talk, decoding = Conversation(environment, prompts, rows, length), policy.decoding(prompts, rows, length)
     talk.extend(policy, rollout, decoding, prompts, uniforms, range(length), greedy, truncation)
     return replace(rollout, episodes=talk.facts())

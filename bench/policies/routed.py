@@ -35,9 +35,11 @@ class RoutedPolicy(Policy):
 
     Attributes:
         router_noise: How coarsely the routers work while sampling, as `Regime.router_noise` says; scoring is exact.
+        records_routers: Whether sampling records the log-probabilities of the experts that it uses, too.
     """
 
     router_noise: float = 0.0
+    records_routers: bool = False
 
     @abstractmethod
     def score(
@@ -74,6 +76,24 @@ class RoutedPolicy(Policy):
     def own_routes(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
         """The routes of given responses under the present weights, without noise, in main memory."""
 
+    @abstractmethod
+    def router_logp(
+        self, prompts: Tensor, responses: Tensor, mask: Tensor, experts: Tensor, routes: Tensor | None = None
+    ) -> Tensor:
+        """What the routers say of given experts under the present weights, without noise and gradient.
+
+        Args:
+            prompts: int64 [P, Lp], P dividing B.
+            responses: int64 [B, T].
+            mask: bool [B, T].
+            experts: Routes of these experts, all known where the mask is True.
+            routes: As for `score`.
+
+        Returns:
+            float32 [B, T, layers, k] in main memory: log-probability of each expert among all, at the position that
+            predicts the token; 0 where the mask is False.
+        """
+
     @property
     @abstractmethod
     def route_shape(self) -> tuple[int, int]:
@@ -82,6 +102,10 @@ class RoutedPolicy(Policy):
     def empty_routes(self, rows: int, positions: int) -> Tensor:
         """See `Policy.empty_routes`."""
         return torch.full((rows, positions, *self.route_shape), UNROUTED, dtype=torch.int8)
+
+    def empty_router_logp(self, rows: int, length: int) -> Tensor | None:
+        """See `Policy.empty_router_logp`."""
+        return torch.zeros(rows, length, *self.route_shape) if self.records_routers else None
 
 
 def needed(mask: Tensor, prompt_length: int) -> Tensor:

@@ -34,6 +34,7 @@ class PublishedPolicy:
         external: Engine or server that samples; None: a policy in this process does.
         router_noise: See `Regime.router_noise`; for a mixture of experts in this process.
         truncation: How the distribution of each token is cut before it is drawn; None: not by the regime.
+        records_routers: See `RoutedPolicy.records_routers`; as `router_noise`.
 
     Attributes:
         sampler: Draws responses; reads the learner's own weights where no copy is needed.
@@ -49,6 +50,7 @@ class PublishedPolicy:
         external: InflightEngine | None = None,
         router_noise: float = 0.0,
         truncation: Truncation | None = None,
+        records_routers: bool = False,
     ) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
         self._rounding = noise if noise in ROUNDINGS else ""
@@ -56,14 +58,20 @@ class PublishedPolicy:
         self.inflight, self.truncation = external, truncation
         differs = publish_every > 1 or bool(self._rounding) or router_noise > 0
         self._own = PolicyEngine(policy, external is None and differs, truncation)
-        if router_noise:
+        if router_noise or records_routers:
             assert isinstance(self._own.model, RoutedPolicy), "only a mixture of experts has routers"
-            self._own.model.router_noise = router_noise
+            self._own.model.router_noise, self._own.model.records_routers = router_noise, records_routers
         self.sampler: Engine = external or self._own
 
     @classmethod
     def under(
-        cls, regime: Regime, policy: Policy, seed: int, external: InflightEngine | None = None, publish_every: int = 1
+        cls,
+        regime: Regime,
+        policy: Policy,
+        seed: int,
+        external: InflightEngine | None = None,
+        publish_every: int = 1,
+        records_routers: bool = False,
     ) -> PublishedPolicy:
         """The sampler as a regime wants it: with its noises and its truncation.
 
@@ -73,9 +81,11 @@ class PublishedPolicy:
             seed: Seed of the noise.
             external: Engine or server that samples; None: a policy in this process does.
             publish_every: Updates between two publications of its weights, where they are counted here.
+            records_routers: See the class.
         """
         cut = Truncation(regime.top_p, regime.top_k, regime.mask_replay) if regime.truncates else None
-        return cls(policy, publish_every, regime.engine_noise, seed, external, regime.router_noise, cut)
+        noises = (regime.engine_noise, seed, external, regime.router_noise)
+        return cls(policy, publish_every, *noises, cut, records_routers)
 
     @property
     def policy(self) -> Policy:

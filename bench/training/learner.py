@@ -24,7 +24,7 @@ from vcpo_bench.bench.training.gradients import FlatGradient, put_gradient
 from vcpo_bench.bench.training.learner_step import LearnerStep, warmed
 from vcpo_bench.bench.training.micro_batches import Piece, cut, gather
 from vcpo_bench.bench.training.past_weights import PastWeights
-from vcpo_bench.bench.training.routing import router_changes, scores_of
+from vcpo_bench.bench.training.routing import router_changes, router_shift, scores_of
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 from vcpo_bench.records.diagnostic import GradientDiagnostic
@@ -234,6 +234,9 @@ class Learner:
             reference_logp=reference,
             state=self.method_state,
             moved=self._past.evidence(batch, now) if self._past else {},
+            router_shift=router_shift(
+                self.method.needs, self.policy, pieces, self.replay, partial(self._gather, pieces)
+            ),
         )
 
     def _backward(self, pieces: list[Piece], kept: TokenScores, update: Update) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from vcpo_bench.bench.cells.settings import Replay
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.routed import UNROUTED, RoutedPolicy, RoutedScores
 from vcpo_bench.bench.policies.scores import TokenScores
+from vcpo_bench.bench.training.micro_batches import Piece
 from vcpo_bench.bench.trajectories import Trajectories
 
 
@@ -26,13 +27,49 @@ def scores_of(policy: Policy, part: Trajectories, replay: Replay = "off", rows: 
     prompts, responses, mask, kept = part.flat()
     if rows:
         prompts = part.flat_prompts()
-    routes = {"off": None, "r2": part.learner_routes, "r3": part.routes}[replay]
+    routes = _replayed(part, replay)
     if replay == "off":
         return (policy.score_rows if rows else policy.score)(prompts, responses, mask, kept)
     assert isinstance(policy, RoutedPolicy), "only a mixture of experts can replay routes"
     assert routes is not None, "routes are recorded where responses are drawn"
     score = policy.score_rows if rows else policy.score
     return score(prompts, responses, mask, kept, routes.flatten(0, 1))
+
+
+def router_shift(
+    needs: Collection[str],
+    policy: Policy,
+    pieces: Sequence[Piece],
+    replay: Replay,
+    gather: Callable[[Sequence[Tensor]], Tensor],
+) -> Tensor | None:
+    """`[rows, T]` how far the routers have moved, see `Batch.router_shift`; None: not asked for, or not recorded.
+
+    The learner's side is a forward pass of its own, which uses the experts that scoring uses: those replayed, or else
+    its choice.
+
+    Args:
+        needs: What the method asks for.
+        policy: The learner's policy, before the update.
+        pieces: What it consumes, cut.
+        replay: Whose routes scoring uses.
+        gather: How pieces come together.
+    """
+    if "router_shift" not in needs or not isinstance(policy, RoutedPolicy) or pieces[0].part.router_logp is None:
+        return None
+    return gather([_moved(policy, piece.part, replay) for piece in pieces])
+
+
+def _moved(policy: RoutedPolicy, part: Trajectories, replay: Replay) -> Tensor:
+    assert part.routes is not None, "the routes are recorded with what the routers say of them"
+    assert part.router_logp is not None, "and so is that"
+    replayed, experts = _replayed(part, replay), part.routes.flatten(0, 1)
+    now = policy.router_logp(*part.flat()[:3], experts, None if replayed is None else replayed.flatten(0, 1))
+    return (now - part.router_logp.flatten(0, 1)).abs().mean((-2, -1))
+
+
+def _replayed(part: Trajectories, replay: Replay) -> Tensor | None:
+    return {"off": None, "r2": part.learner_routes, "r3": part.routes}[replay]
 
 
 def router_changes(

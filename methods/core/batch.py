@@ -19,7 +19,15 @@ POLICY_FIELDS = {
     "reference": "reference_logp",
 }
 """The policies that a ratio can name, and the field with their log-probabilities."""
-_TOKEN_FLOATS = ("behavior_logp", "advantage", "proximal_logp", "reference_logp", "entropy", "sum_pi_sq")
+_TOKEN_FLOATS = (
+    "behavior_logp",
+    "advantage",
+    "proximal_logp",
+    "reference_logp",
+    "entropy",
+    "sum_pi_sq",
+    "router_shift",
+)
 _ROW_FLOATS = ("reward", "score_norm_sq", "parameter_distance")
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -54,6 +62,9 @@ class Batch:
         reference_logp: `[..., P, G, T]` under a frozen reference policy.
         entropy: `[..., P, G, T]` entropy of the current policy at each token, nats.
         sum_pi_sq: `[..., P, G, T]` sum over the vocabulary of squared probabilities.
+        router_shift: `[..., P, G, T]` how far the routers of a mixture of experts have moved since they drew the token,
+            in nats, 0 or more: |log p(e) - log p_mu(e)|, the mean over layers and over the experts e that the behavior
+            policy mu used; p is the router's probability under the current policy, p_mu that under mu.
         score_norm_sq: `[..., P, G]` squared norm of the gradient of the row's summed log-probability, 0 or more.
         parameter_distance: `[..., P, G]` l2 distance of the current weights from those that sampled the row's oldest
             token, trained parameters only.
@@ -79,6 +90,7 @@ class Batch:
     reference_logp: Tensor | None = None
     entropy: Tensor | None = None
     sum_pi_sq: Tensor | None = None
+    router_shift: Tensor | None = None
     score_norm_sq: Tensor | None = None
     parameter_distance: Tensor | None = None
     void_turn: Tensor | None = None

@@ -28,15 +28,20 @@ def bounded(name: str, value: Tensor, rows: int, limit: float) -> Tensor:
     return value
 
 
-def not_negative(name: str, value: Tensor) -> Tensor:
-    """The values `[..., P, G]` of a field, checked.
+def not_negative(name: str, value: Tensor, rows: int) -> Tensor:
+    """The values of a field, checked.
+
+    Args:
+        name: The field.
+        value: `[..., P, G]` or `[..., P, G, T]`, zero where nothing counts.
+        rows: Number of axes of `[..., P, G]`.
 
     Raises:
         BatchError: One is below 0.
     """
     if float(value.amin()) < 0:
         what = "squared norm" if name.endswith("_sq") else "distance"
-        _refuse(name, value, value.dim(), value < 0, f"is no {what}: it must be 0 or more")
+        _refuse(name, value, rows, value < 0, f"is no {what}: it must be 0 or more")
     return value
 
 

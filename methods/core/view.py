@@ -16,6 +16,8 @@ from vcpo_bench.methods.core.errors import MissingEvidence
 from vcpo_bench.methods.core.phases import PhasedValues
 from vcpo_bench.methods.core.token_passes import TokenPasses
 
+_DISTANCES = frozenset({"router_shift"})
+"""Fields of tokens that are 0 or more."""
 _LARGEST_LOG = 1e30
 """Log-ratios of tokens beyond it count as it in sums over a row, which would overflow in float32."""
 
@@ -149,12 +151,13 @@ class EvidenceView(TokenPasses, PhasedValues, RenamedAttributes):
         Raises:
             MissingEvidence: The batch does not carry it.
             NonFiniteEvidence: It is not finite on a token in play.
+            BatchError: A distance is negative.
         """
 
         def make() -> Tensor:
             value = self.need(name).to(self.batch.logp.dtype) * self.mask_float
             if math.isfinite(float(value.sum())):
-                return value
+                return not_negative(name, value, value.dim() - 1) if name in _DISTANCES else value
             given, largest = torch.where(self.mask, self.need(name), 0.0), torch.finfo(value.dtype).max
             if self._nonfinite == "raise" or name not in POLICY_FIELDS.values():
                 finite_where(self.batch, (name,), self.mask)
@@ -175,7 +178,7 @@ class EvidenceView(TokenPasses, PhasedValues, RenamedAttributes):
             value = self.in_rows(self.need(name).contiguous())
             limit = LARGEST_REWARD if name == "reward" else torch.finfo(value.dtype).max
             value = bounded(name, value, value.dim(), limit)
-            return value if name == "reward" else not_negative(name, value)
+            return value if name == "reward" else not_negative(name, value, value.dim())
 
         return self._once(("row", name), make)
 

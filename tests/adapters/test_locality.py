@@ -80,6 +80,7 @@ def batches() -> Iterator[Batch]:
             reference_logp=(logp - spread * normal(P, G, T)).clamp(max=-1e-3),
             entropy=torch.rand(P, G, T, generator=generator, dtype=torch.float64),
             sum_pi_sq=torch.rand(P, G, T, generator=generator, dtype=torch.float64),
+            router_shift=torch.rand(P, G, T, generator=generator, dtype=torch.float64) / 5,
             score_norm_sq=0.1 + torch.rand(P, G, generator=generator, dtype=torch.float64),
             parameter_distance=0.1 + torch.rand(P, G, generator=generator, dtype=torch.float64),
             update_norm=0.2,
@@ -208,7 +209,7 @@ def test_the_measured_base_reads_versions() -> None:
 def test_needs_are_those_that_the_method_misses(method: Method, declared: Locality) -> None:
     batch = next(batches())
     optional = {"score_norm_sq", "sum_pi_sq", "entropy", "proximal_logp", "reference_logp"}
-    optional |= {"parameter_distance", "update_norm", "void_turn"}
+    optional |= {"parameter_distance", "update_norm", "void_turn", "router_shift"}
     bare = replace(batch, advantage=None, **dict.fromkeys(optional - declared.needs))
     assert isinstance(method(bare), Update)
 

@@ -16,7 +16,7 @@ from adapter_expressions import supported
 from trl_runs import LENGTH
 
 SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "trl_gradients.py"
-SUPPORTED = supported(lambda it: it.borrows is not None or it.measures_drift or it.counts_turns)
+SUPPORTED = supported(lambda it: it.borrows is not None or it.measures_drift or it.counts_turns or it.watches_routers)
 
 
 def launch(ranks: int, *arguments: str) -> None:

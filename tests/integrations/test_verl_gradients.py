@@ -23,7 +23,7 @@ SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "verl_gradients.py"
 
 def refused(it: Locality) -> bool:
     whole = it.acts_on_gradient or "score_norm_sq" in it.needs
-    return it.borrows is not None or it.measures_drift or it.counts_turns or whole
+    return it.borrows is not None or it.measures_drift or it.counts_turns or it.watches_routers or whole
 
 
 SUPPORTED = supported(refused)

@@ -32,6 +32,7 @@ def _batch(shape: tuple[int, ...] = (3, 4, 6), seed: int = 0, spread: float = 0.
         "reference_logp": logp - spread * normal(*shape),
         "entropy": normal(*shape).abs(),
         "sum_pi_sq": logp.exp() ** 2 + 0.05,
+        "router_shift": -0.1 * logp,
         "score_norm_sq": 0.1 + torch.rand(*shape[:-1], generator=generator, dtype=torch.float64),
         "mask": mask,
         "valid": torch.ones(shape[:-1], dtype=torch.bool),

@@ -29,6 +29,7 @@ from vcpo_bench.methods import geometry_of, method_names, parse_method
         ("gap-aware", "step on weights"),
         ("dc-asgd", "gradient on weights"),
         ("clip+lr-matched", "clip, weight, step on sampler-current, by token"),
+        ("rspo", "clip, weight on sampler-current, routers, by sequence"),
         ("sampo", "admission, clip, weight on sampler-current, by sequence"),
     ],
 )

@@ -72,7 +72,12 @@ def method(request: pytest.FixtureRequest) -> Method:
 def test_on_policy_data_gives_the_plain_policy_gradient(method: Method, make_batch: Make, seed: int) -> None:
     batch = make_batch(seed=seed)
     same = replace(
-        batch, behavior_logp=batch.logp, proximal_logp=batch.logp, reference_logp=batch.logp, void_turn=~batch.valid
+        batch,
+        behavior_logp=batch.logp,
+        proximal_logp=batch.logp,
+        reference_logp=batch.logp,
+        void_turn=~batch.valid,
+        router_shift=torch.zeros_like(batch.logp),
     )
     plain = Reinforce(extras=(*method.admissions, method.baseline_part, method.aggregation_part))
     ours, theirs = method(same), plain(same).coefficients

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vcpo_bench.bench.policies.cached_decoder import CachedDecoder
-from vcpo_bench.bench.policies.moe.experts import Experts, choose, rounded_logits
+from vcpo_bench.bench.policies.moe.experts import Experts, choose, expert_logp, rounded_logits, watched
 from vcpo_bench.bench.policies.moe.network import NORM_EPS, MoeBlock, MoeTransformer, padded, rotation
 from vcpo_bench.bench.policies.routed import UNROUTED
 
@@ -35,13 +35,24 @@ class MoeDecoder(CachedDecoder):
         rows: B, the number of responses.
         length: Most tokens of a response.
         noise: See `experts.rounded_logits`.
+        records: Whether to record what the routers say.
 
     Attributes:
         first: Logits of the first token of each response, [V, B].
         routes: int8 [B, Lp + length, layers, k], `UNROUTED` at positions that no router has seen; rows as at the start.
+        router_logp: float32 of the same shape, log-probabilities of these experts from the last token of the prompt on,
+            where they are recorded; else empty.
     """
 
-    def __init__(self, network: MoeTransformer, prompts: Tensor, rows: int, length: int, noise: float = 0.0) -> None:
+    def __init__(
+        self,
+        network: MoeTransformer,
+        prompts: Tensor,
+        rows: int,
+        length: int,
+        noise: float = 0.0,
+        records: bool = False,
+    ) -> None:
         config, prompts = network.config, prompts.to(network.device)
         self.network, self.position, self.noise = network, prompts.shape[1], noise
         self.blocks = network.layers()
@@ -53,6 +64,8 @@ class MoeDecoder(CachedDecoder):
         self.turns = rotation(0, positions, shape[2], network.device)
         kinds = (rows, positions, config.layers, config.active)
         self.routes = torch.full(kinds, UNROUTED, dtype=torch.int8, device=network.device)
+        self.router_logp = torch.zeros(kinds if records else (0,), device=network.device)
+        self.records = records
         self.rows = torch.arange(rows, device=network.device)  # those still decoded
         self.first = self._prefill(prompts, rows // prompts.shape[0])
 
@@ -61,7 +74,11 @@ class MoeDecoder(CachedDecoder):
         x: Tensor = self.network.tokens(prompts)
         for depth, (block, cache) in enumerate(zip(self.blocks, self.caches, strict=True)):
             start = self.position - 1 if block is self.blocks[-1] else 0
-            x, keys_values, chosen = block(x, None, start, self.noise)
+            with watched([block.experts] if self.records else []) as heard:
+                x, keys_values, chosen = block(x, None, start, self.noise)
+            for said in heard:
+                last = expert_logp(rounded_logits(said[:, -1], self.noise), chosen[:, -1])
+                self.router_logp[:, self.position - 1, depth] = last.repeat_interleave(group, 0)
             # [2, P, heads, 1, L, size] -> [2, heads, size, L, P * group]
             cache[:, :, :, : self.position] = keys_values.squeeze(3).permute(0, 2, 4, 3, 1).repeat_interleave(group, -1)
             self.routes[:, : self.position, depth] = padded(chosen, start).repeat_interleave(group, 0)
@@ -101,6 +118,8 @@ class MoeDecoder(CachedDecoder):
         logits = rounded_logits(experts.router(x), self.noise)
         chosen = choose(logits, experts.active, None)
         self.routes[self.rows, self.position, depth] = chosen.to(torch.int8)
+        if self.records:
+            self.router_logp[self.rows, self.position, depth] = expert_logp(logits, chosen)
         gates = torch.zeros_like(logits).scatter(-1, chosen, logits.gather(-1, chosen).softmax(-1))
         gate, value = (layer.up @ x.t()).chunk(2)
         inner = (F.silu(gate) * value).view(logits.shape[1], -1, len(x)) * gates.t().unsqueeze(1)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -54,6 +58,27 @@ def choose(logits: Tensor, active: int, routes: Tensor | None) -> Tensor:
     """The experts of every token: int64 [..., k] in ascending order, from logits [..., E] and recorded routes."""
     chosen = logits.detach().topk(active, -1).indices.sort(-1).values
     return chosen if routes is None else torch.where(routes > UNROUTED, routes.long(), chosen)
+
+
+def expert_logp(logits: Tensor, chosen: Tensor) -> Tensor:
+    """Log-probabilities of experts int64 [..., k] under the softmax of a router's logits [..., E], over all experts."""
+    return logits.log_softmax(-1).gather(-1, chosen)
+
+
+@contextmanager
+def watched(layers: Sequence[Experts]) -> Iterator[list[Tensor]]:
+    """Inside, the list holds what the router of each layer returned last: logits [B, L, E], no noise, no gradient."""
+    seen = [torch.empty(0)] * len(layers)
+
+    def watch(depth: int, _router: nn.Module, _inputs: object, logits: Tensor) -> None:
+        seen[depth] = logits.detach()
+
+    handles = [layer.router.register_forward_hook(partial(watch, depth)) for depth, layer in enumerate(layers)]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def rounded_logits(logits: Tensor, noise: float) -> Tensor:

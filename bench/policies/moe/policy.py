@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.policies.base import Decoding
 from vcpo_bench.bench.policies.moe.decoding import MoeDecoder
+from vcpo_bench.bench.policies.moe.experts import expert_logp, watched
 from vcpo_bench.bench.policies.moe.network import MoeTransformer
 from vcpo_bench.bench.policies.routed import UNROUTED, RoutedPolicy, RoutedScores, needed
 from vcpo_bench.bench.policies.tiny.sampling import extend
@@ -75,6 +76,19 @@ class MoePolicy(MoeTransformer, RoutedPolicy):
         _, used = self._hidden(prompts.to(self.device), responses.to(self.device), None, rows=False)
         return self._recorded(used, mask)
 
+    @torch.no_grad()
+    def router_logp(
+        self, prompts: Tensor, responses: Tensor, mask: Tensor, experts: Tensor, routes: Tensor | None = None
+    ) -> Tensor:
+        """See `RoutedPolicy.router_logp`."""
+        (prompts, responses), T = (each.to(self.device) for each in (prompts, responses)), mask.shape[1]
+        replayed = None if routes is None else routes[:, :-1].to(self.device)
+        with watched([block.experts for block in self.layers()]) as logits:
+            self._hidden(prompts, responses, replayed, rows=False)
+        wanted = experts[:, -T - 1 : -1].to(self.device).long().clamp_min(0)
+        found = [expert_logp(each[:, -T:], wanted[:, :, depth]) for depth, each in enumerate(logits)]
+        return torch.stack(found, 2).cpu().masked_fill_(~mask.cpu()[..., None, None], 0.0)
+
     @property
     def route_shape(self) -> tuple[int, int]:
         """See `RoutedPolicy.route_shape`."""
@@ -90,15 +104,16 @@ class MoePolicy(MoeTransformer, RoutedPolicy):
     ) -> Rollout:
         """See `Policy.sample`."""
         B, T = uniforms.shape
-        routes = self.empty_routes(B, prompts.shape[1] + T)
-        rollout = Rollout.empty(B, T, eos, routes=routes, kept_bytes=self.kept_bytes(truncation))
+        routes, router_logp = self.empty_routes(B, prompts.shape[1] + T), self.empty_router_logp(B, T)
+        kept = self.kept_bytes(truncation)
+        rollout = Rollout.empty(B, T, eos, routes=routes, kept_bytes=kept, router_logp=router_logp)
         self.extend(rollout, self.decoding(prompts, B, T), prompts, uniforms, range(T), eos, greedy, truncation)
         return rollout
 
     def decoding(self, prompts: Tensor, rows: int, length: int) -> MoeDecoder:
         """See `Policy.decoding`."""
         with torch.inference_mode():
-            return MoeDecoder(self, prompts, rows, length, self.router_noise)
+            return MoeDecoder(self, prompts, rows, length, self.router_noise, self.records_routers)
 
     def extend(
         self,
@@ -117,6 +132,10 @@ class MoePolicy(MoeTransformer, RoutedPolicy):
         if rollout.routes is not None:
             fresh = (rollout.routes == UNROUTED) & needed(rollout.mask, prompts.shape[1])[..., None, None]
             rollout.routes.copy_(torch.where(fresh, decoding.routes.cpu(), rollout.routes))
+            if rollout.router_logp is not None:
+                drawing = slice(prompts.shape[1] - 1, -1)
+                found = decoding.router_logp[:, drawing].cpu()
+                rollout.router_logp.copy_(torch.where(fresh[:, drawing], found, rollout.router_logp))
 
     def output_head(self) -> nn.Linear:
         """See `Policy.output_head`."""

@@ -52,7 +52,7 @@ def test_only_row_local_methods_pass() -> None:
     assert set(ROW_LOCAL) < local
     assert local - set(ROW_LOCAL) == {
         *("dc-asgd", "decoupled", "drift-cap", "gac", "gap-aware", "inverse-lag", "inverse-sqrt-lag", "kl-adaptive"),
-        *("length-surge", "luspo", "stapo", "topr", "update-norm", "vcpo"),
+        *("length-surge", "luspo", "rspo", "stapo", "topr", "update-norm", "vcpo"),
     }
 
 

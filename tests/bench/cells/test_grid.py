@@ -16,6 +16,7 @@ from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.cells.settings import CellSettings, read_settings
+from vcpo_bench.bench.policies.catalog import check_routers
 from vcpo_bench.bench.policies.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.running.order import waves
 from vcpo_bench.bench.running.run_cell import run_cell
@@ -257,6 +258,16 @@ def test_what_needs_a_mixture_of_experts_is_refused_without_one() -> None:
         plan_grid(replace(plain, regimes=("fifo(router_noise=0.4)",)))
     with pytest.raises(UsageError, match=r"--policy moe: a built-in policy, and --model names another"):
         plan_grid(replace(plain, model="somewhere", settings=CellSettings(policy="moe")))
+    with pytest.raises(
+        UsageError, match=r"rspo: asks how far the routers.*policy tiny has no routers; use --policy moe"
+    ):
+        plan_grid(replace(plain, methods=("rspo",)))
+    assert "rspo" in skipped_methods(replace(plain, methods=("all",)))
+    assert plan_grid(replace(plain, methods=("rspo",), settings=CellSettings(policy="moe")))
+    with pytest.raises(
+        UsageError, match=r"rspo: .*, and routers of language models are not recorded; use --policy moe"
+    ):
+        check_routers("rspo", {"router_shift"}, "tiny", "a-model")
     with pytest.raises(UsageError, match=r"unknown policy 'mo'.*moe"):
         plan_grid(replace(plain, settings=CellSettings(policy="mo")))
     with pytest.raises(UsageError, match=r"--replay r4: must be 'off', 'r2' or 'r3'"):

@@ -142,8 +142,10 @@ def test_recorded_experts_are_used_as_given() -> None:
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("eos", [None, EOS])
 def test_pieces_of_responses_have_the_routes_of_whole_ones(policy: MoePolicy, cached: bool, eos: int | None) -> None:
+    policy.records_routers = True
     whole = policy.sample(PROMPTS, DRAWS, eos)
-    rollout = Rollout.empty(P * G, T, eos, routes=policy.empty_routes(P * G, LP + T))
+    room = {"routes": policy.empty_routes(P * G, LP + T), "router_logp": policy.empty_router_logp(P * G, T)}
+    rollout = Rollout.empty(P * G, T, eos, **room)
     decoder = policy.decoding(PROMPTS, P * G, T)
     for start, stop in pairwise((0, 4, 7, T)):
         if start and not cached:
@@ -152,6 +154,24 @@ def test_pieces_of_responses_have_the_routes_of_whole_ones(policy: MoePolicy, ca
         policy.extend(rollout, decoder, PROMPTS, DRAWS, range(start, stop), eos)
     assert torch.equal(rollout.responses, whole.responses)
     assert torch.equal(routes_of(rollout), routes_of(whole))
+    assert rollout.router_logp is not None
+    torch.testing.assert_close(rollout.router_logp, whole.router_logp, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("eos", [None, EOS])
+def test_recorded_words_of_the_routers_are_those_of_a_forward_pass(policy: MoePolicy, eos: int | None) -> None:
+    assert policy.sample(PROMPTS, DRAWS, eos).router_logp is None
+    policy.records_routers = True
+    rollout = policy.sample(PROMPTS, DRAWS, eos)
+    given, routes = (PROMPTS, rollout.responses, rollout.mask), routes_of(rollout)
+    assert rollout.router_logp is not None
+    for found in (policy.router_logp(*given, routes), policy.router_logp(*given, routes, routes)):
+        torch.testing.assert_close(rollout.router_logp, found, rtol=0, atol=1e-5)
+    assert not rollout.router_logp[~rollout.mask].any()
+    total = rollout.router_logp[rollout.mask].exp().sum(-1)  # of the two likeliest of eight experts
+    assert 2 / 8 < float(total.min()) < float(total.max()) < 1
+    other = policy.router_logp(*given, torch.where(routes > UNROUTED, (routes + 3) % 8, routes))
+    assert (other[rollout.mask].sum(-1) < rollout.router_logp[rollout.mask].sum(-1)).float().mean() > 0.9
 
 
 @pytest.mark.parametrize("task", ["chain", "walk"])
