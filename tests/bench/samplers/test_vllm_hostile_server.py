@@ -1,6 +1,7 @@
 """A server that means harm, or is broken in ways that cost time, memory or secrets."""
 
 import base64
+import re
 import socket
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,14 @@ OK = b"HTTP/1.1 200 OK\r\n"
 Talk = Callable[[socket.socket], None]
 
 
+def whole_request(connection: socket.socket) -> bytes:
+    """A request with its body: closing a connection with something unread resets it, answer and all."""
+    with connection.makefile("rb") as lines:
+        head = b"".join(takewhile(lambda line: line.strip(), lines))
+        length = re.search(rb"^content-length: (\d+)", head, re.MULTILINE | re.IGNORECASE)
+        return head + lines.read(int(length.group(1)) if length else 0)
+
+
 @contextmanager
 def speaking(talk: Talk) -> Iterator[tuple[str, list[bytes]]]:
     """A server that reads a request, then says what `talk` says; yields its address and what it was sent."""
@@ -36,7 +46,7 @@ def speaking(talk: Talk) -> Iterator[tuple[str, list[bytes]]]:
                 while True:
                     connection, _ = listener.accept()
                     with connection, suppress(OSError):
-                        heard.append(connection.recv(2**16))
+                        heard.append(whole_request(connection))
                         talk(connection)
 
         thread = threading.Thread(target=serve, daemon=True)
