@@ -32,7 +32,7 @@ def tools(request: pytest.FixtureRequest) -> Iterator[dict[str, ModuleType]]:
 
 
 def planted(tools: dict[str, ModuleType]) -> pd.DataFrame:
-    """Runs of all arms: R3 has a quarter of the KL; lag costs 0.02 of reward a step; VCPO earns 0.1 more."""
+    """Runs of all arms: R3 has a quarter of the KL; lag costs 0.02 of reward a step; VCPO and RSPO earn 0.1 more."""
     rows = []
     for arm in tools["design"].ARMS:
         spec = arm.spec
@@ -44,7 +44,7 @@ def planted(tools: dict[str, ModuleType]) -> pd.DataFrame:
                         row = {"arm": arm.name, "task": task, "method": method, "staleness": lag, "seed": seed}
                         row |= dict.fromkeys(tools["tables"].COLUMNS, 0.5 + noise)
                         row["kl_mu_theta_k3"] = (0.25 if arm.name.endswith("r3") else 1.0) * (1 + lag) * np.exp(noise)
-                        row["final_reward"] = 0.5 - 0.02 * lag + 0.1 * (method == "vcpo") + noise
+                        row["final_reward"] = 0.5 - 0.02 * lag + 0.1 * (method in ("vcpo", "rspo")) + noise
                         rows.append(row | {"event": "healthy", "failed": False})
     return pd.DataFrame(rows)
 
@@ -59,6 +59,10 @@ def test_planted_effects_are_found(tools: dict[str, ModuleType]) -> None:
         assert set(found["lag"]["verdict"]) == {"left", "harmless", ""}
         assert set(found["lag"]["staleness"]) == {4, 16}
         assert set(found["levels"]["arm"]) == {arm.name for arm in tools["design"].ARMS}
+        rewards = found["shift"].query("what.str.startswith('final')")
+        assert rewards["value"].to_numpy() == pytest.approx(0.1, abs=0.02)
+        assert set(rewards["verdict"]) == {"more"}
+        assert "rspo" not in set(found["methods"]["method"])
     else:
         rivals = found["rivals"]
         assert rivals["value"].to_numpy() == pytest.approx(0.1, abs=0.02)

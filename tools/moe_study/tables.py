@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 from arm_study.arm_tables import means, paired
-from design import LATE
+from design import LATE, SHIFT
 
 COLUMNS = (
     "routers_changed",
@@ -35,6 +35,7 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "noise": noise(runs),
         "parts": parts(runs),
         "methods": methods(runs),
+        "shift": shift(runs),
     }
 
 
@@ -105,6 +106,24 @@ def methods(runs: pd.DataFrame) -> pd.DataFrame:
     return means(late, ("method", "arm"), ("kl_mu_theta_k3", "ess_ratio", "final_reward")).sort_values(
         ["method", "arm"], ignore_index=True
     )
+
+
+def shift(runs: pd.DataFrame) -> pd.DataFrame:
+    """What RSPO's factor changes: rspo against gmpo, in reward and KL, by arm and lag."""
+    own = runs[runs["arm"].str.startswith("shift-")]
+    reward = paired(own, SHIFT, "final_reward", side="method", by=("arm", "staleness"))
+    reward.insert(0, "what", "final reward, difference")
+    reward["verdict"] = [_shift_verdict(row) for row in reward.to_dict("records")]
+    kl = paired(own, SHIFT, "kl_mu_theta_k3", side="method", by=("arm", "staleness"), ratio=True)
+    kl.insert(0, "what", "KL, ratio")
+    kl["verdict"] = ""
+    return pd.concat([reward, kl], ignore_index=True)
+
+
+def _shift_verdict(row: dict[Hashable, Any]) -> str:
+    side = "more" if row["low"] > 0 else "less" if row["high"] < 0 else ""
+    alike = "equivalent" if row["low90"] >= -MARGIN and row["high90"] <= MARGIN else ""
+    return ", ".join(filter(None, (side, alike))) or "undecided"
 
 
 def _reward_verdict(row: dict[Hashable, Any]) -> str:
