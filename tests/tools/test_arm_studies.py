@@ -156,7 +156,8 @@ def test_the_answer_about_routers_is_what_its_tables_say() -> None:
     noise = pd.read_csv(folder / "noise.csv")
     assert noise["value"].between(-0.015, 0).all()
     parts = pd.read_csv(folder / "parts.csv").set_index("staleness").loc[16]
-    assert f"sum to {parts['sum_of_parts']:.2f} of the decisions, but only {parts['routers_changed']:.2f} differ" in page
+    both = parts[["sum_of_parts", "routers_changed"]]
+    assert "sum to {:.2f} of the decisions, but only {:.2f} differ".format(*both) in page
     shift = pd.read_csv(folder / "shift.csv")
     verdicts = shift.loc[shift["what"].str.startswith("final"), "verdict"].tolist()
     assert verdicts == ["equivalent"] * 14

@@ -15,6 +15,7 @@ from typing import Any
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.outside.mirror.history import history
 from vcpo_bench.bench.outside.trackers.catalog import TRACKERS, Connection, TrackedRun, Tracker
+from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import read_sealed
 from vcpo_bench.files.locks import LOCK_FILE, FileLock, LockHeldError
 from vcpo_bench.naming.plugins import load_plugin
@@ -141,7 +142,7 @@ class Follower:
             return
         try:
             rows = list(history(checkpoint, self._next.get(key, 0), ended=False))
-        except OSError:  # a newer checkpoint has just replaced it: the next update reads that one
+        except (OSError, DamagedResultError):  # a newer checkpoint is replacing it: the next update reads that one
             return
         if store.latest_checkpoint() != checkpoint:  # it may have lost a table while it was read
             return

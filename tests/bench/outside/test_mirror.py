@@ -24,6 +24,7 @@ from vcpo_bench.bench.outside.trackers.wandb import Wandb, WandbConnection
 from vcpo_bench.cli import app
 from vcpo_bench.commands.support.tracking import mirrored
 from vcpo_bench.errors import UsageError
+from vcpo_bench.records.table_file import seal_beside
 
 
 class FakeWandb:
@@ -159,6 +160,30 @@ def test_a_checkpoint_that_is_replaced_while_it_is_read_is_not_logged(make_resul
     monkeypatch.undo()
     follower.update()
     assert len(wandb.rows) == 2
+
+
+def test_a_checkpoint_that_vanishes_while_it_is_read_is_waited_for(make_results, tmp_path, follow, monkeypatch):
+    folder = small(make_results, tmp_path, partial=("vcpo",))
+    wandb = FakeWandb()
+    follower = follow(settings_of_partial(folder), wandb)
+    kept = {}
+
+    def vanish(path: Path):
+        seal = seal_beside(path)
+        if path.name == "evals.parquet":
+            kept[path] = path.read_bytes()
+            path.unlink()
+        return seal
+
+    monkeypatch.setattr("vcpo_bench.bench.outside.mirror.history.seal_beside", vanish)
+    follower.update()
+    assert kept
+    assert wandb.rows == {}
+    monkeypatch.undo()
+    for path, content in kept.items():
+        path.write_bytes(content)
+    follower.update()
+    assert len(wandb.rows) == 1
 
 
 def settings_of_partial(folder: Path) -> MirrorSettings:
