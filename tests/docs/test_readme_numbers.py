@@ -1,5 +1,6 @@
 """Every number of the README's findings is recomputed from a table that ships."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -114,3 +115,25 @@ def test_a_wrong_rate() -> None:
     assert "`kl-adaptive` ends at {} and {} there".format(*adaptive) in FINDINGS
     assert rules.loc["tis+gap-aware", "rate"].min() > 8e-4
     assert rules.loc["tis+gap-aware", "step_scale"].max() < 0.1
+
+
+def test_scorecard() -> None:
+    verdicts = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv")
+    judged = verdicts.loc[~verdicts["fact_verdict"].isin(["not run", "cannot be tested here"]), "fact"].nunique()
+    assert f"25 published facts with rules registered beforehand, {judged} of them judged so far" in FINDINGS
+    parts = verdicts.set_index(["fact", "part"])
+    for part in ("walk, rate 0.0008", "chain, rate 0.0016"):
+        assert parts.loc[(1, part), "verdict"] == "reproduced"
+        figure = parts.loc[(1, part), "figure"]
+        assert re.search(r"tis 8 of 8 .*vcpo 0 of 8 .*at lag 0 0 of 8", figure)
+    lost = {task: parts.loc[(3, f"{task}: tis dies, opob alone lives"), "figure"] for task in ("walk", "chain")}
+    assert "`vcpo(baseline=group)` 0 of 8, `vcpo(ess=off)` 8 of 8" in lost["walk"]
+    assert "`vcpo(baseline=group)` 8 of 8, `vcpo(ess=off)` 7 of 8" in lost["chain"]
+    first = parts.loc[(4, "walk: ess before kl")]
+    assert first["verdict"] == "refuted"
+    assert (
+        f"on `walk` KL raises its alarm {-first['value']:.0f} updates earlier; on `chain` this is undecided" in FINDINGS
+    )
+    assert parts.loc[(4, "chain: ess before kl"), "verdict"] == "undecided"
+    back = [parts.loc[(6, task), "figure"] for task in ("walk", "chain")]
+    assert all("by update 600: 0 of 16" in figure for figure in back)
