@@ -229,12 +229,6 @@ def test_a_cell_trains_and_resumes(source: str, tmp_path: Path, regime: str) -> 
     assert min(columns["episode_observed"]) > 5
 
 
-def test_a_server_refuses_several_turns(tmp_path: Path) -> None:
-    folder = hf_models.save(tmp_path / "model", max_position_embeddings=1024)
-    with pytest.raises(UsageError, match="one turn"):
-        hf_models.trainer(folder, task="gsm8k-python(data=sample)", max_response=40, sampler="vllm-server")
-
-
 def test_missing_files_are_one_line(tmp_path: Path) -> None:
     for name in ("gsm8k-python", "math-python"):
         with pytest.raises(UsageError) as raised:
