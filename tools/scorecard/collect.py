@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -43,15 +43,18 @@ def joined(old: Tables, new: Tables) -> Tables:
     parts = ((old, old.runs[kept]), (new, new.runs))
     rows = pd.concat([own.assign(part=part) for part, (_, own) in enumerate(parts) if len(own)] or [old.runs])
     rows = rows.sort_values(PLACE, kind="stable").reset_index(drop=True)
-    numbers = {(row.part, row.run): place for place, row in enumerate(rows.itertuples())}
-    tables = []
-    for name in ("evals", "updates"):
-        found = [_renumbered(getattr(whole, name), part, numbers) for part, (whole, _) in enumerate(parts)]
-        tables.append(pd.concat([one for one in found if len(one)] or [getattr(old, name)]))
-    return Tables(rows.drop(columns="part", errors="ignore").assign(run=range(len(rows))), *tables, old.docs)
+    numbers = {place: number for number, place in enumerate(zip(rows.get("part", []), rows["run"], strict=False))}
+    runs = rows.drop(columns="part", errors="ignore").assign(run=range(len(rows)))
+    evals, updates = (_both(getattr(old, name), getattr(new, name), numbers) for name in ("evals", "updates"))
+    return Tables(runs, evals, updates, old.docs)
 
 
-def _renumbered(table: pd.DataFrame, part: int, numbers: dict[tuple[int, int], int]) -> pd.DataFrame:
+def _both(old: pd.DataFrame, new: pd.DataFrame, numbers: Mapping[tuple[int, int], int]) -> pd.DataFrame:
+    found = [_renumbered(table, part, numbers) for part, table in enumerate((old, new))]
+    return pd.concat([one for one in found if len(one)] or [old])
+
+
+def _renumbered(table: pd.DataFrame, part: int, numbers: Mapping[tuple[int, int], int]) -> pd.DataFrame:
     found = table.assign(run=[numbers.get((part, run), -1) for run in table["run"]])
     return found[found["run"] >= 0]
 
