@@ -70,9 +70,9 @@ def test_runs_without_results_end_the_program(tmp_path: Path, monkeypatch: pytes
     failed = iter([0, 3])
     monkeypatch.setattr(run, "run_grid", lambda *_: next(failed))
     with pytest.raises(RuntimeError, match=r"has no results of \(Place\(task='walk'"):
-        run.grow(Tables.empty(), PLACES, RunOptions(tmp_path, 1, stack=32))
+        run.grow(Tables.empty(), RunOptions(tmp_path, 1, stack=32))
     with pytest.raises(RuntimeError, match="3 cells failed"):
-        run.grow(Tables.empty(), PLACES, RunOptions(tmp_path, 1, stack=32))
+        run.grow(Tables.empty(), RunOptions(tmp_path, 1, stack=32))
 
 
 @pytest.mark.slow  # starts a worker

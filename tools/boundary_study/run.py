@@ -1,4 +1,4 @@
-"""The boundary study: `python tools/boundary_study/run.py RESULTS [--jobs 1] [--stack 32] [--places 24]`.
+"""The boundary study: `python tools/boundary_study/run.py RESULTS [--jobs 1] [--stack 32]`.
 
 Makes the runs that the shipped tables lack, place after place: first the pilot that finds the rate, then the 32 main
 seeds. Stopped at any time, the same command goes on; so does one with another RESULTS once `page.py` has added the runs
@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from boundary_study.design import PLACES, STEPS, Place, wanted
+from boundary_study.design import STEPS, Place, wanted
 from boundary_study.tables import FOLDER, Tables, joined, outcomes
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
@@ -25,12 +25,11 @@ from vcpo_bench.reports.terminal.live import PlainView
 from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
 
-def grow(known: Tables, places: Sequence[Place], options: RunOptions) -> None:
-    """Run until every one of these places has ended.
+def grow(known: Tables, options: RunOptions) -> None:
+    """Run until every place has ended.
 
     Args:
         known: Runs that need not be made again.
-        places: In this order.
         options: Results folder, workers and stack.
 
     Raises:
@@ -38,7 +37,7 @@ def grow(known: Tables, places: Sequence[Place], options: RunOptions) -> None:
             for ever.
     """
     made: list[tuple[Place, float, int]] = []
-    while runs := wanted(outcomes(joined(known, ended(options.out)).runs), places):
+    while runs := wanted(outcomes(joined(known, ended(options.out)).runs)):
         if again := sorted(set(runs) & set(made)):
             raise RuntimeError(f"{options.out} has no results of {again[0]}, which was run")
         made = runs
@@ -75,10 +74,8 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--stack", type=int, default=32)
-    parser.add_argument("--places", type=int, default=len(PLACES), help="the first so many")
     given = parser.parse_args()
-    options = RunOptions(given.results, given.jobs, stack=given.stack)
-    grow(Tables.read(FOLDER), PLACES[: given.places], options)
+    grow(Tables.read(FOLDER), RunOptions(given.results, given.jobs, stack=given.stack))
 
 
 if __name__ == "__main__":
