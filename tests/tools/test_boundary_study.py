@@ -1,0 +1,231 @@
+"""The boundary study recovers planted signals, and sees nothing that comes later."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from boundary_study import alarms, areas, design, page, run, tables, verdicts
+from boundary_study.design import PILOT_SEEDS, PLACES, SEEDS, Place
+from boundary_study.tables import RIVALS, SIGNALS, Tables, joined, outcomes
+
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
+from vcpo_bench.analysis.monitoring.trailing import streamed_mean
+from vcpo_bench.records import RULES_VERSION
+
+SHIFT = 1.0
+"""Of ESS in runs that will fail, in standard deviations between runs: AUROC 0.76."""
+TRUTH = 0.760
+
+
+def series(place: int, onsets: list[float]) -> dict[str, np.ndarray[Any, Any]]:
+    """Raw signals [N, S]: ESS knows early, reward jumps just before the onset, KL is noise, log-weights are ESS."""
+    random = np.random.default_rng(place)
+    failed = np.isfinite(onsets)
+    shape = (len(onsets), design.STEPS)
+    steady = random.normal(size=len(onsets)) + SHIFT * failed
+    raw = {name: random.normal(size=shape) for name in SIGNALS}
+    raw[PRIMARY] = np.repeat(steady[:, None], design.STEPS, axis=1)
+    raw["log_weight_var"] = np.exp(raw[PRIMARY])
+    at = np.arange(1, design.STEPS + 1)
+    raw["reward_low"] += 100 * (at[None, :] > np.nan_to_num(onsets, nan=np.inf)[:, None] - 10)
+    raw["length_surge"] = np.ones(shape)
+    return raw
+
+
+def planted(places: tuple[Place, ...]) -> Tables:
+    runs, signals = [], []
+    for number, place in enumerate(places):
+        head = {"task": place.task, "method": place.method, "staleness": place.staleness, "rung": 0.0, "lr": 1e-4}
+        onsets = [40.0 + 10 * (seed % 12) if seed < 16 else np.nan for seed in SEEDS]
+        runs += [head | row(seed, onset) for seed, onset in zip(SEEDS, onsets, strict=True)]
+        runs += [head | row(seed, 50.0 if seed < 102 else np.nan) for seed in PILOT_SEEDS]
+        smooth = {name: streamed_mean(raw, 5)[:, 4::5] for name, raw in series(number, onsets).items()}
+        for seed, onset in zip(SEEDS, onsets, strict=True):
+            own = pd.DataFrame(head | {"seed": seed, "update": np.arange(5, 301, 5)}).drop(columns="lr")
+            own = own.assign(**{name: values[seed] for name, values in smooth.items()})
+            signals.append(own[own["update"] <= np.nan_to_num(onset, nan=300)])
+    return Tables(pd.DataFrame(runs), pd.concat(signals, ignore_index=True))
+
+
+def row(seed: int, onset: float) -> dict[str, Any]:
+    failed = bool(np.isfinite(onset))
+    facts = {"seed": seed, "stage": "pilot" if seed >= 100 else "main", "event": "collapse" if failed else "healthy"}
+    facts |= {"failed": failed, "known": True, "onset": onset, "final_reward": 0.5}
+    alarm = onset - 20 if failed else (150.0 if seed == 31 else np.nan)
+    return facts | {"alarm_kl": alarm, "alarm_ess": onset + 10}
+
+
+@pytest.fixture(scope="module")
+def whole() -> Tables:
+    return planted(PLACES[:10])
+
+
+@pytest.fixture(scope="module")
+def made(whole: Tables) -> dict[str, pd.DataFrame]:
+    return verdicts.made(whole)
+
+
+def test_a_planted_signal_is_recovered_and_a_useless_one_is_not(made: dict[str, pd.DataFrame]) -> None:
+    found = made["signals"].set_index("signal")
+    ess, kl = found.loc[PRIMARY], found.loc["kl"]
+    assert ess["low"] < TRUTH < ess["high"]
+    assert abs(ess["auroc"] - TRUTH) < 0.06
+    assert ess["verdict"] == "can tell"
+    assert (ess["places"], ess["failed"], ess["survivors"]) == (10, 160, 160)
+    assert kl["low"] < 0.5 < kl["high"] < 0.6
+    assert kl["verdict"] == "cannot"
+    assert found.loc["length_surge", ["auroc", "low", "high"]].tolist() == [0.5, 0.5, 0.5]
+    assert 0.03 < ess["high"] - ess["low"] < 0.2
+
+
+def test_what_only_the_onset_shows_is_not_seen_ten_updates_ahead(made: dict[str, pd.DataFrame]) -> None:
+    found = made["leads"].set_index(["signal", "lead"])["auroc"]
+    assert abs(found["reward_low", 10] - 0.5) < 0.05
+    assert found["reward_low", 5] == 1.0
+    assert made["signals"].set_index("signal").loc["reward_low", "verdict"] == "cannot"
+
+
+def test_early_onsets_have_no_landmark(whole: Tables, made: dict[str, pd.DataFrame]) -> None:
+    failed = made["leads"].query("signal == 'ess'").set_index("lead")["failed"]
+    assert failed[20] == 160
+    assert failed[40] == 160 - 10 * 2, "onset 40 has nothing 40 updates before"
+    early = whole.runs.assign(onset=whole.runs["onset"].where(whole.runs["onset"].isna(), 10.0))
+    found = areas.panels(whole._replace(runs=early))
+    assert set(verdicts.signal_table(found)["verdict"]) == {"too few"}
+    assert set(verdicts.rival_table(found)["verdict"]) == {"too few"}
+
+
+def test_rivals_are_compared_in_pairs(made: dict[str, pd.DataFrame]) -> None:
+    found = made["rivals"].set_index("rival")
+    assert list(found.index) == list(RIVALS)
+    same = found.loc["log_weight_var"]
+    assert (same["verdict"], same["difference"], same["low"], same["high"]) == ("equivalent", 0.0, 0.0, 0.0)
+    kl = found.loc["kl"]
+    assert kl["verdict"] == "ESS better"
+    assert kl["low"] < TRUTH - 0.5 < kl["high"]
+    assert (found["p_holm"] >= found["p"]).all()
+
+
+def test_a_rival_that_is_not_always_known_is_compared_where_it_is(whole: Tables) -> None:
+    gone = whole.signals.assign(kl=whole.signals["kl"].where(whole.signals["seed"] % 2 == 0))
+    found = areas.panels(whole._replace(signals=gone))
+    row = verdicts.rival_table(found).set_index("rival").loc["kl"]
+    everywhere = verdicts.signal_table(found).set_index("signal").loc[PRIMARY, "auroc"]
+    assert row["ess"] != everywhere
+    assert row["difference"] == pytest.approx(row["ess"] - row["rival_auroc"])
+
+
+def test_places_weigh_the_same_and_are_resampled(whole: Tables) -> None:
+    """One place where ESS is reversed pulls the mean by its share, and widens the interval."""
+    first = whole.signals["task"].eq(PLACES[0].task) & whole.signals["method"].eq(PLACES[0].method)
+    first &= whole.signals["staleness"].eq(PLACES[0].staleness)
+    turned = whole.signals.assign(ess=whole.signals["ess"].where(~first, -whole.signals["ess"]))
+    plain = areas.area(list(areas.panels(whole).values()), PRIMARY, 10)
+    other = areas.area(list(areas.panels(whole._replace(signals=turned)).values()), PRIMARY, 10)
+    assert other.each[0] == pytest.approx(1 - plain.each[0])
+    assert plain.value - other.value == pytest.approx((plain.each[0] - other.each[0]) / 10)
+    assert other.drawn.std() > 1.3 * plain.drawn.std()
+
+
+def test_runs_the_rule_leaves_open_are_neither_case_nor_control(whole: Tables) -> None:
+    unknown = whole.runs["known"].where(whole.runs["seed"] != 31, False)
+    panel = next(iter(areas.panels(whole._replace(runs=whole.runs.assign(known=unknown))).values()))
+    sets = areas.landmarks(panel, 10)
+    assert sorted(set(np.flatnonzero(sets.controls.any(axis=0)))) == list(range(16, 31))
+
+
+def test_alarms_before_an_onset_and_in_survivors_are_counted(made: dict[str, pd.DataFrame]) -> None:
+    found = made["alarms"].set_index("detector")
+    assert found.loc["kl", ["failures", "before", "in_time", "alarmed", "survivors"]].tolist() == [
+        160,
+        160,
+        160,
+        10,
+        160,
+    ]
+    assert found.loc["kl", "median_lead"] == 20
+    assert found.loc["ess", ["before", "alarmed"]].tolist() == [0, 0]
+    assert found.loc[alarms.ANY, "before"] == 160
+
+
+def test_runs_of_two_sessions_add_up(whole: Tables, tmp_path: Path) -> None:
+    assert Tables.read(tmp_path).runs.empty
+    first = whole._replace(runs=whole.runs[whole.runs["seed"] < 20], signals=whole.signals[whole.signals["seed"] < 20])
+    second = Tables(
+        whole.runs[whole.runs["seed"] >= 19].assign(final_reward=0.9), whole.signals[whole.signals["seed"] >= 19]
+    )
+    assert not areas.panels(first)
+    joined(Tables.read(tmp_path), first).write(tmp_path)
+    joined(Tables.read(tmp_path), second).write(tmp_path)
+    both = Tables.read(tmp_path)
+    assert len(both.runs) == len(whole.runs)
+    assert len(both.signals) == len(whole.signals)
+    assert (both.runs.loc[both.runs["seed"] == 19, "final_reward"] == 0.9).all()
+    assert outcomes(both.runs) == outcomes(whole.runs)
+    assert len(areas.panels(both)) == 10
+    again = tmp_path / "again"
+    joined(both, Tables.empty()).write(again)
+    assert (again / "signals.csv.gz").read_bytes() == (tmp_path / "signals.csv.gz").read_bytes()
+
+
+def test_there_is_a_page_when_enough_places_count(
+    whole: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted(PLACES[:7]).write(tmp_path)
+    page.refresh(tmp_path)
+    assert "places that count: 7; at least 8 are needed" in capsys.readouterr().out
+    assert not (tmp_path / "README.md").exists()
+    whole.write(tmp_path)
+    page.refresh(tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    assert f"> **Rules {RULES_VERSION}**" in text
+    assert "| ESS better |" in text
+
+
+def test_the_page_follows_from_the_shipped_runs(tmp_path: Path) -> None:
+    shipped = Tables.read(tables.FOLDER)
+    readme = tables.FOLDER / "README.md"
+    if len(areas.panels(shipped)) < design.LEAST_PLACES:
+        assert not readme.exists(), "a page without the runs it rests on"
+    if shipped.runs.empty:
+        assert "Not run yet" in page.REGISTRATION.read_text()
+        return
+    shipped.write(tmp_path)
+    page.refresh(tmp_path)
+    for made in tmp_path.glob("*.[mc][ds]*"):
+        assert made.read_text() == (tables.FOLDER / made.name).read_text(), "run: python tools/boundary_study/page.py"
+
+
+def test_the_registration_says_what_the_code_does() -> None:
+    whole = page.REGISTRATION.read_text()
+    assert page.registration(whole) == whole, "run: python tools/boundary_study/page.py --register"
+    text = " ".join(whole.split())
+    assert f"> **Rules {RULES_VERSION}**" in whole
+    main, search = (design.STEPS * number * design.CORE_SECONDS for number in (len(SEEDS), 4 * design.MOST_RATES))
+    hours = len(PLACES) * (main + search) / 3600
+    low, high = (f"{share:.0%}" for share in design.SHARE)
+    for said in (
+        f"{design.STEPS} updates of 16 prompts x 8 responses",
+        f"Seeds {PILOT_SEEDS[0]} to {PILOT_SEEDS[-1]}, in no analysis",
+        f"after {design.MOST_RATES} rates",
+        f"Seeds {SEEDS[0]} to {SEEDS[-1]} at that rate",
+        f"{low} to {high} of them failed. At least {design.LEAST_PLACES} places are needed",
+        f"{design.CORE_SECONDS * 1000:.0f} ms of a core per update of 128 responses",
+        f"so {main:.0f} core-seconds per place",
+        f"at most {search:.0f} for its pilot. All {len(PLACES)} places: at most {hours:.1f} core hours",
+        f"Leads {', '.join(map(str, areas.LEADS))}; the primary lead is {areas.PRIMARY_LEAD}",
+        f"needs {areas.LEAST_CASES} failed seeds with a landmark",
+        f"{areas.DRAWS:,} draws with a fixed seed",
+        f"lies above {verdicts.BAR}, **cannot** if it lies below {verdicts.BAR}",
+        f"within +-{verdicts.MARGIN}",
+        f"over the {len(RIVALS)} rivals",
+    ):
+        assert said in text, said
+
+
+def test_landmarks_are_at_updates_that_the_table_has() -> None:
+    assert all(lead % 5 == 0 for lead in areas.LEADS)
+    assert areas.STRIDE % 5 == 0
+    assert {run.cells([(PLACES[0], 0.0, 0)])[0].config.eval_every} == {areas.STRIDE}
