@@ -160,7 +160,7 @@ def _skipped(spec: GridSpec) -> list[str]:
     from vcpo_bench.bench.cells.grid import skipped_methods
 
     skipped = skipped_methods(spec)
-    return [f"skipped methods that the regime does not support: {', '.join(skipped)}"] if skipped else []
+    return [f"skipped methods that this grid cannot run: {', '.join(skipped)}"] if skipped else []
 
 
 def _detach(cells: list[PlannedCell], how: RunOptions, place: Launcher, trackers: list[Tracker]) -> None:

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Tables, macros and figures for papers, compiled by TeX Live in the classes of journals, in an environment without torch.
 set -euo pipefail
-if ! command -v pdflatex >/dev/null || ! command -v pdftotext >/dev/null || ! kpsewhich acmart.cls >/dev/null; then
+if ! command -v pdflatex >/dev/null || ! command -v pdftotext >/dev/null || ! kpsewhich acmart.cls ptmr7t.tfm >/dev/null; then
     .ci/apt update
     .ci/apt install -y --no-install-recommends poppler-utils texlive-latex-base texlive-latex-recommended \
-        texlive-latex-extra texlive-publishers
+        texlive-latex-extra texlive-publishers texlive-fonts-recommended
 fi
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

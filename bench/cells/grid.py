@@ -83,7 +83,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
 
 
 def skipped_methods(spec: GridSpec) -> list[str]:
-    """The registered methods that `all` leaves out because a regime of the grid does not support them."""
+    """The registered methods that `all` leaves out because a regime or a policy of the grid does not support them."""
     if "all" not in spec.methods:
         return []
     shared = spec.shared()

@@ -12,7 +12,7 @@ from vcpo_bench.analysis.results import Results, load
 from .cells import PLACE, planned
 from .fact import Fact
 from .places import DOCS
-from .tables import EVAL_COLUMNS, EVALS, RUNS, UPDATE_COLUMNS, UPDATES, Tables
+from .tables import EVAL_COLUMNS, EVALS, RUNS, RUNS_PER_FILE, UPDATE_COLUMNS, UPDATES, Tables
 
 _COMPRESSED = {"method": "gzip", "mtime": 1}  # a fixed time: the same runs make the same file
 
@@ -31,7 +31,11 @@ def collect(results: Path, folder: Path, facts: Iterable[Fact]) -> int:
     tables = joined(Tables.read(folder, DOCS), _tables(results, list(facts)))
     folder.mkdir(parents=True, exist_ok=True)
     _write(tables.evals, folder / EVALS)
-    _write(tables.updates, folder / UPDATES)
+    for path in folder.glob(UPDATES.format("*")):
+        path.unlink()
+    for first in range(0, max(len(tables.runs), 1), RUNS_PER_FILE):
+        part = tables.updates["run"].between(first, first + RUNS_PER_FILE - 1)
+        _write(tables.updates[part], folder / UPDATES.format(f"{first:03d}"))
     tables.runs.to_csv(folder / RUNS, index=False)
     return len(tables.runs)
 

@@ -14,7 +14,9 @@ from vcpo_bench.bench.cells.grid import PlannedCell
 
 from .cells import PLACE, REFERENCE_STEPS, Block, place_of, planned
 
-RUNS, EVALS, UPDATES = "runs.csv", "evals.csv.gz", "updates.csv.gz"
+RUNS, EVALS, UPDATES = "runs.csv", "evals.csv.gz", "updates-{}.csv.gz"
+RUNS_PER_FILE = 32
+"""Runs whose updates are in one file: together they would be larger than a file may be."""
 EVAL_COLUMNS = ["sampled_reward", "sampled_reward_easy", "sampled_reward_hard", "entropy"]
 UPDATE_COLUMNS = [
     "sampled_reward",
@@ -54,8 +56,9 @@ class Tables:
         """The tables of a folder; empty ones where nothing has run yet."""
         if not (folder / RUNS).exists():
             return cls.empty(docs)
-        runs, evals, updates = (pd.read_csv(folder / name) for name in (RUNS, EVALS, UPDATES))
-        return cls(runs, evals, updates, docs)
+        runs, evals = (pd.read_csv(folder / name) for name in (RUNS, EVALS))
+        updates = [pd.read_csv(path) for path in sorted(folder.glob(UPDATES.format("*")))]
+        return cls(runs, evals, pd.concat(updates, ignore_index=True), docs)
 
     @classmethod
     def empty(cls, docs: Path) -> Tables:
