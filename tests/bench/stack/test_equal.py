@@ -15,7 +15,7 @@ PARTS = 8
 
 
 def every_method() -> list[str]:
-    """Every method that runs with a fifo and a dense policy, and parts of every kind that keep state or read more of the evidence."""
+    """Every method of a fifo and a dense policy, and parts of every kind that keep state or read more evidence."""
     named = [parse_method(name) for name in method_names()]
     parts = ["clip+ess(base=measured)", "reinforce+gac", "clip+kl(beta=0.1)", "reinforce+entropy(beta=0.02)", "vcpo"]
     texts = [method.canonical for method in named if not {"proximal_logp", "router_shift"} & method.needs]
