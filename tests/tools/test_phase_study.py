@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("boundary", "design", "tables", "contrasts", "levels")
+NAMES = ("boundary", "design", "tables", "contrasts", "levels", "earnings")
 SEEDS = range(4)
 
 
@@ -163,3 +163,20 @@ def test_runs_of_another_session_add_up_and_are_not_made_again(
     assert not design.wanted(SEEDS, tables.outcomes(whole))
     assert {unit.seed for unit, _ in design.wanted(SEEDS, tables.outcomes(first))} == {2}
     assert tables.joined(first, pd.DataFrame()).equals(tables.joined(pd.DataFrame(), first))
+
+
+def test_the_best_rate_is_not_the_largest_where_a_smaller_one_earns_more(
+    tools: dict[str, ModuleType], runs: pd.DataFrame
+) -> None:
+    """Rewards grow with the rate as planted; here they fall with it."""
+    own = runs[(runs["method"] == "tis") & (runs["task"] == "walk")]
+    falling = own.assign(final_reward=np.where(own["failed"], 0.0, 0.9 - 0.05 * own["rung"]))
+    tables, earnings = tools["tables"], tools["earnings"].earnings
+    grown, fallen = (earnings(tables.boundaries(each)).set_index("staleness") for each in (own, falling))
+    assert (grown["reward"] == grown["at_largest_rate"]).all()
+    assert (fallen["reward"] >= fallen["at_largest_rate"]).all()
+    assert (fallen["reward"] > fallen["at_largest_rate"]).any()
+    assert (fallen["median_rate"] <= grown["median_rate"]).all()
+    assert (grown["low"] <= grown["reward"]).all()
+    dead = earnings(tables.boundaries(own.assign(failed=True, onset=50.0)))
+    assert set(dead["seeds"]) == {0}

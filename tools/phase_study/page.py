@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import pandas as pd
 from contrasts import horizons, rates, rewards
+from earnings import earnings
 from levels import level_table
 from study_pages.markdown_table import markdown
 from study_pages.markers import filled
@@ -32,6 +33,7 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     bounds = boundaries(runs)
     return {
         "levels": level_table(bounds),
+        "earnings": earnings(bounds),
         "exponents": exponents(bounds),
         "rates": rates(bounds),
         "rewards": rewards(bounds),
@@ -63,7 +65,7 @@ def write(runs: pd.DataFrame) -> None:
     tables = made(runs)
     for name, table in tables.items():
         table.to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.6g")
-    draw(tables["levels"], FOLDER / "boundary.png")
+    draw(tables["levels"], tables["earnings"], FOLDER / "boundary.png")
     PAGE.write_text(render(tables), encoding="utf-8")
 
 

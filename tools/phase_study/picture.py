@@ -1,4 +1,4 @@
-"""The picture of the phase study: the largest surviving learning rate against lag, one panel per task."""
+"""The picture of the phase study: against lag, the largest surviving learning rate and the reward at the best one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from design import LADDER, TASKS
+from design import LADDER, LAGS, TASKS
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,40 +16,60 @@ from vcpo_bench.reports.plots.method_style import drawing, look
 _SHOWN = ("reinforce", "tis", "clip", "gspo(high=0.04,low=0.03)", "vespo", "vcpo(ess=off)", "vcpo")
 """Methods with a line; the others are in the table."""
 _ABOVE = LADDER[-1] * 1.3
-"""Where a boundary beyond the ladder is drawn, as an arrow."""
+"""Where a boundary beyond the ladder is drawn."""
 
 
-def draw(levels: pd.DataFrame, path: Path) -> None:
-    """Draw `levels.level_table` into a PNG."""
+def draw(levels: pd.DataFrame, earned: pd.DataFrame, path: Path) -> None:
+    """Draw `levels.level_table` and `earnings.earnings` into a PNG."""
     with drawing():
-        figure = Figure(figsize=(7.2, 3.3))
-        panels = figure.subplots(1, len(TASKS), sharey=True)
-        for axes, task in zip(panels, TASKS, strict=True):
+        figure = Figure(figsize=(7.2, 5.6))
+        panels = figure.subplots(2, len(TASKS), sharex=True, sharey="row")
+        for task, (above, below) in zip(TASKS, panels.T, strict=True):
+            above.set_title(task)
+            below.set_xlabel("lag (updates)")
             for number, method in enumerate(_SHOWN):
-                own = levels[(levels["task"] == task) & (levels["method"] == method) & (levels["staleness"] > 0)]
-                _line(axes, method, own.sort_values("staleness"), 1 + 0.03 * (number - 3))
-            axes.set(title=task, xlabel="lag (updates)", xscale="log", yscale="log", xticks=[4, 16, 64])
-            axes.set_xticklabels(["4", "16", "64"])
-            axes.set_yticks(LADDER[::2], [learning_rate(rate) for rate in LADDER[::2]])
-            axes.minorticks_off()
-            axes.axhspan(LADDER[-1], _ABOVE * 1.15, color="0.9", lw=0)
-        panels[0].set_ylabel("largest learning rate that survives")
-        handles, names = panels[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=4, frameon=False)
+                shift = 1 + 0.03 * (number - 3)
+                _rates(above, method, _own(levels, task, method), shift)
+                _rewards(below, method, _own(earned, task, method), shift)
+            below.set(xscale="log", xticks=LAGS, xticklabels=[str(lag) for lag in LAGS])
+            above.set_yscale("log")
+            above.set_yticks(LADDER[::2], [learning_rate(rate) for rate in LADDER[::2]])
+            above.axhspan(LADDER[-1], _ABOVE * 1.15, color="0.9", lw=0)
+            for axes in (above, below):
+                axes.minorticks_off()
+        panels[0][0].set_ylabel("largest learning rate that survives")
+        panels[1][0].set_ylabel("final held-out reward at the best rate")
+        figure.legend(
+            *panels[0][0].get_legend_handles_labels(), loc="upper center", bbox_to_anchor=(0.5, 0.04), ncols=4
+        )
         figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
-def _line(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
-    style = look(method)
-    x = own["staleness"].to_numpy(float) * shift
+def _own(table: pd.DataFrame, task: str, method: str) -> pd.DataFrame:
+    chosen = (table["task"] == task) & (table["method"] == method) & (table["staleness"] > 0)
+    return table[chosen].sort_values("staleness")
+
+
+def _rates(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
     beyond = np.isinf(own["largest_rate"].to_numpy(float))
     y = np.where(beyond, _ABOVE, own["largest_rate"].to_numpy(float))
-    low = np.where(beyond, y, own["low"].to_numpy(float))
-    high = np.where(np.isfinite(own["high"]) & ~beyond, own["high"].to_numpy(float), y)
+    low = np.where(np.isfinite(own["low"]) & ~beyond, own["low"], y)
+    high = np.where(np.isfinite(own["high"]) & ~beyond, own["high"], y)
+    _line(axes, method, own, y, low, high, shift)
+
+
+def _rewards(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
+    _line(axes, method, own, *(own[name].to_numpy(float) for name in ("reward", "low", "high")), shift)
+
+
+def _line(
+    axes: Axes, method: str, own: pd.DataFrame, y: np.ndarray, low: np.ndarray, high: np.ndarray, shift: float
+) -> None:
+    style = look(method)
     axes.errorbar(
-        x,
+        own["staleness"].to_numpy(float) * shift,
         y,
-        yerr=np.abs(np.stack([y - np.where(np.isfinite(low), low, y), high - y])),
+        yerr=np.abs(np.stack([y - low, high - y])),
         color=style.color,
         linestyle=style.dash,
         marker=style.marker,
