@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("boundary", "design", "tables", "contrasts", "levels", "earnings")
+NAMES = ("boundary", "design", "tables", "contrasts", "levels", "earnings", "wording")
 SEEDS = range(4)
 
 
@@ -180,3 +180,25 @@ def test_the_best_rate_is_not_the_largest_where_a_smaller_one_earns_more(
     assert (grown["low"] <= grown["reward"]).all()
     dead = earnings(tables.boundaries(own.assign(failed=True, onset=50.0)))
     assert set(dead["seeds"]) == {0}
+
+
+def test_the_page_says_what_was_planted(tools: dict[str, ModuleType], runs: pd.DataFrame) -> None:
+    bounds, wording = tools["tables"].boundaries(runs), tools["wording"]
+    tables = {"exponents": tools["tables"].exponents(bounds), "checks": tools["tables"].checks(runs)}
+    contrasts, levels = tools["contrasts"], tools["levels"].level_table(bounds)
+    tables |= {"rates": contrasts.rates(bounds), "rewards": contrasts.rewards(bounds)}
+    tables |= {"horizons": contrasts.horizons(runs)}
+    said = wording.answer(tables)
+    assert "**refuted** for `clip`" in said
+    assert "**holds**" not in said
+    assert "against `vcpo(ess=off)` +0.09" in said
+    assert f"0 of {tables['checks'].iloc[0]['checks']:.0f} runs far from a boundary contradict it" in said
+    at_ends = tables["exponents"].assign(verdict="at an end of the ladder")
+    assert "no exponent, because the ladder ends first, for `clip`" in wording.answer(tables | {"exponents": at_ends})
+    above = levels.assign(largest_rate=np.inf, low=6.4e-3)
+    assert "| over 6.4e-3 |" in wording.by_lag(above, "largest_rate")
+    below = levels.assign(largest_rate=np.nan, high=2.5e-5)
+    assert "| under 2.5e-5 |" in wording.by_lag(below, "largest_rate")
+    rows = wording.by_lag(levels, "largest_rate").splitlines()
+    assert len(rows) == 2 + 2 * 9
+    assert rows[0] == "| task | method | lag 0 | lag 4 | lag 16 | lag 64 |"

@@ -21,6 +21,7 @@ from levels import level_table
 from study_pages.markdown_table import markdown
 from study_pages.markers import filled
 from tables import FOLDER, RUNS, boundaries, checks, complete, exponents, joined, run_table, shipped
+from wording import answer, by_lag
 
 PAGE = FOLDER / "README.md"
 TOOL = "tools/phase_study/page.py"
@@ -55,7 +56,9 @@ def failures(runs: pd.DataFrame) -> pd.DataFrame:
 
 def render(tables: dict[str, pd.DataFrame]) -> str:
     """The page with its tables made anew."""
-    return filled(PAGE.read_text(encoding="utf-8"), {name: markdown(table) for name, table in tables.items()}, TOOL)
+    parts = {name: markdown(table) for name, table in tables.items() if name not in ("levels", "earnings")}
+    parts |= {"levels": by_lag(tables["levels"], "largest_rate"), "earnings": by_lag(tables["earnings"], "reward")}
+    return filled(PAGE.read_text(encoding="utf-8"), parts | {"answer": answer(tables)}, TOOL)
 
 
 def write(runs: pd.DataFrame) -> None:

@@ -40,7 +40,11 @@ def draw(levels: pd.DataFrame, earned: pd.DataFrame, path: Path) -> None:
         panels[0][0].set_ylabel("largest learning rate that survives")
         panels[1][0].set_ylabel("final held-out reward at the best rate")
         figure.legend(
-            *panels[0][0].get_legend_handles_labels(), loc="upper center", bbox_to_anchor=(0.5, 0.04), ncols=4
+            *panels[0][0].get_legend_handles_labels(),
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            ncols=4,
+            frameon=False,
         )
         figure.savefig(path, dpi=150, bbox_inches="tight")
 
