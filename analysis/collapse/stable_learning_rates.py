@@ -25,42 +25,43 @@ _NEWTON_STEPS, _LONGEST_STEP = 60, 3.0
 
 
 def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
-    """The largest stable learning rate per task, method and lag.
+    """The largest stable learning rate per task, regime, method and lag.
 
     Args:
-        table: Cells with `task`, `method`, `staleness`, `lr`, `failed`, `event`; cells that are
+        table: Cells with `task`, `regime`, `method`, `staleness`, `lr`, `failed`, `event`; cells that are
             undecided (the collapse rule does not apply, or an alarm stopped them first) are left out.
 
     Returns:
-        Columns `task`, `method`, `staleness`, `stable_rate` (the largest learning rate up to which all are
+        Columns `task`, `regime`, `method`, `staleness`, `stable_rate` (the largest learning rate up to which all are
         stable; NaN: none is), `next_rate` (the smallest unstable one; NaN: none is), `reading` (both in words),
         `failed` and `total` at `stable_rate` (missing where none is stable), and `failed_high`, the upper end of the
         Wilson interval of the failure rate there.
     """
     judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
     rows = []
-    for name, cells in judged.groupby(["task", "method", "staleness"], sort=False):
+    place = ["task", "regime", "method", "staleness"]
+    for name, cells in judged.groupby(place, sort=False):
         per_rate = cells.groupby("lr")["failed"].agg(["sum", "size"]).sort_index()
         unstable = (TOLERATED * per_rate["sum"] >= per_rate["size"]).to_numpy()
         first = int(np.argmax(unstable)) if unstable.any() else len(unstable)
         rates = per_rate.index.to_numpy()
         stable, following = (rates[first - 1] if first else np.nan), (rates[first] if first < len(rates) else np.nan)
         failed, total = map(int, per_rate.iloc[first - 1]) if first else (None, 0)
-        row = dict(zip(("task", "method", "staleness"), name, strict=True))
+        row = dict(zip(place, name, strict=True))
         row |= {"stable_rate": stable, "next_rate": following, "reading": _reading(stable, following)}
         row["failed_high"] = np.nan if failed is None else wilson(failed, total)[1]
         rows.append(row | {"failed": failed, "total": total or None})
-    columns = ["task", "method", "staleness", "stable_rate", "next_rate", "reading", "failed", "total", "failed_high"]
+    columns = [*place, "stable_rate", "next_rate", "reading", "failed", "total", "failed_high"]
     return pd.DataFrame(rows, columns=columns).astype({"failed": "Int64", "total": "Int64"})
 
 
 def frontier(table: pd.DataFrame) -> pd.DataFrame:
     """How the stability limit falls with lag: exponent a of `lr_max ~ lag^-a`, one row per method and one for all.
 
-    Failure is modeled as `P = logistic(c_task,method + b (log lr + a log lag))`, so that the learning rate at which
-    half of the runs fail falls as `lag^-a`. The 95% interval holds every a whose profile log-likelihood is within 1.92
-    of the best: where a coarse grid of learning rates separates failures perfectly for a whole range of exponents, the
-    interval includes all of that range. A weak ridge penalty keeps b finite. In the row `method == "(all)"` every
+    Failure is modeled as `P = logistic(c_task,regime,method + b (log lr + a log lag))`, so that the learning rate at
+    which half of the runs fail falls as `lag^-a`. The 95% interval holds every a whose profile log-likelihood is within
+    1.92 of the best: where a coarse grid of learning rates separates failures perfectly for a whole range of exponents,
+    the interval includes all of that range. A weak ridge penalty keeps b finite. In the row `method == "(all)"` every
     method has its own intercept and all share one exponent.
 
     Returns:
@@ -97,13 +98,13 @@ def _fit(cells: pd.DataFrame) -> dict[str, Any]:
 
 def _counted(cells: pd.DataFrame) -> pd.DataFrame:
     """How many runs failed (`sum`), of how many (`size`), of those that differ in their seed only."""
-    same = cells.groupby(["task", "method", "lr", "staleness"], sort=False)["failed"]
+    same = cells.groupby(["task", "regime", "method", "lr", "staleness"], sort=False)["failed"]
     return same.agg(["sum", "size"]).astype("float64").reset_index()
 
 
 def _design(counted: pd.DataFrame) -> Array:
-    """For every exponent searched: intercepts per task and method, then `log lr + a log lag` centered: [A, N, D]."""
-    groups = pd.get_dummies(counted["task"] + "\n" + counted["method"]).to_numpy(dtype=np.float64)
+    """For every exponent searched: an intercept per task, regime and method, then `log lr + a log lag`: [A, N, D]."""
+    groups = pd.get_dummies(counted[["task", "regime", "method"]].agg("\n".join, axis=1)).to_numpy(dtype=np.float64)
     log_lr, log_lag = np.log(counted[["lr", "staleness"]].to_numpy(dtype=np.float64)).T
     drive = log_lr + _EXPONENTS[:, None] * log_lag
     drive -= np.average(drive, axis=1, weights=counted["size"], keepdims=True)

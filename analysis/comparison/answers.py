@@ -29,7 +29,8 @@ def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFr
 
     Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `iqm` with `_low` and `_high`, `runner_up`
     (empty: none), `ahead` (paired difference of mean scores) with `_low` and `_high`, `p_holm`, and `outcome`: `clear`,
-    `chance`, `untested` (too few pairs) or `alone`.
+    `behind` (the mean of the next is higher by more than chance explains), `chance`, `untested` (too few pairs) or
+    `alone`.
 
     Args:
         ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
@@ -66,7 +67,7 @@ def _ahead(pairs: pd.DataFrame, lag: object, best: str, other: str) -> dict[str,
     first, _, estimate, low, high, p = found.iloc[0][list(_PAIR)]
     if first != best:
         estimate, low, high = -estimate, -high, -low
-    outcome = "clear" if estimate > 0 and p < LEVEL else "chance"
+    outcome = "chance" if p >= LEVEL else "clear" if estimate > 0 else "behind"
     return {"ahead": estimate, "ahead_low": low, "ahead_high": high, "p_holm": p, "outcome": outcome}
 
 
@@ -90,6 +91,10 @@ def _margin(row: Mapping[Any, Any]) -> str:
     if outcome == "untested":
         return f"; too few seeds to tell it from {other}, the next"
     chance = "p < 0.001" if row["p_holm"] < 0.001 else f"p = {row['p_holm']:.3f}"
+    if outcome == "behind":
+        gap = with_interval(-row["ahead"], -row["ahead_high"], -row["ahead_low"])
+        sure = f"more than chance explains ({chance} after Holm)"
+        return f" without its best and worst quarter of runs; over all runs {other}, the next, is {gap} ahead: {sure}"
     if row["ahead"] < 0:
         return f"; {other}, the next, has the higher mean, and the two cannot be told apart ({chance} after Holm)"
     margin = with_interval(row["ahead"], row["ahead_low"], row["ahead_high"])

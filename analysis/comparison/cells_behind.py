@@ -40,7 +40,7 @@ def cells_behind(cells: pd.DataFrame, runs: pd.DataFrame) -> dict[str, CellsBehi
         "speedup": agreeing(runs, "task", "staleness", "method"),
         "non_inferiority": agreeing(runs, "task", "staleness", "method"),
         "by_rate": agreeing(lagged, "staleness", "lr", "method"),
-        "stable_rates": agreeing(decided, "task", "method", "staleness"),
+        "stable_rates": agreeing(decided, "task", "regime", "method", "staleness"),
         "frontier": _of_frontier(decided),
         "ablation": _of_ablation(lagged, runs),
         "step_controls": _of_step_controls(cells),

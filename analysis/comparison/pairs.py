@@ -78,8 +78,9 @@ def _side_by_side(
 
 
 def decidable(table: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which rows of contrasts rest on enough pairs for an exact test to reach the level: only those are judged."""
-    return np.array([can_decide(int(pairs)) for pairs in table["pairs"]], dtype=bool)
+    """Which rows of contrasts are judged: an exact test of their pairs can reach the level, and their p is known."""
+    enough = np.array([can_decide(int(pairs)) for pairs in table["pairs"]], dtype=bool)
+    return enough & table["p"].notna().to_numpy()
 
 
 def why_not_judged(table: pd.DataFrame) -> str:
@@ -87,6 +88,8 @@ def why_not_judged(table: pd.DataFrame) -> str:
     pairs = int(table["pairs"].max())
     if not pairs:
         return "no two runs make a pair"
+    if can_decide(pairs):
+        return "one of the tasks has a single pair, so that its spread is unknown"
     return f"an exact test of at most {counted(pairs, 'pair')} of runs cannot reach the 5% level"
 
 

@@ -56,10 +56,14 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
 
 
 def task_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean score per task, lag and method with its Student-t interval over seeds, and failures."""
+    """Mean score per task, lag and method with its Student-t interval over seeds, and failures.
+
+    Of several regimes it is the mean of their means, with the interval from the spread within each.
+    """
     rows = []
     for name, part in runs.groupby(["task", "staleness", "method"]):
-        mean, low, high, _ = stratified_t([part[column]], widen=widening(part))
+        strata = [own[column] for _, own in part.groupby("regime")]
+        mean, low, high, _ = stratified_t(strata, widen=widening(part))
         low, high = within_unit(part[column], low, high) if column == RAW else (low, high)
         row = dict(zip(("task", "staleness", "method"), name, strict=True)) | {"seeds": int(part[column].count())}
         row |= {"mean": mean, "low": low, "high": high}

@@ -109,11 +109,13 @@ def _beaten(found: Findings, lag: object, best: str) -> Iterator[Finding]:
     if here.empty:
         return
     beaten: list[str] = []
+    better: list[str] = []
     open_: list[str] = []
     for pair, other in zip(here.to_dict("records"), others[enough], strict=True):
         ahead = (pair["estimate"] > 0) == (pair["first"] == best)
-        (beaten if ahead and pair["p_holm"] < LEVEL else open_).append(other)
+        (open_ if pair["p_holm"] >= LEVEL else beaten if ahead else better).append(other)
     parts = [f"is better than {listed(beaten)}"] if beaten else []
+    parts += [f"is worse in the mean than {listed(better)}"] if better else []
     parts += [f"cannot be told apart from {listed(open_)}"] if open_ else []
     text = f"Lag {lag}: {best} {'; it '.join(parts)} (paired t tests, Holm-corrected, 5% level)."
     yield found.finding(RANKING, text, "pairs", here, columns)

@@ -68,6 +68,7 @@ _NON_INFERIORITY = {
 }
 _STABLE = {
     "task": _TASK,
+    "regime": Shown("regime", "name"),
     "method": _METHOD,
     "staleness": _LAG,
     "stable_rate": Shown("largest stable lr", "rate"),
@@ -181,6 +182,8 @@ def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
         if name in _ABOUT_RATES and not several:
             continue
         caption, columns = _LAYOUTS[name]
+        if name == "stable_rates" and study.cells["regime"].nunique() == 1:
+            columns = {column: shown for column, shown in columns.items() if column != "regime"}
         layout = Layout(name, _TUNED.get(name, caption) if tuned else caption, columns)
         frame = study.findings("compare").tables[name]
         if frame.empty:  # one seed leaves no other on which a rate could be chosen

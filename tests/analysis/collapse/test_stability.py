@@ -11,7 +11,15 @@ def cells(limit, lags=(1, 4, 16, 64), rates=RATES, seeds=10, methods=("a",), noi
     """Cells that fail where the rate is above `limit(method, lag)`, up to lognormal noise."""
     rng = np.random.default_rng(seed)
     rows = [
-        {"task": "chain", "method": method, "staleness": lag, "lr": lr, "seed": one, "event": "healthy"}
+        {
+            "task": "chain",
+            "regime": "fifo",
+            "method": method,
+            "staleness": lag,
+            "lr": lr,
+            "seed": one,
+            "event": "healthy",
+        }
         | {"failed": bool(lr * np.exp(rng.normal(0, noise)) > limit(method, lag))}
         for method in methods
         for lag in lags
@@ -96,3 +104,22 @@ def test_no_exponent_where_the_data_cannot_say():
     assert "fewer than 5" in frontier(cells(lambda *_: 1.0))["reason"].item()
     backwards = cells(lambda *_: 2e-4).assign(failed=lambda table: ~table["failed"])
     assert "more likely" in frontier(backwards)["reason"].item()
+
+
+def test_regimes_are_kept_apart():
+    """Three regimes in which nothing fails do not make a rate stable at which every fifo run fails."""
+    fifo = cells(lambda method, lag: 3e-4, lags=(16,))
+    others = [cells(lambda method, lag: 1.0, lags=(16,)).assign(regime=name) for name in ("random", "minibatch")]
+    table = stable_rates(pd.concat([fifo, *others], ignore_index=True)).set_index("regime")["stable_rate"]
+    assert dict(table) == {"fifo": 3e-4, "random": 1e-3, "minibatch": 1e-3}
+
+
+def test_a_regime_that_fails_at_other_rates_does_not_move_the_exponent():
+    def limit(method, lag):
+        return 3e-3 / lag
+
+    one = cells(limit, noise=0.3)
+    other = cells(lambda method, lag: 8 * limit(method, lag), noise=0.3, seed=1).assign(regime="random")
+    alone, both = (frontier(table).iloc[0] for table in (one, pd.concat([one, other], ignore_index=True)))
+    assert both["low"] < 1 < both["high"]
+    assert both["high"] - both["low"] < alone["high"] - alone["low"]

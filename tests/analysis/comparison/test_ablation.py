@@ -9,7 +9,10 @@ from vcpo_bench.analysis.comparison.ablation import (
     step_controls,
     variants,
 )
-from vcpo_bench.analysis.comparison.pairs import all_pairs, contrast, why_not_judged
+from vcpo_bench.analysis.comparison.pairs import all_pairs, contrast, decidable, why_not_judged
+from vcpo_bench.analysis.comparison.rankings import task_means
+from vcpo_bench.analysis.comparison.sentences import winners
+from vcpo_bench.analysis.findings import Findings, agreeing
 from vcpo_bench.analysis.results import load
 from vcpo_bench.methods import parse_method
 
@@ -62,6 +65,38 @@ def test_what_is_not_judged_says_how_many_pairs_the_best_of_it_has():
     reason = "an exact test of at most 4 pairs of runs cannot reach the 5% level"
     assert why_not_judged(pd.DataFrame({"pairs": [0, 4, 2]})) == reason
     assert why_not_judged(pd.DataFrame({"pairs": [0, 0]})) == "no two runs make a pair"
+
+
+def test_a_task_with_a_single_pair_leaves_the_comparison_open():
+    """Its spread is unknown, and with it p: that is not 'no difference'."""
+    table = runs({"a": 0.9, "b": 0.1})
+    table = all_pairs(table[(table["task"] == "chain") | (table["seed"] == 0)], "score")
+    assert table["pairs"].item() == 7
+    assert table["p"].isna().all()
+    assert not decidable(table).any()
+    assert why_not_judged(table) == "one of the tasks has a single pair, so that its spread is unknown"
+
+
+def test_a_method_that_is_worse_by_more_than_chance_is_not_called_equal():
+    """The interquartile mean of `a` is the higher one, because it leaves out the quarter of its runs that collapsed."""
+    table = runs({"a": 0.95, "b": 0.9}, seeds=16)
+    table.loc[(table["method"] == "a") & (table["seed"] % 4 == 0), "score"] -= 1.2
+    pairs = all_pairs(table, "score")
+    ranking = pd.DataFrame({"staleness": 16, "method": ["a", "b"], "iqm": [0.95, 0.9], "iqm_low": 0.8, "iqm_high": 1.0})
+    tables = {"ranking": ranking, "pairs": pairs, "budget": pd.DataFrame({"staleness": [16], "rates": [[3e-4]]})}
+    cells = pd.DataFrame({"key": ["one"], "staleness": [16]})
+    found = Findings(tables, {name: agreeing(cells, "staleness") for name in tables})
+    _, text = (finding.text for finding in winners(found, "score"))
+    assert text == "Lag 16: a is worse in the mean than b (paired t tests, Holm-corrected, 5% level)."
+
+
+def test_the_mean_of_a_task_keeps_regimes_apart():
+    """Regimes that differ by 0.4 are no spread of seeds."""
+    fifo = runs({"a": 0.5}, tasks=("walk",), seeds=8)
+    both = pd.concat([fifo, fifo.assign(regime="random", score=fifo["score"] + 0.4)], ignore_index=True)
+    one, two = (task_means(table, "score").iloc[0] for table in (fifo, both))
+    assert two["mean"] == pytest.approx(one["mean"] + 0.2)
+    assert two["high"] - two["low"] < one["high"] - one["low"]
 
 
 def test_all_pairs_put_the_better_one_first_and_correct():

@@ -54,6 +54,24 @@ def test_a_mean_on_the_other_side_is_said() -> None:
     assert "tis, the next, has the higher mean" in said(table)[0]
 
 
+def test_a_runner_up_that_is_ahead_by_more_than_chance_is_not_called_equal() -> None:
+    """What the interquartile mean leaves out may be a quarter of the runs that collapsed."""
+    table = answers_table(RANKING, pairs(16, "tis", "vcpo", 0.24, 0.05, 0.42, 0.014, 0.006, 0.014, 32), CHOICES)
+    assert list(table["outcome"]) == ["behind"]
+    assert said(table)[0].endswith(
+        "scores highest, 0.90 [0.80, 1.00] without its best and worst quarter of runs; over all runs tis, the next, is "
+        "0.24 [0.05, 0.42] ahead: more than chance explains (p = 0.014 after Holm)."
+    )
+    assert not [text for text in said(table) if "more seeds" in text]
+
+
+def test_an_unknown_p_is_no_verdict() -> None:
+    """One task with a single pair leaves the spread, and with it p, unknown."""
+    nan = float("nan")
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.8, nan, nan, nan, 0.004, nan, 9), CHOICES)
+    assert list(table["outcome"]) == ["untested"]
+
+
 @pytest.mark.parametrize(("count", "words"), [(0, "too few seeds to tell it from tis"), (1, "no other method ran")])
 def test_what_was_not_compared_is_said(count: int, words: str) -> None:
     table = answers_table(RANKING.iloc[: 2 - count], pd.DataFrame(columns=PAIR), CHOICES.iloc[:0])

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.commands.compare import analyze_compare
+from vcpo_bench.analysis.comparison.effect_sentences import speedup
 from vcpo_bench.analysis.comparison.normalized_rewards import NormalizedRewards
 from vcpo_bench.analysis.comparison.speedup import SHARES, speedup_table
+from vcpo_bench.analysis.findings import Findings, agreeing
 from vcpo_bench.analysis.results import load
 
 SYNC, LATE = (40.0, 50.0, 60.0), (80.0, 100.0, 120.0)
@@ -49,6 +51,20 @@ def test_half_as_soon_is_a_ratio_of_one_half_and_pairs_leave_no_doubt() -> None:
     assert row["updates_ratio_low"] == row["updates_ratio_high"] == 0.5, "every seed takes twice as long"
     assert (row["updates"], row["trajectories"], row["seconds"]) == (100, 12800, 10)
     assert (row["reached"], row["total"], row["sync_reached"], row["sync_total"]) == (3, 3, 3, 3)
+
+
+def test_of_two_that_take_the_whole_budget_the_one_that_arrives_is_named() -> None:
+    """`clip` never arrives; `vcpo` does at the last update, so that both take as long."""
+    late = scene(late=(300.0, 300.0, 300.0))
+    never = late.assign(method="clip", reached=0)
+    cells = pd.DataFrame({"key": ["one"], "task": ["chain"], "staleness": [16]})
+    table = pd.concat([never, late], ignore_index=True)
+    found = Findings({"non_inferiority": table}, {"non_inferiority": agreeing(cells, "task", "staleness")})
+    (said,) = [finding.text for finding in speedup(found)]
+    assert said.startswith("chain, lag 16: vcpo reaches 90% of the synchronous gain in 3 of 3 runs")
+    nobody = Findings({"non_inferiority": never}, found.cells_behind)
+    (said,) = [finding.text for finding in speedup(nobody)]
+    assert said == "chain, lag 16: no run reaches 90% of the synchronous gain in time."
 
 
 def test_other_seeds_are_drawn_apart() -> None:
