@@ -1,4 +1,4 @@
-"""What each method earns at each lag, at the rates that its search found to survive."""
+"""What each method earns at each lag, at a rate that other seeds chose."""
 
 from __future__ import annotations
 
@@ -7,26 +7,41 @@ from design import LADDER
 
 from vcpo_bench.analysis.intervals import t_interval
 
+LEAST_OTHERS = 2
+"""How many other seeds must have run a rate for it to be chosen by them."""
 
-def earnings(bounds: pd.DataFrame) -> pd.DataFrame:
-    """Mean final reward over seeds, per task, method and lag.
+
+def earnings(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean final reward over seeds, per task, method and lag. A run that failed counts with what it earned.
+
+    The best of several rates, chosen and scored on the same run, is too high, and more so where more rates survive.
 
     Args:
-        bounds: Of `tables.boundaries`.
+        runs: Of `tables.run_table`.
 
     Returns:
-        Columns `task`, `method`, `staleness`, `seeds` (those with a surviving rate), `median_rate` that earned most,
-        `reward` at that rate with its 95% t interval `low` to `high`, and `at_largest_rate`: the reward at the largest
-        rate that survived, which need not be the one that earns most.
+        Columns `task`, `method`, `staleness`, `seeds`, `median_rate` that was chosen, `failed` of the chosen runs, and
+        `reward` with its 95% t interval `low` to `high`; NaN with fewer than two seeds.
     """
     rows = []
-    for (task, method, lag), group in bounds.groupby(["task", "method", "staleness"], sort=False):
-        alive = group.dropna(subset="best_reward")
-        row = {"task": task, "method": method, "staleness": lag, "seeds": len(alive)}
-        if len(alive):
-            low, high = t_interval(alive["best_reward"])
-            row |= {"median_rate": LADDER[0] * 2 ** alive["best_rung"].median()}
-            row |= {"reward": alive["best_reward"].mean(), "low": low, "high": high}
-            row |= {"at_largest_rate": alive["reward"].mean()}
+    for (task, method, lag), group in runs.groupby(["task", "method", "staleness"], sort=False):
+        chosen = _chosen(group)
+        row = {"task": task, "method": method, "staleness": lag, "seeds": len(chosen)}
+        if len(chosen):
+            low, high = t_interval(chosen["final_reward"])
+            row |= {"median_rate": LADDER[0] * 2 ** chosen["rung"].median(), "failed": int(chosen["failed"].sum())}
+            row |= {"reward": chosen["final_reward"].mean(), "low": low, "high": high}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _chosen(group: pd.DataFrame) -> pd.DataFrame:
+    """Of each seed the run, among those it made, at the rate with the highest mean reward of the other seeds."""
+    rewards = group.pivot_table(index="seed", columns="rung", values="final_reward")
+    kept = []
+    for seed in rewards.index:
+        others = rewards.drop(index=seed).loc[:, rewards.loc[seed].notna()]
+        means = others.mean()[others.count() >= LEAST_OTHERS]
+        if len(means):
+            kept.append(group[(group["seed"] == seed) & (group["rung"] == means.idxmax())])
+    return pd.concat(kept) if kept else group.iloc[:0]

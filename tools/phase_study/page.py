@@ -34,7 +34,7 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     bounds = boundaries(runs)
     return {
         "levels": level_table(bounds),
-        "earnings": earnings(bounds),
+        "earnings": earnings(runs),
         "exponents": exponents(bounds),
         "rates": rates(bounds),
         "rewards": rewards(bounds),

@@ -1,4 +1,4 @@
-"""The picture of the phase study: against lag, the largest surviving learning rate and the reward at the best one."""
+"""The picture of the phase study: against lag, the largest surviving learning rate and the reward at the chosen one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def draw(levels: pd.DataFrame, earned: pd.DataFrame, path: Path) -> None:
             for axes in (above, below):
                 axes.minorticks_off()
         panels[0][0].set_ylabel("largest learning rate that survives")
-        panels[1][0].set_ylabel("final held-out reward at the best rate")
+        panels[1][0].set_ylabel("final held-out reward, tuned rate")
         figure.legend(
             *panels[0][0].get_legend_handles_labels(),
             loc="upper center",

@@ -97,7 +97,6 @@ def boundaries(runs: pd.DataFrame, horizon: float = np.inf) -> pd.DataFrame:
             | {"low": -np.inf if low == -1 else low, "high": np.inf if high == _OPEN else high}
             | {"onset": at[*astuple(unit), high]["onset"] if high < _OPEN else np.nan}
             | {"reward": rewards.get(low, np.nan), "best_reward": max(rewards.values(), default=np.nan)}
-            | {"best_rung": max(rewards, key=rewards.__getitem__, default=np.nan)}
         )
     return pd.DataFrame(rows).sort_values(PLACE).reset_index(drop=True)
 

@@ -48,7 +48,7 @@ def by_lag(table: pd.DataFrame, value: str) -> str:
 
 def _cell(row: Mapping[Any, Any], value: str) -> str:
     if value == "reward":
-        return f"{number(row['reward'])} {_interval(row)}" if row["seeds"] else "none survives"
+        return f"{number(row['reward'])} {_interval(row)}" if row["seeds"] else "no rate in common"
     if math.isinf(row["largest_rate"]):
         return f"over {learning_rate(row['low'])}"
     if math.isnan(row["largest_rate"]):
