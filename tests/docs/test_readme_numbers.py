@@ -135,5 +135,11 @@ def test_scorecard() -> None:
         f"on `walk` KL raises its alarm {-first['value']:.0f} updates earlier; on `chain` this is undecided" in FINDINGS
     )
     assert parts.loc[(4, "chain: ess before kl"), "verdict"] == "undecided"
+    gap = -100 * parts.loc[(2, "end of k = 128"), ["value", "high", "low"]].astype(float)
+    assert "lag 128 loses {:.0f}% [{:.0f}, {:.0f}] of the synchronous gain".format(*gap) in FINDINGS
+    flat = 100 * parts.loc[(19, "vespo loses at most 15%"), ["value", "low", "high"]].astype(float)
+    assert "it loses {:.0f}% [{:.0f}, {:.0f}]".format(*flat) in FINDINGS
+    assert parts.loc[(19, "sapo is steeper than grpo and gspo"), "verdict"] == "reproduced"
+    assert "lost at N = 16 and 32: 0 of 16" in parts.loc[(19, "sapo collapses"), "figure"]
     back = [parts.loc[(6, task), "figure"] for task in ("walk", "chain")]
     assert all("by update 600: 0 of 16" in figure for figure in back)

@@ -55,6 +55,7 @@ case(3, F, R, F, F)(
 case(2, R, R)(lambda c: Story(tau=20 + c.staleness, top=0.9 + wobble(c.seed, 0.01)))
 case(2, F, R)(lambda c: Story(tau=20 + c.staleness, top=0.5 if c.staleness == 128 else 0.9))
 case(2, R, F)(lambda c: Story(tau=150 - c.staleness))
+case(2, F, U)(lambda c: Story(top=0.5 if c.staleness else 0.9))  # none arrives with a lag: all tied, no order
 case(2, U, U)(
     lambda c: Story(
         tau=20 + c.staleness if even(c) else 150 - c.staleness,
