@@ -87,6 +87,8 @@ def _transformed(values: Array, entry: Name) -> Array:
     result = values * entry.sign
     if entry.transform == "minus_one":
         result = result - 1.0
+    elif entry.transform == "one_minus":
+        result = 1.0 - result
     elif entry.transform == "log":
         with np.errstate(divide="ignore", invalid="ignore"):
             result = np.log(result)

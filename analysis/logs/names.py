@@ -16,7 +16,7 @@ from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.errors import UsageError
 
 Tag = Literal["exact", "truncated", "other", "proxy"]
-Transform = Literal["", "log", "minus_one"]
+Transform = Literal["", "log", "minus_one", "one_minus"]
 
 AUTO = "auto"
 FRAMEWORKS = Path(__file__).with_name("frameworks")
@@ -53,7 +53,7 @@ class Name:
         tag: `exact`: the same quantity. `truncated`: after a clamp, truncation or mask. `other`: another estimator or
             other policies. `proxy`: only related.
         sign: -1 where the framework logs the opposite sign.
-        transform: Applied after the sign: `log`, or `minus_one` (value - 1).
+        transform: Applied after the sign: `log`, `minus_one` (value - 1), or `one_minus` (1 - value).
         unit: As logged, where it is not the column's.
         source: Where the meaning was read.
     """

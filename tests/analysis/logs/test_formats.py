@@ -39,6 +39,7 @@ def values(path: Path, column: str, **options: str) -> list[float]:
         ("pipelinerl.csv", "pipelinerl", "lag_mean", [128.0, 256.0], 2),
         ("open_instruct.csv", "open-instruct", "reward", [4.0, 5.0], 2),
         ("tinker.jsonl", "tinker-cookbook", "kl_mu_theta_k1", [0.001, 0.002], 1),
+        ("tinker.jsonl", "tinker-cookbook", "zero_variance_share", [0.25, 0.5], 1),
     ],
 )
 def test_a_golden_log(file: str, framework: str, column: str, expected: list[float], last_step: float) -> None:
