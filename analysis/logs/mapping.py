@@ -97,10 +97,8 @@ def _axes(rows: Rows, names: list[str]) -> tuple[str, dict[str, float], list[str
     """
     ends: dict[str, float] = {}
     for name in names:
-        steps, _, _ = rows.series(name)
-        if steps.size:
-            axis = rows.axes[name]
-            ends[axis] = max(ends.get(axis, 0.0), float(steps[-1]))
+        axis = rows.axes[name]
+        ends[axis] = max(ends.get(axis, 0.0), rows.farthest(name))
     if not ends:
         return "", {}, []
     slowest = min(ends, key=lambda axis: (ends[axis], axis))
