@@ -21,6 +21,9 @@ UPDATES_PER_POINT = 10
 FINAL_NAN = 3
 """A run whose last so many rewards are not finite ended as nan."""
 
+LOWER_HALF = -0.5
+"""Reward that reaches down to here is read as between -1 and 1; what stays above is between 0 and 1 with penalties."""
+
 CHECKED = (
     "The rule's error rates on runs like this one are not known: it was set for reward between 0 and 1, with three "
     "points in a row below half of the best. A verdict is a description of this curve, not a probability."
@@ -89,6 +92,8 @@ def _to_unit(values: Array) -> tuple[Array | None, str]:
     low, high = float(values.min()), float(values.max())
     if low >= -EQUAL and high <= 1 + EQUAL:
         return values, ""
+    if low > LOWER_HALF + EQUAL and high <= 1 + EQUAL:
+        return np.maximum(values, 0.0), f"Reward below 0, down to {low:.3g}, was counted as 0."
     if low >= -1 - EQUAL and high <= 1 + EQUAL:
         return (values + 1) / 2, "Reward between -1 and 1 was moved to 0 to 1."
     if low >= -EQUAL:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.logs.averages import average
 from vcpo_bench.analysis.logs.names import Framework, Name, columns, step_names
 from vcpo_bench.analysis.logs.rows import ROW_NUMBER, Rows
 from vcpo_bench.analysis.logs.run import Series
@@ -39,16 +40,15 @@ def map_names(rows: Rows, framework: Framework | None, wanted: Mapping[str, str]
     axis, factors, notes = _axes(rows, [name for _, names in chosen.values() for name in names])
     series: dict[str, Series] = {}
     overwritten = 0
+    used: set[str] = set()
     for column, (entry, names) in chosen.items():
-        steps, values, lost = _average(rows, names, factors)
+        parts, lost = _parts(rows, names, factors)
         overwritten += lost
-        if steps.size:
-            series[column] = Series(columns()[column], entry, tuple(names), steps, _transformed(values, entry))
-        if len(names) > 1:
-            notes.append(
-                f"{column} is the mean of {len(names)} names: {', '.join(names[:4])}{' ...' * (len(names) > 4)}"
-            )
-    used = {name for _, names in chosen.values() for name in names}
+        mean = average(column, parts)
+        if mean.steps.size:
+            series[column] = Series(columns()[column], entry, mean.names, mean.steps, _transformed(mean.values, entry))
+        notes += mean.notes
+        used.update(mean.names)
     return (
         series,
         overwritten,
@@ -68,25 +68,22 @@ def mapped_dumps(weights: Rows) -> dict[str, Series]:
     return result
 
 
-def _average(rows: Rows, names: list[str], factors: Mapping[str, float]) -> tuple[Array, Array, int]:
-    parts = [rows.series(name) for name in names]
-    lost = sum(part[2] for part in parts)
-    scaled = [
-        (steps / factors.get(rows.axes[name], 1.0), values)
-        for name, (steps, values, _) in zip(names, parts, strict=True)
-    ]
-    if len(scaled) == 1:
-        return scaled[0][0], scaled[0][1], lost
-    steps = np.concatenate([one for one, _ in scaled])
-    values = np.concatenate([one for _, one in scaled])
-    unique, member = np.unique(steps, return_inverse=True)
-    return unique, np.bincount(member, values) / np.bincount(member), lost
+def _parts(rows: Rows, names: list[str], factors: Mapping[str, float]) -> tuple[dict[str, tuple[Array, Array]], int]:
+    """Steps on the run's axis and values by name, and how many values were overwritten."""
+    parts, overwritten = {}, 0
+    for name in names:
+        steps, values, lost = rows.series(name)
+        parts[name] = steps / factors.get(rows.axes[name], 1.0), values
+        overwritten += lost
+    return parts, overwritten
 
 
 def _transformed(values: Array, entry: Name) -> Array:
     result = values * entry.sign
     if entry.transform == "minus_one":
         result = result - 1.0
+    elif entry.transform == "one_minus":
+        result = 1.0 - result
     elif entry.transform == "log":
         with np.errstate(divide="ignore", invalid="ignore"):
             result = np.log(result)
@@ -100,10 +97,8 @@ def _axes(rows: Rows, names: list[str]) -> tuple[str, dict[str, float], list[str
     """
     ends: dict[str, float] = {}
     for name in names:
-        steps, _, _ = rows.series(name)
-        if steps.size:
-            axis = rows.axes[name]
-            ends[axis] = max(ends.get(axis, 0.0), float(steps[-1]))
+        axis = rows.axes[name]
+        ends[axis] = max(ends.get(axis, 0.0), rows.farthest(name))
     if not ends:
         return "", {}, []
     slowest = min(ends, key=lambda axis: (ends[axis], axis))

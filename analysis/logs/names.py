@@ -16,7 +16,7 @@ from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.errors import UsageError
 
 Tag = Literal["exact", "truncated", "other", "proxy"]
-Transform = Literal["", "log", "minus_one"]
+Transform = Literal["", "log", "minus_one", "one_minus"]
 
 AUTO = "auto"
 FRAMEWORKS = Path(__file__).with_name("frameworks")
@@ -53,8 +53,9 @@ class Name:
         tag: `exact`: the same quantity. `truncated`: after a clamp, truncation or mask. `other`: another estimator or
             other policies. `proxy`: only related.
         sign: -1 where the framework logs the opposite sign.
-        transform: Applied after the sign: `log`, or `minus_one` (value - 1).
+        transform: Applied after the sign: `log`, `minus_one` (value - 1), or `one_minus` (1 - value).
         unit: As logged, where it is not the column's.
+        without: Patterns of names that match and are not meant.
         source: Where the meaning was read.
     """
 
@@ -64,11 +65,12 @@ class Name:
     sign: int = 1
     transform: Transform = ""
     unit: str = ""
+    without: tuple[str, ...] = ()
     source: str = ""
 
     def matches(self, name: str) -> bool:
         """Whether a logged name, without the framework's prefix, is this one."""
-        return _compiled(self.pattern).fullmatch(name) is not None
+        return _fits(self.pattern, name) and not any(_fits(one, name) for one in self.without)
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Framework:
         """The names of this framework, where those with two meanings are resolved by what is logged beside them."""
         bare = [self.bare(name) for name in logged]
         for pattern, names in self.meanings:
-            if not pattern or any(_compiled(pattern).fullmatch(name) for name in bare):
+            if not pattern or any(_fits(pattern, name) for name in bare):
                 return self.names + names
         return self.names
 
@@ -220,12 +222,17 @@ def _framework(name: str, facts: Mapping[str, Any]) -> Framework:
 
 
 def _count_marks(patterns: Iterable[str], names: list[str]) -> int:
-    return sum(any(_compiled(pattern).fullmatch(name) for name in names) for pattern in patterns)
+    return sum(any(_fits(pattern, name) for name in names) for pattern in patterns)
 
 
 def _name(entry: list[Any], source: str) -> Name:
-    pattern, column, tag, *options = entry
-    return Name(pattern, column, tag, source=source, **(options[0] if options else {}))
+    pattern, column, tag, *more = entry
+    options = dict(more[0]) if more else {}
+    return Name(pattern, column, tag, without=tuple(options.pop("without", ())), source=source, **options)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    return _compiled(pattern).fullmatch(name) is not None
 
 
 @cache

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -36,16 +37,23 @@ class Resume:
 
 @dataclass
 class _Track:
-    """The step of the rows of one file that name their step alike."""
+    """The rows of one file that name their step alike.
+
+    Attributes:
+        last: The largest step since the last resume.
+        names: What was kept of them.
+    """
 
     last: float = -math.inf
+    names: dict[str, None] = field(default_factory=dict)
 
 
 class _Plan(NamedTuple):
-    """What to do with rows of one layout: names that may hold the step, and where the kept values go."""
+    """What to do with rows of one layout: names that may hold the step, where the kept values go, tracks seen."""
 
     steps: tuple[str, ...]
     kept: tuple[tuple[str, Callable[[float], None], Callable[[float], None]], ...]
+    tracks: set[tuple[str, str]]
 
 
 @dataclass
@@ -57,7 +65,7 @@ class Rows:
 
     Attributes:
         names: Every name seen that holds numbers, in order.
-        resumes: Where a file went back.
+        resumes: Where a file went back: what it had written from that step on is dropped, for it was left behind.
         notes: What a reader must know about the files.
         bad_lines: Lines that could not be read, by file.
         axes: Under which name the steps of each name were logged.
@@ -71,6 +79,8 @@ class Rows:
     axes: dict[str, str] = field(default_factory=dict)
     _steps: dict[str, array[float]] = field(default_factory=dict)
     _values: dict[str, array[float]] = field(default_factory=dict)
+    _dropped: dict[str, int] = field(default_factory=dict)
+    _farthest: dict[str, float] = field(default_factory=dict)
     _plans: dict[tuple[str, ...], _Plan] = field(default_factory=dict)
     _tracks: dict[tuple[str, str], _Track] = field(default_factory=dict)
     _carried: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -90,12 +100,19 @@ class Rows:
             plan = self._plans[layout] = self._plan(row)
         if step is None:
             step, axis = self._own_step(row, file, plan.steps)
-        track = self._tracks.get((file, axis))
+        place = file, axis
+        track = self._tracks.get(place)
         if track is None:
-            track = self._tracks[file, axis] = _Track()
-        if step < track.last:
+            track = self._tracks[place] = _Track()
+        if place not in plan.tracks:
+            plan.tracks.add(place)
+            track.names.update(dict.fromkeys(name for name, _, _ in plan.kept))
+        if step >= track.last:
+            track.last = step
+        elif self._writes_again(step, row, plan):
             self.resumes.append(Resume(step, track.last, file))
-        track.last = step
+            self._drop(track.names, step)
+            track.last = step
         for name, add_step, add_value in plan.kept:
             raw = row[name]
             value = raw if type(raw) is float else number(raw)
@@ -115,7 +132,24 @@ class Rows:
                 self.names[name] = None
             elif number(raw) is not None:
                 self.names[name] = None
-        return _Plan(tuple(name for name in _STEP_ORDER if name in row), tuple(kept))
+        return _Plan(tuple(name for name in _STEP_ORDER if name in row), tuple(kept), set())
+
+    def _writes_again(self, step: float, row: Mapping[str, object], plan: _Plan) -> bool:
+        """Whether a row behind the others is a resume: one that is only late, as evaluations are, repeats no value."""
+        written = (self._steps[name] for name, _, _ in plan.kept if number(row[name]) is not None)
+        return any(steps[at] == step for steps in written if (at := bisect_left(steps, step)) < len(steps))
+
+    def _drop(self, names: Iterable[str], step: float) -> None:
+        """Forget the values from a step on, which a resumed run left behind."""
+        for name in names:
+            steps, values = self._steps[name], self._values[name]
+            before = len(steps)
+            if before:
+                self._farthest[name] = max(steps[-1], self._farthest.get(name, steps[-1]))
+            while steps and steps[-1] >= step:
+                steps.pop()
+                values.pop()
+            self._dropped[name] = self._dropped.get(name, 0) + before - len(steps)
 
     def add_bad_line(self, file: str) -> None:
         """Count a line that could not be read."""
@@ -125,29 +159,46 @@ class Rows:
         """Append what was read from another part of the same run."""
         begin = {name: steps[0] for name, steps in other._steps.items() if steps}
         shared = [name for name in begin if self._steps.get(name)]
-        if shared:
+        if 2 * len(shared) > len(begin):  # else two logs of one run, side by side, that share a clock
             ends = max(self._steps[name][-1] for name in shared)
             self.resumes.append(Resume(min(begin[name] for name in shared), ends, "the next log"))
+            self._drop_behind({name: begin[name] for name in shared})
         self.names |= other.names
         for name in other._steps:
             self.axes.setdefault(name, other.axes.get(name, ROW_NUMBER))
             self._steps.setdefault(name, array("d")).extend(other._steps[name])
             self._values.setdefault(name, array("d")).extend(other._values[name])
+        for name, count in other._dropped.items():
+            self._dropped[name] = self._dropped.get(name, 0) + count
+        for name, step in other._farthest.items():
+            self._farthest[name] = max(step, self._farthest.get(name, step))
         self.resumes += other.resumes
         self.notes += other.notes
         self.bad_lines |= other.bad_lines
+
+    def _drop_behind(self, begin: Mapping[str, float]) -> None:
+        """Forget what lies behind the steps at which a next log begins, by name; each axis has its own."""
+        for axis in {self.axes[name] for name in begin}:
+            step = min(first for name, first in begin.items() if self.axes[name] == axis)
+            self._drop([name for name in self.kept() if self.axes[name] == axis], step)
 
     def kept(self) -> list[str]:
         """Names whose values were kept, in the order seen."""
         return [name for name, values in self._values.items() if values]
 
+    def farthest(self, name: str) -> float:
+        """The largest step a name with values was ever logged at, also before a resume."""
+        end = float(np.frombuffer(self._steps[name]).max())
+        return max(end, self._farthest.get(name, end))
+
     def series(self, name: str) -> tuple[Array, Array, int]:
-        """Steps ascending and values of one name, [n] each, and how many were overwritten: the last write wins."""
+        """Steps ascending and values of one name, [n] each, and how many were replaced: the last write wins."""
         steps, values = np.frombuffer(self._steps[name]), np.frombuffer(self._values[name])
+        dropped = self._dropped.get(name, 0)
         if steps.size and np.all(steps[1:] > steps[:-1]):
-            return steps, values, 0
+            return steps, values, dropped
         unique, first_from_end = np.unique(steps[::-1], return_index=True)
-        return unique, values[::-1][first_from_end], int(steps.size - unique.size)
+        return unique, values[::-1][first_from_end], int(steps.size - unique.size) + dropped
 
     def _own_step(self, row: Mapping[str, object], file: str, names: tuple[str, ...]) -> tuple[float, str]:
         carried = self._carried.get(file)

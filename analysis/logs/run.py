@@ -51,7 +51,7 @@ class LoggedRun:
         series: By our column.
         unused: Names in the log that were not mapped.
         resumes: Where the log went back.
-        overwritten: Values written twice for the same step; the last one counts.
+        overwritten: Values that were replaced: written twice for the same step, or left behind by a resume.
         status: How the run ended, where the log says so (`records.Status`); else empty.
         notes: What a reader must know about the files, one sentence each.
     """

@@ -119,7 +119,7 @@ class Follower:
         self.run = with_past(self._past, found) if self._past is not None else found
         known = set(before.resumes) if before is not None else set(self.run.resumes)
         steps = [one.step for one in self.run.resumes if one not in known]
-        if before is not None and self.run.last_step < before.last_step:
+        if not steps and before is not None and self.run.last_step < before.last_step:
             steps.append(first_step(found))
         self.went_back = min(steps, default=None)
 

@@ -87,7 +87,7 @@ def _log(found: Diagnosis) -> list[str]:
     lines = [_indented(note) for note in run.notes]
     lines += [f"  resumed at step {one.step:g}, after step {one.back_from:g}" for one in run.resumes[:3]]
     if run.overwritten:
-        lines.append(f"  {run.overwritten:,} values were written twice; the last one counts")
+        lines.append(f"  {run.overwritten:,} values were written again or left behind by a resume")
     return ["About the log", *lines] if lines else []
 
 

@@ -15,6 +15,8 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07")
 _VERL = re.compile(r"(?:^|[\s|])step:(\d+) - (.+:.+)$")
 _NAMED_DICT = re.compile(r"(?:\b(rollout|step|eval)\s+(\d+)\s*:\s*)?(\{['\"].+\})")
 _PAIR = re.compile(r"['\"]([^'\"]+)['\"]\s*:\s*['\"]?((?:[\w.]*\()?[-+]?[\w.+-]+\)?)['\"]?\s*(?=[,}])")
+_REPEATED = ("Initial validation metrics:", "Final validation metrics:")
+"""What verl prints without a step of evaluations that its logger has printed with one."""
 _AREAL_STEP = re.compile(r"Train step (\d+)/\d+ done")
 _RAY = re.compile(r"^\s*\([A-Za-z_][\w.]* pid=\d+(?:, ip=[\d.]+)?\)\s?")
 
@@ -75,7 +77,7 @@ class _Console:
 
     def _dictionary(self, text: str) -> bool:
         match = _NAMED_DICT.search(text)
-        if match is None:
+        if match is None or any(said in text for said in _REPEATED):
             return False
         row = dict(_PAIR.findall(match.group(3)))
         if not row:

@@ -52,9 +52,9 @@ def _read_trackio(database: sqlite3.Connection, path: Path, rows: Rows, run: str
 
 def _read_mlflow(database: sqlite3.Connection, path: Path, rows: Rows, run: str) -> None:
     chosen = _choose([row[0] for row in database.execute("SELECT DISTINCT run_uuid FROM metrics")], path, run)
-    query = "SELECT key, value, step, is_nan FROM metrics WHERE run_uuid = ? ORDER BY key, timestamp, rowid"
+    query = "SELECT key, value, step, is_nan FROM metrics WHERE run_uuid = ? ORDER BY timestamp, rowid"
     for name, value, step, is_nan in database.execute(query, (chosen,)):
-        rows.add({name: float("nan") if is_nan else value}, f"{path.name}:{name}", float(step), "step")
+        rows.add({name: float("nan") if is_nan else value}, path.name, float(step), "step")
 
 
 def _choose(runs: list[str], path: Path, run: str) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
+import numpy as np
 import pytest
 from foreign_runs import write_jsonl
 
@@ -24,6 +25,26 @@ def test_a_run_of_one_or_two_updates_is_too_short_to_judge(tmp_path: Path, count
 @pytest.mark.parametrize(("count", "verdict"), [(39, "cannot tell"), (40, "stall")])
 def test_the_rule_judges_from_four_points_on(tmp_path: Path, count: int, verdict: str) -> None:
     assert of_rewards(tmp_path, [0.5] * count).verdict == verdict
+
+
+@pytest.mark.parametrize("floor", [0.0, -0.02, -0.2, -0.49])
+def test_a_fall_to_a_small_penalty_is_a_fall(tmp_path: Path, floor: float) -> None:
+    found = of_rewards(tmp_path, [*np.linspace(0.1, 0.6, 100), *[floor] * 100])
+    assert found.verdict == "collapsed"
+    assert ("was counted as 0" in found.outcome.reason) == (floor < 0)
+
+
+def test_a_penalty_at_the_start_hides_no_fall(tmp_path: Path) -> None:
+    found = of_rewards(tmp_path, [*[-0.05] * 10, *[0.5] * 90, *[0.01] * 100])
+    assert found.verdict == "collapsed"
+    assert "Reward below 0, down to -0.05, was counted as 0." in found.outcome.reason
+
+
+def test_reward_that_uses_the_lower_half_is_between_minus_one_and_one(tmp_path: Path) -> None:
+    found = of_rewards(tmp_path, [*np.linspace(-0.6, 0.6, 100), *[0.1] * 100])
+    assert found.verdict == "healthy"  # an accuracy that goes from 80% to 55%
+    assert "between -1 and 1 was moved" in found.outcome.reason
+    assert of_rewards(tmp_path, [*np.linspace(-0.6, 0.6, 100), *[-0.5] * 100]).verdict == "collapsed"
 
 
 def test_what_is_missing_comes_with_the_setting_that_logs_it_where_the_framework_is_known(tmp_path: Path) -> None:

@@ -75,6 +75,13 @@ def test_a_silent_anchor_is_named_and_a_verdict_is_not_drawn_from_it(tmp_path: P
     assert any("clipping could not act" in sentence for sentence in anchor.evidence)
 
 
+def test_groups_that_never_had_variance_are_named_where_the_log_has_the_share_of_the_others(tmp_path: Path) -> None:
+    facts = {"env/all/reward/total": 0.02, "optim/entropy": 0.4, "env/all/by_group/frac_mixed": 0.0}
+    found = diagnose(read_run(write_jsonl(tmp_path / "log.jsonl", [facts] * 60)))
+    (cause,) = [one for one in found.causes if one.name == "zero-variance groups"]
+    assert "above 80% from step 0" in cause.evidence[0]
+
+
 def test_a_resume_with_a_jump(tmp_path: Path) -> None:
     run = planted("healthy")
     run["reward"] = np.where(np.arange(STEPS) < PLANTED, run["reward"], 0.02)

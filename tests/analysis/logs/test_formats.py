@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from vcpo_bench.analysis.logs import read_run
+from vcpo_bench.analysis.logs.names import frameworks
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -30,15 +31,18 @@ def values(path: Path, column: str, **options: str) -> list[float]:
         ("trl_console.log", "trl", "reward", [0.1, 0.2], 1),
         ("trl_async.jsonl", "trl", "kl_mu_theta_k3", [0.001, 0.002], 2),
         ("slime_console.log", "slime", "reward", [0.3, 0.35], 1),
+        ("slime_console.log", "slime", "eval_reward", [0.4, 0.55], 1),
         ("slime_console.log", "slime", "logp_gap", [0.01, 0.012], 1),
         ("areal_console.log", "areal", "reward", [0.4, 0.45], 2),
         ("areal_console.log", "areal", "kl_anchor", [-0.01, -0.02], 2),
         ("skyrl.jsonl", "skyrl", "lag_max", [1.0, 3.0], 2),
         ("nemo.csv", "nemo-rl", "logp_gap", [0.02, 0.03], 2),
         ("openrlhf.csv", "openrlhf", "grad_norm", [0.5, 0.6], 2),
+        ("openrlhf.csv", "openrlhf", "eval_reward", [0.3, 0.5], 2),
         ("pipelinerl.csv", "pipelinerl", "lag_mean", [128.0, 256.0], 2),
         ("open_instruct.csv", "open-instruct", "reward", [4.0, 5.0], 2),
         ("tinker.jsonl", "tinker-cookbook", "kl_mu_theta_k1", [0.001, 0.002], 1),
+        ("tinker.jsonl", "tinker-cookbook", "zero_variance_share", [0.25, 0.5], 1),
     ],
 )
 def test_a_golden_log(file: str, framework: str, column: str, expected: list[float], last_step: float) -> None:
@@ -46,6 +50,34 @@ def test_a_golden_log(file: str, framework: str, column: str, expected: list[flo
     assert run.framework == framework
     assert values(GOLDEN / file, column) == expected
     assert run.last_step == last_step
+
+
+def test_what_verl_prints_again_at_the_end_is_not_the_evaluation_of_step_0(tmp_path: Path) -> None:
+    name = "val-core/gsm8k/acc/mean@1"
+    lines = [f"step:{step} - {name}:{0.1 + step / 100} - actor/pg_loss:0.1" for step in range(0, 41, 10)]
+    log = tmp_path / "console.log"
+    log.write_text("\n".join([*lines, f"\"Final validation metrics: {{'{name}': np.float64(0.9)}}\""]) + "\n")
+    reward = read_run(log).series["eval_reward"]
+    assert reward.steps.tolist() == [0, 10, 20, 30, 40]
+    assert reward.values.tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+
+
+def test_of_what_open_instruct_evaluates_only_the_scores_are_reward(tmp_path: Path) -> None:
+    row = {"scores": 4.0, "policy/clipfrac_avg": 0.01, "eval/sequence_lengths": 800.0, "eval/stop_rate": 1.0}
+    file = tmp_path / "log.jsonl"
+    file.write_text(json.dumps({"training_step": 1, **row}) + "\n")
+    assert "eval_reward" not in read_run(file, "open-instruct").series
+    file.write_text(json.dumps({"training_step": 1, **row, "eval/scores": 5.0, "eval/pass_at_1": 0.5}) + "\n")
+    assert values(file, "eval_reward", framework="open-instruct") == [5.0]
+
+
+def test_evaluations_of_pipeline_rl_are_in_the_log_of_its_actor(tmp_path: Path) -> None:
+    file = tmp_path / "actor.jsonl"
+    file.write_text("".join(json.dumps({"_step": t, "actor/test_reward_mean": t / 10}) + "\n" for t in range(3)))
+    assert "eval_reward" not in read_run(GOLDEN / "pipelinerl.csv").series
+    assert "actor/test_reward_mean" in frameworks()["pipelinerl"].switches["eval_reward"]
+    run = read_run(file, mapping={"eval_reward": "actor/test_reward_mean"})
+    assert run.series["eval_reward"].values.tolist() == [0.0, 0.1, 0.2]
 
 
 def test_kl_of_trl_is_to_the_reference_unless_the_trainer_is_asynchronous() -> None:

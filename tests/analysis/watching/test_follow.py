@@ -93,6 +93,22 @@ def test_a_file_opened_again_by_a_resumed_run_replaces_what_came_after(log: Path
     assert len(follower.run.resumes) == 1
 
 
+def test_a_file_that_goes_back_ends_where_it_was_last_written(log: Path) -> None:
+    log.parent.mkdir()
+    write(log, 0, 80)
+    follower = Follower(log)
+    follower.poll()
+    write(log, 40, 60)
+    assert follower.poll()
+    assert follower.run is not None
+    assert follower.run.last_step == 59
+    assert follower.went_back == 40  # and not the first step of the file
+    write(log, 60, 62)
+    assert follower.poll()
+    assert follower.went_back is None
+    assert list(follower.run.series["reward"].steps) == list(range(62))
+
+
 def test_a_second_log_in_the_folder_is_the_next_part_of_the_run(log: Path) -> None:
     log.parent.mkdir()
     write(log, 0, 50)
