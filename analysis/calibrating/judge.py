@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.calibrating.clusters import clustered_ratio, clustered_share
 from vcpo_bench.analysis.calibrating.runs import Study
 from vcpo_bench.analysis.calibrating.tune import Material, tune
 from vcpo_bench.analysis.monitoring.calibration import Rate
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.prediction.alarm_outcomes import Outcomes, held, outcomes
+from vcpo_bench.analysis.prediction.clusters import clustered_ratio, clustered_share
 from vcpo_bench.analysis.prediction.panel import Flags
 
 FOLDS = 5

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.calibrating.clusters import clustered_share
 from vcpo_bench.analysis.calibrating.judge import (
     ANY,
     all_detectors,
@@ -24,6 +23,7 @@ from vcpo_bench.analysis.calibrating.runs import Study
 from vcpo_bench.analysis.calibrating.tune import TARGET, material
 from vcpo_bench.analysis.monitoring.calibration import LEAST_RUNS, Rate
 from vcpo_bench.analysis.monitoring.detectors import Detector
+from vcpo_bench.analysis.prediction.clusters import clustered_share
 from vcpo_bench.errors import UsageError
 
 FORMAT = 1

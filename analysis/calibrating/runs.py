@@ -15,7 +15,7 @@ from vcpo_bench.analysis.logs import LoggedRun, Series
 from vcpo_bench.analysis.logs.names import Name, columns
 from vcpo_bench.analysis.monitoring.calibration import RewardRange
 from vcpo_bench.analysis.monitoring.signal import all_signals
-from vcpo_bench.analysis.prediction.panel import Flags, Panel, build_panel
+from vcpo_bench.analysis.prediction.panel import CONFIGURATION, Flags, Panel, build_panel
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.errors import UsageError
 
@@ -25,7 +25,6 @@ LEAST_LAG = 2
 """Runs at a smaller lag never count as healthy: they have nothing to be alarmed about."""
 _STRIDE = 10
 _EVENTS = {"collapsed": "collapse", "dip": "transient dip", "stall": "stall", "healthy": "healthy"}
-_CONFIGURATION = ("task", "method", "regime", "staleness", "lr")
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def study_of_results(results: Results, name: str) -> Study:
     rewards = results.step_columns("batch_reward")["batch_reward"].to_numpy(dtype=np.float64)
     return Study(
         panel,
-        panel.strata(_CONFIGURATION),
+        panel.strata(CONFIGURATION),
         runs["task"].to_numpy(dtype=object),
         (runs["event"] == "healthy").to_numpy() & lagging,
         (runs["event"] == "transient dip").to_numpy() & lagging,

@@ -50,7 +50,8 @@ def analyze_prediction(results: Results) -> Findings:
     if not panel.recorded():
         found.statements.append(_nothing_to_predict(found))
         return found
-    found.statements += [*say.runs(found), *say.failing_methods(found), *say.primary_endpoint(found)]
+    found.statements += [*say.runs(found), *say.shared_fates(found), *say.failing_methods(found)]
+    found.statements += say.primary_endpoint(found)
     found.statements += [*say.signal_verdicts(found), *added.matching(found), *added.null_models(found)]
     found.statements += [*added.increments(found), *say.unseen_failures(found), *alarms(found)]
     found.statements += [*models.hazards(found), *models.risk_models(found), *added.other_definitions(found)]

@@ -49,7 +49,7 @@ def increment_table(panel: Panel) -> pd.DataFrame:
       the same without ESS: hazard models of the training seeds judged on the held-out ones. All know step, lag,
       learning rate and task.
     """
-    draws = bootstrap_draws(len(panel.runs), REPLICATIONS)
+    draws = bootstrap_draws(panel, REPLICATIONS)
     rows = []
     for lead in LEADS:
         rows += _one_by_one(panel, lead, draws)

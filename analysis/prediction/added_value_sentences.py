@@ -21,8 +21,8 @@ ROBUSTNESS = "robustness"
 
 _AREA = ("signal", "n_collapsed", "n_healthy", "value", "low", "high", "verdict")
 _NULLS = {
-    "permuted within lag": "series reassigned at random among the runs of a task, regime and lag",
-    "permuted within lag and method": "series reassigned at random among the runs of one method there",
+    "permuted within lag": "series reassigned at random among the configurations of a task, regime and lag",
+    "permuted within lag and method": "series reassigned at random among the configurations of one method there",
     "permuted within configuration": "series reassigned at random among the seeds of one configuration",
     "shifted": "the failed run and its controls read at one random earlier step",
     "surrogate": "stationary series with each run's own mean and spread",

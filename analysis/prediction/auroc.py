@@ -35,7 +35,7 @@ def auroc_table(
     """One row per signal and lead.
 
     Columns: `signal`, `lead` (negative: after the onset), `n_collapsed`, `n_healthy`; `value`, `low`,
-    `high` (AUROC with 95% interval, runs resampled), `p` (two-sided, against 1/2), `p_holm` (over all signals
+    `high` (AUROC with 95% interval, configurations resampled), `p` (two-sided, against 1/2), `p_holm` (over all signals
     and leads before the onset but the primary endpoint), `verdict`; `auprc`, `auprc_low`, `auprc_high`,
     `prevalence`. With too few runs the numbers are NaN and the verdict says so.
     """
@@ -58,7 +58,7 @@ def _signal_rows(panels: Iterable[Panel], leads: Sequence[int], signals: Iterabl
     few, places = np.empty((0, 0)), list[tuple[int, list[Part], Landmarks]]()
     for panel in panels:
         if not places:  # of the runs, whatever the signal
-            draws = bootstrap_draws(len(panel.runs), REPLICATIONS)
+            draws = bootstrap_draws(panel, REPLICATIONS)
             few, strata = draws[:_PRECISION_REPLICATIONS].copy(), StratifiedDraws(draws, panel.strata(MATCH))
             del draws  # the strata have theirs
             places = [(lead, strata.parts(risk_sets(panel, lead)), landmarks(panel, lead)) for lead in leads]
@@ -121,7 +121,7 @@ def matching_table(panel: Panel) -> pd.DataFrame:
     on step leaves nothing of a mere clock, matching on lag nothing of a mere reflection of the lag; what is left with
     learning rate and method matched too separates seeds of one configuration.
     """
-    draws = bootstrap_draws(len(panel.runs), REPLICATIONS // 2)
+    draws = bootstrap_draws(panel, REPLICATIONS // 2)
     schemes: dict[str, tuple[tuple[str, ...], bool]] = {
         "nothing": ((), True),
         "step": ((), False),

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from vcpo_bench.analysis.prediction.panel import Array, Flags, Panel
+from vcpo_bench.analysis.prediction.panel import CONFIGURATION, Array, Flags, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks
 
 ESS_FAMILY = ("ess", "ess_used", "token_ess")
 """ESS itself in several forms, hence not among its baselines."""
-CONFIGURATION = ("task", "method", "regime", "staleness", "lr")
 """What a run shares with the other seeds of its configuration."""
 FATE = "configuration"
 """Among the names of signals: how the training seeds of the same configuration ended."""

@@ -30,7 +30,7 @@ def generalization_table(panel: Panel, alarms: pd.DataFrame) -> pd.DataFrame:
         The rows of `alarms`, and per split one row whose `signal` is `MODEL`, with `auroc`, `auroc_low`,
         `auroc_high` at the primary lead (cases and controls of the same fold) and `auroc_drop` against seeds.
     """
-    draws = bootstrap_draws(len(panel.runs), _REPLICATIONS)
+    draws = bootstrap_draws(panel, _REPLICATIONS)
     names = [*baselines(panel), *(name for name in (PRIMARY,) if name in panel.recorded())]
     rows: list[dict[str, Any]] = []
     for split in SPLITS:

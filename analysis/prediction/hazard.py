@@ -30,7 +30,7 @@ def hazard_table(panel: Panel) -> pd.DataFrame:
     """One row per signal, each in its own model beside the circumstances.
 
     Columns: `signal`, `rows`, `n_collapsed`, `n_healthy`; `ratio` (hazard ratio per standard deviation) with
-    `low` and `high` (errors clustered by run), `p`, `p_holm` (over all but the primary signal); `early` and
+    `low` and `high` (errors clustered by configuration), `p`, `p_holm` (over all but the primary signal); `early` and
     `late` (the ratio before and after the median onset), `p_proportional` (that they are equal), `verdict`.
     """
     rows = landmarks(panel, PRIMARY_LEAD, guard=0)
@@ -53,11 +53,12 @@ def _one(panel: Panel, rows: Landmarks, name: str) -> Row:
         return row | {"verdict": TOO_FEW}
     score = normal_scores(values[known])(values[known])
     known_before = circumstances(panel, part, np.ones(part.run.size, dtype=bool))
-    beta, error = _coefficient(np.column_stack([known_before, score]), part)
+    cluster = panel.independent()[part.run]
+    beta, error = _coefficient(np.column_stack([known_before, score]), part, cluster)
     middle = float(np.median(part.found[part.positive]))
     late = (part.found > middle).astype(np.float64)
     split = np.column_stack([known_before, score, score * late])
-    model, errors = _fitted(split, part.positive, part.run)
+    model, errors = _fitted(split, part.positive, cluster)
     early, change = model[-2], model[-1]
     row |= {"ratio": np.exp(beta), "low": np.exp(beta - _Z * error), "high": np.exp(beta + _Z * error)}
     row |= {"p": wald_p(beta, error), "early": np.exp(early), "late": np.exp(early + change)}
@@ -65,12 +66,12 @@ def _one(panel: Panel, rows: Landmarks, name: str) -> Row:
     return row | {"verdict": "raises" if beta > _Z * error else "lowers" if beta < -_Z * error else "cannot be told"}
 
 
-def _coefficient(table: Array, part: Landmarks) -> tuple[float, float]:
-    model, errors = _fitted(table, part.positive, part.run)
+def _coefficient(table: Array, part: Landmarks, cluster: NDArray[np.int64]) -> tuple[float, float]:
+    model, errors = _fitted(table, part.positive, cluster)
     return float(model[-1]), float(errors[-1])
 
 
-def _fitted(table: Array, positive: Flags, run: NDArray[np.int64]) -> tuple[Array, Array]:
+def _fitted(table: Array, positive: Flags, cluster: NDArray[np.int64]) -> tuple[Array, Array]:
     model = fit(table, positive)
-    covariance = clustered_errors(model, table, positive, run)
+    covariance = clustered_errors(model, table, positive, cluster)
     return model.coefficients, np.sqrt(np.diag(covariance))

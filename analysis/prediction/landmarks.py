@@ -186,7 +186,13 @@ def area_at(at: Array, sets: RiskSets) -> float:
     return float((lower[kept] / number[kept]).mean()) if kept.any() else float("nan")
 
 
-def bootstrap_draws(runs: int, replications: int, seed: int = 0) -> Array:
-    """How often each run is drawn [B, N] when whole runs are resampled: updates of one run are not independent."""
+def bootstrap_draws(panel: Panel, replications: int, seed: int = 0) -> Array:
+    """How often each run is drawn [B, N] when whole units (`Panel.independent`) are resampled."""
+    number = panel.independent()
+    return draws_of(int(number.max(initial=-1)) + 1, replications, seed)[:, number]
+
+
+def draws_of(units: int, replications: int, seed: int = 0) -> Array:
+    """How often each of so many independent units is drawn [B, U]."""
     generator = np.random.default_rng(seed)
-    return generator.multinomial(runs, np.full(runs, 1 / runs), size=replications).astype(np.float64)
+    return generator.multinomial(units, np.full(units, 1 / units), size=replications).astype(np.float64)

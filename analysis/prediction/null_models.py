@@ -1,7 +1,7 @@
 """What would a signal without the information in question score? AUROC at the primary lead under five null models.
 
-- `permuted within lag`: the series of whole runs are reassigned at random among the runs of the same task, regime and
-  lag.
+- `permuted within lag`: the series of whole configurations are reassigned at random among those of the same task,
+  regime and lag, and among their seeds. Seeds tend to share their fate, so single runs are not exchangeable.
 - `permuted within lag and method`: and of the same method. A signal that beats the first but not this one identifies
   dangerous methods, not runs.
 - `permuted within configuration`: and of the same learning rate: among the seeds of one configuration.
@@ -21,13 +21,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.prediction.landmarks import RiskSets, area_at, compare, risk_sets
-from vcpo_bench.analysis.prediction.panel import MATCH, PRIMARY_LEAD, Array, Panel
+from vcpo_bench.analysis.prediction.panel import CONFIGURATION, MATCH, PRIMARY_LEAD, Array, Panel
 
 DRAWS = 200
 PERMUTED = {
     "permuted within lag": MATCH,
     "permuted within lag and method": (*MATCH, "method"),
-    "permuted within configuration": (*MATCH, "method", "lr"),
+    "permuted within configuration": CONFIGURATION,
 }
 KINDS = (*PERMUTED, "shifted", "surrogate")
 
@@ -61,9 +61,10 @@ def _draws(kind: str, scores: Array, sets: RiskSets, panel: Panel) -> Iterator[A
     generator = np.random.default_rng(KINDS.index(kind))
     if kind in PERMUTED:
         at = scores[:, sets.row].T
-        stratum = panel.strata(PERMUTED[kind])
+        stratum, whole = panel.strata(PERMUTED[kind]), panel.independent()
+        unit = np.arange(stratum.size) if PERMUTED[kind] == CONFIGURATION else whole
         for _ in range(DRAWS):
-            yield at[:, _permutation(stratum, generator)]
+            yield at[:, _permutation(stratum, unit, generator)]
     elif kind == "shifted":
         for _ in range(DRAWS):
             yield scores[:, generator.integers(0, sets.row + 1)].T
@@ -74,12 +75,22 @@ def _draws(kind: str, scores: Array, sets: RiskSets, panel: Panel) -> Iterator[A
             yield center + width * generator.standard_normal(center.shape)
 
 
-def _permutation(stratum: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-    """A random permutation of the runs within strata [N]."""
-    shuffled = np.lexsort((generator.random(stratum.size), stratum))
-    result = np.empty(stratum.size, dtype=np.int64)
-    result[np.argsort(stratum, kind="stable")] = shuffled
-    return result
+def _permutation(
+    stratum: NDArray[np.int64], unit: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Of which run each run takes the series [N], when units of runs are permuted within strata.
+
+    The runs of a unit take those of the other in random order; a unit with fewer runs gives some twice.
+    """
+    _, first, count = np.unique(unit, return_index=True, return_counts=True)
+    giver = np.empty(first.size, dtype=np.int64)
+    giver[np.argsort(stratum[first], kind="stable")] = np.lexsort((generator.random(first.size), stratum[first]))
+    begin = count.cumsum() - count
+    place = np.empty(unit.size, dtype=np.int64)
+    place[np.argsort(unit, kind="stable")] = np.arange(unit.size)
+    dealt = np.lexsort((generator.random(unit.size), unit))
+    source = giver[unit]
+    return np.asarray(dealt[begin[source] + (place - begin[unit]) % count[source]])
 
 
 def _history(scores: Array) -> tuple[Array, Array]:

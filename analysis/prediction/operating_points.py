@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST, Clock, Outcomes, clock, placebo
+from vcpo_bench.analysis.prediction.clusters import clustered_share
 from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, TOO_FEW, Array, Flags, Panel
 from vcpo_bench.analysis.prediction.thresholds import SPLITS, Fold, TunedDetector, cross_fitted, folds
@@ -48,7 +48,7 @@ def alarm_tables(panel: Panel) -> AlarmTables:
     - `generalization`: the operating point with seeds, lags, methods and tasks held out: `split`, `signal`, the
       columns of `summary` and `drop` (of recall against held-out seeds).
     """
-    time, draws = clock(panel), bootstrap_draws(len(panel.runs), _REPLICATIONS)
+    time, draws = clock(panel), bootstrap_draws(panel, _REPLICATIONS)
     collected: dict[str, list[Any]] = {"operating": [], "misses": [], "false": [], "thresholds": [], "general": []}
     splits = {split: parts for split in SPLITS if (parts := folds(panel, split))}
     for name in panel.recorded():
@@ -79,21 +79,21 @@ def summary(result: Outcomes, time: Clock, panel: Panel, draws: Array) -> Row:
     """What a detector did, over all runs that recorded its signal.
 
     Columns: `n_collapsed`, `n_healthy`; `recall` (failures announced in time), `recall_low`, `recall_high`
-    (Wilson); `false_per_1000` healthy updates with interval (runs resampled); `healthy_alarmed` (share of the
-    runs that never fail but are alarmed) with Wilson interval; `precision` (of episodes) with interval; `lead_median`,
-    `lead_q25`, `lead_q75` (among the caught); `late`, `early`, `never` (counts of the others);
-    `placebo_recall`, `placebo_low`, `placebo_high`, `placebo_p` (random alarms at the same rate);
-    `updates_saved` (if every alarm stopped its run, updates not spent on runs that fail), `stopped_wrongly`
-    (healthy runs stopped), `verdict`. With too few runs all but the counts is NaN.
+    (`clustered_share` of configurations); `false_per_1000` healthy updates with interval (configurations resampled);
+    `healthy_alarmed` (share of the runs that never fail but are alarmed) with interval as of `recall`; `precision` (of
+    episodes) with interval; `lead_median`, `lead_q25`, `lead_q75` (among the caught); `late`, `early`, `never` (counts
+    of the others); `placebo_recall`, `placebo_low`, `placebo_high`, `placebo_p` (random alarms at the same rate);
+    `updates_saved` (if every alarm stopped its run, updates not spent on runs that fail), `stopped_wrongly` (healthy
+    runs stopped), `verdict`. With too few runs all but the counts is NaN.
     """
     failed, healthy = result.known & panel.failed, result.known & panel.healthy
     counts: Row = {"n_collapsed": int(failed.sum()), "n_healthy": int(healthy.sum())}
     if min(counts.values()) < LEAST_RUNS:
         return counts | {"verdict": TOO_FEW}
     caught, alarmed = int(result.caught[failed].sum()), int((result.false[healthy] > 0).sum())
-    row = counts | _interval("recall", caught / failed.sum(), wilson(caught, int(failed.sum())))
+    row = counts | _share("recall", result.caught, failed, panel)
     row |= _ratio("false_per_1000", 1000 * result.false, result.exposure, result.known, draws)
-    row |= _interval("healthy_alarmed", alarmed / healthy.sum(), wilson(alarmed, int(healthy.sum())))
+    row |= _share("healthy_alarmed", result.false > 0, healthy, panel)
     row |= _ratio("precision", result.hits, result.hits + result.false, result.known, draws)
     leads = result.lead[failed & result.caught]
     for label, quantile in (("q25", 0.25), ("median", 0.5), ("q75", 0.75)):
@@ -112,6 +112,13 @@ def summary(result: Outcomes, time: Clock, panel: Panel, draws: Array) -> Row:
 
 def _interval(name: str, value: float, bounds: tuple[float, float]) -> Row:
     return {name: float(value), f"{name}_low": bounds[0], f"{name}_high": bounds[1]}
+
+
+def _share(name: str, success: Flags, among: Flags, panel: Panel) -> Row:
+    """A share of some runs with an interval by what is independent."""
+    rate = clustered_share(success[among], panel.independent()[among])
+    assert rate is not None
+    return _interval(name, rate.value, (rate.low, rate.high))
 
 
 def _ratio(name: str, above: Array, below: Array, known: Flags, draws: Array) -> Row:

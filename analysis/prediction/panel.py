@@ -32,6 +32,10 @@ WINDOW = 5
 """Updates in the trailing mean of a score whose window is not tuned."""
 MATCH = ("task", "regime", "staleness")
 """What a control shares with its case, besides the step."""
+CONFIGURATION = (*MATCH, "method", "lr")
+"""What runs share that differ in their seed only. They tend to share their fate too, so these are what is resampled."""
+LEAST_CONFIGURATIONS = 8
+"""With fewer, a resample of them says nothing: runs are resampled, and intervals hold for these configurations only."""
 
 TOO_FEW = "too few"
 _PATIENCE_STRIDES = 2  # a run still undecided at its end was surely up this many evaluations earlier
@@ -101,6 +105,11 @@ class Panel:
             groups = self.runs.groupby(list(columns), sort=True, dropna=False).ngroup()
             self._strata[key] = np.asarray(groups, dtype=np.int64)
         return self._strata[key]
+
+    def independent(self) -> NDArray[np.int64]:
+        """Number of the unit that is resampled, of every run [N]: its configuration, or itself where there are few."""
+        number = self.strata(CONFIGURATION)
+        return number if number.max(initial=-1) + 1 >= LEAST_CONFIGURATIONS else np.arange(number.size)
 
     def judged_by(self, verdicts: pd.DataFrame) -> Panel:
         """The same runs and signals under other verdicts; runs these do not apply to are never at risk.

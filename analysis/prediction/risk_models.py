@@ -51,7 +51,7 @@ def horizon_tables(panel: Panel) -> HorizonTables:
       of the training runs), `skill` (1 - brier / brier_null) with interval, `slope` (of a logistic recalibration;
       1 is calibrated, below it is overconfident), `verdict`;
     - `td_auc`: `model`, `landmark` and the columns of `analysis.prediction.auroc.auroc_row`;
-    - `calibration`: `model`, `bin`, `rows`, `predicted`, `observed`, `low`, `high` (runs resampled).
+    - `calibration`: `model`, `bin`, `rows`, `predicted`, `observed`, `low`, `high` (configurations resampled).
     """
     parts = folds(panel, "seed")
     tables: dict[str, list[Row]] = {"models": [], "td_auc": [], "calibration": []}
@@ -59,7 +59,7 @@ def horizon_tables(panel: Panel) -> HorizonTables:
         rows = _landmarks(panel)
         weight = _censoring_weights(panel, rows)
         null = _null(panel, rows, parts)
-        draws = bootstrap_draws(len(panel.runs), _REPLICATIONS)
+        draws = bootstrap_draws(panel, _REPLICATIONS)
         for label, names in _models(panel).items():
             chance = _predict(panel, rows, names, parts)
             odds = held_out_odds(panel, [names for _ in parts], PRIMARY_LEAD, parts)

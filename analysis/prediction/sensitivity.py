@@ -42,7 +42,7 @@ def definitions_table(panel: Panel, results: Results) -> pd.DataFrame:
     verdicts["rebounds left out"] = written.assign(
         failed=written["failed"] & ~rebound, event=written["event"].mask(rebound, "not applicable")
     )
-    draws = bootstrap_draws(len(panel.runs), _REPLICATIONS)
+    draws = bootstrap_draws(panel, _REPLICATIONS)
     rows = []
     for definition, verdict in verdicts.items():
         other = panel.judged_by(verdict)
@@ -59,7 +59,7 @@ def regimes_table(panel: Panel) -> pd.DataFrame:
     Columns: `column`, `value_of`, `signal`, those of `analysis.prediction.auroc.auroc_row`, and
     `at_case`, `at_control`: median score at the landmark of failed runs and of their controls, in the signal's unit.
     """
-    draws = bootstrap_draws(len(panel.runs), _REPLICATIONS)
+    draws = bootstrap_draws(panel, _REPLICATIONS)
     sets = risk_sets(panel, PRIMARY_LEAD)
     rows = []
     for column in REGIMES:

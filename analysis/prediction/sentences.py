@@ -12,7 +12,7 @@ from vcpo_bench.analysis.findings import NOTE, Finding, Findings
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import hanley_mcneil
 from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE
-from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW
+from vcpo_bench.analysis.prediction.panel import LEAST_CONFIGURATIONS, LEAST_RUNS, PRIMARY_LEAD, TOO_FEW
 from vcpo_bench.analysis.prediction.signal_verdicts import AHEAD
 from vcpo_bench.analysis.wording import interval_of, with_interval
 
@@ -40,6 +40,23 @@ def runs(found: Findings) -> Iterator[Finding]:
     if len(failures):
         text = f"Half of the {len(failures)} failures began by update {failures['onset'].median():.0f}."
         yield found.finding(RUNS, text, "failures", failures, ("key", "event", "onset"))
+
+
+def shared_fates(found: Findings) -> Iterator[Finding]:
+    """How many configurations decide the fate of all their seeds, and hence what is resampled."""
+    table = found.tables["runs"]
+    failed = table["collapsed"] + table["nan"]
+    judged = failed + table["healthy"]
+    several = judged > 1
+    if not several.any():
+        return
+    alike = int(((failed == 0) | (failed == judged))[several].sum())
+    text = f"In {alike} of {int(several.sum())} configurations with several seeds, all of these ended alike. "
+    if int((judged > 0).sum()) < LEAST_CONFIGURATIONS:
+        text += "There are too few configurations to resample: intervals resample runs and hold for these only."
+    else:
+        text += "Intervals resample configurations, not runs."
+    yield found.finding(RUNS, text, "runs", table, ("task", "method", "staleness", "lr", *_COUNTS))
 
 
 def failing_methods(found: Findings) -> Iterator[Finding]:

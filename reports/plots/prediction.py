@@ -51,7 +51,8 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
     caption = (
         f"{title} Area under the ROC curve of each signal, a number of updates (the lead) before the onset of failure, "
         "against runs of the same task, regime and lag that have not failed at the same update. Dashed: chance (0.5). "
-        "Below it, the signal's sign is opposite to the one fixed in advance. Band: 95% interval, runs resampled."
+        "Below it, the signal's sign is opposite to the one fixed in advance. Band: 95% interval, resampling "
+        "configurations."
     )
     names = [title for title, _ in panels]
     return Plot("auroc-lead", title, caption, figure, signals, lines, "lead", "auroc", names)

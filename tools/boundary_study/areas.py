@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.prediction.landmarks import RiskSets, bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.prediction.landmarks import RiskSets, compare, draws_of, risk_sets
 from vcpo_bench.analysis.prediction.panel import Panel
 
 from .design import SEEDS, STEPS, Place, counts
@@ -120,7 +120,7 @@ def area(found: Sequence[Panel], name: str, lead: int, also: str | None = None) 
 @cache
 def _seed_draws(number: int) -> Array:
     """How often each seed of a place is drawn, [B, 32]: kept, for every signal and lead uses the same."""
-    return bootstrap_draws(len(SEEDS), DRAWS, seed=number)
+    return draws_of(len(SEEDS), DRAWS, seed=number)
 
 
 def sizes(found: Mapping[Place, Panel], lead: int) -> tuple[int, int]:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from foreign_runs import planted, rows_of, write_jsonl
 
-from vcpo_bench.analysis.calibrating.clusters import clustered_ratio, clustered_share
 from vcpo_bench.analysis.calibrating.judge import ANY, configuration_folds, group_folds, judge
 from vcpo_bench.analysis.calibrating.report import CalibrationReport, calibrate
 from vcpo_bench.analysis.calibrating.runs import Study, study_of_logs, study_of_results
@@ -19,6 +18,7 @@ from vcpo_bench.analysis.logs import read_run
 from vcpo_bench.analysis.monitoring.calibration import load_calibrations, load_verdict_rates
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.monitoring.monitor import Monitor
+from vcpo_bench.analysis.prediction.clusters import clustered_ratio, clustered_share
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.errors import UsageError
 

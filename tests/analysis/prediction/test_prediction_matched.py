@@ -18,7 +18,14 @@ from vcpo_bench.analysis.prediction.auroc import (
     hanley_mcneil,
     matching_table,
 )
-from vcpo_bench.analysis.prediction.landmarks import GUARD, area_at, bootstrap_draws, compare, compare_signal, risk_sets
+from vcpo_bench.analysis.prediction.landmarks import (
+    GUARD,
+    area_at,
+    compare,
+    compare_signal,
+    draws_of,
+    risk_sets,
+)
 from vcpo_bench.analysis.prediction.panel import MATCH, Panel, build_panel
 from vcpo_bench.analysis.prediction.precision_recall import average_precision, landmarks, ranks_within
 from vcpo_bench.analysis.prediction.sensitivity import definitions_table, placements_table, regimes_table
@@ -72,7 +79,7 @@ def test_the_area_is_the_mean_placement_among_matched_controls(lead: int, ties: 
 def test_a_bootstrap_replicate_is_the_area_of_the_runs_it_drew() -> None:
     panel = small_panel()
     one = compare(panel.values["ess"], risk_sets(panel, 20))
-    draws = bootstrap_draws(len(panel.runs), 3, seed=1)
+    draws = draws_of(len(panel.runs), 3, seed=1)
     for drawn, area in zip(draws, one.replicates(draws), strict=True):
         total = weight = 0.0
         for row, case in enumerate(one.case):
@@ -113,7 +120,7 @@ def test_step_and_lag_alone_score_one_half_by_construction(make_study, truths) -
 
 def test_p_values_of_noise_are_spread_as_they_should_be(make_study, truths) -> None:
     panel = build_panel(make_study({"ess_ratio": truths["nothing"]}, seeds=6), FEW)
-    sets, draws = risk_sets(panel, 20), bootstrap_draws(len(panel.runs), 200)
+    sets, draws = risk_sets(panel, 20), draws_of(len(panel.runs), 200)
     rng = np.random.default_rng(0)
     rows = [
         auroc_row(compare(rng.normal(size=(len(panel.runs), panel.length)), sets), panel, draws) for _ in range(100)
@@ -140,7 +147,7 @@ def test_average_precision_against_a_loop(ties: bool) -> None:
     rng = np.random.default_rng(3)
     score = rng.integers(0, 6, 80).astype(float) if ties else rng.normal(size=80)
     label, run = rng.random(80) < 0.2, rng.integers(0, 10, 80)
-    draws = bootstrap_draws(10, 45, seed=2)  # more than are in memory together
+    draws = draws_of(10, 45, seed=2)  # more than are in memory together
     for drawn, area in zip(draws, average_precision(score, label, run, draws), strict=True):
         weight, expected, before = drawn[run], 0.0, 0.0
         for threshold in np.unique(score)[::-1]:
@@ -208,7 +215,7 @@ def test_an_area_is_resampled_within_strata_as_among_all_runs() -> None:
     panel = small_panel()
     one = compare(panel.scores("ess"), risk_sets(panel, 20))
     assert len(np.unique(one.stratum)) > 1
-    draws = bootstrap_draws(len(panel.runs), 50)
+    draws = draws_of(len(panel.runs), 50)
     weight, total = draws @ one.usable.T.astype(float), draws @ (one.wins * one.usable).T
     mine = draws[:, one.case] * (weight > 0)
     share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
@@ -220,7 +227,7 @@ def test_a_comparison_by_strata_is_that_of_all_runs_with_all() -> None:
     values = np.random.default_rng(8).normal(size=(len(panel.runs), panel.length)).round(1)
     values[::3, 20:90] = np.nan
     panel = replace(panel, values={"ess": values})
-    draws = bootstrap_draws(len(panel.runs), 50)
+    draws = draws_of(len(panel.runs), 50)
     for lead in (5, 20):
         sets = risk_sets(panel, lead)
         parts = StratifiedDraws(draws, panel.strata(MATCH)).parts(sets)

@@ -8,7 +8,6 @@ from scipy import optimize, stats
 from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.prediction.added_value_of_ess import BEST, difference, held_out_odds, increment_table
 from vcpo_bench.analysis.prediction.covariates import (
-    CONFIGURATION,
     FATE,
     circumstances,
     configuration_risk,
@@ -16,10 +15,10 @@ from vcpo_bench.analysis.prediction.covariates import (
     normal_scores,
 )
 from vcpo_bench.analysis.prediction.hazard import hazard_table
-from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare, risk_sets
+from vcpo_bench.analysis.prediction.landmarks import compare, draws_of, risk_sets
 from vcpo_bench.analysis.prediction.logistic import clustered_errors, fit, wald_p
 from vcpo_bench.analysis.prediction.null_models import KINDS, nulls_table
-from vcpo_bench.analysis.prediction.panel import Panel, build_panel
+from vcpo_bench.analysis.prediction.panel import CONFIGURATION, Panel, build_panel
 from vcpo_bench.analysis.prediction.precision_recall import landmarks
 from vcpo_bench.analysis.prediction.risk_models import HORIZON, horizon_tables
 from vcpo_bench.analysis.prediction.thresholds import folds
@@ -123,7 +122,7 @@ def test_odds_of_a_run_come_from_models_that_never_saw_it(panel: Panel) -> None:
 
 def test_a_signal_adds_nothing_to_itself(panel: Panel) -> None:
     one = compare(panel.scores("ess"), risk_sets(panel, 20))
-    draws = bootstrap_draws(len(panel.runs), 100)
+    draws = draws_of(len(panel.runs), 100)
     row = difference(one, one, panel, draws)
     assert (row["value"], row["low"], row["high"], row["p"]) == (0.0, 0.0, 0.0, 1.0)
     other = difference(one, compare(panel.scores("kl"), risk_sets(panel, 20)), panel, draws)
@@ -159,7 +158,8 @@ def test_a_hazard_ratio_is_found_again(make_study, truths) -> None:
     mark = rng.normal(size=runs)
     hazard = 0.01 * np.exp(mark * np.log(3.0))
     when = np.where(rng.random((runs, 30)) < hazard[:, None], np.arange(1, 31) * 10.0, np.inf).min(axis=1)
-    table = pd.DataFrame({"key": np.arange(runs).astype(str), "task": "chain", "method": "m", "regime": "fifo"})
+    table = pd.DataFrame({"key": np.arange(runs).astype(str), "task": "chain", "regime": "fifo"})
+    table["method"] = [f"m{run // 6}" for run in range(runs)]
     table = table.assign(staleness=1, lr=1e-3, seed=np.arange(runs) % 6, failed=np.isfinite(when), steps_done=300)
     table["event"] = np.where(table["failed"], "collapse", "healthy")
     values = {"ess": np.repeat(mark[:, None], length, axis=1), "kl": rng.normal(size=(runs, length))}

@@ -73,7 +73,9 @@ def test_a_mark_of_the_method_does_not_beat_permutation_within_the_method(make_s
     increment = increment_table(panel)
     beside = table_row(increment, lead=20, comparison="configuration + ESS against configuration")
     assert beside["verdict"] == "cannot be told apart"
-    assert table_row(increment, lead=20, comparison="circumstances + ESS against circumstances")["verdict"] == "more"
+    gained = table_row(increment, lead=20, comparison="circumstances + ESS against circumstances")
+    assert gained["value"] > 0.2
+    assert gained["verdict"] == "cannot be told apart", "it rests on the few configurations in which a run was lost"
     started = Findings({"runs": runs_table(results)}, {"runs": agreeing(results.cells, "method")})
     assert any("of the failures occur under wild" in one.text for one in failing_methods(started))
 

@@ -1,0 +1,91 @@
+"""Seeds of one configuration share their fate: a signal that only knows the configuration is no predictor."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.findings import Findings, agreeing
+from vcpo_bench.analysis.prediction.auroc import NOTHING, auroc_row
+from vcpo_bench.analysis.prediction.hazard import hazard_table
+from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare_signal, draws_of, risk_sets
+from vcpo_bench.analysis.prediction.null_models import _permutation, nulls_table
+from vcpo_bench.analysis.prediction.panel import LEAST_CONFIGURATIONS, Panel
+from vcpo_bench.analysis.prediction.sentences import shared_fates
+
+SEEDS, UPDATES = 6, 300
+
+
+def study(rng: np.random.Generator, configurations: int = 24) -> Panel:
+    """Two of five configurations lose every seed; ESS knows the configuration and nothing of its fate."""
+    number = np.repeat(np.arange(configurations), SEEDS)
+    failed = (rng.random(configurations) < 0.4)[number]
+    onset = np.where(failed, rng.integers(8, 25, number.size) * 10.0, np.inf)
+    level = rng.normal(size=configurations)[number] + 0.3 * rng.normal(size=number.size)
+    values = level[:, None] + 0.1 * rng.normal(size=(number.size, UPDATES))
+    runs = pd.DataFrame({"key": number.astype(str), "task": "walk", "regime": "fifo", "staleness": 16, "lr": 1e-3})
+    runs = runs.assign(method=[f"m{one}" for one in number], seed=np.tile(np.arange(SEEDS), configurations))
+    runs = runs.assign(event=np.where(failed, "collapse", "healthy"), failed=failed, steps_done=UPDATES)
+    return Panel(runs, {"ess": values}, onset, onset, np.full(number.size, float(UPDATES)), 10)
+
+
+def test_such_a_signal_is_rarely_told_from_chance() -> None:
+    """In half of such studies when runs are resampled; the level of the test is 5%."""
+    rng, by_run, by_configuration, studies = np.random.default_rng(0), 0, 0, 100
+    for number in range(studies):
+        panel = study(rng)
+        one = compare_signal(panel, "ess", risk_sets(panel, 20))
+        by_run += auroc_row(one, panel, draws_of(len(panel.runs), 300, number))["verdict"] != NOTHING
+        by_configuration += auroc_row(one, panel, bootstrap_draws(panel, 300, number))["verdict"] != NOTHING
+    assert by_run >= 35
+    assert by_configuration <= 15, "5% plus three standard errors of 100 studies, and what a bootstrap of 24 lacks"
+
+
+def test_nor_do_permutations_and_hazards_call_it_a_predictor() -> None:
+    rng, beaten, raised = np.random.default_rng(1), 0, 0
+    for _ in range(20):
+        panel = study(rng)
+        beaten += nulls_table(panel).set_index("null").loc["permuted within lag", "p"] < 0.05
+        raised += hazard_table(panel)["verdict"].iloc[0] != "cannot be told"
+    assert beaten <= 4
+    assert raised <= 6
+
+
+def test_a_permutation_deals_whole_units_within_their_stratum() -> None:
+    unit, stratum = np.repeat(np.arange(6), [3, 3, 3, 3, 2, 4]), np.repeat([0, 0, 1, 1, 1, 1], [3, 3, 3, 3, 2, 4])
+    generator = np.random.default_rng(0)
+    for _ in range(50):
+        dealt = _permutation(stratum, unit, generator)
+        assert (stratum[dealt] == stratum).all()
+        givers = [set(unit[dealt[unit == one]]) for one in range(6)]
+        assert all(len(one) == 1 for one in givers)
+        assert sorted(one for giver in givers for one in giver) == list(range(6))
+        even = np.concatenate([dealt[unit == one] for one in range(2)])
+        assert sorted(even) == list(range(6)), "units of one size give every run once"
+
+
+def test_seeds_of_a_configuration_are_drawn_together() -> None:
+    panel = study(np.random.default_rng(2))
+    draws = bootstrap_draws(panel, 50).reshape(50, -1, SEEDS)
+    assert (draws == draws[:, :, :1]).all()
+    assert (draws[:, :, 0].sum(axis=1) == draws.shape[1]).all()
+
+
+def test_with_few_configurations_runs_are_drawn_and_that_is_said() -> None:
+    panel = study(np.random.default_rng(3), LEAST_CONFIGURATIONS - 1)
+    draws = bootstrap_draws(panel, 50).reshape(50, -1, SEEDS)
+    assert (draws != draws[:, :, :1]).any()
+
+
+@pytest.mark.parametrize(
+    ("configurations", "words"), [(7, "hold for these only"), (8, "Intervals resample configurations, not runs")]
+)
+def test_what_is_resampled_is_said(configurations: int, words: str) -> None:
+    columns = ["task", "method", "staleness", "lr", "started", "healthy", "collapsed", "nan", "stopped", "not_judged"]
+    rows = [("walk", f"m{one}", 16, 1e-3, 6, 6 * (one > 2), 6 * (one < 2), 0, 0, 0) for one in range(configurations)]
+    rows[2] = ("walk", "m2", 16, 1e-3, 6, 4, 1, 1, 0, 0)
+    table = pd.DataFrame(rows, columns=columns)
+    cells = pd.DataFrame({"key": ["a"], "task": ["walk"], "method": ["m0"], "staleness": [16], "lr": [1e-3]})
+    found = Findings({"runs": table}, {"runs": agreeing(cells, "method")})
+    (text,) = [finding.text for finding in shared_fates(found)]
+    assert text.startswith(f"In {configurations - 1} of {configurations} configurations with several seeds")
+    assert words in text
