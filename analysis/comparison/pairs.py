@@ -17,19 +17,21 @@ from vcpo_bench.analysis.wording import counted
 
 PLACE = ("task", "regime", "staleness", "seed")
 """What two runs at their best learning rates must share to be a pair; at a fixed learning rate also `lr`."""
+UNIT = ("task", "seed")
+"""What is independent. Pairs of one seed at several learning rates or regimes share its prompts: they are averaged."""
 
 
 class Contrast(NamedTuple):
     """A weighted sum of methods' scores, averaged over strata.
 
     Attributes:
-        estimate: Mean over strata of the mean over pairs.
-        low: 95% Student-t interval from the spread within strata, lower end; for tuned runs widened as
+        estimate: Mean over tasks of the mean over seeds.
+        low: 95% Student-t interval from the spread within tasks, lower end; for tuned runs widened as
             `analysis.comparison.best_learning_rate.CROSS_FIT` says, and p with it.
         high: Upper end.
         p: Two-sided p of the same t test.
         p_exact: Two-sided sign-flip p over all pairs: no assumption about distributions, but independent pairs.
-        pairs: How many seeds times places it rests on.
+        pairs: How many seeds times tasks it rests on.
     """
 
     estimate: float
@@ -40,41 +42,51 @@ class Contrast(NamedTuple):
     pairs: int
 
 
-def contrast(runs: pd.DataFrame, weights: Mapping[str, float], column: str, place: Sequence[str] = PLACE) -> Contrast:
+def contrast(
+    runs: pd.DataFrame,
+    weights: Mapping[str, float],
+    column: str,
+    place: Sequence[str] = PLACE,
+    unit: Sequence[str] = UNIT,
+) -> Contrast:
     """Estimate `sum_m weights[m] score_m` over all places where every method of `weights` has a score.
 
     Args:
         runs: One row per method and place.
         weights: Coefficient of each method.
         column: Which score.
-        place: Columns that identify a place; all but the seed are strata.
+        place: Columns that identify a place.
+        unit: Columns that identify what is independent; places of one unit are averaged. All but the seed are strata.
     """
     methods = list(weights)
     needed = list(dict.fromkeys((*place, "method", column, *runs.columns.intersection(["rates"]))))
     wanted = runs.loc[runs["method"].isin(methods), needed]
-    places, scores = _side_by_side(wanted.dropna(subset=[*place, column]), methods, column, place)
+    units, scores = _side_by_side(wanted.dropna(subset=[*place, column]), methods, column, place, unit)
     if not len(scores) or np.isnan(scores).all(axis=0).any():
         return Contrast(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
     values = (scores * np.array(list(weights.values()))).sum(axis=1)
     paired = ~np.isnan(values)
-    stratum, values = places[paired], values[paired]
-    groups = [values[stratum == one] for one in np.unique(stratum)]
-    return Contrast(*stratified_t(groups, widen=widening(wanted)), sign_flip(values), len(values))
+    means = pd.Series(values[paired]).groupby([units[name].to_numpy()[paired] for name in ("stratum", "unit")]).mean()
+    groups = [own.to_numpy() for _, own in means.groupby(level=0)]
+    return Contrast(*stratified_t(groups, widen=widening(wanted)), sign_flip(means.to_numpy()), len(means))
 
 
 def _side_by_side(
-    runs: pd.DataFrame, methods: Sequence[str], column: str, place: Sequence[str]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The stratum of each place [P], and the mean score of each method there [P, M]; NaN where it has none."""
+    runs: pd.DataFrame, methods: Sequence[str], column: str, place: Sequence[str], unit: Sequence[str]
+) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    """Stratum and unit of each place [P], and the mean score of each method there [P, M]; NaN where it has none."""
     at = runs.groupby(list(place), observed=True).ngroup().to_numpy()
-    strata = runs.groupby([name for name in place if name != "seed"], observed=True).ngroup().to_numpy()
+    strata = runs.groupby([name for name in unit if name != "seed"], observed=True).ngroup().to_numpy()
+    units = runs.groupby(list(unit), observed=True).ngroup().to_numpy()
     number = int(at.max(initial=-1)) + 1
     cell = at * len(methods) + pd.Index(methods).get_indexer(pd.Index(runs["method"]))
     total = np.bincount(cell, weights=runs[column].to_numpy(np.float64), minlength=number * len(methods))
     count = np.bincount(cell, minlength=number * len(methods))
-    stratum = np.zeros(number, dtype=np.int64)
-    stratum[at] = strata
-    return stratum, np.where(count > 0, total / np.maximum(count, 1), np.nan).reshape(number, len(methods))
+    of_place = np.zeros((number, 2), dtype=np.int64)
+    of_place[at] = np.column_stack([strata, units])
+    return pd.DataFrame(of_place, columns=["stratum", "unit"]), np.where(
+        count > 0, total / np.maximum(count, 1), np.nan
+    ).reshape(number, len(methods))
 
 
 def decidable(table: pd.DataFrame) -> NDArray[np.bool_]:

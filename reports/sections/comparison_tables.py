@@ -115,7 +115,7 @@ BASELINE = "baseline"
 
 _SCORE = "Rewards are normalized: 0 is the start policy, 1 the best synchronous training, where there is one."
 _BOOTSTRAP = "95% intervals: bootstrap over seeds, stratified by task."
-_OVER_PAIRS = "95% intervals: Student t over pairs of the same task, lag and seed."
+_OVER_PAIRS = "95% intervals: Student t over pairs of the same task, lag and seed, averaged where a seed has several."
 _LAYOUTS = {
     "ranking": (
         f"Methods at the one learning rate they were run at. {_SCORE} {_BOOTSTRAP}",

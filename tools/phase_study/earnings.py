@@ -40,8 +40,9 @@ def _chosen(group: pd.DataFrame) -> pd.DataFrame:
     rewards = group.pivot_table(index="seed", columns="rung", values="final_reward")
     kept = []
     for seed in rewards.index:
-        others = rewards.drop(index=seed).loc[:, rewards.loc[seed].notna()]
-        means = others.mean()[others.count() >= LEAST_OTHERS]
+        others = rewards.drop(index=seed).dropna(axis=1, thresh=LEAST_OTHERS)
+        own = group[group["seed"] == seed]
+        means = others.mean().filter(own["rung"].tolist())
         if len(means):
-            kept.append(group[(group["seed"] == seed) & (group["rung"] == means.idxmax())])
+            kept.append(own[own["rung"] == means.idxmax()])
     return pd.concat(kept) if kept else group.iloc[:0]

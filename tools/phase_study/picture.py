@@ -63,7 +63,8 @@ def _rates(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
 
 
 def _rewards(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
-    _line(axes, method, own, *(own[name].to_numpy(float) for name in ("reward", "low", "high")), shift)
+    y, low, high = (own[name].to_numpy(float) for name in ("reward", "low", "high"))
+    _line(axes, method, own, y, low, high, shift)
 
 
 def _line(

@@ -9,7 +9,7 @@ from vcpo_bench.analysis.comparison.ablation import (
     step_controls,
     variants,
 )
-from vcpo_bench.analysis.comparison.pairs import all_pairs, contrast, decidable, why_not_judged
+from vcpo_bench.analysis.comparison.pairs import PLACE, all_pairs, contrast, decidable, why_not_judged
 from vcpo_bench.analysis.comparison.rankings import task_means
 from vcpo_bench.analysis.comparison.sentences import winners
 from vcpo_bench.analysis.findings import Findings, agreeing
@@ -52,6 +52,23 @@ def test_pairing_removes_what_seeds_share():
     assert found.pairs == 12
     assert found.p < 1e-4
     assert found.p_exact == pytest.approx(2 / 4096)
+
+
+def test_one_seed_at_several_rates_is_one_pair():
+    """Three rates that share what a seed does to the difference say no more than one."""
+    rng = np.random.default_rng(5)
+    missed = 0
+    for _ in range(100):
+        rows = []
+        for seed in range(6):
+            shift = rng.normal(0, 0.3)
+            for lr in (1e-4, 3e-4, 1e-3):
+                place = {"task": "walk", "regime": "fifo", "staleness": 16, "seed": seed, "lr": lr}
+                rows += [place | {"method": "a", "score": shift}, place | {"method": "b", "score": rng.normal(0, 0.02)}]
+        found = contrast(pd.DataFrame(rows), {"a": 1.0, "b": -1.0}, "score", (*PLACE, "lr"))
+        assert found.pairs == 6
+        missed += not found.low < 0 < found.high
+    assert missed <= 12, "5% and three standard errors; 28% when rates count as pairs"
 
 
 def test_only_complete_pairs_count():
