@@ -11,14 +11,14 @@ from vcpo_bench.analysis.prediction.k_hat_signal import POOLED, TAIL
 from vcpo_bench.analysis.prediction.panel import Panel
 from vcpo_bench.analysis.results import Results
 
-PLACE = ["task", "method", "staleness", "lr"]
+PLACE = ["task", "method", "regime", "staleness", "lr"]
 """Runs are counted by these."""
 
 _RUN = ["key", *PLACE, "seed", "event"]
 
 
 def runs_table(results: Results) -> pd.DataFrame:
-    """All runs that were started, by task, method, lag and learning rate.
+    """All runs that were started, by task, method, regime, lag and learning rate.
 
     Columns: these; `started`, `healthy` (never failed), `collapsed` (with or without rebound), `nan`, `stopped`
     (by an alarm: censored), `not_judged`, `seeds`.

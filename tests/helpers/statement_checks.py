@@ -14,8 +14,8 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?%?(?!\w)")
 FIXED = (
     r"95% Wilson interval|95% interval|95th percentile|5% level|75% of|1/lag|\|TIS - 1\||exp\(-2 L K3\)|1,000",
     r"\(0: start policy, 1: best synchronous training\)|25% above|below 0\.1\b|above 0\.9\b|at most 10% of",
-    r"10 to 100 updates ahead|at least (2|15)\b|No run has a lag above 0|told apart from 0\b|<1%|p < 0\.001|Uno's C",
-    r"(lead|ESS|known|AUROC) 20\b|^20 updates|depth 0\.\d, \d evaluations",
+    r"10 to 100 updates ahead|at least (2|8|15)\b|No run has a lag above 0|told apart from 0\b|<1%|p < 0\.001|Uno's C",
+    r"fewer than 8\b|(lead|ESS|known|AUROC) 20\b|^20 updates|depth 0\.\d, \d evaluations",
 )
 """What sentences always say, whatever was measured."""
 
@@ -133,6 +133,11 @@ def _runs(rows: pd.DataFrame) -> Iterator[float]:
         failed = rows.assign(failed=rows["collapsed"] + rows["nan"]).groupby("method")[["failed", "started"]].sum()
         yield from (*failed["failed"], *failed["started"], (failed["failed"] == 0).sum())
         yield failed["failed"].max() / max(failed["failed"].sum(), 1)
+    if "healthy" in rows:
+        lost = rows["collapsed"] + rows["nan"]
+        judged = rows.assign(lost=lost, several=lost + rows["healthy"] > 1).query("several")
+        yield from (len(judged), ((judged["lost"] > 0) != (judged["healthy"] > 0)).sum())
+        yield from ((lost > 0).sum(), (rows["healthy"] > 0).sum())
 
 
 def _failures(rows: pd.DataFrame) -> Iterator[float]:

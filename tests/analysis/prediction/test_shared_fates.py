@@ -9,6 +9,7 @@ from vcpo_bench.analysis.prediction.auroc import NOTHING, auroc_row
 from vcpo_bench.analysis.prediction.hazard import hazard_table
 from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare_signal, draws_of, risk_sets
 from vcpo_bench.analysis.prediction.null_models import _permutation, nulls_table
+from vcpo_bench.analysis.prediction.overview import runs_table
 from vcpo_bench.analysis.prediction.panel import LEAST_CONFIGURATIONS, Panel
 from vcpo_bench.analysis.prediction.sentences import shared_fates
 
@@ -89,3 +90,9 @@ def test_what_is_resampled_is_said(configurations: int, words: str) -> None:
     (text,) = [finding.text for finding in shared_fates(found)]
     assert text.startswith(f"In {configurations - 1} of {configurations} configurations with several seeds")
     assert words in text
+
+
+def test_configurations_of_two_regimes_are_counted_apart(make_study, truths) -> None:
+    results = make_study({"ess_ratio": truths["nothing"]}, seeds=2)
+    results.cells.loc[results.cells["seed"] == 1, "regime"] = "periodic"
+    assert len(runs_table(results)) == 24
