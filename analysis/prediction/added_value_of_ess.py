@@ -15,7 +15,7 @@ from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
 from vcpo_bench.analysis.prediction.covariates import ESS_FAMILY, FATE, configuration_risk, features
 from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, compare_signal, risk_sets
 from vcpo_bench.analysis.prediction.logistic import fit, wald_p
-from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Panel
+from vcpo_bench.analysis.prediction.panel import LEADS, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import landmarks
 from vcpo_bench.analysis.prediction.thresholds import Fold, fold_numbers, folds
 
@@ -64,8 +64,9 @@ def increment_table(panel: Panel) -> pd.DataFrame:
 def difference(better: Comparison, worse: Comparison, panel: Panel, draws: Array) -> Row:
     """AUROC of one score minus that of another with its paired interval, on runs that both can rank."""
     one, other = _in_common(better, worse)
-    row: Row = dict(zip(_COUNTS, one.counts(panel.healthy), strict=True))
-    if min(row.values()) < LEAST_RUNS:
+    runs = one.runs(panel.healthy)
+    row: Row = dict(zip(_COUNTS, (few.size for few in runs), strict=True))
+    if not panel.enough(*runs):
         return row | {"verdict": TOO_FEW}
     gap = one.replicates(draws) - other.replicates(draws)
     row |= {"without": other.auroc(), "with": one.auroc(), "value": one.auroc() - other.auroc()}

@@ -57,7 +57,7 @@ def increments(found: Findings) -> Iterator[Finding]:
     for part, row in row_by_row(table[table["lead"] == PRIMARY_LEAD]):
         what = f"{row['comparison']} ({row['baseline']})" if row["comparison"] == BEST else str(row["comparison"])
         if row["verdict"] == TOO_FEW:
-            text = f"{what}: too few runs ({row['n_collapsed']} failed, {row['n_healthy']} healthy)."
+            text = f"{what}: too few runs or configurations ({row['n_collapsed']} failed, {row['n_healthy']} healthy)."
             yield found.finding(ADDED, text, "increment", part, (*columns, "verdict"))
             continue
         text = (

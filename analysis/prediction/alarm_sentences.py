@@ -12,7 +12,7 @@ from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST
 from vcpo_bench.analysis.prediction.generalization import MODEL
 from vcpo_bench.analysis.prediction.operating_points import OPERATING
-from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, TOO_FEW
+from vcpo_bench.analysis.prediction.panel import NEEDED, TOO_FEW
 from vcpo_bench.analysis.prediction.thresholds import SPLITS
 from vcpo_bench.analysis.wording import counted, interval_of, p_value, percent, with_interval
 
@@ -43,8 +43,8 @@ def _operating_point(found: Findings, part: pd.DataFrame) -> Iterator[Finding]:
     point = f"tuned to alarm at most {OPERATING:.0%} of the healthy training runs, on held-out seeds"
     if row["verdict"] == TOO_FEW:
         text = (
-            f"ESS alarms, {point}: too few runs ({row['n_collapsed']} failed, {row['n_healthy']} healthy; at least "
-            f"{LEAST_RUNS} of each are needed)."
+            f"ESS alarms, {point}: too few runs or configurations ({row['n_collapsed']} failed, {row['n_healthy']} "
+            f"healthy; {NEEDED})."
         )
         yield found.finding(ALARMS, text, "episodes", part, (*_COUNTS, "verdict"))
         return

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import special
 
 from vcpo_bench.analysis.intervals import holm, wilson
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare_signal, risk_sets
-from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
+from vcpo_bench.analysis.prediction.panel import LEADS, MATCH, PRIMARY_LEAD, TOO_FEW, Array, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks, average_precision, landmarks, ranks_within
 from vcpo_bench.analysis.prediction.stratified import Part, StratifiedComparison, StratifiedDraws
 from vcpo_bench.analysis.tolerance import EQUAL
@@ -37,7 +38,7 @@ def auroc_table(
     Columns: `signal`, `lead` (negative: after the onset), `n_collapsed`, `n_healthy`; `value`, `low`,
     `high` (AUROC with 95% interval, configurations resampled), `p` (two-sided, against 1/2), `p_holm` (over all signals
     and leads before the onset but the primary endpoint), `verdict`; `auprc`, `auprc_low`, `auprc_high`,
-    `prevalence`. With too few runs the numbers are NaN and the verdict says so.
+    `prevalence`. With too few runs or configurations (`Panel.enough`) the numbers are NaN and the verdict says so.
     """
     return _table(_signal_rows([panel], leads, signals))
 
@@ -66,20 +67,25 @@ def _signal_rows(panels: Iterable[Panel], leads: Sequence[int], signals: Iterabl
             for lead, parts, rest in places:
                 row: Row = {"signal": name, "lead": lead}
                 one = StratifiedComparison(panel, name, parts)
-                row |= _area(one.counts(panel.healthy), one.auroc, one.replicates)
+                row |= _area(panel, one.runs(panel.healthy), one.auroc, one.replicates)
                 known = panel.scores_of(name, rest.run, rest.row)
                 yield row | _precision(known, rest, few, row["verdict"] != TOO_FEW and lead > 0)
 
 
 def auroc_row(comparison: Comparison, panel: Panel, draws: Array) -> Row:
     """Counts, AUROC, interval, p and verdict of one comparison; no numbers where there are too few runs."""
-    return _area(comparison.counts(panel.healthy), comparison.auroc, lambda: comparison.replicates(draws))
+    return _area(panel, comparison.runs(panel.healthy), comparison.auroc, lambda: comparison.replicates(draws))
 
 
-def _area(number: tuple[int, int], auroc: Callable[[], float], replicates: Callable[[], Array]) -> Row:
-    collapsed, healthy = number
+def _area(
+    panel: Panel,
+    runs: tuple[NDArray[np.int64], NDArray[np.int64]],
+    auroc: Callable[[], float],
+    replicates: Callable[[], Array],
+) -> Row:
+    collapsed, healthy = (one.size for one in runs)
     counts: Row = {"n_collapsed": collapsed, "n_healthy": healthy}
-    if min(collapsed, healthy) < LEAST_RUNS:
+    if not panel.enough(*runs):
         return counts | {"value": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "verdict": TOO_FEW}
     value, drawn = auroc(), replicates()
     low, high = area_interval(value, drawn, collapsed)

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from vcpo_bench.analysis.intervals import holm
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE, circumstances, normal_scores
-from vcpo_bench.analysis.prediction.logistic import clustered_errors, fit, wald_p
-from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel
+from vcpo_bench.analysis.prediction.logistic import clustered_errors, fit
+from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks, landmarks
 
-_Z = 1.96
 _COLUMNS = ["signal", "rows", "n_collapsed", "n_healthy", "ratio", "low", "high", "p"]
 _COLUMNS += ["early", "late", "p_proportional", "verdict"]
 Row = dict[str, Any]
@@ -30,8 +30,10 @@ def hazard_table(panel: Panel) -> pd.DataFrame:
     """One row per signal, each in its own model beside the circumstances.
 
     Columns: `signal`, `rows`, `n_collapsed`, `n_healthy`; `ratio` (hazard ratio per standard deviation) with
-    `low` and `high` (errors clustered by configuration), `p`, `p_holm` (over all but the primary signal); `early` and
-    `late` (the ratio before and after the median onset), `p_proportional` (that they are equal), `verdict`.
+    `low` and `high` (errors clustered by configuration; t with one
+    degree of freedom less than there are, for normal intervals are too narrow with a few dozen), `p`, `p_holm` (over
+    all but the primary signal); `early` and `late` (the ratio before and after the median onset), `p_proportional`
+    (that they are equal), `verdict`.
     """
     rows = landmarks(panel, PRIMARY_LEAD, guard=0)
     table = pd.DataFrame(
@@ -46,29 +48,37 @@ def _one(panel: Panel, rows: Landmarks, name: str) -> Row:
     values = panel.scores_of(name, rows.run, rows.row)
     known = np.isfinite(values)
     part = Landmarks(rows.run[known], rows.row[known], rows.found[known], rows.positive[known], rows.group[known])
-    failed = int(part.positive.sum())
-    healthy = int(np.unique(part.run[panel.healthy[part.run]]).size)
-    row: Row = {"signal": name, "rows": int(known.sum()), "n_collapsed": failed, "n_healthy": healthy}
-    if min(failed, healthy) < LEAST_RUNS:
+    failed, healthy = part.run[part.positive], np.unique(part.run[panel.healthy[part.run]])
+    row: Row = {"signal": name, "rows": int(known.sum()), "n_collapsed": failed.size, "n_healthy": healthy.size}
+    if not panel.enough(failed, healthy):
         return row | {"verdict": TOO_FEW}
     score = normal_scores(values[known])(values[known])
     known_before = circumstances(panel, part, np.ones(part.run.size, dtype=bool))
-    cluster = panel.independent()[part.run]
+    cluster = panel.configuration[part.run]
+    degrees = np.unique(cluster).size - 1
+    wide = float(stats.t.ppf(0.975, degrees))
     beta, error = _coefficient(np.column_stack([known_before, score]), part, cluster)
     middle = float(np.median(part.found[part.positive]))
     late = (part.found > middle).astype(np.float64)
     split = np.column_stack([known_before, score, score * late])
     model, errors = _fitted(split, part.positive, cluster)
     early, change = model[-2], model[-1]
-    row |= {"ratio": np.exp(beta), "low": np.exp(beta - _Z * error), "high": np.exp(beta + _Z * error)}
-    row |= {"p": wald_p(beta, error), "early": np.exp(early), "late": np.exp(early + change)}
-    row["p_proportional"] = wald_p(change, errors[-1])
-    return row | {"verdict": "raises" if beta > _Z * error else "lowers" if beta < -_Z * error else "cannot be told"}
+    row |= {"ratio": np.exp(beta), "low": np.exp(beta - wide * error), "high": np.exp(beta + wide * error)}
+    row |= {"p": _p(beta, error, degrees), "early": np.exp(early), "late": np.exp(early + change)}
+    row["p_proportional"] = _p(change, float(errors[-1]), degrees)
+    return row | {
+        "verdict": "raises" if beta > wide * error else "lowers" if beta < -wide * error else "cannot be told"
+    }
 
 
 def _coefficient(table: Array, part: Landmarks, cluster: NDArray[np.int64]) -> tuple[float, float]:
     model, errors = _fitted(table, part.positive, cluster)
     return float(model[-1]), float(errors[-1])
+
+
+def _p(value: float, error: float, degrees: int) -> float:
+    """Two-sided p of a coefficient against 0."""
+    return float(2 * stats.t.sf(abs(value) / error, degrees)) if error > 0 else 1.0
 
 
 def _fitted(table: Array, positive: Flags, cluster: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, MATCH, Array, Flags, Panel
+from vcpo_bench.analysis.prediction.panel import MATCH, Array, Flags, Panel
 
 GUARD = 20
 """A control does not fail until this many updates after its case: twice the usual gap between evaluations."""
@@ -69,13 +69,9 @@ class Comparison:
         """Mean placement; NaN without a case."""
         return float(self.placements().mean()) if self.case.size else float("nan")
 
-    def counts(self, healthy: Flags) -> tuple[int, int]:
-        """How many distinct failed runs and how many distinct controls that never fail it rests on."""
-        return self.case.size, int((self.usable.any(axis=0) & healthy).sum())
-
-    def enough(self, healthy: Flags) -> bool:
-        """Are there at least `analysis.prediction.panel.LEAST_RUNS` of both?"""
-        return min(self.counts(healthy)) >= LEAST_RUNS
+    def runs(self, healthy: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The failed runs, and the controls that never fail, that it rests on: their row numbers."""
+        return self.case, np.flatnonzero(self.usable.any(axis=0) & healthy)
 
     def replicates(self, draws: Array) -> Array:
         """AUROC in each bootstrap replicate [B]; NaN where a replicate holds no case with a control.
@@ -187,8 +183,8 @@ def area_at(at: Array, sets: RiskSets) -> float:
 
 
 def bootstrap_draws(panel: Panel, replications: int, seed: int = 0) -> Array:
-    """How often each run is drawn [B, N] when whole units (`Panel.independent`) are resampled."""
-    number = panel.independent()
+    """How often each run is drawn [B, N] when whole configurations are resampled."""
+    number = panel.configuration
     return draws_of(int(number.max(initial=-1)) + 1, replications, seed)[:, number]
 
 

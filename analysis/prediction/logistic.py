@@ -1,4 +1,4 @@
-"""Ridge logistic regression by Newton's method, with standard errors that treat a run, not an update, as the unit."""
+"""Ridge logistic regression by Newton's method, with standard errors of clusters of updates."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def fit(features: Array, label: NDArray[np.bool_], ridge: float = RIDGE) -> Logi
 
 
 def clustered_errors(model: Logistic, features: Array, label: NDArray[np.bool_], cluster: NDArray[np.int64]) -> Array:
-    """Covariance [F + 1, F + 1] of the coefficients: the sandwich with the scores of one run added up first."""
+    """Covariance [F + 1, F + 1] of the coefficients: the sandwich with the scores of a cluster added up first."""
     design, penalty = _design(features, RIDGE)
     probability = _sigmoid(design @ model.coefficients)
     bread = np.linalg.inv(_curvature(design, probability, penalty))

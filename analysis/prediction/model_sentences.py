@@ -20,7 +20,7 @@ def hazards(found: Findings) -> Iterator[Finding]:
     table = found.tables["hazard"]
     here = table[table["verdict"] != TOO_FEW]
     if here.empty:
-        text = "Hazard models: too few runs."
+        text = "Hazard models: too few runs or configurations."
         if len(table):
             yield found.finding(MODELS, text, "hazard", table, ("signal", *_COUNTS))
         return
@@ -47,7 +47,7 @@ def risk_models(found: Findings) -> Iterator[Finding]:
         yield found.finding(NOTE, text, "runs", found.tables["runs"], ("task", "method", "staleness", "lr", "seeds"))
     for part, row in row_by_row(table):
         if row["verdict"] == TOO_FEW:
-            text = f"Risk model of {row['model']}: too few runs."
+            text = f"Risk model of {row['model']}: too few runs or configurations."
             yield found.finding(MODELS, text, "models", part, ("model", *_COUNTS))
             continue
         text = (

@@ -21,13 +21,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.prediction.landmarks import RiskSets, area_at, compare, risk_sets
-from vcpo_bench.analysis.prediction.panel import CONFIGURATION, MATCH, PRIMARY_LEAD, Array, Panel
+from vcpo_bench.analysis.prediction.panel import CONFIGURATION, LEAST_RUNS, MATCH, PRIMARY_LEAD, Array, Panel
 
 DRAWS = 200
+WITHIN = "permuted within configuration"
+"""The null whose unit is the run: it holds the configuration fixed, so it needs runs but not many configurations."""
 PERMUTED = {
     "permuted within lag": MATCH,
     "permuted within lag and method": (*MATCH, "method"),
-    "permuted within configuration": CONFIGURATION,
+    WITHIN: CONFIGURATION,
 }
 KINDS = (*PERMUTED, "shifted", "surrogate")
 
@@ -43,10 +45,11 @@ def nulls_table(panel: Panel) -> pd.DataFrame:
     for name in panel.recorded():
         scores = panel.scores(name)
         mine = compare(scores, sets)
-        if not mine.enough(panel.healthy):
+        runs = mine.runs(panel.healthy)
+        if min(one.size for one in runs) < LEAST_RUNS:
             continue
         value = mine.auroc()
-        for kind in KINDS:
+        for kind in KINDS if panel.enough(*runs) else (WITHIN,):
             drawn = np.array([area_at(at, sets) for at in _draws(kind, scores, sets, panel)])
             drawn = drawn[np.isfinite(drawn)]
             low, high = np.quantile(drawn, [0.025, 0.975])
@@ -61,7 +64,7 @@ def _draws(kind: str, scores: Array, sets: RiskSets, panel: Panel) -> Iterator[A
     generator = np.random.default_rng(KINDS.index(kind))
     if kind in PERMUTED:
         at = scores[:, sets.row].T
-        stratum, whole = panel.strata(PERMUTED[kind]), panel.independent()
+        stratum, whole = panel.strata(PERMUTED[kind]), panel.configuration
         unit = np.arange(stratum.size) if PERMUTED[kind] == CONFIGURATION else whole
         for _ in range(DRAWS):
             yield at[:, _permutation(stratum, unit, generator)]

@@ -11,7 +11,7 @@ from vcpo_bench.analysis.percentile_interval import percentile_interval
 from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST, Clock, Outcomes, clock, placebo
 from vcpo_bench.analysis.prediction.clusters import clustered_share
 from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws
-from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, TOO_FEW, Array, Flags, Panel
+from vcpo_bench.analysis.prediction.panel import TOO_FEW, Array, Flags, Panel
 from vcpo_bench.analysis.prediction.thresholds import SPLITS, Fold, TunedDetector, cross_fitted, folds
 
 TARGETS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
@@ -88,7 +88,7 @@ def summary(result: Outcomes, time: Clock, panel: Panel, draws: Array) -> Row:
     """
     failed, healthy = result.known & panel.failed, result.known & panel.healthy
     counts: Row = {"n_collapsed": int(failed.sum()), "n_healthy": int(healthy.sum())}
-    if min(counts.values()) < LEAST_RUNS:
+    if not panel.enough(np.flatnonzero(failed), np.flatnonzero(healthy)):
         return counts | {"verdict": TOO_FEW}
     caught, alarmed = int(result.caught[failed].sum()), int((result.false[healthy] > 0).sum())
     row = counts | _share("recall", result.caught, failed, panel)
@@ -115,8 +115,8 @@ def _interval(name: str, value: float, bounds: tuple[float, float]) -> Row:
 
 
 def _share(name: str, success: Flags, among: Flags, panel: Panel) -> Row:
-    """A share of some runs with an interval by what is independent."""
-    rate = clustered_share(success[among], panel.independent()[among])
+    """A share of some runs with an interval by configuration."""
+    rate = clustered_share(success[among], panel.configuration[among])
     assert rate is not None
     return _interval(name, rate.value, (rate.low, rate.high))
 

@@ -35,9 +35,11 @@ MATCH = ("task", "regime", "staleness")
 CONFIGURATION = (*MATCH, "method", "lr")
 """What runs share that differ in their seed only. They tend to share their fate too, so these are what is resampled."""
 LEAST_CONFIGURATIONS = 8
-"""With fewer, a resample of them says nothing: runs are resampled, and intervals hold for these configurations only."""
+"""Nor is one that rests on failed, or on healthy, runs of fewer configurations: a resample of them says nothing."""
 
 TOO_FEW = "too few"
+NEEDED = f"at least {LEAST_RUNS} of each, from at least {LEAST_CONFIGURATIONS} configurations, are needed"
+"""What a number has to rest on, in words."""
 _PATIENCE_STRIDES = 2  # a run still undecided at its end was surely up this many evaluations earlier
 
 
@@ -106,10 +108,17 @@ class Panel:
             self._strata[key] = np.asarray(groups, dtype=np.int64)
         return self._strata[key]
 
-    def independent(self) -> NDArray[np.int64]:
-        """Number of the unit that is resampled, of every run [N]: its configuration, or itself where there are few."""
-        number = self.strata(CONFIGURATION)
-        return number if number.max(initial=-1) + 1 >= LEAST_CONFIGURATIONS else np.arange(number.size)
+    @property
+    def configuration(self) -> NDArray[np.int64]:
+        """Number of the configuration of every run [N]: what is independent, and hence resampled."""
+        return self.strata(CONFIGURATION)
+
+    def enough(self, failed: NDArray[np.int64], healthy: NDArray[np.int64]) -> bool:
+        """May a number rest on these failed and these healthy runs, given by their distinct row numbers?"""
+        return all(
+            runs.size >= LEAST_RUNS and np.unique(self.configuration[runs]).size >= LEAST_CONFIGURATIONS
+            for runs in (failed, healthy)
+        )
 
     def judged_by(self, verdicts: pd.DataFrame) -> Panel:
         """The same runs and signals under other verdicts; runs these do not apply to are never at risk.

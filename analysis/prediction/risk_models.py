@@ -21,7 +21,7 @@ from vcpo_bench.analysis.prediction.auroc import auroc_row
 from vcpo_bench.analysis.prediction.covariates import FATE, features
 from vcpo_bench.analysis.prediction.landmarks import Comparison, bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.logistic import fit
-from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel
+from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel
 from vcpo_bench.analysis.prediction.precision_recall import Landmarks
 from vcpo_bench.analysis.prediction.thresholds import Fold, fold_numbers, folds
 
@@ -145,10 +145,9 @@ def _judge(
     groups = fold_numbers(parts, len(panel.runs))
     pairs = compare(odds, risk_sets(panel, PRIMARY_LEAD, (), groups, guard=0))
     known = np.isfinite(chance)
-    failed = np.unique(rows.run[rows.positive & known]).size
-    healthy = int(panel.healthy[np.unique(rows.run[known])].sum())
-    row: Row = {"n_collapsed": int(failed), "n_healthy": healthy}
-    if min(row.values()) < LEAST_RUNS:
+    failed, healthy = _ends(panel, rows, known)
+    row: Row = {"n_collapsed": failed.size, "n_healthy": healthy.size}
+    if not panel.enough(failed, healthy):
         return row | {"verdict": TOO_FEW}
     value, drawn = _uno(pairs, panel, draws)
     row |= _estimate("c_index", value, drawn)
@@ -163,6 +162,12 @@ def _judge(
     row["slope"] = float(recalibrated.coefficients[1])
     low = row["skill_low"]
     return row | {"verdict": "better than the step alone" if low > 0 else "no better than the step alone"}
+
+
+def _ends(panel: Panel, rows: Landmarks, known: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The runs that fail within the horizon of a known row, and those of a known row that never fail."""
+    watched = np.unique(rows.run[known])
+    return np.unique(rows.run[rows.positive & known]), watched[panel.healthy[watched]]
 
 
 def _uno(pairs: Comparison, panel: Panel, draws: Array) -> tuple[float, Array]:
@@ -199,8 +204,7 @@ def _by_landmark(panel: Panel, rows: Landmarks, chance: Array, parts: list[Fold]
 def _bins(panel: Panel, rows: Landmarks, weight: Array, chance: Array, draws: Array) -> list[Row]:
     """Predicted against observed in tenths of the rows, where the study is large enough."""
     known = np.isfinite(chance)
-    failed = np.unique(rows.run[rows.positive & known]).size
-    if failed < LEAST_RUNS or int(panel.healthy[np.unique(rows.run[known])].sum()) < LEAST_RUNS:
+    if not panel.enough(*_ends(panel, rows, known)):
         return []
     edges = np.quantile(chance[known], np.linspace(0, 1, _BINS + 1)[1:-1])
     member = np.searchsorted(edges, chance, side="right")

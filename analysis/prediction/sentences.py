@@ -12,7 +12,7 @@ from vcpo_bench.analysis.findings import NOTE, Finding, Findings
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import hanley_mcneil
 from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE
-from vcpo_bench.analysis.prediction.panel import LEAST_CONFIGURATIONS, LEAST_RUNS, PRIMARY_LEAD, TOO_FEW
+from vcpo_bench.analysis.prediction.panel import LEAST_CONFIGURATIONS, NEEDED, PRIMARY_LEAD, TOO_FEW
 from vcpo_bench.analysis.prediction.signal_verdicts import AHEAD
 from vcpo_bench.analysis.wording import interval_of, with_interval
 
@@ -52,10 +52,11 @@ def shared_fates(found: Findings) -> Iterator[Finding]:
         return
     alike = int(((failed == 0) | (failed == judged))[several].sum())
     text = f"In {alike} of {int(several.sum())} configurations with several seeds, all of these ended alike. "
-    if int((judged > 0).sum()) < LEAST_CONFIGURATIONS:
-        text += "There are too few configurations to resample: intervals resample runs and hold for these only."
-    else:
-        text += "Intervals resample configurations, not runs."
+    few = min(int((failed > 0).sum()), int((table["healthy"] > 0).sum()))
+    text += "Intervals resample configurations, not runs"
+    if few < LEAST_CONFIGURATIONS:
+        text += f": with failed or healthy runs in only {few} of them, fewer than {LEAST_CONFIGURATIONS}, none is given"
+    text += "."
     yield found.finding(RUNS, text, "runs", table, ("task", "method", "staleness", "lr", *_COUNTS))
 
 
@@ -92,7 +93,7 @@ def primary_endpoint(found: Findings) -> Iterator[Finding]:
     what = f"Primary endpoint, ESS {PRIMARY_LEAD} updates before the onset of failure, against runs of the same task, "
     what += "regime, lag and step"
     if main["verdict"] == TOO_FEW:
-        text = f"{what}: too few runs ({_counts(main)}; at least {LEAST_RUNS} of each are needed)."
+        text = f"{what}: too few runs or configurations ({_counts(main)}; {NEEDED})."
         yield found.finding(AUROC, text, "auroc", part, _AREA)
         return
     half = hanley_mcneil(main["value"], main["n_collapsed"], main["n_healthy"])
@@ -123,7 +124,7 @@ def signal_verdicts(found: Findings) -> Iterator[Finding]:
         yield found.finding(VERDICTS, text, "verdicts", ahead, columns)
         yield _areas_of(found, list(ahead["signal"]))
     for word, rows in here[here["verdict"] != AHEAD].groupby("verdict", sort=True):
-        heading = "Too few runs to judge" if word == TOO_FEW else str(word).capitalize()
+        heading = "Too few runs or configurations to judge" if word == TOO_FEW else str(word).capitalize()
         yield found.finding(VERDICTS, f"{heading}: {', '.join(rows['signal'])}.", "verdicts", rows, columns)
 
 

@@ -76,10 +76,14 @@ class StratifiedComparison:
         placements = np.concatenate([np.empty(0), *(one.placements() for one in self._each)])[self._order]
         return float(placements.mean()) if placements.size else float("nan")
 
-    def counts(self, healthy: Flags) -> tuple[int, int]:
-        """How many distinct failed runs and how many distinct controls that never fail it rests on."""
-        found = [one.counts(healthy[part.runs]) for one, part in self._both()]
-        return sum(cases for cases, _ in found), sum(controls for _, controls in found)
+    def runs(self, healthy: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The failed runs, and the controls that never fail, that it rests on: their row numbers."""
+        cases, controls = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        for one, part in self._both():
+            failed, spared = one.runs(healthy[part.runs])
+            cases.append(part.runs[failed])
+            controls.append(part.runs[spared])
+        return np.concatenate(cases), np.concatenate(controls)
 
     def replicates(self) -> Array:
         """AUROC in each bootstrap replicate [B]; NaN where a replicate holds no case with a control."""

@@ -1,6 +1,6 @@
 """Synthetic studies with known truth: what ESS does toward a collapse is chosen, everything else is noise."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +56,10 @@ def evaluations(onset: float, rng: np.random.Generator) -> np.ndarray:
     return np.where(at >= onset, 0.05, 0.6) + rng.normal(0, 0.01, at.size)
 
 
-def build_study(shapes: Mapping[str, Shape], seeds: int = 8, seed: int = 0) -> Results:
-    """Results of 2 methods x 3 lags x 2 rates x `seeds`, held in memory; columns in `shapes` behave as they say.
+def build_study(
+    shapes: Mapping[str, Shape], seeds: int = 8, seed: int = 0, rates: Sequence[float] = (1e-4, 3e-4)
+) -> Results:
+    """Results of 2 methods x 3 lags x `rates` x `seeds`, held in memory; columns in `shapes` behave as they say.
 
     `ess_ratio` is `exp(-value)`, every other column is the value itself; all carry noise of spread 0.5. Which run
     collapses depends on the lag alone, and when is uniform between updates 100 and 280.
@@ -67,7 +69,7 @@ def build_study(shapes: Mapping[str, Shape], seeds: int = 8, seed: int = 0) -> R
     t = np.arange(1, STEPS + 1, dtype=float)
     for lag in LAGS:
         for method in METHODS:
-            for lr in (1e-4, 3e-4):
+            for lr in rates:
                 for number in range(seeds):
                     key = f"{method}-{lag}-{lr:g}-{number}"
                     collapses = rng.random() < CHANCE[lag]

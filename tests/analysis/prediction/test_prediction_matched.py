@@ -233,12 +233,13 @@ def test_a_comparison_by_strata_is_that_of_all_runs_with_all() -> None:
         parts = StratifiedDraws(draws, panel.strata(MATCH)).parts(sets)
         one, other = StratifiedComparison(panel, "ess", parts), compare_signal(panel, "ess", sets)
         assert len(parts) > 1
-        assert one.counts(panel.healthy) == other.counts(panel.healthy)
+        for mine, theirs in zip(one.runs(panel.healthy), other.runs(panel.healthy), strict=True):
+            np.testing.assert_array_equal(np.sort(mine), np.sort(theirs))
         assert one.auroc() == other.auroc()
         np.testing.assert_array_equal(one.replicates(), other.replicates(draws))
     nobody = StratifiedComparison(panel, "ess", [])
     assert np.isnan(nobody.auroc())
-    assert nobody.counts(panel.healthy) == (0, 0)
+    assert [few.size for few in nobody.runs(panel.healthy)] == [0, 0]
 
 
 def test_stopped_runs_are_neither_lost_nor_healthy_and_undecided_ends_are_cut(make_study, truths) -> None:

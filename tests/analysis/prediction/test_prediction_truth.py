@@ -58,7 +58,7 @@ def test_a_signal_that_points_the_other_way_is_not_turned_round(make_study, trut
 
 
 def test_a_mark_of_the_method_does_not_beat_permutation_within_the_method(make_study) -> None:
-    results = make_study({"ess_ratio": lambda t, onset, lag, rng: np.zeros(t.shape)})
+    results = make_study({"ess_ratio": lambda t, onset, lag, rng: np.zeros(t.shape)}, rates=(1e-4, 2e-4, 3e-4, 4e-4))
     wild = results.cells["method"] == "wild"
     lost = results.evals.groupby("key")["sampled_reward"].min() < 0.2
     doomed = set(results.cells.loc[wild, "key"]) & set(lost[lost].index)
@@ -73,9 +73,7 @@ def test_a_mark_of_the_method_does_not_beat_permutation_within_the_method(make_s
     increment = increment_table(panel)
     beside = table_row(increment, lead=20, comparison="configuration + ESS against configuration")
     assert beside["verdict"] == "cannot be told apart"
-    gained = table_row(increment, lead=20, comparison="circumstances + ESS against circumstances")
-    assert gained["value"] > 0.2
-    assert gained["verdict"] == "cannot be told apart", "it rests on the few configurations in which a run was lost"
+    assert table_row(increment, lead=20, comparison="circumstances + ESS against circumstances")["verdict"] == "more"
     started = Findings({"runs": runs_table(results)}, {"runs": agreeing(results.cells, "method")})
     assert any("of the failures occur under wild" in one.text for one in failing_methods(started))
 
@@ -155,7 +153,9 @@ def test_too_few_runs_give_no_number(make_study, truths) -> None:
         table = findings.tables[name]
         assert (table["verdict"] == "too few").all()
         assert column not in table or table[column].isna().all()
-    assert any("Primary endpoint" in one.text and "too few runs" in one.text for one in findings.statements)
+    assert any(
+        "Primary endpoint" in one.text and "too few runs or configurations" in one.text for one in findings.statements
+    )
 
 
 @pytest.mark.parametrize("shape", ["healthy", "collapsed", "error"])

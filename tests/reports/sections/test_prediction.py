@@ -20,9 +20,10 @@ from vcpo_bench.reports.study import Study
 
 @pytest.fixture(scope="module")
 def many(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """16 failed runs and 16 healthy ones of the same task and lag."""
+    """16 failed runs and 16 healthy ones of the same task and lag, of 8 configurations each."""
     folder = tmp_path_factory.mktemp("many")
-    make_results(folder, methods=("vcpo", "tis"), lags=(16,), seeds=range(16), steps=200, controls=False)
+    rates = [1e-4 * number for number in range(1, 9)]
+    make_results(folder, methods=("vcpo", "tis"), lags=(16,), seeds=range(2), steps=200, lrs=rates, controls=False)
     return Study(load(folder))
 
 
