@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
 from vcpo_bench.api.tables import Tables, load
 from vcpo_bench.bench.cells import defaults, flag_values
 from vcpo_bench.bench.cells.grid import plan_grid
@@ -41,7 +42,7 @@ def run(
     device: str = defaults.DEVICE,
     out: str | Path = "results/default",
     jobs: int = 0,
-    stack: str = "auto",
+    stack: str | int = "auto",
     plugins: Sequence[str | Path] = (),
     quiet: bool = False,
     **settings: Any,
@@ -95,7 +96,9 @@ def run(
         device=device,
     )
     workers = run_grid.worker_count(jobs, device, spec.settings.sampler, spec.settings.shards)
-    options = RunOptions(Path(out), workers, plugins=files, stack=stack_size(stack, device))
+    options = RunOptions(
+        Path(out), workers, plugins=files, make_observer=StopOnAlarm, stack=stack_size(str(stack), device)
+    )
     view = make_view(quiet, PlainConsole())
     try:
         with _script_kept_from_workers():
@@ -109,7 +112,9 @@ def _text(values: Axis) -> str:
     """The values as the command line takes them; a trailing comma keeps a list of one a list."""
     if isinstance(values, str):
         return values
-    return str(values) if isinstance(values, int | float) else ",".join(map(str, values)) + ","
+    if isinstance(values, Iterable):
+        return ",".join(map(str, values)) + ","
+    return str(values)  # a number, also one of numpy
 
 
 def _check(settings: dict[str, Any]) -> None:

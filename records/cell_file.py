@@ -13,12 +13,13 @@ from vcpo_bench.files.checksums import read_sealed
 from vcpo_bench.records.layout import PARTIAL_SUFFIX, Status
 
 _IDENTITY = ("task", "method", "regime", "staleness", "lr", "seed", "steps")
-_LONGEST_NAME = 500
+LONGEST_TEXT = 500
+"""Most characters of a name or an expression in `cell.json`."""
 
 
 def _is_text(value: object) -> bool:
     """A text of ours: a stranger's must not fill a page or drive the terminal."""
-    return isinstance(value, str) and len(value) <= _LONGEST_NAME and value.isprintable()
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT and value.isprintable()
 
 
 def _is_message(value: object) -> bool:

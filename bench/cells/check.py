@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from vcpo_bench.records import (
 )
 from vcpo_bench.records.cell_file import read_cell_file
 
+LOOKS, LOOK_SECONDS = 10, 0.05
 Kind = Literal["cell", "checkpoint", "fork state", "table", "list of cells"]
 
 
@@ -59,7 +61,9 @@ def check_folder(results: Path) -> Iterator[Checked]:
         if not folder.name.endswith(PARTIAL_SUFFIX):
             yield _checked(folder, "cell", partial(_verify_cell, folder))
         for checkpoint in (*numbered(folder / KEPT).values(), *numbered(folder, CHECKPOINT).values()):
-            yield _check_state(checkpoint, "checkpoint")
+            found = _check_state(checkpoint, "checkpoint")
+            if not found.damage or not _goes_away(checkpoint):
+                yield found
     for state in sorted(path for path in (results / ORIGINS_FOLDER).glob("[!.]*") if path.is_dir()):
         yield _check_state(state, "fork state")
     for name in (PROBES_FOLDER, SCORES_FOLDER):
@@ -91,6 +95,15 @@ def set_aside(folder: ResultsFolder, found: Checked) -> str:
     store = CellStore(folder.cells, cell.name.removesuffix(PARTIAL_SUFFIX))
     with store.open():
         return f"moved to {store.set_checkpoint_aside(found.path)}; the same run command resumes without it"
+
+
+def _goes_away(checkpoint: Path) -> bool:
+    """Whether a checkpoint is only being replaced by a run that goes on: then it is gone in a moment."""
+    for _ in range(LOOKS):
+        if not checkpoint.exists():
+            return True
+        time.sleep(LOOK_SECONDS)
+    return False
 
 
 def _check_state(folder: Path, kind: Kind) -> Checked:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vcpo_bench.bench.cells.cell_store import KEPT
 from vcpo_bench.bench.cells.results_folder import TABLES, ResultsFolder, status_of
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import read_sealed, seal_of, verify_files
 from vcpo_bench.files.durable import publish_folder, sync_file, sync_names
 from vcpo_bench.files.parquet import read_parquet
@@ -67,6 +68,7 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
             raise UsageError(f"{source} is not a results folder: it has no {CELLS}/ inside")
     folders = [*([out] if (out / CELLS).is_dir() else []), *sources]
     cells, conflicts = _chosen(folders)
+    _check_rules(cells)
     extras, more = _extras(folders)
     if conflicts or more:
         raise UsageError(_refusal(conflicts + more))
@@ -74,14 +76,43 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
     with folder.locked(wait=False):
         for source in sources:
             if (source / GRID_FILE).exists():
-                folder.update_grid(read_sealed(source / GRID_FILE)["cells"])
+                folder.update_grid(_listed(source / GRID_FILE))
         missing = {key: path for key, path in cells.items() if path.parent != folder.cells}
         for key, path in missing.items():
             _copy_cell(path, folder, key)
         for name, path in extras.items():
             _copy_extra(path, out / name)
-    unfinished = sum(len(list((source / CELLS).glob(f"*{PARTIAL_SUFFIX}"))) for source in sources)
+    begun = [
+        path.name.removesuffix(PARTIAL_SUFFIX) for one in sources for path in (one / CELLS).glob(f"*{PARTIAL_SUFFIX}")
+    ]
+    unfinished = len(set(begun) - set(cells))
     return Merged(len(missing), sum(len(_ended(one)) for one in sources) - len(missing), unfinished)
+
+
+def _check_rules(cells: Mapping[str, Path]) -> None:
+    """Refuse cells of several versions of the rules, which no scoreboard could compare.
+
+    Raises:
+        UsageError: There are several.
+    """
+    found = {str(read_cell_file(path / CELL_FILE).get("rules_version")): path for path in cells.values()}
+    if len(found) > 1:
+        places = " and ".join(f"{version} ({path.parent.parent})" for version, path in sorted(found.items()))
+        raise UsageError(f"merge: cells ran under rules versions {places}, which cannot be compared; keep them apart")
+
+
+def _listed(grid: Path) -> Mapping[str, Mapping[str, Any]]:
+    """The cells that a `grid.json` lists.
+
+    Raises:
+        DamagedResultError: It lists none as it should.
+    """
+    cells = read_sealed(grid).get("cells")
+    if not isinstance(cells, dict) or not all(isinstance(one, dict) and "control" in one for one in cells.values()):
+        raise DamagedResultError(
+            f"{grid} does not list its cells; delete it, and the next run into that folder makes it"
+        )
+    return cells
 
 
 def _chosen(folders: Sequence[Path]) -> tuple[dict[str, Path], list[str]]:
@@ -96,6 +127,8 @@ def _chosen(folders: Sequence[Path]) -> tuple[dict[str, Path], list[str]]:
             chosen[key] = path
         elif not _same(known, path):
             conflicts.append(f"{key} ({known.parent.parent} and {path.parent.parent})")
+        elif (path / KEPT).is_dir() and not (known / KEPT).is_dir():
+            chosen[key] = path  # the same run, with checkpoints to evaluate and fork from
     return chosen, conflicts
 
 
@@ -149,7 +182,7 @@ def _copy_cell(source: Path, folder: ResultsFolder, key: str) -> None:
     shutil.copytree(source, draft)
     verify_files(draft, seal)
     _sync_tree(draft)
-    if not publish_folder(draft, folder.cells / key):  # a run that failed is there
+    if not publish_folder(draft, folder.cells / key):  # a run that failed is there, or one without checkpoints
         shutil.rmtree(folder.cells / key)
         publish_folder(draft, folder.cells / key)
 

@@ -15,6 +15,8 @@ from vcpo_bench.files.atomic import write_text
 from vcpo_bench.naming.grammar import closest
 
 Scalar = str | int | float | bool
+_OFF = ("replay", "stack")
+"""Flags that may be `off`, which YAML reads as false."""
 
 
 def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> dict[str, Any]:
@@ -92,6 +94,8 @@ def _value(key: str, value: Any, flags: Mapping[str, type], name: str) -> Scalar
     truth = isinstance(value, bool)
     if wanted is bool and truth:
         return bool(value)
+    if wanted is str and value is False and key in _OFF:
+        return "off"
     if wanted is int and isinstance(value, int) and not truth:
         return value
     if wanted is str and isinstance(value, list) and all(isinstance(v, (str, int, float)) for v in value):

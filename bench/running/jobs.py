@@ -28,6 +28,12 @@ class Job:
     make_observer: ObserverFactory | None = None
 
 
+def _threads() -> int:
+    """Threads of torch; `OMP_NUM_THREADS` may be a list, of which the outermost level is ours."""
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(first) if first.isdecimal() and int(first) else 1
+
+
 def work(job: Job, name: str) -> int:
     """Run the cells of a job in this process, and print what happens.
 
@@ -51,7 +57,7 @@ def work(job: Job, name: str) -> int:
     from vcpo_bench.methods import load_plugin
 
     keep_freed_memory()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    torch.set_num_threads(_threads())
     failed = 0
     for one in LaunchFile(job.out).jobs(job.keys, job.make_observer):
         for plugin in one.plugins:

@@ -38,7 +38,7 @@ class StoreWatch:
         self._folder, self._observer = cells_folder, observer
         self.waiting = {cell.key: cell for cell in cells}
         self.failed = 0
-        self._before = {key: _identity(cells_folder / key) for key in self.waiting}  # of runs that failed
+        self._before = {key: _failed_before(cells_folder / key) for key in self.waiting}
         self._claims: dict[str, tuple[Claimed, float]] = {}
         self._started: set[str] = set()
 
@@ -91,6 +91,17 @@ class StoreWatch:
         if note and (known is None or note != known.note):
             reward, ess = (float(note.get(name, math.nan)) for name in ("reward", "ess"))
             self._observer.progress(cell.key, int(note.get("step", 0)), reward, ess)
+
+
+def _failed_before(folder: Path) -> tuple[int, int] | None:
+    """Identity of the end of an earlier run that failed; one that ended well since the plan was made is news."""
+    identity = _identity(folder)
+    if identity is None:
+        return None
+    try:
+        return identity if read_cell_file(folder / CELL_FILE)["status"] == "error" else None
+    except (DamagedResultError, OSError):
+        return identity
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ def read_launcher(expression: str, config: Path | None) -> Launcher:
     known = parameters(kind)
     values = {}
     for key, value in _read(config).items():
+        if value is None:
+            raise UsageError(f"--launcher-config {config}: {key} has no value; give one, or leave the line out")
         if key not in known:
             takes = ", ".join(known) or "no parameters"
             raise UsageError(f"--launcher-config {config}: unknown key {key!r}; {kind.name} takes: {takes}")
@@ -35,8 +38,16 @@ def read_launcher(expression: str, config: Path | None) -> Launcher:
         except ValueError:
             legal = known[key][1].legal
             raise UsageError(f"--launcher-config {config}: {key}: {value!r} is not {legal}") from None
-    typed = {name: getattr(launcher, name) for name in launcher.settings()}
-    return kind(**(values | typed))
+    return kind(**(values | {name: getattr(launcher, name) for name in _typed(expression, list(known))}))
+
+
+def _typed(expression: str, names: list[str]) -> Iterator[str]:
+    """Parameters that an expression gives, also where it gives their default."""
+    from vcpo_bench.naming.grammar import read_items
+
+    for item in read_items(expression):
+        for place, argument in enumerate(item.arguments):
+            yield argument.key.text if argument.key else names[place]
 
 
 def scheduled_count(jobs: int) -> int:

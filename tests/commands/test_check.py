@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,3 +122,12 @@ def test_readers_name_a_flipped_bit(run: Path) -> None:
     shown = call("show", str(run))
     assert "evals.parquet does not match its checksum" in shown.stderr.replace("\n", " ")
     assert json.loads((run / "cells" / key / "cell.json").read_text())["status"] == "completed"
+
+
+def test_a_checkpoint_that_a_run_replaces_meanwhile_is_no_damage(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cell,) = (run / "cells").iterdir()
+    (checkpoint, *_) = sorted((cell / "checkpoints").iterdir())
+    (checkpoint / "state.json").unlink()
+    assert [one.path for one in check_folder(run) if one.damage] == [checkpoint]
+    monkeypatch.setattr(time, "sleep", lambda seconds: shutil.rmtree(checkpoint, ignore_errors=True))
+    assert not [one for one in check_folder(run) if one.damage]

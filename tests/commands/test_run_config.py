@@ -32,6 +32,15 @@ def test_bad_configuration_files(tmp_path: Path, text: str, said: str) -> None:
     assert result.stderr.count("\n") == 1
 
 
+def test_off_is_a_word_although_yaml_reads_it_as_false(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("replay: off\nstack: off\n")
+    result = call("run", "--config", str(path), "--dry-run")
+    assert result.exit_code == 0, result.output
+    path.write_text("methods: off\n")
+    assert "--methods does not take False" in call("run", "--config", str(path), "--dry-run").stderr
+
+
 def test_yaml_lists_make_axes(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("methods: [clip, tis]\nstaleness: [1, 2]\nseeds: [4]\nlr: [1e-4, 3e-4]\ncontrols: false\n")

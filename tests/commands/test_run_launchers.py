@@ -29,9 +29,17 @@ def test_the_file_and_the_expression_say_the_same_and_the_expression_wins(tmp_pa
     assert found.text() == "slurm(memory=8.5,minutes=30,options=reservation=night,partition=gpu)"
 
 
+def test_a_typed_default_wins_too(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("minutes: 120\n")
+    default = read_launcher("slurm", None).minutes
+    assert read_launcher(f"slurm(minutes={default})", file).minutes == default
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("partition:", "partition has no value; give one, or leave the line out"),
         ("partitoin: gpu", "unknown key 'partitoin'; slurm takes: partition, account"),
         ("minutes: soon", "minutes: 'soon' is not a whole number, 1 or more"),
         ("- gpu", "must contain lines such as 'partition: gpu'"),

@@ -84,6 +84,12 @@ class Ray(ScheduledLauncher):
         return _Ray(self)
 
 
+def _is_ours(handle: str) -> bool:
+    """Whether a handle is of a Ray keeper; those of another launcher that had the folder before say nothing here."""
+    name, _, number = handle.rpartition(":")
+    return bool(name) and number.isdecimal()
+
+
 def _running(address: str) -> str:
     """`HOST:PORT` of the cluster at an address, if something listens there; else empty.
 
@@ -144,7 +150,7 @@ class _Ray(Scheduler):
         import ray
 
         by_keeper: dict[str, list[int]] = {}
-        for handle in handles:
+        for handle in filter(_is_ours, handles):
             name, _, number = handle.rpartition(":")
             by_keeper.setdefault(name, []).append(int(number))
         found = set()
@@ -172,7 +178,11 @@ class _Ray(Scheduler):
         names = {handle.rpartition(":")[0] for handle in handles}
         calls = []
         for name in names:
-            numbers = [int(handle.rpartition(":")[2]) for handle in handles if handle.startswith(f"{name}:")]
+            numbers = [
+                int(handle.rpartition(":")[2])
+                for handle in filter(_is_ours, handles)
+                if handle.rpartition(":")[0] == name
+            ]
             if keeper := self._keeper(name):
                 calls.append(keeper.cancel.remote(numbers))
         with suppress(ray.exceptions.RayError):  # tasks that go on end their cells: nothing is wrong

@@ -91,6 +91,7 @@ class _Slurm(Scheduler):
             try:
                 handles += _submit(executor, array)
             except (FailedJobError, subprocess.CalledProcessError) as error:
+                self.cancel(handles)  # nobody would know of these: handles are written down when all are accepted
                 said = " ".join(str(getattr(error, "stderr", "") or error).split())
                 raise UsageError(f"--launcher slurm: sbatch refused the jobs: {said}") from error
         return handles

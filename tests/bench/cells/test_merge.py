@@ -72,6 +72,47 @@ def test_tables_that_contradict_are_named(tmp_path: Path) -> None:
         merge(folders, tmp_path / "all")
 
 
+def test_kept_checkpoints_are_copied_whichever_folder_has_them(tmp_path: Path) -> None:
+    (cell,) = cells_of(tmp_path / "plan", 1)
+    bare, rich = machine(tmp_path / "bare", [cell]), machine(tmp_path / "rich", [cell])
+    (rich / "cells" / cell.key / "checkpoints" / "2").mkdir(parents=True)
+    (rich / "cells" / cell.key / "checkpoints" / "2" / "state.json").write_text("{}")
+    there = Path("cells", cell.key, "checkpoints", "2", "state.json")
+    merge([bare, rich], tmp_path / "together")
+    merge([bare], tmp_path / "later")
+    assert merge([rich], tmp_path / "later").copied == 1
+    assert (tmp_path / "together" / there).exists()
+    assert (tmp_path / "later" / there).exists()
+
+
+def test_a_cell_that_ended_elsewhere_is_not_unfinished(tmp_path: Path) -> None:
+    (cell,) = cells_of(tmp_path / "plan", 1)
+    one, two = machine(tmp_path / "one", [cell]), machine(tmp_path / "two", [])
+    (two / "cells").mkdir(exist_ok=True)
+    (two / "cells" / f"{cell.key}.partial").mkdir()
+    assert merge([one, two], tmp_path / "all").unfinished == 0
+
+
+def test_cells_of_other_rules_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    cells = cells_of(tmp_path / "plan", 2)
+    folders = [machine(tmp_path / str(number), [cell]) for number, cell in enumerate(cells)]
+    for folder, cell, version in zip(folders, cells, ("1.0", "2.0"), strict=True):
+        facts = read_sealed(folder / "cells" / cell.key / "cell.json")
+        write_sealed(folder / "cells" / cell.key / "cell.json", facts | {"rules_version": version})
+    with pytest.raises(UsageError, match=r"rules versions 1\.0 .* and 2\.0 .*, which cannot be compared"):
+        merge(folders, tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
+@pytest.mark.parametrize("content", [{}, {"cells": []}, {"cells": {"a": {}}}])
+def test_a_list_without_cells_is_named(tmp_path: Path, content: dict[str, object]) -> None:
+    (cell,) = cells_of(tmp_path / "plan", 1)
+    one = machine(tmp_path / "one", [cell])
+    write_sealed(one / "grid.json", content, cover=False)
+    with pytest.raises(DamagedResultError, match=r"grid\.json does not list its cells"):
+        merge([one], tmp_path / "all")
+
+
 @pytest.mark.parametrize("failed", [0, 1])
 def test_a_failed_cell_gives_way(tmp_path: Path, failed: int) -> None:
     (cell,) = cells_of(tmp_path / "plan", 1)

@@ -207,3 +207,16 @@ def test_two_thousand_cells_are_one_submission_and_a_look_is_quick(tmp_path: Pat
     assert [len(call) for call in scheduler.calls] == [2000]
     assert scheduler.asked == 1
     assert attending.LOOK_SECONDS >= 1.0
+
+
+def test_a_cell_that_ends_before_the_first_look_has_ended(tmp_path: Path) -> None:
+    """Between the plan and the watch: on a cluster that takes a minute to answer, or with a quick job."""
+    scheduler, cells = FakeScheduler(), cells_of(tmp_path, 2)
+    attendance, log = Attendance(scheduler, cells, RunOptions(tmp_path, 0)), Log()
+    attendance.submit()
+    for cell in cells:
+        end_cell(tmp_path / "cells", cell)
+    scheduler.running.clear()
+    assert attendance.attend(log) == 0
+    assert len(scheduler.calls) == 1
+    assert {event[1] for event in log.names("ended")} == {"completed"}
