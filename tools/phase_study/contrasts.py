@@ -14,7 +14,7 @@ MATCHED, OPOB_ALONE = "vcpo(ess=off)+lr-matched", "vcpo(ess=off)"
 RATE_MARGIN = 0.5
 """In rungs: a factor of 1.41 in the learning rate."""
 REWARD_MARGIN = 0.05
-_SHIFTS = np.arange(-6.0, 6.0001, 0.1)
+_SHIFTS = np.round(np.arange(-6.0, 6.0001, 0.1), 1)
 _RESAMPLES = 200
 
 

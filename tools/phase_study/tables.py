@@ -23,7 +23,7 @@ LAST = 3
 """Evaluations whose mean is the final reward."""
 HORIZONS = (75, 150, 300)
 HORIZON_LAG = 16
-EXPONENTS = np.arange(-1.0, 3.0001, 0.05)
+EXPONENTS = np.round(np.arange(-1.0, 3.0001, 0.05), 2)
 _OPEN = len(LADDER)
 
 
