@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from design import LADDER
 
-from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.analysis.intervals import t_interval, within_unit
 
 LEAST_OTHERS = 2
 """How many other seeds must have run a rate for it to be chosen by them."""
@@ -28,7 +28,7 @@ def earnings(runs: pd.DataFrame) -> pd.DataFrame:
         chosen = _chosen(group)
         row = {"task": task, "method": method, "staleness": lag, "seeds": len(chosen)}
         if len(chosen):
-            low, high = t_interval(chosen["final_reward"])
+            low, high = within_unit(chosen["final_reward"], *t_interval(chosen["final_reward"]))
             row |= {"median_rate": LADDER[0] * 2 ** chosen["rung"].median(), "failed": int(chosen["failed"].sum())}
             row |= {"reward": chosen["final_reward"].mean(), "low": low, "high": high}
         rows.append(row)

@@ -59,7 +59,7 @@ def _rates(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
     y = np.where(beyond, _ABOVE, own["largest_rate"].to_numpy(float))
     low = np.where(np.isfinite(own["low"]) & ~beyond, own["low"], y)
     high = np.where(np.isfinite(own["high"]) & ~beyond, own["high"], y)
-    _line(axes, method, own, y, low, high, shift)
+    _line(axes, method, own, y, np.maximum(low, LADDER[0]), np.minimum(high, _ABOVE), shift)
 
 
 def _rewards(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
