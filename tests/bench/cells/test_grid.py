@@ -295,16 +295,3 @@ def test_the_longest_response_of_a_token_task_needs_no_model() -> None:
     spec = GridSpec(methods=("clip",), staleness=(1,), seeds=(0,), controls=False, **TINY)
     (cell,) = plan_grid(spec)
     assert longest_response(cell.config) == token_task("walk-eos").max_response
-
-
-def test_what_cell_json_could_not_say_again_is_refused_before_it_is_trained(tmp_path: Path) -> None:
-    """A trace of lags is written out in the name of its regime."""
-    lags = tmp_path / "lags.txt"
-    lags.write_text("\n".join(["1"] * 240))
-    regime = f"random(law=trace,trace={lags})"
-    with pytest.raises(UsageError, match=r"--regime random.*\.\.\.: \d+ characters when written out, and 500"):
-        plan_grid(GridSpec(("clip",), (3,), (0,), ("walk",), regimes=(regime,), controls=False))
-    lags.write_text("\n".join(["1"] * 200))
-    assert plan_grid(GridSpec(("clip",), (3,), (0,), ("walk",), regimes=(regime,), controls=False))
-    with pytest.raises(UsageError, match=r"--seeds 9223372036854775808: a seed is below 2\^63"):
-        plan_grid(GridSpec(("clip",), (3,), (2**63,), ("walk",), controls=False))
