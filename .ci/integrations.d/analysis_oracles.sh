@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The golden statistics recomputed by arviz-stats, rliable, lifelines and statsmodels: rliable needs pandas below 3.
+# minutes: 0.5
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The documentation site: a strict build, then its links, gallery and reference.
+# minutes: 2
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Scores by the real lm-eval, the mirror to the real wandb (offline, and online against a silent server), and logs that wandb
 # and tensorboard wrote.
-# minutes: 12
+# minutes: 6
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Methods in the loss hooks of other trainers: SkyRL's release; prime-rl and slime, which are on no package index, where
 # PRIME_RL_SOURCE and SLIME_SOURCE name checkouts.
+# minutes: 1
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

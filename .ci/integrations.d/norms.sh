@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Score norms on Hugging Face's causal language models, with opacus as a second oracle, and in TRL's loop.
+# minutes: 1
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Both notebooks run from top to bottom, as a reader would run them: with the installed package and its command.
-# minutes: 4
+# minutes: 3.5
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Grids on Ray: a cluster of their own, and a running one that loses workers, a node and the parent.
-# minutes: 7
+# minutes: 6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Text tasks beside reasoning-gym, math-verify (a cross-check of the math scorer) and transformers (sizes of models).
-# minutes: 6
+# minutes: 5
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

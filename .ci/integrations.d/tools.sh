@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The sandbox under attack, and the task that calls it, beside pydantic-monty.
+# minutes: 1
 set -euo pipefail
 if ! command -v bwrap >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
     .ci/apt update

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The mirrors to the real TensorBoard and the real trackio, read back with their own readers, and what cannot hurt a run.
-# minutes: 5
+# minutes: 3.5
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

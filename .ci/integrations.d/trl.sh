@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Methods and the monitor inside the newest TRL: the gradient of every method at one and two ranks, resume, lag, LoRA.
-# minutes: 6
+# minutes: 4.5
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

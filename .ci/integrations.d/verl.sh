@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Methods and the gauges inside the newest verl: policy losses, the trainer's gradients at one and two ranks, resume, lag.
-# minutes: 9
+# minutes: 7
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

