@@ -19,6 +19,8 @@ from vcpo_bench.errors import VcpoBenchError
 from vcpo_bench.files.disk_space import is_disk_full
 
 MISUSED = 2
+READER_LEFT = 1
+"""Exit code where nobody takes the output any more, as click has it: no error is printed."""
 
 
 class OneLineErrors(TyperGroup):
@@ -39,6 +41,8 @@ class OneLineErrors(TyperGroup):
         try:
             return super().invoke(ctx)
         except SystemExit as error:  # ours are click's: this one is of a plug-in, and would pass for success
+            if isinstance(error.__context__, BrokenPipeError):  # rich's, where whoever reads the help has left
+                raise typer.Exit(READER_LEFT) from None
             say_aside(f"error: a plug-in ended the program (sys.exit({error.code!r})); nothing after that was done")
             raise typer.Exit(MISUSED) from None
         except VcpoBenchError as error:

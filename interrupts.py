@@ -22,6 +22,7 @@ GRACE_SECONDS = 15.0
 SHOW_CURSOR = b"\x1b[?25h"
 
 _caught: list[signal.Signals] = []
+_promised: list[str] = []
 
 
 class Stopped(BaseException):
@@ -54,6 +55,11 @@ def run_guarded(work: Callable[[], object]) -> None:
         _leave()
 
 
+def promise(text: str) -> None:
+    """Have the line that ends this process also say what is kept, and what to do."""
+    _promised.append(text)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
     if _caught:
         _leave()
@@ -69,7 +75,7 @@ def _leave() -> NoReturn:
     with suppress(Exception):
         sys.stdout.flush()
         sys.stderr.flush()
-    line = f"{_WORDS[number]}: ended cells are kept; run the same command again to resume\n".encode()
+    line = (": ".join([_WORDS[number], *_promised[-1:]]) + "\n").encode()
     with suppress(OSError):
         os.write(2, SHOW_CURSOR + line if os.isatty(2) else line)
     os._exit(EXIT_CODES[number])

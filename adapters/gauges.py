@@ -46,11 +46,13 @@ class WeightGauges:
         """The reading of one optimizer step, and every number of it by the name it has in a log.
 
         Args:
-            rows: `[n, 3]` what `by_row` returns, of all ranks.
+            rows: `[n, 3]` what `by_row` returns, of all ranks. Rows without a token have no weight and do not count,
+                unless there are no others.
             reward: Mean reward of the newest samples.
             entropy: Mean entropy, nats per token.
         """
-        log_weight, length, k3 = rows.double().cpu().unbind(1)
+        live = rows[:, 1] > 0
+        log_weight, length, k3 = (rows[live] if bool(live.any()) else rows).double().cpu().unbind(1)
         reading = self._monitor.step(
             log_weight.numpy(),
             rewards=reward,

@@ -73,7 +73,7 @@ _CURVES = _table(
     ("final_reward", "reward", "sampled reward of the last evaluation"),
     ("final_greedy", "reward", "reward of argmax decoding at the last evaluation"),
     ("best_reward", "reward", "sampled reward of the best evaluation: the maximum of noisy values, hence optimistic"),
-    ("median_ess", "1/n..1", "raw ESS ratio, median over updates"),
+    ("median_ess", "1/n..1", "raw ESS ratio, median over the updates before a failure"),
     ("lag_mean", "updates", "realized lag, mean over tokens and updates"),
     ("lag_max", "updates", "largest realized lag"),
 )
@@ -107,6 +107,7 @@ SCOREBOARD_COLUMNS: dict[str, Meaning] = {
     },
     **_table(
         ("collapsed", "count", "cells that collapsed, also with rebound"),
+        ("failed", "count", "cells that collapsed or ended as nan, by the collapse rule"),
         ("judged", "count", "cells the collapse rule could judge"),
         ("nan", "count", "cells that ended as nan"),
         ("stopped_by", "count", "cells that a detector stopped"),

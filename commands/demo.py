@@ -51,4 +51,10 @@ def demo(
         raise typer.Exit(1)
 
 
-VERB = Verb(demo, Group.TRAIN, 1, examples=("vcpo-bench demo",))
+VERB = Verb(
+    demo,
+    Group.TRAIN,
+    1,
+    examples=("vcpo-bench demo",),
+    resumes=True,
+)

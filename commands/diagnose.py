@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map
+from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map, read_baseline
 from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
@@ -61,8 +61,8 @@ def diagnose(
         raise UsageError(f"--fail-on {unknown[0]}: no such verdict; choose from {', '.join(VERDICTS)}")
     check_file("--html", html)
     columns = parse_map(mapping)
-    reference = read_run(baseline, framework, columns) if baseline else None
-    found = find(read_run(paths, framework, columns), reference, calibration)
+    run = read_run(paths, framework, columns)
+    found = find(run, read_baseline(baseline, framework, columns) if baseline else None, calibration)
     if html is not None:
         write_diagnosis(found, html)
     say(json.dumps(found.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(found))

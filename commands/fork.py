@@ -88,4 +88,5 @@ VERB = Verb(
     Group.INVESTIGATE,
     1,
     examples=("vcpo-bench fork CELL --at 100 --methods vcpo,vespo --out results/forks",),
+    resumes=True,
 )

@@ -37,9 +37,8 @@ def ls(
 ) -> None:
     """List the methods, tasks, regimes and so on.
 
-    KIND is methods, parts, tasks, regimes, optimizers, samplers, launchers, trackers, signals, detectors, analyses,
-    presets or runs. One line per entry: a terminal shows what fits, a pipe or a file gets every column. vcpo-bench show
-    explains a single entry.
+    Without KIND it lists the kinds. One line per entry: a terminal shows what fits, a pipe or a file gets every column.
+    vcpo-bench show explains a single entry.
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds_listing
 

@@ -30,7 +30,7 @@ def mismatch(
     prompts: Annotated[int, typer.Option(metavar="N", min=2, help="Held-out prompts.")] = 64,
     responses: Annotated[int, typer.Option(metavar="N", min=1, help="Responses per prompt.")] = 8,
     lr: Annotated[float, typer.Option(metavar="X", help="Learning rate of the updates of lag.")] = 3e-4,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the updates of lag.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**63 - 1, help="Seed of the updates of lag.")] = 0,
     policy: Annotated[str, typer.Option(metavar="EXPR", help="Built-in policy, without --model.")] = "tiny",
     start: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Start policy written by vcpo-bench warmup.")
@@ -68,6 +68,7 @@ def mismatch(
     Responses are drawn on the exact path, with each component switched on alone, and with all of them. The trainer
     scores every token. One row each: log-ratio, KL, ratios far from 1, and the ESS of sequence weights at a length.
     """
+    from vcpo_bench.bench.cells.flag_values import rates
     from vcpo_bench.bench.cells.grid import plan_grid
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import CellSettings
@@ -83,8 +84,8 @@ def mismatch(
         prompts=prompts, responses=responses, policy=policy, sampler=sampler, max_response=max_response
     )
     spec = GridSpec(
-        ("reinforce",), (0,), (seed,), (task,), (lr,), settings=settings, controls=False, start=start, model=model,
-        device=device,
+        ("reinforce",), (0,), (seed,), (task,), tuple(rates(str(lr))), settings=settings, controls=False, start=start,
+        model=model, device=device,
     )  # fmt: skip
     config = plan_grid(spec)[0].config
     rig = open_rig(config, spec.start_path, max((one.lag for one in chosen), default=0), device)

@@ -23,7 +23,7 @@ def new(
     from vcpo_bench.commands.support.kinds.find import find_kind, load_catalogs
 
     load_catalogs()  # an error names the kinds that can be written
-    for path in find_kind(kind).write_new(name, folder):
+    for path in find_kind(kind, template=True).write_new(name, folder):
         say(path)
 
 

@@ -12,6 +12,8 @@ from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
 
+MOST_UPDATES = 1_000_000
+
 
 def plan(
     regime: Annotated[
@@ -50,6 +52,8 @@ def plan(
     load_plugins(plugin)
     settings = read_settings({"policy": policy, "replay": replay})
     GridSpec(("clip",), (staleness,), (seed,), regimes=(regime,), settings=settings).check()
+    if staleness + steps > MOST_UPDATES:
+        raise UsageError(f"--staleness {staleness} --steps {steps}: every update is drawn; ask for at most a million")
     routed, where = POLICIES.parse(policy).routed, (regime, staleness, steps, seed)
     if as_json and simulate:
         raise UsageError("--json --simulate: speeds are not printed as JSON; drop one of the two")

@@ -12,6 +12,7 @@ from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.errors import UsageError
 
 
 def probe(
@@ -59,6 +60,8 @@ def probe(
     from vcpo_bench.reports.terminal.probe_table import probe_tables
 
     check_file("--out", out)
+    if out is not None and out.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"--out {out}: the name ends with .parquet or .csv, which says what is written")
     load_plugins(plugin)
     found = read_cell(cell, start, model, device)
     chosen = {method.canonical: method for method in map(parse_method, options.expressions(methods))}

@@ -15,6 +15,7 @@ from vcpo_bench.commands.support.extras import check_extras
 from vcpo_bench.commands.support.launching import read_launcher, scheduled_count, stack_count
 from vcpo_bench.commands.support.next_step import say_what_next
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Jobs, Plugins, Quiet, Wait
+from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.remember_server import remember_server
 from vcpo_bench.commands.support.say import say, say_aside
@@ -86,7 +87,7 @@ def run(
     """Train every missing cell of a grid, then print the scoreboard.
 
     A cell is one method, lag, regime, task, learning rate and seed. Stop a run at any time: the same command resumes
-    it, with bit-identical results.
+    it. On a CPU the results are bit-identical, except in the regime async with its real clock.
     """
     from vcpo_bench.analysis.monitoring import stop_on_alarm as alarms
     from vcpo_bench.bench.cells import flag_values as options
@@ -96,6 +97,7 @@ def run(
     from vcpo_bench.bench.running.memory import memory_warning
     from vcpo_bench.bench.running.options import RunOptions
 
+    check_folder("--out", out)
     plugins = load_plugins(plugin)
     trackers = read_trackers(report_to, wandb, wandb_project)
     place = read_launcher(launcher, launcher_config)
@@ -244,4 +246,5 @@ VERB = Verb(
         'vcpo-bench run --methods "clip,clip(high=0.28)" --lr 1e-4,3e-4 --dry-run',
         "vcpo-bench run --config quick --out results/quick",
     ),
+    resumes=True,
 )

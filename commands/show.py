@@ -35,9 +35,8 @@ def show(
 ) -> None:
     """Show the scoreboard of a results folder, or explain one entry.
 
-    The scoreboard of one folder is also written to scoreboard.csv there. KIND is method, part, task, regime, optimizer,
-    sampler, launcher, signal, detector, analysis, preset or run. A condition may name the rows it is about:
-    "method=vcpo,lag=16: final_reward_low < 0.5".
+    The scoreboard of one folder is also written to scoreboard.csv there. KIND is any kind that vcpo-bench ls lists, in
+    the singular. A condition may name the rows it is about: "method=vcpo,lag=16: final_reward_low < 0.5".
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds
     from vcpo_bench.errors import UsageError

@@ -14,7 +14,7 @@ from vcpo_bench.commands.support.verb import Group, Verb
 
 def trace(
     number: Annotated[
-        str, typer.Argument(metavar="ID", help="Id of a number or statement, as the report shows it on hover.")
+        str, typer.Argument(metavar="ID", help="Id of a number or statement, as the report shows it on a click.")
     ],
     folders: Folders = None,
     plugin: Plugins = None,

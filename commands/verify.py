@@ -11,6 +11,7 @@ from vcpo_bench.commands.support.options import Plugins, RecordedModel, Recorded
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.errors import UsageError
 
 FALSE = 1
 
@@ -56,6 +57,8 @@ def verify(
     from vcpo_bench.bench.replay.verify import verify_cell
     from vcpo_bench.commands.support.verify_dumps import holds_dumps, verify_dumps
 
+    if not 0 < alpha < 1:
+        raise UsageError(f"--alpha {alpha:g}: a probability above 0 and below 1, such as 1e-3")
     load_plugins(plugin)
     findings = []
     if holds_dumps(cell):

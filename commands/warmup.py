@@ -65,6 +65,8 @@ def warmup(
     something to improve. Pass the file to vcpo-bench run with --start, or the folder with --model.
     """
     check_folder("--out", out if model or create else out and out.parent)
+    if out is not None and out.is_dir() and not (model or create):
+        raise UsageError(f"--out {out}: is a folder; give the name of a file")
     load_plugins(plugin)
     if model or create:
         if policy != "tiny":

@@ -31,7 +31,7 @@ def watch(
     idle: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", min=0, help="End after so long without a new row; 0 waits for ever or for the run's end."
+            metavar="SECONDS", min=0, help="End after so long without a new row; 0 waits forever or for the run's end."
         ),
     ] = 0.0,
 ) -> None:

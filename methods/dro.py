@@ -20,6 +20,7 @@ class Dro(RatioMethod):
     summary: ClassVar[str] = "plain advantage minus a quadratic pull toward the anchor"
     reference: ClassVar[str] = "DRO 2405.19107; Kimi k1.5 2501.12599; OPMD 2509.24203"
     year: ClassVar[int] = 2024
+    pulls: ClassVar[bool] = True
     formula: ClassVar[str] = "c = A - beta log r"
     differences: ClassVar[tuple[str, ...]] = ("beta: no default in verl, 0.1 for Kimi in ROLL, doubled in Trinity",)
     beta: float = number(0.05, minimum=0)

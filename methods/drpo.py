@@ -26,6 +26,7 @@ class Drpo(RatioMethod):
     summary: ClassVar[str] = "ratio with a quadratic penalty weighted by the token's probability"
     reference: ClassVar[str] = "DRPO 2606.09821"
     year: ClassVar[int] = 2026
+    pulls: ClassVar[bool] = True
     formula: ClassVar[str] = "c = A r - |A| q r (r-1) / eps"
     differences: ClassVar[tuple[str, ...]] = (
         "eps: 12.5 in the paper and in UniRL; a probability moves by at most 1, so the factor stays above 0.92",

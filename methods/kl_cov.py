@@ -20,6 +20,7 @@ class KlCov(RatioMethod):
     summary: ClassVar[str] = "unclipped ratio, |log r| penalty on the few highest-covariance tokens"
     reference: ClassVar[str] = "Entropy mechanism 2505.22617"
     year: ClassVar[int] = 2025
+    pulls: ClassVar[bool] = True
     formula: ClassVar[str] = "c = A r - coef sign(log r) 1[token among the largest covariances]"
     differences: ClassVar[tuple[str, ...]] = ("coef: 1 in verl's function, 0.1 in its configuration",)
     paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)+token-mean"

@@ -25,20 +25,29 @@ class Mis(Tis):
     differences: ClassVar[tuple[str, ...]] = ("TRL's default sequence_mask: cap 3, no lower bound",)
     low: float = number(0.125, minimum=0)
 
-    def _split(self, ev: EvidenceView) -> tuple[Tensor, Tensor]:
-        """The weight whatever its size, and where it is inside its band."""
-        log_weight = self.log_weight(ev)
-        out = ev.buffer() if log_weight.shape == ev.mask.shape else None
-        return torch.exp(log_weight, out=out), ev.within(log_weight, log_of(self.low), log_of(self.cap))
+    def _whole(self, ev: EvidenceView, logs: Tensor) -> Tensor:
+        """The weight whatever its size."""
+        return torch.exp(logs, out=ev.buffer() if logs.shape == ev.mask.shape else None)
 
-    def _zeroed(self, ev: EvidenceView, weight: Tensor, inside: Tensor) -> Tensor:
-        return self.normalized(ev, (ev.gated if weight.shape == ev.mask.shape else gate)(weight, inside))
+    def _banded(self, ev: EvidenceView) -> tuple[Tensor, Tensor]:
+        """The logarithm of the weight, and where it is inside its band."""
+        logs = self.log_weight(ev)
+        return logs, ev.within(logs, log_of(self.low), log_of(self.cap))
+
+    def _normalized_inside(self, ev: EvidenceView, logs: Tensor, inside: Tensor) -> Tensor:
+        return self._normalized(ev, torch.where(inside.bool(), logs, -torch.inf))
 
     def weight(self, ev: EvidenceView) -> Tensor:
         """Zero outside the band."""
-        return self._zeroed(ev, *self._split(ev))
+        logs, inside = self._banded(ev)
+        if self.normalize != "off":
+            return self._normalized_inside(ev, logs, inside)
+        weight = self._whole(ev, logs)
+        return (ev.gated if weight.shape == ev.mask.shape else gate)(weight, inside)
 
     def terms(self, ev: EvidenceView) -> Terms:
         """Tokens outside the band count as clipped; what their weight is matters to the mean alone."""
-        weight, inside = self._split(ev)
-        return Terms(weight=weight if self.normalize == "off" else self._zeroed(ev, weight, inside), kept=inside)
+        logs, inside = self._banded(ev)
+        if self.normalize != "off":
+            return Terms(weight=self._normalized_inside(ev, logs, inside), kept=inside)
+        return Terms(weight=self._whole(ev, logs), kept=inside)

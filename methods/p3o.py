@@ -25,6 +25,7 @@ class P3o(RatioMethod):
     summary: ClassVar[str] = "token ratio capped at the batch's ESS ratio, k3 pull weighted by 1 - ESS"
     reference: ClassVar[str] = "P3O 2605.12380"
     year: ClassVar[int] = 2026
+    pulls: ClassVar[bool] = True
     formula: ClassVar[str] = "c = A min(r, e) - (1-e)(1 - 1/r), e = (sum r)^2/(n sum r^2) over tokens"
     differences: ClassVar[tuple[str, ...]] = (
         "authors' code turns an ESS that is not a number into 1 (full step); here 0",

@@ -29,9 +29,9 @@ class Psis(WeightMethod):
     r_eff: float = number(1.0, minimum=1e-3)
 
     def weight(self, ev: EvidenceView) -> Tensor:
-        """`[..., P, G, 1]` with mean 1 over the rows in play."""
+        """`[..., P, G, 1]` with mean 1 over the rows with tokens in play."""
         logs = ev.row_log_ratio(self.of, self.anchor)
-        flat, rows = logs.reshape(-1, *logs.shape[-2:]), ev.row_mask.reshape(-1, *logs.shape[-2:])
+        flat, rows = logs.reshape(-1, *logs.shape[-2:]), (ev.row_mask & ev.has_tokens).reshape(-1, *logs.shape[-2:])
         out = torch.zeros_like(flat)
         for one, (row, keep) in enumerate(zip(flat, rows, strict=True)):
             if bool(keep.any()):

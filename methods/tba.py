@@ -26,6 +26,7 @@ class Tba(Method):
     summary: ClassVar[str] = "trajectory-balance regression on reward and row log-ratio, no importance weight"
     reference: ClassVar[str] = "TBA 2503.18929"
     year: ClassVar[int] = 2025
+    pulls: ClassVar[bool] = True
     formula: ClassVar[str] = "c = A - beta (l - mean_G l), l = sum_t log pi/pi_anchor"
     differences: ClassVar[tuple[str, ...]] = (
         "the paper's anchor is the frozen reference policy (anchor=reference); the default here needs no extra model",

@@ -19,8 +19,9 @@ class Tis(WeightMethod):
 
     `level=token` truncates every token ratio, `geometric` the length-normalized product, `segment` the
     geometric mean over each run of tokens in play (a turn). Logarithms are clamped as a whole. `low` truncates
-    from below; `normalize=on` divides by the mean weight of the batch after truncation; `counted` lets rows
-    without tokens count in that mean, as zeros (slime). Unbiased only with `seq-mean-token-sum`, before truncation.
+    from below; `normalize=on` divides by the mean weight of the batch after truncation, in log space and without the
+    lower clamp, so that weights that are all tiny are still normalized; `counted` lets rows without tokens count in
+    that mean, as zeros (slime). Unbiased only with `seq-mean-token-sum`, before truncation.
     """
 
     name: ClassVar[str] = "tis"
@@ -38,24 +39,34 @@ class Tis(WeightMethod):
     low: float = number(0.0, minimum=0)
     normalize: str = choice("off", "on", "counted")
 
+    @property
+    def own_revision(self) -> int:
+        """One more where it normalizes: tiny weights were clamped, or left as they were."""
+        return super().own_revision + (self.normalize != "off")
+
     def log_weight(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]` clamped logarithm of the ratio at this level, before truncation."""
+        least = -self.clamp if self.normalize == "off" else None
         if self.level == "token":
+            if least is None:
+                return ev.raw(self.of, self.anchor).clamp(max=self.clamp)
             return ev.log_ratio(self.of, self.anchor, self.clamp)
         if self.level == "segment":
-            return segment_mean(ev.raw(self.of, self.anchor), ev.mask).clamp(-self.clamp, self.clamp)
+            return segment_mean(ev.raw(self.of, self.anchor), ev.mask).clamp(least, self.clamp)
         geometric = self.level == "geometric"
         row = (ev.row_mean_log_ratio if geometric else ev.row_log_ratio)(self.of, self.anchor)
-        return row.clamp(-self.clamp, self.clamp).unsqueeze(-1)
+        return row.clamp(least, self.clamp).unsqueeze(-1)
 
     def weight(self, ev: EvidenceView) -> Tensor:
         """Truncated in log space, so that no cap meets an infinity."""
         logs = self.log_weight(ev)
         low, high = log_of(self.low), log_of(self.cap)
+        if self.normalize != "off":
+            return self._normalized(ev, logs.clamp(low, high))
         out = ev.buffer() if logs.shape == ev.mask.shape else torch.empty_like(logs)
         if self.level == "token" and ev.inside(self.of, self.anchor, low, high):  # no bound acts: one pass less
-            return self.normalized(ev, torch.exp(logs, out=out))
-        return self.normalized(ev, torch.clamp(logs, low, high, out=out).exp_())
+            return torch.exp(logs, out=out)
+        return torch.clamp(logs, low, high, out=out).exp_()
 
     def capped(self, ev: EvidenceView) -> Tensor | None:
         """Where `low` or `cap` changes the weight."""
@@ -63,13 +74,12 @@ class Tis(WeightMethod):
             return ev.outside(self.of, self.anchor, log_of(self.low), log_of(self.cap))
         return outside(self.log_weight(ev), self.low, self.cap)
 
-    def normalized(self, ev: EvidenceView, weight: Tensor) -> Tensor:
-        """Divided by its mean over tokens or rows in play, unless that is (nearly) zero."""
-        if self.normalize == "off":
-            return weight
-        inside = ev.has_tokens.unsqueeze(-1) if weight.shape[-1] == 1 else ev.mask
-        total = torch.where(inside, weight, 0.0).sum(BATCH_AXES, keepdim=True)
-        rows = weight.shape[-1] == 1 and self.normalize == "counted"
+    def _normalized(self, ev: EvidenceView, logs: Tensor) -> Tensor:
+        """Weights with these logarithms, divided by their mean over the tokens or rows in play."""
+        inside = ev.has_tokens.unsqueeze(-1) if logs.shape[-1] == 1 else ev.mask
+        top = torch.where(inside, logs, -torch.inf).amax(BATCH_AXES, keepdim=True).nan_to_num(0.0, 0.0, 0.0)
+        weight = torch.where(inside, (logs - top).exp(), 0.0)
+        rows = logs.shape[-1] == 1 and self.normalize == "counted"
         count = (ev.row_mask.unsqueeze(-1) if rows else inside).sum(BATCH_AXES, keepdim=True)
-        mean = total / count.clamp(min=1)
-        return torch.where(mean > 1e-8, weight / mean.clamp(min=1e-8), weight)
+        mean = weight.sum(BATCH_AXES, keepdim=True) / count.clamp(min=1)
+        return weight / torch.where(mean > 0, mean, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -26,17 +27,25 @@ class OptimizerStep:
     def __init__(self, method: Method, parameters: Sequence[nn.Parameter]) -> None:
         self._method, self._parameters = method, list(parameters)
         self._rates: list[float] = []
-        self._acted = False
+        self._acted = self._left_out = False
         self.previous: list[Tensor] | None = None
 
-    def act_on_gradient(self) -> None:
-        """Put what the method makes of this and the previous gradient into `.grad`; once per step, before clipping."""
-        if self._method.combine is None or self._acted:
+    def act_on_gradient(self, decision: Decision | None, scaler: Any) -> None:
+        """Put what the method makes of this and the previous gradient into `.grad`; once per step, before clipping.
+
+        A step that is left out says nothing about the next one: the previous gradient stays.
+
+        Args:
+            decision: What the method decided; None: not yet anything.
+            scaler: The loss scaler of float16 training, by which gradients are multiplied here; else None.
+        """
+        if self._method.combine is None or self._acted or (decision is not None and decision.skipped):
             return
         self._acted = True
-        gradient = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in self._parameters]
+        loss_scale = 1.0 if scaler is None else float(scaler.get_scale())
+        gradient = [torch.zeros_like(p) if p.grad is None else p.grad / loss_scale for p in self._parameters]
         if not all(bool(torch.isfinite(part).all()) for part in gradient):
-            self._leave_out()
+            self._left_out = True
             return
         previous, self.previous = self.previous, gradient
         if previous is None:
@@ -44,10 +53,10 @@ class OptimizerStep:
         products = (_dot(gradient, gradient), _dot(gradient, previous), _dot(previous, previous))
         a, b = self._method.combine(products)
         if (a, b) == (0.0, 0.0):
-            self._leave_out()
+            self._left_out = True
             return
         for parameter, own, before in zip(self._parameters, gradient, previous, strict=True):
-            parameter.grad = a * own + b * before
+            parameter.grad = (a * own + b * before) * loss_scale
 
     def before(self, optimizer: Any, decision: Decision, scaler: Any) -> None:
         """Just before the optimizer steps: multiply the learning rates, or leave the step out.
@@ -55,26 +64,26 @@ class OptimizerStep:
         Args:
             optimizer: The optimizer.
             decision: What the method decided.
-            scaler: The loss scaler of float16 training, which cannot step without gradients; else None.
+            scaler: The loss scaler of float16 training; else None.
         """
-        self.act_on_gradient()
-        self._acted = False
-        scale = decision.step_scale
-        if decision.skipped:
-            scale = 0.0
-            if scaler is None:
-                self._leave_out()
+        self.act_on_gradient(decision, scaler)
+        if decision.skipped or self._left_out:
+            self._leave_out(optimizer, scaler)
+        self._acted = self._left_out = False
         self._rates = [group["lr"] for group in optimizer.param_groups]
         for group in optimizer.param_groups:
-            group["lr"] *= scale
+            group["lr"] *= 0.0 if decision.skipped else decision.step_scale
 
     def after(self, optimizer: Any) -> None:
         """Just after: the learning rates are the scheduler's again."""
         for group, rate in zip(optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate
 
-    def _leave_out(self) -> None:
+    def _leave_out(self, optimizer: Any, scaler: Any) -> None:
         """Without a gradient the optimizer touches neither a weight nor a moment."""
+        if scaler is not None:  # it must have seen gradients before they go
+            with suppress(RuntimeError):  # it has, when they were clipped
+                scaler.unscale_(getattr(optimizer, "optimizer", optimizer))
         for parameter in self._parameters:
             parameter.grad = None
 

@@ -222,7 +222,7 @@ class MethodTrainer:
 
     def _clip_grad_norm(self, model: Any) -> Any:
         parent: Any = super()
-        self.optimizer_step.act_on_gradient()
+        self.optimizer_step.act_on_gradient(self.decision, self.accelerator.scaler)
         return parent._clip_grad_norm(model)
 
     def _log(self, name: str, value: float) -> None:

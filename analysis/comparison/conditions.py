@@ -25,7 +25,9 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 _FORM = re.compile(r"(?:(?P<rows>[^<>]*):)?\s*(?P<column>\w+)\s*(?P<sign><=|>=|<|>)\s*(?P<bound>[^<>=]+)")
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _ALIASES = {"lag": "staleness"}
-_REMEDY = 'write one such as "collapsed > 0" or "method=vcpo,lag=16: final_reward_low < 0.5"'
+_JUDGED = ("collapsed", "failed")
+"""Columns that count cells with a verdict of the collapse rule; the others of the row might belong there, too."""
+_REMEDY = 'write one such as "failed > 0" or "method=vcpo,lag=16: final_reward_low < 0.5"'
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ def _named(text: str, one: str) -> tuple[str, str]:
 def rows_that_meet(condition: Condition, board: pd.DataFrame) -> list[str]:
     """One line for each row of a scoreboard that meets a condition.
 
-    A row without the number, such as a bound of an interval over one seed, counts as one that meets it: what cannot be
-    judged must not pass.
+    A row without the number, such as a bound of an interval over one seed, counts as one that meets it, and so does a
+    count of failures that runs without a verdict could bring there: what cannot be judged must not pass.
 
     Raises:
         UsageError: No row of the scoreboard is what the condition is about.
@@ -97,8 +99,10 @@ def rows_that_meet(condition: Condition, board: pd.DataFrame) -> list[str]:
     lines = []
     for row in chosen.to_dict("records"):
         found = float(row[condition.column])
-        if math.isnan(found) or compare(found, condition.bound):
+        open_ended = int(row["total"] - row["judged"]) if condition.column in _JUDGED else 0
+        if math.isnan(found) or compare(found, condition.bound) or compare(found + open_ended, condition.bound):
             known = "is missing" if math.isnan(found) else f"= {found:.4g}"
+            known += f", and {open_ended} of {int(row['total'])} cells could not be judged" * bool(open_ended)
             lines.append(f"{_place(row)}: {condition.column} {known} ({condition.text})")
     return lines
 

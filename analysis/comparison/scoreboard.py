@@ -21,7 +21,8 @@ def cell_summary(results: Results) -> pd.DataFrame:
     """One row per cell: the columns of `results.cells` plus what its curves say.
 
     Added: `final_reward` and `best_reward` (sampled reward of the last and of the best evaluation),
-    `final_greedy`, `final_step`, `start_reward`, `median_ess` (raw ESS ratio, median over updates),
+    `final_greedy`, `final_step`, `start_reward`, `median_ess` (raw ESS ratio, median over the updates before a failure:
+    a policy that has failed may look on-policy again),
     `lag_mean` and `lag_max` (realized); the verdict of `events` in `event`, `onset` (NaN without one),
     `last_step`, `failed`, and `collapsed` (collapse, also with rebound).
     """
@@ -36,7 +37,10 @@ def _with_facts(results: Results, facts: pd.DataFrame) -> pd.DataFrame:
 def curve_facts(results: Results) -> pd.DataFrame:
     """What `cell_summary` adds to the cells, but for `collapsed`: one row per cell, by its key."""
     evals = results.evals.sort_values(["key", "step"], kind="stable").groupby("key", sort=False)
-    by_key = results.step_columns("ess_ratio", "lag_mean", "lag_max").groupby("key", sort=False)
+    verdicts = events(results).set_index("key")[["event", "onset", "last_step", "failed"]]
+    steps = results.step_columns("step", "ess_ratio", "lag_mean", "lag_max")
+    by_key = steps.groupby("key", sort=False)
+    down = steps["step"] >= steps["key"].map(verdicts["onset"])
     summary = pd.DataFrame(
         {
             "final_reward": evals["sampled_reward"].last(),
@@ -48,12 +52,11 @@ def curve_facts(results: Results) -> pd.DataFrame:
     )
     recorded = pd.DataFrame(
         {
-            "median_ess": by_key["ess_ratio"].median(),
+            "median_ess": steps[~down].groupby("key", sort=False)["ess_ratio"].median(),
             "lag_mean": by_key["lag_mean"].mean(),
             "lag_max": by_key["lag_max"].max(),
         }
     )
-    verdicts = events(results).set_index("key")[["event", "onset", "last_step", "failed"]]
     return pd.concat([summary.reindex(verdicts.index), recorded.reindex(verdicts.index), verdicts], axis=1)
 
 
@@ -64,7 +67,8 @@ def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFr
     `best_reward` with `_low` and `_high` (95% Student-t interval over seeds, within [0, 1] where the rewards are; NaN
     for one seed; the best evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`;
     `collapsed`, `nan`, `stopped_by`, `error`, `partial`, `damaged` (a file of it cannot be read) counts of `total`
-    cells, of which the collapse rule could judge `judged`; `lag_mean` and `lag_max` as realized.
+    cells, of which the collapse rule could judge `judged`, and `failed` (collapsed or nan by that rule) of those;
+    `lag_mean` and `lag_max` as realized.
     A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
     has no part in the rewards.
 
@@ -84,7 +88,7 @@ def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFr
             row |= {name: values.mean() if values.size else np.nan, f"{name}_low": low, f"{name}_high": high}
         row |= {"final_greedy": scored["final_greedy"].mean(), "median_ess": scored["median_ess"].median()}
         row |= {"collapsed": int(cells["collapsed"].sum()), "total": len(cells)}
-        row |= {"judged": int((~cells["event"].isin(UNDECIDED)).sum())}
+        row |= {"failed": int(cells["failed"].sum()), "judged": int((~cells["event"].isin(UNDECIDED)).sum())}
         row |= {status: int((cells["status"] == status).sum()) for status in ODD_ENDS}
         row["damaged"] = int(cells["key"].isin(damaged).sum())
         row |= {"lag_mean": cells["lag_mean"].mean(), "lag_max": cells["lag_max"].max()}

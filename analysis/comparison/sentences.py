@@ -65,9 +65,13 @@ def _uneven_budgets(found: Findings) -> Iterator[Finding]:
             f"learning rate of {', '.join(map(learning_rate, first['rates']))}, so there is none to call best."
         )
         yield found.finding(NOTE, text, "budget", rows, (*_PLACE, "rates", "left_out"))
-    for part, row in row_by_row(budget[~budget["equal_seeds"].astype(bool)]):
-        text = f"{_name(row)}: methods or learning rates have different numbers of seeds, so budgets are unequal."
-        yield found.finding(NOTE, text, "budget", part, (*_PLACE, "equal_seeds"))
+    unequal = budget[~budget["equal_seeds"].astype(bool)]
+    if len(unequal):
+        text = (
+            f"{'; '.join(_name(row) for _, row in row_by_row(unequal))}: methods or learning rates have different "
+            "numbers of seeds, so budgets are unequal."
+        )
+        yield found.finding(NOTE, text, "budget", unequal, (*_PLACE, "equal_seeds"))
 
 
 def _name(row: Mapping[Any, Any]) -> str:

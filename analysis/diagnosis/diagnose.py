@@ -97,5 +97,7 @@ def _unseen(run: LoggedRun) -> tuple[Unseen, ...]:
     for names in WANTED:
         if not any(name in run.series for name in names):
             switch = next((switches[name] for name in names if name in switches), "")
+            if there := [name for name in names if name in run.unused]:
+                switch = f"there is {there[0]}, which is not mapped; add {there[0]}={there[0]} to --map"
             missing.append(Unseen(names[0], columns()[names[0]].label, switch))
     return tuple(missing)

@@ -27,8 +27,9 @@ def ess_by_lag(found: Findings) -> Iterator[Finding]:
     known = table[table["ess"].notna()]
     for lag, rows in known.groupby("staleness"):
         text = (
-            f"Lag {lag}: the median ESS ratio is {span(rows, table, 'ess', '.2f')}; on average over these groups of "
-            f"runs, {percent(rows['starved'].mean())} of updates are below {LOW_ESS}."
+            f"Lag {lag}: the median ESS ratio is {span(rows, table, 'ess', '.2f')} over all updates, those after a "
+            f"failure included; on average over these groups of runs, {percent(rows['starved'].mean())} of updates are "
+            f"below {LOW_ESS}."
         )
         yield found.finding(ESS, text, "ess", rows, (*_GROUP, "ess", "starved"))
 

@@ -149,7 +149,9 @@ def load_calibrations(path: str | Path = DEFAULTS) -> tuple[Calibration, ...]:
         shared = {"union": together, "inputs": dict(whole.get("inputs", {})), "reward": whole.get("reward", "any")}
         found = tuple(_calibration(entry, shared) for entry in entries)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"detectors {path}: not a file of detectors ({error}); export it again") from error
+        raise UsageError(
+            f"detectors {path}: no file of detectors ({error}); vcpo-bench calibrate writes one"
+        ) from error
     for one in found:
         SIGNALS.get(one.detector.signal)
     return found
@@ -170,7 +172,9 @@ def load_verdict_rates(path: str | Path = DEFAULTS) -> VerdictRates | None:
             Rate(*entry["found"]), Rate(*entry["false"]), whole["study"], entry["n_collapsed"], entry["n_other"]
         )
     except (KeyError, TypeError) as error:
-        raise UsageError(f"detectors {path}: not a file of detectors ({error}); export it again") from error
+        raise UsageError(
+            f"detectors {path}: no file of detectors ({error}); vcpo-bench calibrate writes one"
+        ) from error
 
 
 def chosen_calibrations(given: Sequence[Calibration] | str | Path | None) -> Sequence[Calibration]:
@@ -187,7 +191,9 @@ def _read(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"detectors {path}: cannot be read ({error.strerror}); name an exported file") from error
     except ValueError as error:
-        raise UsageError(f"detectors {path}: not a file of detectors ({error}); export it again") from error
+        raise UsageError(
+            f"detectors {path}: no file of detectors ({error}); vcpo-bench calibrate writes one"
+        ) from error
     return whole if isinstance(whole, dict) else {"detectors": whole}
 
 

@@ -139,9 +139,10 @@ class Monitor:
                 `grad_cosine`.
 
         Raises:
-            ValueError: There is no log-weight, a column is unknown, or what should be one number is several.
+            ValueError: There is no log-weight, they have several axes, a column is unknown, or what should be one
+                number is several.
         """
-        log_w = as_floats(log_weights).ravel()
+        log_w = _flat(as_floats(log_weights))
         _check(log_w, columns or {})
         token_kl, grad_norm, entropy = (
             None if value is None else as_number(name, value)
@@ -203,6 +204,15 @@ class Monitor:
             return float("nan")
         centered = at - at.mean()
         return float(centered @ values[at] / (centered @ centered))
+
+
+def _flat(log_weights: Array) -> Array:
+    if sum(size > 1 for size in log_weights.shape) > 1:
+        raise ValueError(
+            f"log_weights has the shape {list(log_weights.shape)}, and one number per trajectory is expected: sum over "
+            "the tokens with .sum(-1), or flatten trajectories in groups with .reshape(-1)"
+        )
+    return log_weights.ravel()
 
 
 def _check(log_w: Array, columns: Mapping[str, float]) -> None:

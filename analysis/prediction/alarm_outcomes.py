@@ -113,13 +113,18 @@ def outcomes(level: Array, threshold: NDArray[np.float64] | float, time: Clock) 
     )
 
 
-def placebo(result: Outcomes, time: Clock, failed: Flags, draws: int = 2000, seed: int = 0) -> tuple[float, Array]:
-    """Random alarms at the same rate of episodes per update at risk.
+def placebo(
+    result: Outcomes, time: Clock, failed: Flags, unit: NDArray[np.int64], draws: int = 2000, seed: int = 0
+) -> tuple[float, Array]:
+    """Random alarms at the same rate of episodes per update at risk. Runs of a unit have the same luck.
+
+    A detector tends to alarm in all seeds of a configuration or in none. Luck drawn for each run would vary too little.
 
     Args:
         result: Of the detector that sets the rate.
         time: Of the study.
         failed: Which failed runs count [N].
+        unit: Which unit each run belongs to [N].
         draws: How many times the random alarms are drawn.
         seed: Of the draws.
 
@@ -130,5 +135,7 @@ def placebo(result: Outcomes, time: Clock, failed: Flags, draws: int = 2000, see
     began = (result.hits + result.false)[result.known].sum()
     rate = began / max(float(risk.sum()), 1.0)
     chance = 1 - (1 - rate) ** time.timely.sum(axis=1)[failed]
-    random = np.random.default_rng(seed).random((draws, chance.size)) < chance
-    return (float(chance.mean()) if chance.size else float("nan")), random.sum(axis=1).astype(np.float64)
+    _, of = np.unique(unit[failed], return_inverse=True)
+    luck = np.random.default_rng(seed).random((draws, int(of.max(initial=-1)) + 1))[:, of]
+    announced = (luck < chance).sum(axis=1).astype(np.float64)
+    return (float(chance.mean()) if chance.size else float("nan")), announced

@@ -101,15 +101,15 @@ def area_interval(value: float, drawn: Array, cases: int) -> tuple[float, float]
     return low, high
 
 
-def area_p(value: float, drawn: Array, cases: int, null: float = _HALF) -> float:
-    """Two-sided p of an area against a null value, by its bootstrap standard error.
+def area_p(value: float, drawn: Array, cases: int) -> float:
+    """Two-sided p of an area against 1/2, by its bootstrap standard error.
 
     A perfect area has no spread over replicates; it is given that of an area of 1 - 1/(2 cases).
     """
     error = float(np.nanstd(drawn))
-    if error == 0 and value != null:
+    if error == 0 and value != _HALF:
         error = float(np.sqrt(0.5 / cases * (1 - 0.5 / cases) / cases))
-    return float(2 * special.ndtr(-abs(value - null) / error)) if error > 0 else 1.0
+    return float(2 * special.ndtr(-abs(value - _HALF) / error)) if error > 0 else 1.0
 
 
 def hanley_mcneil(area: float, collapsed: int, healthy: int) -> float:

@@ -100,7 +100,7 @@ def summary(result: Outcomes, time: Clock, panel: Panel, draws: Array) -> Row:
         row[f"lead_{label}"] = float(np.quantile(leads, quantile)) if leads.size else np.nan
     row |= {"late": int(result.late[failed].sum()), "early": int(result.early[failed].sum())}
     row["never"] = int(failed.sum()) - caught - row["late"] - row["early"]
-    chance, drawn = placebo(result, time, failed)
+    chance, drawn = placebo(result, time, failed, panel.configuration)
     low, high = np.quantile(drawn, [0.025, 0.975]) / failed.sum()
     row |= {"placebo_recall": chance, "placebo_low": float(low), "placebo_high": float(high)}
     row["placebo_p"] = float((1 + (drawn >= caught).sum()) / (1 + drawn.size))

@@ -62,6 +62,8 @@ def read_numbers(text: str, flag: str, remedy: str, read: Callable[[str], T]) ->
     for item in items:
         try:
             values += _item(item, f"{flag} {item!r}", read)
+        except UsageError:  # which is a ValueError as well, and says more
+            raise
         except ValueError as error:
             raise UsageError(f"{flag} {item!r}: {remedy}") from error
     return values

@@ -12,6 +12,7 @@ import yaml
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_text
+from vcpo_bench.files.plain_yaml import read_yaml
 from vcpo_bench.naming.grammar import closest
 
 Scalar = str | int | float | bool
@@ -32,7 +33,7 @@ def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> d
     """
     path = _find(name, presets)
     try:
-        values = yaml.safe_load(path.read_text())
+        values = read_yaml(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--config {name}: cannot be read ({error})") from error
     except yaml.YAMLError as error:

@@ -19,7 +19,8 @@ from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.files.durable import sync_folder, sync_names
 from vcpo_bench.methods import Method, parse_method
-from vcpo_bench.records import STATE_FILE
+from vcpo_bench.records import CELL_FILE, CELLS, STATE_FILE
+from vcpo_bench.records.cell_file import read_cell_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +123,10 @@ def write_origins(spec: ForkSpec, cells: Sequence[PlannedCell], wait: bool, say:
         say: Called with one line per run that is replayed.
 
     Raises:
-        UsageError: The folder cannot be used, or another process is writing to it.
+        UsageError: The folder cannot be used, holds forks at another update, or another process is writing to it.
     """
     folder = ResultsFolder(spec.out)
+    _check_same_update(spec)
     done = ended_keys(spec.out)
     missing = {cell.origin for cell in cells if cell.key not in done}
     with folder.locked(wait, say), one_thread():
@@ -132,6 +134,24 @@ def write_origins(spec: ForkSpec, cells: Sequence[PlannedCell], wait: bool, say:
             origin = origin_folder(spec.out, parent.key, spec.at)
             if origin in missing and not _is_usable(origin, say):
                 say(_write_origin(parent, spec.at, origin))
+
+
+def _check_same_update(spec: ForkSpec) -> None:
+    """Refuse a folder with forks at another update: tables would count one parent run as two seeds.
+
+    Raises:
+        UsageError: It is one.
+    """
+    for file in sorted((spec.out / CELLS).glob(f"*/{CELL_FILE}")):
+        try:
+            at = read_cell_file(file)["config"].get("fork_step", 0)
+        except DamagedResultError:  # the run says so, and makes the cell again
+            continue
+        if at != spec.at:
+            there = f"forks at update {at}" if at else "runs that are no forks"
+            raise UsageError(
+                f"--out {spec.out}: holds {there}, and tables would count one run twice; choose another folder"
+            )
 
 
 def _is_usable(origin: Path, say: Callable[[str], None]) -> bool:

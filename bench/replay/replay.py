@@ -20,6 +20,8 @@ from vcpo_bench.records import ORIGINS_FOLDER, STEPS_FILE
 from vcpo_bench.records.table_file import seal_beside
 
 _COMPARED = ("batch_reward", "grad_norm", "step_scale")
+DIFFERS = "differ from the record"
+"""In the summary of a replay whose results are not those recorded."""
 
 
 class Replay:
@@ -107,7 +109,7 @@ class Replay:
         differs = self.divergence()
         if differs is None:
             return f"{line}, bit-identical to the record"
-        return f"{line}; warning: from update {differs} on, this machine's results differ from the record"
+        return f"{line}; warning: from update {differs} on, this machine's results {DIFFERS}"
 
 
 def origin_folder(results: Path, parent: str, step: int) -> Path:

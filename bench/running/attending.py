@@ -17,9 +17,9 @@ from vcpo_bench.bench.running.launch_file import LaunchFile
 from vcpo_bench.bench.running.launchers.catalog import Scheduler
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.order import chains
+from vcpo_bench.bench.running.order import chains, waves
 from vcpo_bench.bench.running.pool import MAX_DEATHS
-from vcpo_bench.bench.running.store_watch import StoreWatch
+from vcpo_bench.bench.running.store_watch import StoreWatch, failed_ends
 from vcpo_bench.errors import DiskFullError
 from vcpo_bench.files import claims
 from vcpo_bench.files.disk_space import check_space
@@ -44,14 +44,21 @@ class Attendance:
         self._scheduler, self._options = scheduler, options
         self._file = LaunchFile(options.out.resolve())
         self._cells = cells
+        self._before = failed_ends(self._file.out / CELLS, cells)
+        self._held: dict[str, PlannedCell] = {}
         self._handles: dict[str, str] = {}
         self._deaths: Counter[str] = Counter()
         self._missed: dict[str, float] = {}
         self._canceled = 0
-        self._waiting: Collection[str] = [cell.key for cell in cells]
+        self._waiting: Collection[str] = {cell.key for cell in cells}
+
+    @property
+    def held(self) -> int:
+        """Number of cells to submit once the cells whose step scales they use have ended, in jobs of their own."""
+        return len(self._held)
 
     def submit(self) -> int:
-        """Submit the cells that no living job was told to run; returns how many they were."""
+        """Submit the cells that no living job was told to run; returns how many were submitted."""
         keys = {cell.key for cell in self._cells}
         known = {key: handle for key, handle in self._file.handles().items() if key in keys}
         alive = self._scheduler.alive(set(known.values()))
@@ -59,7 +66,7 @@ class Attendance:
         fresh = [cell for cell in self._cells if cell.key not in self._handles]
         self._file.add(self._options.cell_jobs((cell,) for cell in self._cells))
         self._hand_over(fresh)
-        return len(fresh)
+        return len(fresh) - self.held
 
     def attend(self, observer: GridObserver) -> int:
         """Wait until every cell has ended; returns how many failed or were canceled.
@@ -70,7 +77,7 @@ class Attendance:
         Raises:
             DiskFullError: There is no space left.
         """
-        watch = StoreWatch(self._file.out / CELLS, self._cells, observer)
+        watch = StoreWatch(self._file.out / CELLS, self._cells, observer, self._before)
         self._waiting = watch.waiting
         asked = 0.0
         while True:
@@ -112,7 +119,12 @@ class Attendance:
         self._scheduler.close(done=idle)
 
     def _hand_over(self, cells: Sequence[PlannedCell]) -> None:
-        groups = chains(cells)
+        """Submit cells, or hold them back where they use step scales of a cell that another job is to end."""
+        ready: dict[str, PlannedCell] = {}
+        for cell in (cell for wave in waves(cells) for cell in wave):
+            lender = cell.config.series
+            (self._held if lender in self._waiting and lender not in ready else ready)[cell.key] = cell
+        groups = chains(list(ready.values()))
         if not groups:
             return
         make_observer = self._options.make_observer
@@ -127,15 +139,18 @@ class Attendance:
 
     def _look_after(self, watch: StoreWatch, observer: GridObserver) -> None:
         """Submit again the cells whose jobs have gone without ending them."""
-        alive = self._scheduler.alive({self._handles[key] for key in watch.waiting})
-        gone = [key for key in watch.waiting if self._handles[key] not in alive]
+        mine = {key: self._handles[key] for key in watch.waiting if key not in self._held}
+        alive = self._scheduler.alive(set(mine.values()))
+        gone = [key for key, handle in mine.items() if handle not in alive]
         self._missed = {key: self._missed.get(key, time.monotonic()) for key in gone}
         settled = time.monotonic() - SETTLE_SHARE * claims.LEASE_SECONDS
         lost = [key for key in gone if self._missed[key] <= settled]
         again = [watch.waiting[key] for key in lost if self._must_run_again(key, watch, observer)]
         for cell in again:
             del self._missed[cell.key]
-        self._hand_over(again)
+        free = [key for key, cell in self._held.items() if cell.config.series not in watch.waiting]
+        lent = [self._held.pop(key) for key in free]
+        self._hand_over(again + [cell for cell in lent if cell.key in watch.waiting])
 
     def _must_run_again(self, key: str, watch: StoreWatch, observer: GridObserver) -> bool:
         """What to do about a cell whose job has gone: nothing, give it up, or run it again."""
@@ -144,9 +159,7 @@ class Attendance:
             return False  # another worker has it
         fate = self._scheduler.fate(handle)
         if fate.canceled:
-            observer.message(f"{cell.config.label}: its job was canceled; the same command runs it")
-            self._canceled += 1
-            watch.drop(key)
+            self._leave(cell, "its job was canceled", watch, observer)
             return False
         check_space(self._file.out)
         self._deaths[key] += 1
@@ -156,3 +169,12 @@ class Attendance:
             return True
         record_failure(cell, self._file.out / CELLS, f"its job ended early {MAX_DEATHS} times{said}", "")
         return False
+
+    def _leave(self, cell: PlannedCell, why: str, watch: StoreWatch, observer: GridObserver) -> None:
+        """Give up a cell that was canceled, and those held back for its step scales."""
+        observer.message(f"{cell.config.label}: {why}; the same command runs it")
+        self._canceled += 1
+        watch.drop(cell.key)
+        for borrower in [held for held in self._held.values() if held.config.series == cell.key]:
+            del self._held[borrower.key]
+            self._leave(borrower, "the cell whose step scales it uses was canceled", watch, observer)

@@ -37,7 +37,7 @@ def _threads() -> int:
 def work(job: Job, name: str) -> int:
     """Run the cells of a job in this process, and print what happens.
 
-    A cell that another worker has is left to it.
+    A cell that another worker has is left to it, and so are the cells that use its step scales.
 
     Args:
         job: The job.
@@ -58,14 +58,18 @@ def work(job: Job, name: str) -> int:
 
     keep_freed_memory()
     torch.set_num_threads(_threads())
-    failed = 0
+    failed, left = 0, set()
     for one in LaunchFile(job.out).jobs(job.keys, job.make_observer):
+        if one.cell.config.series in left:
+            left.add(one.cell.key)
+            continue
         for plugin in one.plugins:
             load_plugin(plugin)
         try:
             status = run_cell(one.cell, one.cells_folder, one.keep_every, _print, one.make_observer, name)
         except ClaimHeldError as held:
             print(f"{one.cell.config.label}: {held} has it", flush=True)
+            left.add(one.cell.key)
         else:
             failed += status == "error"
         release_memory(one.cell.device)

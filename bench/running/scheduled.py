@@ -81,19 +81,24 @@ def watch_jobs(
     attendance = Attendance(scheduler, cells, options)
     with attendance.answerable():
         fresh = attendance.submit()
-        old = len(cells) - fresh
+        held = attendance.held
+        old = len(cells) - fresh - held
         parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{old} with earlier jobs"] * bool(old)
+        parts += [f"{held} to be submitted when those whose step scales they use have ended"] * bool(held)
         observer.message(f"{name}: {', '.join(parts)}")
         return attendance.attend(observer)
 
 
 def leave_jobs(name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> str:
     """Submit the cells that no living job runs; returns one line that says what to do next."""
-    fresh = Attendance(scheduler, cells, options).submit()
+    attendance = Attendance(scheduler, cells, options)
+    fresh, held = attendance.submit(), attendance.held
     scheduler.close(done=False)
+    later = f"{held} not submitted, because they use step scales of cells that run: give this command again later"
     return (
-        f"{name}: {fresh} cells submitted, {len(cells) - fresh} had jobs already; the same command without "
-        "--detach shows their progress, and Ctrl-C there cancels them"
+        f"{name}: {fresh} cells submitted, {len(cells) - fresh - held} had jobs already; "
+        + f"{later}; " * bool(held)
+        + "the same command without --detach shows their progress, and Ctrl-C there cancels them"
     )
 
 

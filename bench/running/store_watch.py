@@ -18,6 +18,9 @@ from vcpo_bench.files.claim_text import Claimed
 from vcpo_bench.records import CELL_FILE
 from vcpo_bench.records.cell_file import read_cell_file
 
+End = tuple[int, int]
+"""Tells one end of a cell from another: inode and time of its file."""
+
 
 class StoreWatch:
     """Turns what changes in a results folder into events.
@@ -26,19 +29,21 @@ class StoreWatch:
 
     Args:
         cells_folder: `cells` of the results folder.
-        cells: The cells to watch, none of which has ended well.
+        cells: The cells to watch, none of which had ended well when they were planned.
         observer: Receives `started`, `progress` and `ended`.
+        before: What `failed_ends` found before anything was submitted: these ends are no news.
 
     Attributes:
         waiting: Cells that have not ended, by key.
         failed: Number of cells that ended with an error.
     """
 
-    def __init__(self, cells_folder: Path, cells: Sequence[PlannedCell], observer: GridObserver) -> None:
-        self._folder, self._observer = cells_folder, observer
+    def __init__(
+        self, cells_folder: Path, cells: Sequence[PlannedCell], observer: GridObserver, before: Mapping[str, End]
+    ) -> None:
+        self._folder, self._observer, self._before = cells_folder, observer, before
         self.waiting = {cell.key: cell for cell in cells}
         self.failed = 0
-        self._before = {key: _failed_before(cells_folder / key) for key in self.waiting}
         self._claims: dict[str, tuple[Claimed, float]] = {}
         self._started: set[str] = set()
 
@@ -64,7 +69,7 @@ class StoreWatch:
     def _look_at_end(self, key: str) -> bool:
         folder = self._folder / key
         identity = _identity(folder)
-        if identity is None or identity == self._before[key]:
+        if identity is None or identity == self._before.get(key):
             return False
         try:
             facts: Mapping[str, Any] = read_cell_file(folder / CELL_FILE)
@@ -93,8 +98,18 @@ class StoreWatch:
             self._observer.progress(cell.key, int(note.get("step", 0)), reward, ess)
 
 
-def _failed_before(folder: Path) -> tuple[int, int] | None:
-    """Identity of the end of an earlier run that failed; one that ended well since the plan was made is news."""
+def failed_ends(cells_folder: Path, cells: Sequence[PlannedCell]) -> dict[str, End]:
+    """The ends of earlier runs of cells that failed, by key; one that has ended well since the plan was made is news.
+
+    Args:
+        cells_folder: `cells` of the results folder.
+        cells: The cells.
+    """
+    found = {cell.key: _failed_end(cells_folder / cell.key) for cell in cells}
+    return {key: end for key, end in found.items() if end is not None}
+
+
+def _failed_end(folder: Path) -> End | None:
     identity = _identity(folder)
     if identity is None:
         return None
@@ -104,7 +119,7 @@ def _failed_before(folder: Path) -> tuple[int, int] | None:
         return identity
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
+def _identity(folder: Path) -> End | None:
     """Tells one end of a cell from another; None: it has not ended."""
     try:
         facts = (folder / CELL_FILE).stat()

@@ -80,8 +80,10 @@ def stack_count(stack: str, device: str, place: Launcher) -> int:
 def _read(path: Path) -> dict[str, Any]:
     import yaml
 
+    from vcpo_bench.files.plain_yaml import read_yaml
+
     try:
-        values = yaml.safe_load(path.read_text())
+        values = read_yaml(path.read_text())
     except OSError as error:
         raise UsageError(f"--launcher-config {path}: cannot be read ({error.strerror})") from error
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError) as error:

@@ -30,11 +30,12 @@ class Verb:
     """One verb of the command line; a file of `commands/` holds it under the name `VERB`.
 
     Attributes:
-        function: The typer function: options, and calls into the rooms below. It imports them when it runs.
+        function: The typer function: options, and calls into the packages below. It imports them when it runs.
         group: Panel of the help.
         order: Position in that panel, from 1; no two verbs of a group share one.
         examples: Commands shown under the verb's help, ready to paste.
         hidden: Whether the help leaves it out: programs call it, not people.
+        resumes: Whether the same command goes on where one was stopped.
     """
 
     function: Callable[..., None]
@@ -42,6 +43,7 @@ class Verb:
     order: int
     examples: tuple[str, ...]
     hidden: bool = False
+    resumes: bool = False
 
 
 def find_verbs() -> dict[str, Verb]:
@@ -64,6 +66,7 @@ def attach_verbs(app: typer.Typer) -> None:
             help=_flowing(verb),
             epilog=epilog,
             hidden=verb.hidden,
+            context_settings={"obj": verb},
         )
         register(verb.function)
 

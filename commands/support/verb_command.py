@@ -7,12 +7,29 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.commands.support.plain_help import PlainHelp
-from vcpo_bench.errors import DiskFullError
+from vcpo_bench.errors import DiskFullError, UsageError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 
 
 class VerbCommand(PlainHelp):
-    """Shows how far a long verb is, and turns the many errors of a full disk into one that names the folder."""
+    """Refuses a flag given twice, shows how far a long verb is, and turns the many errors of a full disk into one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments.
+
+        Raises:
+            UsageError: An option with one value is there twice: click would take the last and say nothing.
+        """
+        given = list(args)
+        rest: list[str] = super().parse_args(ctx, args)
+        if ctx.resilient_parsing:  # a shell completes a line that is not finished
+            return rest
+        _, _, found = self.make_parser(ctx).parse_args(args=given)
+        single = [one for one in found if one.param_type_name == "option" and one.nargs == 1 and not _repeats(one)]
+        for option in single:
+            if single.count(option) > 1:
+                raise UsageError(f"{option.opts[0]}: is given twice; a list goes into one value, separated by commas")
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb.
@@ -20,10 +37,13 @@ class VerbCommand(PlainHelp):
         Raises:
             DiskFullError: There is no space left where it writes.
         """
+        from vcpo_bench.interrupts import promise
         from vcpo_bench.progress import listening
         from vcpo_bench.reports.terminal.plain_console import PlainConsole
         from vcpo_bench.reports.terminal.progress_line import ProgressLine
 
+        if getattr(ctx.obj, "resumes", False):
+            promise("ended cells are kept; run the same command again to resume")
         try:
             with ProgressLine(PlainConsole(stderr=True)) as line, listening(line):
                 return super().invoke(ctx)
@@ -33,6 +53,11 @@ class VerbCommand(PlainHelp):
             if not is_disk_full(error) or _output_is_full():
                 raise
             raise disk_full(_paths(ctx.params)) from error
+
+
+def _repeats(option: Any) -> bool:
+    """Whether an option may be given several times, or has no value to lose."""
+    return bool(option.multiple or option.is_flag)
 
 
 def _output_is_full() -> bool:

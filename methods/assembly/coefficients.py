@@ -1,4 +1,4 @@
-"""From the terms of a surrogate to the coefficients of an update, c = N (A w u kept keep + k)."""
+"""From the terms of a surrogate to the coefficients of an update, c = N ((A w u kept + k) keep + l)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,6 +35,7 @@ def assemble(
     factor: Tensor,
     addends: Sequence[Tensor | None],
     tokens: Tensor,
+    rows: Tensor | None,
 ) -> Assembled:
     """The coefficients.
 
@@ -43,17 +44,19 @@ def assemble(
         terms: The surrogate's terms.
         keep: `[..., P, G, 1|T]` bool of the masks that leave tokens in the denominators; None: there are none.
         factor: `[..., P, G, 1]` N.
-        addends: `[..., P, G, T]` k of each regularizer, or None. Without regularizers, and without an addend or score
-            among the terms, nothing reads the weight afterwards: it may be overwritten where it is a buffer of `ev`.
+        addends: `[..., P, G, T]` l of each regularizer, which no mask rejects, or None. Without regularizers, and
+            without an addend or score among the terms, nothing reads the weight afterwards: it may be overwritten
+            where it is a buffer of `ev`.
         tokens: Leading shape: number of tokens that shares refer to.
+        rows: `[..., P, G]` bool, the rows that count in the effective sample size; None: all.
     """
     extra, advantage = (None, ev.advantage) if terms.absorbs else (ev.extra_weight, ev.weighted_advantage)
     last = not addends and terms.addend is None and terms.score is None
     weight, sums, inside, clipped = _applied(ev, terms, keep, last)
     if weight is not None:
-        ess_used = _ess_used(ev, sums if extra is None else (weight * extra).sum(-1))
+        ess_used = _ess_used(ev, sums if extra is None else (weight * extra).sum(-1), rows)
     elif extra is not None:
-        ess_used = _ess_used(ev, ev.gated(extra, inside).sum(-1))
+        ess_used = _ess_used(ev, ev.gated(extra, inside).sum(-1), rows)
     else:
         ess_used = torch.full_like(tokens, torch.nan)
     if terms.score is not None:
@@ -64,9 +67,12 @@ def assemble(
     else:
         total = ev.gated(advantage * factor + 0.0, inside, out=torch.empty_like(inside))  # never -0.0
     own = terms.addend if terms.addend is None or extra is None else terms.addend * extra
-    for addend in (own, *addends):
+    if own is not None:
+        total = total + ev.gate(own, keep) * factor
+    known = None if ev.nonfinite_tokens is None else ~ev.nonfinite_tokens
+    for addend in addends:
         if addend is not None:
-            total = total + ev.gate(addend) * factor
+            total = total + ev.gate(addend, known) * factor
     share_clipped = torch.zeros_like(tokens) if clipped is None else clipped / tokens.clamp(min=1)
     return Assembled(total, share_clipped, ess_used)
 
@@ -120,6 +126,6 @@ def _clipped(ev: EvidenceView, free: Tensor | None, capped: Tensor | None) -> Te
     return ev.tokens - free.sum(BATCH_AXES)
 
 
-def _ess_used(ev: EvidenceView, sums: Tensor) -> Tensor:
+def _ess_used(ev: EvidenceView, sums: Tensor, rows: Tensor | None) -> Tensor:
     """Leading shape: effective sample size of the row means of weights whose row sums `[..., P, G]` these are."""
-    return ess_ratio(sums / ev.divisor, ev.partial_rows)
+    return ess_ratio(sums / ev.divisor, rows)

@@ -33,10 +33,18 @@ class Method(PartsInForce):
 
     Class attributes:
         paper_parts: Parts, as an expression, that `NAME:paper` adds: the paper's own advantage and aggregation.
+        pulls: Whether it has a term of its own that the advantage does not multiply.
     """
 
     paper_parts: ClassVar[str] = ""
+    pulls: ClassVar[bool] = False
     nonfinite: str = choice("raise", "drop", "one", "zero")
+
+    @property
+    def own_revision(self) -> int:
+        """One more for a pull where tokens are rejected: they kept it."""
+        rejects = self.nonfinite == "zero" or any(mask.rejected == "counted" for mask in self.masks)
+        return self.revision + int(self.pulls and rejects)
 
     @abstractmethod
     def terms(self, ev: EvidenceView) -> Terms:
@@ -99,13 +107,14 @@ class Method(PartsInForce):
         tokens = ev.tokens
         ev.enter("step", self.step_part.name)
         scale = self.step_part.scale(ev)
-        ess = ess_ratio_of_logs(ev.row_log_ratio(), ev.partial_rows)
+        rows = ev.weighted_rows
+        ess = ess_ratio_of_logs(ev.row_log_ratio(), rows)
         ev.apply_weight(self._extra_weight(ev))
         keep, factor, masked = self._mask(ev, tokens)
         ev.enter("surrogate", self.name)
         terms = self.terms(ev)
         terms.capped = self._capped(ev, terms.capped)
-        parts = assemble(ev, terms, keep, factor, self._addends(ev), tokens)
+        parts = assemble(ev, terms, keep, factor, self._addends(ev), tokens, rows)
         metrics = {
             "share_clipped": parts.share_clipped,
             "share_masked": masked,
@@ -181,4 +190,5 @@ class Method(PartsInForce):
             bonuses += [] if bonus is None else [bonus]
         if not bonuses:
             return None
-        return torch.where(ev.mask, sum(bonuses[1:], bonuses[0]) * factor, 0.0)
+        mask = ev.mask if ev.nonfinite_tokens is None else ev.mask & ~ev.nonfinite_tokens
+        return torch.where(mask, sum(bonuses[1:], bonuses[0]) * factor, 0.0)

@@ -72,7 +72,8 @@ class Weight(MethodComponent):
 class Mask(Part):
     """Rejects tokens or rows.
 
-    `rejected=counted` leaves them in the denominators of the aggregation (their gradient is 0),
+    `rejected=counted` leaves them in the denominators of the aggregation (their gradient is 0 but for that of
+    regularizers, which no mask of this kind rejects),
     `rejected=dropped` treats them as if they had never been there, and `rejected=apart` leaves them out of the
     row statistics of the surrogate but counts them in the denominators (AReaL).
     """
@@ -92,7 +93,7 @@ class Regularizer(Part):
     slot: ClassVar[str] = "regularizer"
 
     def addend(self, ev: EvidenceView) -> Tensor | None:
-        """`[..., P, G, T]` k in c = N (A u keep + k), or None."""
+        """`[..., P, G, T]` l in c = N ((A u + k) keep + l), or None."""
         return None
 
     def penalty(self, ev: EvidenceView) -> Tensor | None:

@@ -1,5 +1,7 @@
 """Masks as numbers: on a CPU, passes over zeros and ones are several times faster than selecting with a bool mask."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -11,7 +13,13 @@ def as_number(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 def choose(where: Tensor, yes: float, no: float, dtype: torch.dtype) -> Tensor:
     """One of two numbers by a bool tensor; `torch.where` on two plain numbers would round them to float32."""
-    return torch.where(where, where.new_full((), yes, dtype=dtype), where.new_full((), no, dtype=dtype))
+    return torch.where(where, _scalar(where, yes, dtype), _scalar(where, no, dtype))
+
+
+def _scalar(like: Tensor, value: float, dtype: torch.dtype) -> Tensor:
+    """A number as a tensor; one beyond the dtype is infinite there."""
+    beyond = abs(value) > torch.finfo(dtype).max
+    return like.new_full((), math.copysign(math.inf, value) if beyond else value, dtype=dtype)
 
 
 def within(value: Tensor, low: Tensor | float, high: Tensor | float, out: Tensor | None = None) -> Tensor:

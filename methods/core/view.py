@@ -105,6 +105,11 @@ class EvidenceView(TokenPasses, PhasedValues, RenamedAttributes):
         return None if self._every_row else self.row_mask
 
     @property
+    def weighted_rows(self) -> Tensor | None:
+        """`[..., P, G]` bool, rows in play that have a token in play, so that their weight can act; None: all rows."""
+        return self.partial_rows if bool(self.has_tokens.all()) else self.row_mask & self.has_tokens
+
+    @property
     def group_sizes(self) -> Tensor:
         """`[..., P, 1]` rows in play of each group, at least 1."""
         return self._once(("group sizes",), lambda: self.row_mask.sum(-1, keepdim=True).clamp(min=1))
@@ -176,6 +181,8 @@ class EvidenceView(TokenPasses, PhasedValues, RenamedAttributes):
 
         def make() -> Tensor:
             value = self.in_rows(self.need(name).contiguous())
+            if name == "reward" and value.device.type != "mps":  # which has no float64
+                value = value.double()  # rounding of a float32 mean makes equal rewards differ, and 0 / 0 a full step
             limit = LARGEST_REWARD if name == "reward" else torch.finfo(value.dtype).max
             value = bounded(name, value, value.dim(), limit)
             return value if name == "reward" else not_negative(name, value, value.dim())

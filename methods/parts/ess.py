@@ -18,9 +18,10 @@ from vcpo_bench.naming.parameters import choice, number
 class EssStep(Step):
     """Learning rate scaled by the effective sample size of the raw sequence weights (VCPO 2602.17616, equation 5).
 
-    scale = max(floor, min(1, rho / base)^p), p = 1/2 (`rule=sqrt`) or 1 (`rule=linear`).
-    `space=raw` is the released code: weights are exponentiated as they are, 1e-8 is added to the sum of squares,
-    and a statistic that is not a number leaves the step at its full size. `cap` truncates the weights first.
+    scale = max(floor, min(1, rho / base)^p), p = 1/2 (`rule=sqrt`) or 1 (`rule=linear`). Rows without a token in play
+    do not count. `cap` truncates the weights first. `space=raw` is the released code: those rows count with weight 1,
+    weights are exponentiated as they are, 1e-8 is added to the sum of squares, and a statistic that is not a number
+    leaves the step at its full size.
     `base=measured` takes as base a running mean (weight 0.1) of the ratio over the batches whose every row has
     lag 0, 1 until the first of them: below 1 when sampler and trainer disagree at equal weights.
     """
@@ -44,7 +45,7 @@ class EssStep(Step):
     def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape, in [floor, 1]."""
         logs = ev.row_log_ratio().clamp(max=log_of(self.cap))
-        ratio = _released_ratio(logs, ev.row_mask) if self.space == "raw" else ess_ratio_of_logs(logs, ev.partial_rows)
+        ratio = _released_ratio(logs, ev.row_mask) if self.space == "raw" else ess_ratio_of_logs(logs, ev.weighted_rows)
         share = (ratio / self._base(ev, ratio)).clamp(max=1.0)
         return (share.sqrt() if self.rule == "sqrt" else share).clamp(min=self.floor)
 

@@ -53,9 +53,9 @@ def score_at_best_rate(study: Study, sheet: Sheet) -> Plot | None:
     seeds = sorted({int(count) for count in table["seeds"]})
     title, rate = _at_rate(study.results.cells["lr"].unique().tolist())
     caption = (
-        f"{title} Mean score of {_span(seeds)} seeds with a 95% Student-t interval, at {rate}. Score 0 is the start "
-        "policy, 1 the best synchronous training, where there is one. Lags stand at equal distances. A wide interval "
-        "may leave the panel."
+        f"{title} Mean score of {_span(seeds)} seed{'s' * (seeds != [1])} with a 95% Student-t interval, at {rate}. "
+        "Score 0 is the start policy, 1 the best synchronous training, where there is one. Lags stand at equal "
+        "distances. A wide interval may leave the panel."
     )
     return Plot("score-lag", title, caption, figure, methods, lines, "lag", "score", tasks, places=True)
 

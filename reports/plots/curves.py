@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
+from vcpo_bench.reports.plots.method_style import INK
 from vcpo_bench.reports.plots.sheet import (
     add_legend,
     columns_for,
@@ -96,6 +97,9 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
             typeset(panel.set_ylabel(quantity.label))
         if index + columns >= len(panels):
             panel.set_xlabel("update")
+        if all(line.panel != index for line in lines):
+            why = "not recorded" if setting in settings else "not run"
+            panel.text(0.5, 0.5, why, transform=panel.transAxes, ha="center", va="center", color=INK, alpha=0.6)
     for index in range(len(panels) if quantity.by_lag else 1):
         set_scale(axes[index], lines, quantity)
         if quantity.by_lag:

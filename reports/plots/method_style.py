@@ -53,6 +53,7 @@ _FIXED: dict[str, Look] = {
     "vcpo": Look(OKABE_ITO["blue"], DASHES[0], "o"),
     "vcpo(baseline=group)": Look(OKABE_ITO["blue"], DASHES[1], "P"),
     "vcpo(ess=off)": Look(OKABE_ITO["blue"], DASHES[2], "v"),
+    "vcpo(ess=off)+lr-matched": Look(OKABE_ITO["blue"], DASHES[4], "X"),
     "vcpo(variant=released)": Look(OKABE_ITO["blue"], DASHES[3], "p"),
     "vespo": Look(OKABE_ITO["vermillion"], DASHES[1], "s"),
     "gspo": Look(OKABE_ITO["green"], DASHES[3], "^"),
@@ -92,8 +93,9 @@ LAG_LOOKS: tuple[Look, ...] = tuple(
 def look(method: str) -> Look:
     """The look of a canonical method expression, or of a signal.
 
-    The methods of the comparison have fixed looks. A variant keeps the color of the method it starts with; everything
-    else follows from a hash of the expression, so a method looks the same in every figure of every machine.
+    The methods of the comparison have fixed looks. A variant keeps the color of the method it starts with, and has
+    another dash; everything else follows from a hash of the expression, so a method looks the same in every figure of
+    every machine.
     """
     if method in _FIXED or method in _SIGNALS:
         return _FIXED.get(method) or _SIGNALS[method]
@@ -101,7 +103,8 @@ def look(method: str) -> Look:
     known = _FIXED.get(base_name(method))
     colors = (*OKABE_ITO.values(), *MORE_COLORS)
     color = known.color if known else colors[digest[0] % len(colors)]
-    return Look(color, DASHES[digest[1] % len(DASHES)], MARKERS[digest[2] % len(MARKERS)])
+    dashes: list[Dash] = [dash for dash in DASHES if known is None or dash != known.dash]
+    return Look(color, dashes[digest[1] % len(dashes)], MARKERS[digest[2] % len(MARKERS)])
 
 
 @cache

@@ -20,7 +20,7 @@ def all_cells(study: Study) -> Table:
         event = Entry(str(cell["event"]), tone="bad" if cell["failed"] else "")
         rows.append([*(Entry(text) for text in texts), event, Entry(whole(cell["onset"]))])
     caption = (
-        "Every cell: settings, updates done, rewards of the first, best and last evaluation, median ESS ratio, and the "
-        "verdict of the collapse rule on its evaluations with the onset of a failure."
+        "Every cell: settings, updates done, rewards of the first, best and last evaluation, median ESS ratio before a "
+        "failure, and the verdict of the collapse rule on its evaluations with the onset of a failure."
     )
     return Table("all-cells", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 11}))

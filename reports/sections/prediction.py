@@ -28,7 +28,7 @@ _LAYOUT = Layout(
         "value": Shown("AUROC [95%]", interval="plain"),
         "p_holm": Shown("p, Holm", "p"),
         "auprc": Shown("AUPRC [95%]", interval="own"),
-        "prevalence": Shown("chance AUPRC (prevalence)", digits=3),
+        "prevalence": Shown("chance AUPRC", digits=3),
         "verdict": Shown("verdict", "name"),
     },
 )

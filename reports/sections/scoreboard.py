@@ -40,8 +40,8 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     caption = (
         "Reward on held-out prompts at the last and at the best evaluation: mean over seeds with a 95% Student-t "
         "interval (none with one seed). The best evaluation is the maximum of noisy values and therefore optimistic. "
-        "ESS: median raw ratio over updates. Failed: collapse, collapse with rebound or nan by the collapse rule, of "
-        "the cells it applies to. Controls are marked with an asterisk."
+        "ESS: median raw ratio over the updates before a failure. Failed: collapse, collapse with rebound or "
+        "nan by the collapse rule, of the cells it applies to. Controls are marked with an asterisk."
     )
     # the last column only where a cell did not complete
     shown = len(_HEADINGS) if any(row[-1].text for row in rows) else len(_HEADINGS) - 1
@@ -126,7 +126,7 @@ def _ess(ledger: Ledger, line: _Line) -> Entry:
         "median_ess",
         line.about,
         line.row["median_ess"],
-        "median over seeds of the median over updates of ess_ratio",
+        "median over seeds of the median of ess_ratio over the updates before the onset of a failure",
         line.scored["key"],
         table="steps",
         columns=("ess_ratio",),

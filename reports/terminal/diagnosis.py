@@ -25,7 +25,7 @@ def _head(found: Diagnosis) -> list[str]:
     run, outcome = found.run, found.outcome
     onset = "" if math.isnan(outcome.onset) else f", onset at step {outcome.onset:g} (+- {outcome.resolution:g})"
     return [
-        f"{run.path}: {run.title}, {run.last_step:g} {run.step_unit}",
+        f"{run.path}: {run.title}, up to step {run.last_step:.15g} ({run.step_unit})",
         f"VERDICT {outcome.verdict}{onset}",
         _indented(outcome.reason),
         _indented(outcome.checked),

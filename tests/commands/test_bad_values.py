@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import RUN, call
+from command_line import RUN, call, run_with
 
 from vcpo_bench.bench.cells.preset_file import read_configuration
 
@@ -44,6 +44,7 @@ def refused(*arguments: str) -> str:
         ("methods: {1: 2}", "--methods does not take"),
         ("!!python/object/apply:os.system [id]", "invalid YAML"),
         ("- methods", "must contain lines such as"),
+        ("methods: clip\nlr: 1e-3\nmethods: vcpo", "invalid YAML"),
     ],
 )
 def test_a_configuration_with_a_wrong_value(tmp_path: Path, yaml: str, said: str) -> None:
@@ -121,6 +122,47 @@ def test_results_that_cannot_be_written_to_are_shown(results: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "--methods", "clip", "--methods", "vcpo"), "--methods: is given twice"),
+        (("run", "--config", "quick", "--config", "default"), "--config: is given twice"),
+        (("run", "--staleness", "5-1"), "the range ends below its start"),
+        (("run", "--staleness", "0-20000"), "at most 1000 make sense"),
+        (("run", "--lr", "1e-3..1e-4/5"), "the range ends below its start"),
+        (("run", "--staleness", "0..8/3"), "equal ratios need a start above 0"),
+        (("verify", "cell", "--alpha", "nan"), "--alpha nan: a probability"),
+        (("verify", "cell", "--alpha", "2"), "--alpha 2: a probability"),
+        (("mismatch", "--lr", "nan"), "--lr 'nan': a learning rate"),
+        (("mismatch", "--lr", "-1"), "--lr '-1.0': a learning rate"),
+        (("new", "component", "mine"), "component"),
+        (("new", "foo", "mine"), "known: method, regime, signal, task"),
+        (("plan", "--staleness", "1000000000", "--steps", "10"), "ask for at most a million"),
+        (("warmup", "--task", "chain", "--out", "."), "is a folder; give the name of a file"),
+        (("probe", "cell", "--at", "1", "--out", "x.foo"), "ends with .parquet or .csv"),
+    ],
+    ids=lambda each: " ".join(each)[:40] if isinstance(each, tuple) else "",
+)
+def test_a_wrong_value_is_named(
+    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(*arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_flags_that_may_repeat_do(results: Path) -> None:
+    twice = ("--fail-if", "total > 9", "--fail-if", "final_reward < 0", "--json", "--json")
+    assert call("show", str(results), *twice).exit_code == 0
+
+
+def test_a_run_into_a_file_is_refused_before_it_measures(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = call(*RUN, "--out", str(tmp_path / "file"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is a file; choose another folder" in result.stderr
+
+
+@pytest.mark.parametrize(
     ("verb", "option"),
     [
         (("report", "RESULTS"), "--pdf"),
@@ -154,7 +196,7 @@ def test_figures_without_room_are_refused_before_the_page_is_built(results: Path
 
 @pytest.mark.parametrize(
     ("flags", "package"),
-    [(("--model", "m", "--task", "arithmetic"), "transformers"), (("--wandb", "offline"), "wandb")],
+    [((*run_with(task="arithmetic"), "--model", "m"), "transformers"), ((*RUN, "--wandb", "offline"), "wandb")],
 )
 def test_a_missing_extra_is_refused_before_the_first_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], package: str
@@ -163,5 +205,5 @@ def test_a_missing_extra_is_refused_before_the_first_cell(
     monkeypatch.setattr("vcpo_bench.commands.support.extras.find_spec", lambda name: None)
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "config.json").write_text("{}")
-    assert f"the package {package} is not installed; pip install" in refused(*RUN, "--out", "out", *flags)
+    assert f"the package {package} is not installed; pip install" in refused(*flags, "--out", "out")
     assert not (tmp_path / "out").exists()

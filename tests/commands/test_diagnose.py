@@ -84,3 +84,35 @@ def test_a_folder_of_several_cells_is_asked_about(make_results: Callable[..., Pa
     result = call("diagnose", str(folder))
     assert result.exit_code == 2
     assert "holds 2 cells; diagnose one of them" in result.output
+
+
+def test_names_mapped_for_the_run_stay_mapped_where_the_reference_has_them(tmp_path: Path) -> None:
+    rows = [{"step": n, "score": 0.5, "grad_norm": 1.0, "raw_grad_norm": 5.0} for n in range(100)]
+    run = write_jsonl(tmp_path / "run.jsonl", [{**row, "my_lag": 1.0} for row in rows])
+    reference = write_jsonl(tmp_path / "reference.jsonl", rows)
+    names = "reward=score,grad_norm=raw_grad_norm,lag_mean=my_lag"
+    result = call("diagnose", str(run), "--map", names, "--baseline", str(reference))
+    assert result.exit_code == 0, result.output
+    assert "No signal leaves the range of the reference run" in result.output
+    assert f"--baseline {reference}: has no my_lag" in result.stderr
+    lost = call("diagnose", str(run), "--map", names, "--baseline", str(tmp_path / "none.jsonl"))
+    assert lost.exit_code == 2
+    assert f"--baseline {tmp_path / 'none.jsonl'}" in lost.stderr
+
+
+def test_a_column_in_the_log_that_is_not_mapped_is_named_by_its_own_name(tmp_path: Path) -> None:
+    rows = [{"step": n, "score": 0.5, "entropy": 1.0, "lag_max": 4.0} for n in range(100)]
+    result = call("diagnose", str(write_jsonl(tmp_path / "run.jsonl", rows)), "--map", "reward=score")
+    assert "add entropy=entropy to --map" in result.output
+    assert "lag_mean=lag_max" not in result.output
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_table_with_another_separator_is_read(separator: str, tmp_path: Path) -> None:
+    lines = [separator.join(("step", "reward")), *(f"{n}{separator}{float(n < 100)}" for n in range(200))]
+    (tmp_path / "run.csv").write_text("\n".join(lines))
+    result = call("diagnose", str(tmp_path / "run.csv"), "--map", "reward=reward")
+    assert "VERDICT collapsed, onset at step 100" in result.output
+    assert "up to step 199" in result.output
+    (tmp_path / "twice.csv").write_text("\n".join(f"{line}{separator}{line}" for line in lines))
+    assert "two columns are called step" in call("diagnose", str(tmp_path / "twice.csv")).stderr

@@ -1,14 +1,18 @@
 """How the app ends when a verb raises: one line and an exit code for what users cause, a traceback for our bugs."""
 
 import errno
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import typer
 from command_line import call
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from vcpo_bench.cli import OneLineErrors
+from vcpo_bench.cli import OneLineErrors, app
 from vcpo_bench.commands.support.verb_command import VerbCommand
 from vcpo_bench.errors import DamagedResultError, UsageError
 
@@ -71,6 +75,16 @@ def test_a_reader_that_left_is_no_misuse() -> None:
     assert ended(BrokenPipeError(errno.EPIPE, "Broken pipe"))[0] == 1
 
 
+@pytest.mark.parametrize("arguments", [("run", "--help"), ("ls", "methods")])
+def test_a_pipe_that_was_closed_ends_the_command_quietly(arguments: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "vcpo_bench", *arguments]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=300)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 @pytest.fixture
 def unwritable(tmp_path_factory: pytest.TempPathFactory) -> str:
     file = tmp_path_factory.mktemp("errors") / "file"
@@ -96,3 +110,9 @@ def test_a_plug_in_cannot_end_the_program_in_success() -> None:
     code, line = ended(SystemExit(0))
     assert code == 2
     assert line == "error: a plug-in ended the program (sys.exit(0)); nothing after that was done\n"
+
+
+def test_a_shell_completes_a_line_that_has_a_flag_twice() -> None:
+    context = get_command(app).make_context("vcpo-bench", ["run"], resilient_parsing=True)
+    command = context.command.commands["run"]
+    command.make_context("run", ["--lr", "1", "--lr", "2"], parent=context, resilient_parsing=True)

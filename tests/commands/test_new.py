@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import RUN, call
+from patience import within
 
 from vcpo_bench.commands.support.kinds.find import find_kind, kinds, load_catalogs
 from vcpo_bench.naming.catalog import CATALOGS
@@ -41,7 +42,7 @@ def test_the_generated_test_passes_as_written(kind: str, tmp_path: Path) -> None
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=within(300),
     )
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout

@@ -51,7 +51,7 @@ def test_unwritable_and_foreign_folders(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = call(*RUN, "--out", str(tmp_path / "file" / "deep"))
     assert result.exit_code == 2
-    assert "cannot write there" in result.stderr
+    assert "is a file; choose another folder" in result.stderr
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])

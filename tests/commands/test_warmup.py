@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import RUN, call
+from command_line import call, run_with
 
 
 def test_the_start_policy_it_writes_is_the_one_a_run_takes(tmp_path: Path) -> None:
@@ -12,9 +12,9 @@ def test_the_start_policy_it_writes_is_the_one_a_run_takes(tmp_path: Path) -> No
     made = call("warmup", "--task", "chain(n=2)", "--out", str(start))
     assert made.exit_code == 0, made.output
     assert re.match(rf"{start}: chain\(n=2\), sampled reward 0\.\d\d, greedy 0\.\d\d after \d+ supervised", made.stdout)
-    planned = call(*RUN, "--task", "chain(n=2)", "--start", str(start), "--dry-run", "--out", str(tmp_path / "out"))
+    planned = call(*run_with(task="chain(n=2)"), "--start", str(start), "--dry-run", "--out", str(tmp_path / "out"))
     assert planned.exit_code == 0, planned.output
-    refused = call(*RUN, "--task", "chain", "--start", str(start), "--dry-run", "--out", str(tmp_path / "out"))
+    refused = call(*run_with(task="chain"), "--start", str(start), "--dry-run", "--out", str(tmp_path / "out"))
     assert refused.exit_code == 2
     assert refused.stderr.count("\n") == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
@@ -10,20 +11,25 @@ from vcpo_bench.analysis.logs.rows import Rows
 from vcpo_bench.errors import UsageError
 
 _BOUNDS = ("__MIN", "__MAX")
+_SEPARATORS = (",", ";", "\t")
 
 
 def read_csv(path: Path, rows: Rows) -> None:
     """Read every row; cells that are empty or text are left out.
 
     Raises:
-        UsageError: There is no header, or the file holds several runs.
+        UsageError: There is no header, a name is there twice, or the file holds several runs.
     """
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.reader(line.replace("\0", "") for line in file)
+        first = file.readline().replace("\0", "")
+        lines = itertools.chain([first], (line.replace("\0", "") for line in file))
+        reader = csv.reader(lines, delimiter=max(_SEPARATORS, key=first.count))
         header = next(reader, None)
         if not header or len(header) < 2:
             raise NotYetError(f"{path} has no header with a step and a value; is it a CSV file?")
         names = _names(header, path)
+        if twice := [name for name in names if name and names.count(name) > 1]:
+            raise UsageError(f"{path}: two columns are called {twice[0]}; rename or drop one")
         width = len(header)
         for cells in reader:
             if not cells:

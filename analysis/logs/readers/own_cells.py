@@ -10,6 +10,7 @@ from vcpo_bench import records
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
 from vcpo_bench.analysis.results import load
+from vcpo_bench.errors import UsageError
 
 
 def is_cell(path: Path) -> bool:
@@ -33,6 +34,9 @@ def read_cell(path: Path, rows: Rows) -> str:
         raise NotYetError(f"{path} cannot be read: {'; '.join(map(str, results.problems)) or 'it is no cell'}")
     steps = chosen.steps.drop(columns="key")
     numeric = steps.select_dtypes("number").dropna(axis=1, how="all")  # NaN everywhere: the method has no such number
+    if "step" not in numeric and results.damaged_keys():
+        folder = path.parent.parent
+        raise UsageError(f"{path}: {results.problems[0]}; vcpo-bench check {folder} --set-aside, then run it again")
     if "step" not in numeric:
         raise NotYetError(f"{path}: no update is recorded in it; nothing can be diagnosed")
     if "share_clipped" in numeric and not numeric["share_clipped"].any():

@@ -5,10 +5,11 @@ The file is not called `ray`: type checkers would take it for that package.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -74,14 +75,24 @@ class Ray(ScheduledLauncher):
             if detach:
                 raise UsageError("--detach: no Ray cluster runs that outlives this command; start one with ray start")
             os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves cells beside other work
+            _check_fits("cpus", self.cpus, cores := available_cores(), "CPU cores")
             ray.init(
                 address="local",
-                num_cpus=options.jobs or available_cores(),
+                num_cpus=max(math.ceil(options.jobs * self.cpus), cores),
                 include_dashboard=False,
                 object_store_memory=STORE_BYTES,
                 **quiet,
             )
-        return _Ray(self)
+        return _Ray(self, whole=ray.cluster_resources())
+
+
+def _check_fits(name: str, asked: float, has: float, unit: str) -> None:
+    """Refuse what a cluster of our own can never give: Ray would wait for more machines without a word."""
+    if asked > has:
+        raise UsageError(
+            f"--launcher ray({name}={asked:g}): this machine, which would be the whole cluster, has {has:.3g} {unit}; "
+            "ask for less, or name a running cluster with address="
+        )
 
 
 def _is_ours(handle: str) -> bool:
@@ -121,10 +132,14 @@ class _Ray(Scheduler):
     """The tasks belong to an actor, the keeper, so that they go on when this process ends.
 
     A handle is the keeper's name and a number.
+
+    Args:
+        launcher: What a task asks for.
+        whole: All that a cluster of our own has; None: others may add machines.
     """
 
-    def __init__(self, launcher: Ray) -> None:
-        self._launcher = launcher
+    def __init__(self, launcher: Ray, whole: Mapping[str, float] | None = None) -> None:
+        self._launcher, self._whole = launcher, whole
         self._fates: dict[str, Fate] = {}
         self._keepers: dict[str, Any] = {}
         self._own = ""
@@ -136,6 +151,9 @@ class _Ray(Scheduler):
         needs = {"num_cpus": ours.cpus, "num_gpus": ours.gpus if jobs[0].device != "cpu" else 0}
         if ours.memory:
             needs["memory"] = int(ours.memory * 2**30)
+        if self._whole is not None:
+            _check_fits("memory", ours.memory, self._whole.get("memory", 0.0) / 2**30, "GiB of memory for tasks")
+            _check_fits("gpus", needs["num_gpus"], self._whole.get("GPU", 0.0), "GPUs")
         try:
             if self._keeper(self._own) is None:
                 self._own, keeper = make_keeper()

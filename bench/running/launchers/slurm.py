@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import shlex
 import subprocess
@@ -82,14 +83,20 @@ class _Slurm(Scheduler):
         import submitit
         from submitit.core.utils import FailedJobError
 
+        if at_once and re.search(r"dependency=\S*\?", self._launcher.options):
+            raise UsageError(
+                "--launcher slurm: a dependency with ? cannot be joined with the order of arrays under --jobs; drop one"
+            )
         arrays = list(_cut(jobs, min(LONGEST_ARRAY, _longest_array())))
-        share = max(1, at_once // len(arrays)) if at_once else LONGEST_ARRAY
+        shares = _shares(at_once, len(arrays))
+        after = [self._full(len(jobs), at_once)] * len(shares)
         handles = []
-        for array in arrays:
+        for lane, array in zip(itertools.cycle(range(len(shares))), arrays, strict=False):
             executor = submitit.SlurmExecutor(self._folder, max_num_timeout=TIMEOUTS)
-            executor.update_parameters(**self._parameters(jobs[0].device, share))
+            executor.update_parameters(**self._parameters(jobs[0].device, shares[lane], after[lane]))
             try:
                 handles += _submit(executor, array)
+                after[lane] = [_array_of(handles[-1])]
             except (FailedJobError, subprocess.CalledProcessError) as error:
                 self.cancel(handles)  # nobody would know of these: handles are written down when all are accepted
                 said = " ".join(str(getattr(error, "stderr", "") or error).split())
@@ -99,13 +106,10 @@ class _Slurm(Scheduler):
     def alive(self, handles: Collection[str]) -> set[str]:
         if not handles:
             return set()
-        listed = ["squeue", "--noheader", "--array", "--states=all", f"--name={self._name}", "--format=%i %T"]
         try:
-            lines = _answer(listed).splitlines()
+            return set(handles) & self._living()
         except (OSError, subprocess.SubprocessError):  # the controller is away for a while: nothing is known to end
             return set(handles)
-        self._states = dict(line.split(maxsplit=1) for line in lines if line.strip())
-        return {handle for handle in handles if self._states.get(handle, "COMPLETED").split()[0] not in _ENDED}
 
     def fate(self, handle: str) -> Fate:
         state = self._states.get(handle, "")
@@ -116,9 +120,29 @@ class _Slurm(Scheduler):
             with suppress(OSError, subprocess.SubprocessError):  # jobs that go on end their cells: nothing is wrong
                 _answer(["scancel", "--quiet", *part])
 
-    def _parameters(self, device: str, share: int) -> dict[str, Any]:
+    def _living(self) -> set[str]:
+        """Jobs of the results folder that wait or run."""
+        listed = ["squeue", "--noheader", "--array", "--states=all", f"--name={self._name}", "--format=%i %T"]
+        lines = _answer(listed).splitlines()
+        self._states = dict(line.split(maxsplit=1) for line in lines if line.strip())
+        return {handle for handle, state in self._states.items() if state.split()[0] not in _ENDED}
+
+    def _full(self, count: int, at_once: int) -> list[str]:
+        """The arrays of the folder that must end before more jobs start, where all together are more than may run."""
+        if not at_once:
+            return []
+        try:
+            living = self._living()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise UsageError(f"--launcher slurm: Slurm does not answer ({error})") from error
+        return sorted({_array_of(handle) for handle in living}) if len(living) + count > at_once else []
+
+    def _parameters(self, device: str, share: int, after: Sequence[str]) -> dict[str, Any]:
         ours = self._launcher
         more = {key: value for key, _, value in (pair.partition("=") for pair in shlex.split(ours.options))}
+        if after:
+            own = [more["dependency"]] if "dependency" in more else []
+            more["dependency"] = ",".join([*own, ":".join(["afterany", *after])])
         words = {name: getattr(ours, name) for name in ("partition", "account", "qos", "constraint")}
         return {
             "job_name": self._name,
@@ -148,6 +172,18 @@ class _Task:
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
+
+
+def _shares(at_once: int, arrays: int) -> list[int]:
+    """Most jobs to run at once of each lane: arrays of a lane follow one another, those of different lanes do not."""
+    if not at_once:
+        return [LONGEST_ARRAY] * arrays
+    lanes = min(at_once, arrays)
+    return [at_once // lanes + (lane < at_once % lanes) for lane in range(lanes)]
+
+
+def _array_of(handle: str) -> str:
+    return handle.partition("_")[0]
 
 
 def _submit(executor: Any, array: Sequence[Job]) -> list[str]:

@@ -64,13 +64,14 @@ def load_catalogs() -> None:
             importlib.import_module(kind.module)
 
 
-def find_kind(word: str, results: Path = RESULTS, *, plural: bool = False) -> Kind:
+def find_kind(word: str, results: Path = RESULTS, *, plural: bool = False, template: bool = False) -> Kind:
     """The kind that a word names, in the singular or the plural.
 
     Args:
         word: What the user typed.
         results: Folder that holds the results folders.
         plural: Whether the error for an unknown word names the kinds in the plural.
+        template: Whether it names only the kinds that `new` can write.
 
     Raises:
         UsageError: There is no such kind.
@@ -79,4 +80,5 @@ def find_kind(word: str, results: Path = RESULTS, *, plural: bool = False) -> Ki
     for kind in known:
         if word in (kind.singular, kind.plural):
             return kind
-    raise UsageError(unknown_name("kind", word, [kind.plural if plural else kind.singular for kind in known]))
+    named = [kind for kind in known if kind.has_template or not template]
+    raise UsageError(unknown_name("kind", word, [kind.plural if plural else kind.singular for kind in named]))

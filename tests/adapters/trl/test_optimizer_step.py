@@ -22,7 +22,7 @@ def run(method: str, gradients: list[torch.Tensor], decide: Callable[[int], Deci
     after = []
     for number, gradient in enumerate(gradients):
         weight.grad = gradient.clone()
-        step.act_on_gradient()
+        step.act_on_gradient(decide(number), None)
         step.before(optimizer, decide(number), None)
         optimizer.step()
         step.after(optimizer)
@@ -48,14 +48,51 @@ def test_a_skipped_step_touches_neither_weights_nor_moments() -> None:
     assert torch.equal(skipped[2], plain[1])
 
 
-def test_with_a_loss_scaler_a_skipped_step_still_moves_nothing() -> None:
+def scaled_run(method: str, gradients: list[torch.Tensor], clip: bool, skipped: int = -1) -> list[torch.Tensor]:
+    """The same with a loss scaler, whose scale doubles from step to step, and with clipping or without."""
     weight = torch.nn.Parameter(torch.zeros(3))
-    optimizer = torch.optim.SGD([weight], lr=0.1)
-    weight.grad = ONES.clone()
-    OptimizerStep(parse_method("clip"), [weight]).before(optimizer, decision(skipped="logp"), object())
-    optimizer.step()
-    assert weight.grad is not None
-    assert torch.equal(weight.detach(), torch.zeros(3))
+    optimizer = torch.optim.AdamW([weight], lr=0.1, weight_decay=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=1)
+    step = OptimizerStep(parse_method(method), [weight])
+    after = []
+    for number, gradient in enumerate(gradients):
+        decided = decision(skipped="logp" if number == skipped else "")
+        scaler.scale((weight * gradient).sum()).backward()
+        if clip:
+            step.act_on_gradient(decided, scaler)
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_([weight], 1e6)
+        step.before(optimizer, decided, scaler)
+        scaler.step(optimizer)
+        scaler.update()
+        step.after(optimizer)
+        optimizer.zero_grad()
+        after.append(weight.detach().clone())
+    return after
+
+
+@pytest.mark.parametrize("clip", [False, True])
+def test_with_a_loss_scaler_a_skipped_step_touches_no_moments_either(clip: bool) -> None:
+    skipped = scaled_run("clip", [ONES, 5 * ONES, ONES], clip, skipped=1)
+    plain = run("clip", [ONES, ONES], lambda _: decision())
+    assert torch.equal(skipped[1], skipped[0])
+    torch.testing.assert_close(skipped[2], plain[1])
+
+
+@pytest.mark.parametrize("clip", [False, True])
+def test_gac_is_the_same_with_a_loss_scaler(clip: bool) -> None:
+    gradients = [ONES, torch.tensor([1.0, 0.5, 0.0]), ONES * torch.inf, torch.tensor([0.2, 1.0, 0.0])]
+    scaled, plain = scaled_run("gac", gradients, clip), run("gac", gradients, lambda _: decision())
+    torch.testing.assert_close(torch.stack(scaled), torch.stack(plain))
+    repeated = scaled_run("gac", [ONES, ONES], clip)
+    assert torch.equal(repeated[0], repeated[1])
+
+
+def test_gac_remembers_the_gradient_before_a_skipped_step() -> None:
+    """A skipped step has all-zero coefficients: nothing could be parallel to its gradient."""
+    after = run("gac", [ONES, 0 * ONES, ONES], lambda number: decision(skipped="logp" if number == 1 else ""))
+    assert torch.equal(after[0], after[1])
+    assert torch.equal(after[0], after[2]), "the third step repeats the first"
 
 
 def test_gac_sees_the_raw_gradient_of_the_step_before() -> None:
@@ -65,8 +102,8 @@ def test_gac_sees_the_raw_gradient_of_the_step_before() -> None:
     optimizer = torch.optim.SGD([weight], lr=1.0)
     for gradient in (first, second):
         weight.grad = gradient.clone()
-        step.act_on_gradient()
-        step.act_on_gradient()  # once per step, however often it is asked
+        step.act_on_gradient(decision(), None)
+        step.act_on_gradient(decision(), None)  # once per step, however often it is asked
         step.before(optimizer, decision(), None)
     cosine = 0.1 / second.norm()
     wanted = second - (1 - 0.05 / cosine) * 0.1 * first

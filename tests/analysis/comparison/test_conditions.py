@@ -8,12 +8,15 @@ from vcpo_bench.errors import UsageError
 
 BOARD = pd.DataFrame(
     [
-        ("chain", "vcpo", "fifo", 16, 3e-4, False, 0.8, 0.7, 0),
-        ("chain", "clip(high=0.28,low=0.2)", "fifo", 16, 3e-4, False, 0.6, float("nan"), 1),
-        ("walk", "vcpo", "fifo", 1, 1e-4, False, 0.5, 0.4, 0),
-        ("chain", "reinforce", "fifo", 16, 3e-4, True, 0.0, 0.0, 3),
+        ("chain", "vcpo", "fifo", 16, 3e-4, False, 0.8, 0.7, 0, 4, 4),
+        ("chain", "clip(high=0.28,low=0.2)", "fifo", 16, 3e-4, False, 0.6, float("nan"), 1, 4, 4),
+        ("walk", "vcpo", "fifo", 1, 1e-4, False, 0.5, 0.4, 0, 4, 4),
+        ("chain", "reinforce", "fifo", 16, 3e-4, True, 0.0, 0.0, 3, 4, 4),
     ],
-    columns=["task", "method", "regime", "staleness", "lr", "control", "final_reward", "final_reward_low", "collapsed"],
+    columns=[
+        *("task", "method", "regime", "staleness", "lr", "control"),
+        *("final_reward", "final_reward_low", "collapsed", "judged", "total"),
+    ],
 )
 
 
@@ -40,6 +43,15 @@ def test_rows_are_chosen_by_what_stands_before_the_colon() -> None:
 def test_what_cannot_be_judged_does_not_pass() -> None:
     (line,) = met("method=clip(high=0.28,low=0.2): final_reward_low < 0.1")
     assert "final_reward_low is missing" in line
+
+
+@pytest.mark.parametrize(("text", "met_by"), [("> 0", 1), ("> 2", 1), ("> 3", 0), ("< 3", 1), ("<= 0", 1)])
+def test_cells_that_could_not_be_judged_may_have_collapsed(text: str, met_by: int) -> None:
+    """An error, a start that is too good, too few evaluations: such a cell is no healthy one."""
+    board = BOARD[:1].assign(judged=1)
+    lines = rows_that_meet(read_condition(f"collapsed {text}", list(board.columns)), board)
+    assert len(lines) == met_by
+    assert all("collapsed = 0, and 3 of 4 cells could not be judged" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_what_is_said_of_all_detectors_of_a_file_together(tmp_path: Path) -> Non
 def test_a_file_that_is_no_list_of_detectors_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "detectors.json"
     path.write_text(content)
-    with pytest.raises(UsageError, match="not a file of detectors"):
+    with pytest.raises(UsageError, match="no file of detectors"):
         load_calibrations(path)
 
 
@@ -110,7 +110,7 @@ def test_the_rate_of_all_packaged_detectors_is_that_of_the_shipped_table() -> No
     columns = ("healthy_alarmed", "healthy_alarmed_low", "healthy_alarmed_high")
     np.testing.assert_allclose(union.healthy_alarmed, [row[name] for name in columns], atol=1e-4)
     page = " ".join((ROOT / "docs" / "monitor.md").read_text(encoding="utf-8").split())
-    assert f"spoke in {union.healthy_alarmed.percent} of {row['n_healthy']:.0f} healthy runs" in page
+    assert f"fired in {union.healthy_alarmed.percent} of {row['n_healthy']:.0f} healthy runs" in page
 
 
 def test_the_study_shows_its_tables() -> None:

@@ -87,6 +87,9 @@ def test_weights_that_are_not_finite_are_counted_and_poison_nothing_later() -> N
 def test_mistakes_are_refused() -> None:
     with pytest.raises(ValueError, match="empty"):
         Monitor([]).step([])
+    with pytest.raises(ValueError, match=r"sum over the tokens with .sum\(-1\)"):
+        Monitor([]).step(np.zeros((4, 8)))
+    assert Monitor([]).step(np.zeros((4, 1))).n == 4
     with pytest.raises(ValueError, match="no column is called 'grad_cosin'"):
         Monitor([]).step([0.0], columns={"grad_cosin": 1.0})
 

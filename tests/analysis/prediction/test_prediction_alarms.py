@@ -89,10 +89,14 @@ def test_random_alarms_catch_what_their_rate_says() -> None:
     time = time_of([200.0] * 40 + [np.inf] * 40)
     level = np.stack([spoken((50, 50))] * 80)
     result = outcomes(level, 0.5, time)
-    expected, drawn = placebo(result, time, np.isfinite(time.lead[:, 0]))
+    failed = np.isfinite(time.lead[:, 0])
     rate = 80 / (40 * 199 + 40 * 300)
-    assert expected == pytest.approx(1 - (1 - rate) ** 91)
-    assert drawn.mean() / 40 == pytest.approx(expected, abs=0.01)
+    for unit, seeds in ((np.arange(80), 1), (np.arange(80) // 8, 8)):
+        expected, drawn = placebo(result, time, failed, unit)
+        assert expected == pytest.approx(1 - (1 - rate) ** 91)
+        assert drawn.mean() / 40 == pytest.approx(expected, abs=0.02)
+        spread = np.sqrt(expected * (1 - expected) * 40 * seeds)
+        assert drawn.std() == pytest.approx(spread, rel=0.1), "seeds of a configuration share their luck"
 
 
 @pytest.mark.parametrize("target", [0.0, 0.1, 0.5, 0.99])

@@ -97,6 +97,13 @@ def test_forks_are_ordinary_cells_that_say_where_they_come_from(tmp_path: Path, 
     assert f"Cells differ in fork_step (0, {AT}), which no table separates." in said
 
 
+def test_a_folder_holds_forks_at_one_update(tmp_path: Path, recorded: Recorded) -> None:
+    parent = recorded()
+    run_forks(ForkSpec([parent], AT, ["clip"], tmp_path / "fork"))
+    with pytest.raises(UsageError, match=f"holds forks at update {AT}, and tables would count one run twice"):
+        run_forks(ForkSpec([parent], AT + 1, ["clip"], tmp_path / "fork"))
+
+
 def test_forks_of_a_run_that_an_alarm_stopped_are_not_stopped(tmp_path: Path, recorded: Recorded) -> None:
     parent = recorded()
     stopped = replace(parent, config=parent.config.model_copy(update={"stop": "alarm"}), updates=AT)

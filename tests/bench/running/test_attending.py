@@ -11,10 +11,11 @@ from pool_jobs import Log
 
 from vcpo_bench.bench.running import attending
 from vcpo_bench.bench.running.attending import Attendance
+from vcpo_bench.bench.running.jobs import Job, work
 from vcpo_bench.bench.running.launch_file import LaunchFile
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.order import chains, waves
-from vcpo_bench.bench.running.scheduled import watch_jobs
+from vcpo_bench.bench.running.scheduled import leave_jobs, watch_jobs
 from vcpo_bench.bench.running.store_watch import StoreWatch
 from vcpo_bench.errors import DiskFullError, UsageError
 from vcpo_bench.files import claims
@@ -57,7 +58,7 @@ def test_the_folder_alone_says_what_was_done(tmp_path: Path) -> None:
 def test_progress_comes_from_claims(tmp_path: Path) -> None:
     (cell,) = cells_of(tmp_path, 1)
     log = Log()
-    watch = StoreWatch(tmp_path / "cells", [cell], log)
+    watch = StoreWatch(tmp_path / "cells", [cell], log, {})
     with Claim(tmp_path / "cells" / f"{cell.key}.partial", job="1_0") as claim:
         watch.look()
         claim.note = {"step": 2, "reward": 0.5, "ess": float("nan")}
@@ -181,6 +182,80 @@ def test_cells_that_borrow_step_scales_follow_in_the_same_job(tmp_path: Path) ->
     assert [len(job.keys) for job in scheduler.calls[0]] == [2, 2]
 
 
+def lender_with_an_earlier_job(out: Path) -> tuple[FakeScheduler, list, list]:
+    """A folder whose lenders are with jobs when the cells that use their step scales are added."""
+    scheduler, cells = FakeScheduler(), cells_of(out, 2, ("vcpo", "reinforce+lr-matched(to=vcpo)"))
+    lenders, borrowers = waves(cells)
+    Attendance(scheduler, lenders, RunOptions(out, 0)).submit()
+    return scheduler, lenders, borrowers
+
+
+def test_a_cell_is_held_back_while_an_earlier_job_has_its_lender(tmp_path: Path) -> None:
+    scheduler, lenders, borrowers = lender_with_an_earlier_job(tmp_path)
+
+    def work() -> None:
+        if scheduler.asked == 4:
+            end_cell(tmp_path / "cells", lenders[1])
+        if len(scheduler.calls) == 2 and "2_0" in scheduler.running:
+            assert scheduler.running.pop("2_0").keys == (borrowers[1].key,)
+            end_cell(tmp_path / "cells", borrowers[1])
+            end_cell(tmp_path / "cells", lenders[0])
+        if len(scheduler.calls) == 3 and "3_0" in scheduler.running:
+            assert scheduler.running.pop("3_0").keys == (borrowers[0].key,)
+            end_cell(tmp_path / "cells", borrowers[0])
+
+    scheduler.on_look = work
+    failed, log = attended(scheduler, tmp_path, [*borrowers, *lenders])
+    assert failed == 0
+    assert [len(call) for call in scheduler.calls] == [2, 1, 1]
+    assert len(log.names("ended")) == 4
+
+
+def test_a_detached_command_says_what_it_holds_back(tmp_path: Path) -> None:
+    scheduler, lenders, borrowers = lender_with_an_earlier_job(tmp_path)
+    said = leave_jobs("fake", scheduler, [*lenders, *borrowers], RunOptions(tmp_path, 0))
+    assert "0 cells submitted, 2 had jobs already; 2 not submitted, because they use step scales of cells" in said
+    assert [len(call) for call in scheduler.calls] == [2]
+
+
+def test_cells_held_back_for_a_canceled_one_are_left_as_well(tmp_path: Path) -> None:
+    scheduler, lenders, borrowers = lender_with_an_earlier_job(tmp_path)
+
+    def cancel() -> None:
+        if scheduler.asked == 3:
+            scheduler.cancel(["1_0", "1_1"])
+
+    scheduler.on_look = cancel
+    failed, log = attended(scheduler, tmp_path, [*lenders, *borrowers])
+    assert failed == 4
+    assert sum("the cell whose step scales it uses was canceled" in text for (text,) in log.names("message")) == 2
+    assert len(scheduler.calls) == 1
+
+
+def test_a_job_leaves_the_borrower_of_a_cell_that_another_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be recorded as failed, because its lender has not ended."""
+    lender, borrower = (wave[0] for wave in waves(cells_of(tmp_path, 1, ("vcpo", "reinforce+lr-matched(to=vcpo)"))))
+    LaunchFile(tmp_path).add(RunOptions(tmp_path, 0).cell_jobs([(lender,), (borrower,)]))
+    with Claim(tmp_path / "cells" / f"{lender.key}.partial", job="of another"):
+        assert work(Job(tmp_path, (lender.key, borrower.key)), "1_0") == 0
+    assert "has it" in capsys.readouterr().out
+    assert not (tmp_path / "cells" / borrower.key).exists()
+
+
+def test_a_cell_that_fails_before_the_first_look_does_not_run_again(tmp_path: Path) -> None:
+    scheduler, cells = FakeScheduler(), cells_of(tmp_path, 2)
+    end_cell(tmp_path / "cells", cells[0], "error")
+    attendance, log = Attendance(scheduler, cells, RunOptions(tmp_path, 0)), Log()
+    attendance.submit()
+    for cell in cells:
+        end_cell(tmp_path / "cells", cell, "error")
+    scheduler.running.clear()
+    assert attendance.attend(log) == 2
+    assert len(scheduler.calls) == 1
+
+
 def test_what_a_job_reads_is_what_was_planned(tmp_path: Path) -> None:
     (cell,) = cells_of(tmp_path, 1)
     file, options = LaunchFile(tmp_path), RunOptions(tmp_path, 0, keep_every=5, plugins=(tmp_path / "p.py",))
@@ -201,7 +276,7 @@ def test_two_thousand_cells_are_one_submission_and_a_look_is_quick(tmp_path: Pat
     Attendance(scheduler, cells, RunOptions(tmp_path, 0)).submit()
     for cell in cells[:1000]:
         (tmp_path / "cells" / f"{cell.key}.partial").mkdir()
-    watch = StoreWatch(tmp_path / "cells", cells, Log())
+    watch = StoreWatch(tmp_path / "cells", cells, Log(), {})
     watch.look()
     assert time.process_time() - began < 20.0
     assert [len(call) for call in scheduler.calls] == [2000]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import call
+from patience import within
 
 GRID = ["--methods", "clip", "--staleness", "1", "--seeds", "2", "--task", "walk-eos", "--steps", "6", "--jobs", "2"]
 SMALL = ["--prompts", "2", "--responses", "4", "--no-controls", "--quiet"]
@@ -30,7 +31,7 @@ def run(out: Path, *more: str) -> tuple[int, list[str]]:
     """Exit code and error lines of the command, checkpointing at every update."""
     environment = {**os.environ, "VCPO_BENCH_CHECKPOINT_SECONDS": "0"}
     command = [sys.executable, "-m", "vcpo_bench", "run", *GRID, *SMALL, "--out", str(out), *more]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=within(120), check=False)
     return done.returncode, done.stderr.splitlines()
 
 

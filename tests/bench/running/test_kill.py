@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from patience import within
 
 KILLS = int(os.environ.get("KILLS", "3"))
 GRID = ["--methods", "vcpo,clip", "--staleness", "2", "--seeds", "1", "--task", "walk-eos", "--steps", "40"]
@@ -51,7 +52,7 @@ def digest(out: Path) -> dict[str, str]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     out = tmp_path_factory.mktemp("undisturbed") / "run"
     process = start(out)
-    _, errors = process.communicate(timeout=300)
+    _, errors = process.communicate(timeout=within(300))
     assert process.returncode == 0, errors.decode()
     return digest(out)
 
@@ -74,7 +75,7 @@ def test_a_killed_grid_ends_with_the_same_bits(tmp_path: Path, undisturbed: dict
         time.sleep(chance.uniform(0.0, 1.0))
         landed += process.poll() is None
         kill(process, ("parent", "all", "worker")[number % 3], chance)
-        process.communicate(timeout=300)
+        process.communicate(timeout=within(300))
         ended = written(out)
         half_way += bool(list(out.glob("cells/*.partial/checkpoint-*[1-9]*")))
         finish(out, expected)
@@ -87,7 +88,7 @@ def test_a_killed_grid_ends_with_the_same_bits(tmp_path: Path, undisturbed: dict
 
 def at_work(out: Path, process: subprocess.Popen[bytes]) -> None:
     """Wait until a worker has made its first checkpoint."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + within(120)
     while not list(out.glob("cells/*.partial/checkpoint-*")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
 
@@ -100,7 +101,7 @@ def written(out: Path) -> dict[Path, int]:
 
 def finish(out: Path, expected: dict[str, str]) -> None:
     process = start(out)
-    _, errors = process.communicate(timeout=300)
+    _, errors = process.communicate(timeout=within(300))
     assert process.returncode == 0, errors.decode()
     assert digest(out) == expected
 
@@ -123,7 +124,7 @@ def test_ctrl_c_is_one_line_and_130(tmp_path: Path) -> None:
     process = start(tmp_path / "run")
     at_work(tmp_path / "run", process)
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=within(60))
     assert process.returncode == 130
     lines = [line for line in errors.decode().splitlines() if line]
     assert len(lines) == 1, lines

@@ -18,9 +18,9 @@ class FailedJobError(Exception):
     """As submitit raises it."""
 
 
-def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody would know of them: the same command would submit their cells again."""
-    executor = SimpleNamespace(update_parameters=lambda **parameters: None)
+def without_submitit(monkeypatch: pytest.MonkeyPatch, updates: list[dict[str, object]]) -> None:
+    """A cluster of arrays of two; `updates` receives the parameters of each array."""
+    executor = SimpleNamespace(update_parameters=lambda **parameters: updates.append(parameters))
     names = ("submitit", "submitit.core", "submitit.core.utils")
     modules = {name: ModuleType(name) for name in names}
     modules["submitit"].SlurmExecutor = lambda folder, max_num_timeout: executor
@@ -28,6 +28,11 @@ def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: p
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(slurm, "_longest_array", lambda: 2)
+
+
+def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would know of them: the same command would submit their cells again."""
+    without_submitit(monkeypatch, [])
     asked: list[list[str]] = []
     monkeypatch.setattr(slurm, "_answer", lambda words: asked.append(list(words)) or "")
     arrays: list[int] = []
@@ -45,6 +50,54 @@ def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: p
         scheduler.submit(jobs, 0)
     assert arrays == [2, 2]
     assert asked == [["scancel", "--quiet", "100_0", "100_1"]]
+
+
+@pytest.mark.parametrize(
+    ("at_once", "living", "shares", "waits"),
+    [
+        (0, 3, [1000] * 3, [None] * 3),
+        (1, 0, [1, 1, 1], [None, "afterany:1", "afterany:2"]),
+        (2, 0, [1, 1, 1], [None, None, "afterany:1"]),
+        (5, 0, [2, 2, 1], [None] * 3),
+        (5, 3, [2, 2, 1], ["afterany:70:71"] * 3),
+        (8, 3, [3, 3, 2], [None] * 3),
+    ],
+)
+def test_arrays_share_the_limit_of_jobs_at_once(
+    at_once: int, living: int, shares: list[int], waits: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five new jobs in three arrays, beside jobs that the folder has already."""
+    updates: list[dict] = []
+    without_submitit(monkeypatch, updates)
+    queue = ["70_0 RUNNING", "70_1 PENDING", "71_0 RUNNING", "69_0 COMPLETED"]
+    monkeypatch.setattr(slurm, "_answer", lambda words: "\n".join(queue[3 - living :]))
+    monkeypatch.setattr(
+        slurm, "_submit", lambda executor, array: [f"{len(updates)}_{number}" for number in range(len(array))]
+    )
+    scheduler = slurm.Slurm().connect(RunOptions(tmp_path, 0), detach=False)
+    handles = scheduler.submit([Job(tmp_path, (cell.key,)) for cell in cells_of(tmp_path, 5)], at_once)
+    assert handles == ["1_0", "1_1", "2_0", "2_1", "3_0"]
+    assert [each["array_parallelism"] for each in updates] == shares
+    assert [each["additional_parameters"].get("dependency") for each in updates] == waits
+
+
+def test_a_dependency_of_the_user_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    updates: list[dict] = []
+    without_submitit(monkeypatch, updates)
+    monkeypatch.setattr(slurm, "_answer", lambda words: "70_0 RUNNING")
+    monkeypatch.setattr(slurm, "_submit", lambda executor, array: ["1_0"])
+    scheduler = slurm.Slurm(options="dependency=afterok:5").connect(RunOptions(tmp_path, 0), detach=False)
+    scheduler.submit([Job(tmp_path, (cell.key,)) for cell in cells_of(tmp_path, 1)], 1)
+    assert updates[0]["additional_parameters"]["dependency"] == "afterok:5,afterany:70"
+
+
+def test_a_dependency_that_cannot_be_joined_is_refused_before_anything_is_submitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_submitit(monkeypatch, [])
+    scheduler = slurm.Slurm(options="dependency=afterok:5?afterok:6").connect(RunOptions(tmp_path, 0), detach=False)
+    with pytest.raises(UsageError, match=r"a dependency with \? cannot be joined"):
+        scheduler.submit([Job(tmp_path, ("key",))], 2)
 
 
 def test_handles_of_another_launcher_are_not_taken_for_tasks_of_ray() -> None:

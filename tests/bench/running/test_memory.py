@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_line import RUN, call
+from command_line import RUN, call, run_with
 
 from vcpo_bench.bench.running import memory
 from vcpo_bench.bench.running.memory import available_cores, available_gib, memory_warning
@@ -49,7 +49,7 @@ def test_a_container_may_have_less(tmp_path: Path) -> None:
 
 def test_the_command_warns_before_anything_runs(machine: pytest.MonkeyPatch, tmp_path: Path) -> None:
     machine.setattr(memory, "available_cores", lambda: 2)
-    arguments = [*RUN, "--jobs", "64", "--dry-run", "--out", str(tmp_path / "run")]
+    arguments = [*run_with(jobs="64"), "--dry-run", "--out", str(tmp_path / "run")]
     done = call(*arguments)
     assert done.exit_code == 0, done.output
     assert "warning: --jobs 3: 2 CPU cores; " in done.stderr  # no more workers are started than there are cells

@@ -258,3 +258,13 @@ def test_only_the_last_row_of_panels_names_the_lag(make_results: Callable[..., P
     root = make_results(tmp_path / "r", methods=("vcpo",), lags=(1, 4), seeds=(0,), steps=40, lrs=rates)
     plot = drawn(reward_against_lag, Study(load(root)), Sheet(most_columns=2), "chain", "fifo")
     assert [axes.get_xlabel() for axes in plot.figure.axes] == ["", "lag (updates)", "lag (updates)"]
+
+
+def test_a_panel_of_runs_that_were_not_made_says_so(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    root = make_results(tmp_path / "r", methods=("vcpo",), lags=(1, 4), seeds=(0,), steps=40, lrs=(1e-4, 4e-4))
+    results = load(root)
+    made = results.select(results.cells.loc[(results.cells["staleness"] != 1) | (results.cells["lr"] > 2e-4), "key"])
+    plot = drawn(trajectories, Study(made), SHEET, REWARD, "chain", "fifo")
+    said = {axes.get_title(): [text.get_text() for text in axes.texts] for axes in plot.figure.axes}
+    assert said["lag 1, lr 1e-4"] == ["not run"]
+    assert not said["lag 4, lr 1e-4"]

@@ -45,6 +45,9 @@ def test_variants_keep_the_color_of_their_method() -> None:
     assert look("vcpo(cap=4)").color == look("vcpo").color
     assert look("clip-higher(high=0.3)").color == look("clip-higher").color
     assert look("vcpo(ess=off)") != look("vcpo")
+    variants = ["vcpo", "vcpo(baseline=group)", "vcpo(ess=off)", "vcpo(ess=off)+lr-matched"]
+    assert len({look(name).dash for name in variants}) == len(variants)
+    assert all(look(f"vcpo(cap={cap})").dash != look("vcpo").dash for cap in range(9))
 
 
 def test_lines_stand_out_from_white() -> None:
