@@ -1,7 +1,7 @@
 """A method inside TRL: one line wraps the trainer.
 
 Run it: `python examples/trl_one_line.py MODEL [METHOD]`, with the folder or hub name of a causal language model. It
-needs `pip install 'vcpo-bench[trl]'`.
+needs `pip install '.[trl]'` in a checkout.
 """
 
 import sys

@@ -6,6 +6,7 @@ Imports inside functions and under `TYPE_CHECKING` count like those at the top o
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ WINGS = {
     "adapters": OPEN_TO_ALL | {"methods", "bench", "analysis"},
     "reports": OPEN_TO_ALL | {"analysis"},
     "api": OPEN_TO_ALL | {"bench", "analysis", "reports"},
-    "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports"},
+    "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "interrupts"},
     "cli": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "commands"},
     "__main__": {"cli", "interrupts"},
     "": set(),
@@ -99,7 +100,11 @@ ORDER: dict[str, list[set[str]]] = {
 ALONE = {("reports", "terminal")}
 """Rooms that import no other room of their wing, and that none of them imports."""
 
-FILES = read_package(ROOT)
+
+@cache
+def files() -> dict[str, SourceFile]:
+    """Every file of the package by name. Read by the one worker that runs this file, not by all that collect it."""
+    return read_package(ROOT)
 
 
 def wing_of(name: str) -> str:
@@ -119,16 +124,16 @@ def height(wing: str, room: str) -> int:
 
 
 def imports_between(wing: str) -> list[tuple[SourceFile, SourceFile]]:
-    files = [file for file in FILES.values() if wing_of(file.name) == wing]
-    assert files
-    return [(file, FILES[name]) for file in files for name in sorted(file.imports) if wing_of(name) == wing]
+    own = [file for file in files().values() if wing_of(file.name) == wing]
+    assert own
+    return [(file, files()[name]) for file in own for name in sorted(file.imports) if wing_of(name) == wing]
 
 
 @pytest.mark.parametrize("wing", WINGS)
 def test_a_wing_imports_only_what_it_may(wing: str) -> None:
     wrong = [
         f"{file.name} imports {name}"
-        for file in FILES.values()
+        for file in files().values()
         if wing_of(file.name) == wing
         for name in sorted(file.imports)
         if wing_of(name) not in WINGS[wing] | {wing}
@@ -137,7 +142,7 @@ def test_a_wing_imports_only_what_it_may(wing: str) -> None:
 
 
 def test_every_folder_and_file_at_the_root_has_its_place() -> None:
-    assert {wing_of(name) for name in FILES} <= WINGS.keys()
+    assert {wing_of(name) for name in files()} <= WINGS.keys()
 
 
 @pytest.mark.parametrize("wing", ORDER)
@@ -149,7 +154,7 @@ def test_every_room_has_its_place(wing: str) -> None:
 def test_adapters_use_only_what_they_may() -> None:
     wrong = [
         f"{file.name} imports {name}"
-        for file in FILES.values()
+        for file in files().values()
         if wing_of(file.name) == "adapters"
         for name in sorted(file.imports)
         if wing_of(name) in ("bench", "analysis") and not name.startswith(ADAPTERS_MAY_USE)
@@ -177,12 +182,12 @@ def test_rooms_form_no_circle(wing: str) -> None:
 
 
 def test_files_form_no_circle() -> None:
-    assert not cycles({name: file.imports for name, file in FILES.items()})
+    assert not cycles({name: file.imports for name, file in files().items()})
 
 
 @pytest.mark.parametrize("wing", ["analysis", "reports", "naming", "records", "files", "errors", "configs"])
 def test_a_laptop_without_torch_reads_results(wing: str) -> None:
-    wrong = {file.name for file in FILES.values() if wing_of(file.name) == wing and _needs_torch(file)}
+    wrong = {file.name for file in files().values() if wing_of(file.name) == wing and _needs_torch(file)}
     assert not wrong
 
 
@@ -192,7 +197,7 @@ def _needs_torch(file: SourceFile) -> bool:
 
 @pytest.mark.parametrize(("wing", "libraries"), [("methods", {"torch"}), ("naming", set())])
 def test_libraries_of(wing: str, libraries: set[str]) -> None:
-    for file in FILES.values():
+    for file in files().values():
         if wing_of(file.name) == wing:
             assert file.libraries <= libraries | set(sys.stdlib_module_names), file.name
 
@@ -213,14 +218,14 @@ def test_analysis_and_reports_work_without_torch() -> None:
 
 
 def test_nothing_generic_is_importable_from_elsewhere(tmp_path: Path) -> None:
-    names = [name for name in {wing_of(name) for name in FILES} | {"tests", "tools"} if not name.startswith("_")]
+    names = [name for name in {wing_of(name) for name in files()} | {"tests", "tools"} if not name.startswith("_")]
     code = f"import importlib.util as u; assert not [n for n in {sorted(filter(None, names))} if u.find_spec(n)]"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=60)
 
 
 def test_no_file_is_too_long() -> None:
     paths = [path for path in REPOSITORY.rglob("*.py") if _is_ours(path)]
-    assert len(paths) > len(FILES)
+    assert len(paths) > len(files())
     lengths = {str(path.relative_to(REPOSITORY)): len(path.read_text().splitlines()) for path in paths}
     assert not {name: length for name, length in lengths.items() if length > LONGEST_FILE}
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import within
 
 from vcpo_bench.interrupts import EXIT_CODES
 
@@ -37,7 +38,7 @@ def started(code: list[str], **more: object) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + within(30)
     while not _catches(process.pid) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.001)
     return process
@@ -51,7 +52,7 @@ def _catches(pid: int) -> bool:
 
 
 def check_end(process: subprocess.Popen[bytes], number: signal.Signals, may_be_done: bool = False) -> None:
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=within(60))
     if may_be_done and process.returncode == 0:
         assert not errors
         return
@@ -100,7 +101,7 @@ def test_after_the_work_there_is_nothing_to_stop() -> None:
     assert process.stdout.readline() == b"done\n"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=within(30))
     assert (process.returncode, errors) == (0, b"")
 
 
@@ -109,7 +110,7 @@ def test_a_signal_ignored_by_the_parent_stays_ignored() -> None:
     code = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nfrom vcpo_bench import interrupts\n"
     process = started(["-c", f"{code}interrupts.run_guarded(lambda: time.sleep(0.5))"])
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=within(30))
     assert (process.returncode, errors) == (0, b"")
 
 

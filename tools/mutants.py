@@ -1,4 +1,4 @@
-"""A mutation sample: small changes to the code of a room, one at a time, that its tests should notice.
+"""A mutation sample: small changes to the code of a package, one at a time, that its tests should notice.
 
     python tools/mutants.py bench/score_norms --tests tests/bench/score_norms --sample 40 --seed 0
 

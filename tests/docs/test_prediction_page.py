@@ -17,6 +17,9 @@ def test_how_many_configurations_decide_the_fate_of_all_their_seeds() -> None:
     assert not runs.duplicated(CONFIGURATION).any()
     said = " ".join(PAGE.split())
     assert f"in {alike.sum()} of these {len(runs)} configurations all or none failed" in said
+    scores = pd.read_csv(STUDY.parent / "protocol" / "tables" / "scores.csv")
+    shares = scores.groupby(CONFIGURATION)["failed"].mean()
+    assert f"and in {shares.isin([0, 1]).mean():.0%} of those of" in said
     cases = pd.read_csv(STUDY / "tables" / "placements.csv")
     assert f"the {failed.sum()} failures are of {(failed > 0).sum()} configurations" in said
     assert f"the {len(cases)} of the primary endpoint of {cases.groupby(CONFIGURATION).ngroups}" in said

@@ -30,13 +30,18 @@ def test_the_python_example_runs() -> None:
 def test_the_two_lines_are_there() -> None:
     assert "\n    pip install . && vcpo-bench run --methods vcpo,clip,vespo --staleness 1,16,128\n" in README
     assert "\n    pip install '.[test]' && pytest -n auto\n" in README
+    start = README.split("## Quick start")[1].split("\n## ")[0]
+    assert len([line for line in start.splitlines() if line.startswith("    ")]) == 2, "nothing else to paste"
     assert "pip install '.[test]' && pytest -n auto\n" in (Path(__file__).parents[2] / ".ci" / "run").read_text()
 
 
 def commands() -> list[str]:
     block = re.findall(r"```\n(vcpo-bench .*?)```", README, flags=re.S)[0]
-    lines = [line.partition("#")[0].strip() for line in block.splitlines()]
-    return [command.removeprefix("vcpo-bench ").strip() for line in lines for command in line.split(" | ")]
+    return [line.partition("#")[0].strip().removeprefix("vcpo-bench ") for line in block.splitlines()]
+
+
+def test_every_line_shown_can_be_pasted() -> None:
+    assert not [command for command in commands() if " | " in command]
 
 
 @pytest.mark.parametrize("command", commands())

@@ -9,6 +9,14 @@ RUN += ["--responses", "4", "--task", "walk-eos", "--jobs", "1"]
 """One cell and its two controls; without `--out`."""
 
 
+def run_with(**flags: str) -> list[str]:
+    """`RUN` with other values of some of its flags: one may be given only once."""
+    command = list(RUN)
+    for name, value in flags.items():
+        command[command.index(f"--{name}") + 1] = value
+    return command
+
+
 def call(*arguments: str) -> Result:
     """What `vcpo-bench ARGUMENTS` prints and exits with."""
     return CliRunner().invoke(app, list(arguments))

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from patience import within
 
 GRID = ["--methods", "vcpo,clip", "--staleness", "2", "--seeds", "1", "--task", "walk-eos", "--no-controls"]
 SIZE = ["--prompts", "4", "--responses", "4", "--keep-checkpoints", "every=10"]
@@ -42,7 +43,7 @@ def start(out: Path, *more: str, steps: int = 100) -> subprocess.Popen[str]:
 def finish(process: subprocess.Popen[str], code: int = 0, seconds: float = 400) -> str:
     """What the command printed, once it has ended with that exit code."""
     try:
-        printed, _ = process.communicate(timeout=seconds)
+        printed, _ = process.communicate(timeout=within(seconds))
     finally:
         process.kill()  # in vain, unless it took too long
     assert process.returncode == code, printed
@@ -61,7 +62,7 @@ def read_until(process: subprocess.Popen[str], said: str) -> None:
 
 
 def wait_for(what: str, happened: Callable[[], object], seconds: float = 200) -> None:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + within(seconds)
     while not happened():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
         time.sleep(0.05)

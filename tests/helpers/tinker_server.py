@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from patience import within
 
 pytest.importorskip("skyrl", reason="runs in .ci/integrations tinker")
 pytest.importorskip("tinker", reason="runs in .ci/integrations tinker")
@@ -67,7 +68,7 @@ class TinkerServer:
         command = [sys.executable, str(script), str(self.model), str(self.port), str(self.folder)]
         with (self.folder / "log").open("a") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-        limit = time.monotonic() + STARTUP_SECONDS
+        limit = time.monotonic() + within(STARTUP_SECONDS)
         while time.monotonic() < limit and self.process.poll() is None:
             try:
                 urllib.request.urlopen(f"{self.url}/api/v1/healthz", timeout=5).close()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from patience import within
 
 from vcpo_bench.reports.document import Document, Entry, Section, Table
 from vcpo_bench.reports.plots.method_style import drawing
@@ -107,7 +108,7 @@ def compiled(folder: Path, paper: Paper, body: str) -> tuple[int, str]:
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
         cwd=folder,
         capture_output=True,
-        timeout=120,
+        timeout=within(120),
         check=False,
     )
     return done.returncode, (folder / "paper.log").read_text(errors="replace").replace("\n", " \n")

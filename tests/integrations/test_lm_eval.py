@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from patience import within
 
 from vcpo_bench.bench.outside.lm_eval.evaluate import find_tasks
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
@@ -129,7 +130,7 @@ def command(folder: Path, *arguments: str) -> str:
         env={**kept, **nowhere, "HOME": str(folder)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=within(300),
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from patience import within
 from safetensors.torch import load_file, save_file
 
 pytest.importorskip("lm_eval", exc_type=ImportError, reason="runs in .ci/integrations evals")
@@ -32,7 +33,11 @@ RUN += ["--prompts", "2", "--responses", "2", "--max-response", "12", "--keep-ch
 
 def command(*arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "vcpo_bench", *arguments], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-m", "vcpo_bench", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=within(300),
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from patience import within
 
 nbformat = pytest.importorskip("nbformat", reason="runs in .ci/integrations notebooks")
 nbclient = pytest.importorskip("nbclient", reason="runs in .ci/integrations notebooks")
@@ -18,7 +19,7 @@ def test_there_are_two() -> None:
 def test_it_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
+    nbclient.NotebookClient(notebook, timeout=int(within(600)), kernel_name="python3", resources=resources).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     pictures = [output for output in outputs if "image/png" in output.get("data", {})]
     assert pictures  # every notebook draws

@@ -37,6 +37,21 @@ def test_every_page_holds_something_within_its_margins(pdf: Path, tmp_path: Path
         assert not ink[:, -edge:].any(), f"{page.name} runs over its right margin"
 
 
+def test_a_figure_of_many_learning_rates_lies_on_one_page(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    from vcpo_bench.reports.writers.pdf import write_pdf
+
+    rates = tuple(2.5e-5 * 2**rung for rung in range(9))
+    make_results(tmp_path / "study", methods=("vcpo",), lags=(1, 16), seeds=(0,), steps=40, lrs=rates)
+    pdf = write_pdf(tmp_path / "study", tmp_path / "report.pdf")
+    subprocess.run(["pdftoppm", "-r", "50", "-gray", "-png", str(pdf), str(tmp_path / "page")], check=True)
+    for page in sorted(tmp_path.glob("page-*.png")):
+        foot = (np.asarray(image.open(page).convert("L")) < 200)[-40:]  # 2 cm: the page's number alone
+        assert foot.any(axis=0).sum() < 30, f"{page.name} runs over its lower margin"
+    text = subprocess.run(["pdftotext", str(pdf), "-"], check=True, capture_output=True, text=True).stdout
+    pages = [page.split() for page in text.split("\f")]
+    assert not [page for page in pages if page and len(page) < 12], "a heading stands alone"
+
+
 def test_text_fonts_and_headings(pdf: Path) -> None:
     text = subprocess.run(["pdftotext", str(pdf), "-"], check=True, capture_output=True, text=True).stdout
     for heading in ("Verdict", "Scoreboard", "Learning curves", "Threats to validity", "Appendix: all cells"):

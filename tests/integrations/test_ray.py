@@ -85,3 +85,11 @@ def test_detached_then_canceled_through_the_same_command(cluster: Cluster, tmp_p
 def test_no_cluster_is_one_line(tmp_path: Path) -> None:
     printed = finish(start(tmp_path / "run", *on("127.0.0.1:6398")), code=2)
     assert "no cluster answers at 127.0.0.1:6398" in printed
+
+
+@pytest.mark.parametrize(("asked", "unit"), [("cpus=999", "CPU cores"), ("memory=99999", "GiB of memory")])
+def test_what_this_machine_can_never_give_is_one_line(asked: str, unit: str, tmp_path: Path) -> None:
+    printed = finish(start(tmp_path / "run", "--launcher", f"ray(address=local,{asked})"), code=2)
+    (line,) = [line for line in printed.splitlines() if line.startswith("error")]
+    assert unit in line
+    assert "name a running cluster" in line

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("pydantic_monty", reason="runs in .ci/integrations tools")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from attacks import ATTACKS
+from patience import within
 
 from vcpo_bench.bench.sandbox import PythonSandbox
 from vcpo_bench.bench.sandbox.python import OUTPUT, SECONDS
@@ -20,7 +21,7 @@ from vcpo_bench.bench.sandbox.walls import NONE, strongest
 from vcpo_bench.bench.tasks import EnvironmentTask, token_task
 from vcpo_bench.bench.tasks.text import text_task
 
-GRACE = 3.0
+GRACE = within(3.0)
 """Seconds past its limit by which a program must have ended, on a machine that is busy with other things."""
 SECRET = "xyzzy-plugh-7261"
 

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from patience import within
 
 from vcpo_bench.methods import method_names
 
@@ -43,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     plain = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True, timeout=within(600))
     assert done.returncode == 0, done.stderr
     return folder
 

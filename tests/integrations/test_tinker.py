@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from patience import within
 from tinker_server import TinkerServer, save_qwen3
 
 from vcpo_bench.bench.cells.config import CellConfig
@@ -259,7 +260,7 @@ def kill_at(server: TinkerServer, update: int, monkeypatch: pytest.MonkeyPatch) 
 
 
 def wait_for(happened: Any, seconds: float = 300.0) -> None:
-    limit = time.monotonic() + seconds
+    limit = time.monotonic() + within(seconds)
     while not happened():
         assert time.monotonic() < limit
         time.sleep(0.2)

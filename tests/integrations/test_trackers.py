@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from patience import within
 
 pytest.importorskip(
     "tensorboard.backend.event_processing.event_accumulator",
@@ -38,7 +39,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def wait_for(found: Callable[[], Any], seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
+    end = time.monotonic() + within(seconds)
     while not found():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -58,7 +59,7 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert process.poll() is None, "it ended before it could be killed"
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    done = subprocess.run(command, env=environment(root / "home"), check=True, timeout=300, capture_output=True)
+    done = subprocess.run(command, env=environment(root / "home"), check=True, timeout=within(300), capture_output=True)
     assert done.stderr == b""
     return out
 
@@ -125,7 +126,7 @@ def test_trackio_knows_the_settings_and_how_the_cell_ended(mirrored: Path) -> No
     code = "import json, trackio; print(json.dumps([[one.name, one.config] for one in trackio.Api().runs('lag')]))"
     with_database = environment(mirrored.parent / "home", TRACKIO_DIR=str(mirrored / "trackio"))
     done = subprocess.run(
-        [sys.executable, "-c", code], env=with_database, check=True, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code], env=with_database, check=True, capture_output=True, text=True, timeout=within(120)
     )
     ((name, config),) = json.loads(done.stdout.splitlines()[-1])
     assert name == facts["key"]
@@ -145,7 +146,12 @@ def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
     command = [sys.executable, "-m", "vcpo_bench", "mirror", str(mirrored), "--to", "trackio(project=other)"]
     for count in ("1 cell", "no cells"):
         done = subprocess.run(
-            command, env=environment(mirrored.parent / "home"), capture_output=True, text=True, check=True, timeout=120
+            command,
+            env=environment(mirrored.parent / "home"),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=within(120),
         )
         assert done.stdout == f"{count} mirrored to trackio(project=other)\n"
 
@@ -160,7 +166,7 @@ def test_a_target_that_cannot_be_written_costs_a_warning(tmp_path: Path, name: s
         env=environment(tmp_path / "home"),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=within(300),
     )
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
@@ -181,7 +187,7 @@ def test_a_tracker_that_hangs_costs_a_warning(tmp_path: Path, name: str) -> None
         env=hurried,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=within(300),
     )
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()

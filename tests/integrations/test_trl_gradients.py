@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import within
 
 pytest.importorskip("trl", reason="runs in .ci/integrations trl")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
@@ -28,7 +29,7 @@ def launch(ranks: int, *arguments: str) -> None:
             port = free.getsockname()[1]
         command += ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--master-port", str(port)]
     done = subprocess.run(
-        [*command, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True, timeout=800
+        [*command, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True, timeout=within(800)
     )
     assert done.returncode == 0, done.stderr[-3000:]
 

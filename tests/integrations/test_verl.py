@@ -152,7 +152,8 @@ def test_the_gauges_of_verls_own_loss(tmp_path: Path, model: Path, bypass: bool)
         assert 1 / log["monitor/n"] <= log["monitor/ess"] < 1
         assert log["monitor/max_share"] > 1 / log["monitor/n"]
         assert log["monitor/log_weight_q05"] < log["monitor/log_weight_q50"] < log["monitor/log_weight_q95"]
-        assert log["monitor/n"] == PROMPTS * RESPONSES - 1
+        without_tokens, unjudged = RESPONSES + 1, 1
+        assert log["monitor/n"] == PROMPTS * RESPONSES - without_tokens - unjudged
     assert math.isfinite(logs[-1]["monitor/pareto_k"])
 
 

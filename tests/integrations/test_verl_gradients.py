@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import within
 
 # verl itself is imported in processes of their own, with our plugin
 pytest.importorskip("transfer_queue", reason="runs in .ci/integrations verl")
@@ -39,7 +40,7 @@ def launch(folder: Path, ranks: int, *arguments: object) -> list[list[dict[str, 
         env=environment,
         capture_output=True,
         text=True,
-        timeout=800,
+        timeout=within(800),
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(ranks)]

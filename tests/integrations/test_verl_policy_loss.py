@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from patience import within
 from torch import Tensor
 
 # verl itself is imported by the helpers, with our plugin
@@ -198,7 +199,7 @@ def in_new_process(folder: Path, lines: Sequence[str]) -> Any:
         env={**environment, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=within(120),
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from patience import within
 from vllm_models import TOLERANCE, Watched, command_environment
 
 pytest.importorskip("pydantic_monty", reason="runs in .ci/integrations vllm")
@@ -158,7 +159,9 @@ def test_a_cell_is_trained_through_the_sandbox(warm: Path, tmp_path: Path) -> No
     arguments += ["--staleness", "1", "--seeds", "1", "--steps", "6", "--prompts", "8", "--responses", "4", "--lr"]
     arguments += ["1e-3", "--jobs", "1", "--no-controls", "--record", "diagnostics", "--out", str(tmp_path / "run")]
     command = [sys.executable, "-m", "vcpo_bench", *arguments]
-    done = subprocess.run(command, env=command_environment(), capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        command, env=command_environment(), capture_output=True, text=True, timeout=within(600), check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = (tmp_path / "run").glob("cells/*/steps.parquet")
     steps = pq.read_table(file).to_pydict()

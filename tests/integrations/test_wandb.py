@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from patience import within
 
 pytest.importorskip("wandb", exc_type=ImportError, reason="runs in .ci/integrations evals")
 
@@ -60,7 +61,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def wait_for(found: Any, seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
+    end = time.monotonic() + within(seconds)
     while not found():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -91,7 +92,7 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     wait_for(lambda: not services() - before)
-    subprocess.run(command, env=environment(root / "home"), check=True, timeout=300)
+    subprocess.run(command, env=environment(root / "home"), check=True, timeout=within(300))
     return out
 
 
@@ -130,7 +131,12 @@ def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
     command = [sys.executable, "-m", "vcpo_bench", "wandb", str(mirrored), "--mode", "offline", "--project", "other"]
     for count in ("1 cell", "no cells"):
         done = subprocess.run(
-            command, env=environment(mirrored.parent / "home"), capture_output=True, text=True, check=True, timeout=120
+            command,
+            env=environment(mirrored.parent / "home"),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=within(120),
         )
         assert done.stdout == f"{count} mirrored to wandb(project=other)\n"
 
@@ -145,7 +151,7 @@ def test_a_server_that_never_answers_costs_a_warning(tmp_path: Path) -> None:
             env=environment(tmp_path / "home", **nowhere, **patience),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=within(300),
         )
     assert done.returncode == 0, done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import setuptools
+from patience import within
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -18,7 +19,7 @@ def run(*command: object, cwd: Path | None = None) -> str:
     """What a command prints; its errors too when it fails."""
     plain = {name: text for name, text in os.environ.items() if not name.startswith(("PIP_", "PYTHONPATH"))}
     words = [str(word) for word in command]
-    done = subprocess.run(words, cwd=cwd, env=plain, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(words, cwd=cwd, env=plain, capture_output=True, text=True, timeout=within(300))
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

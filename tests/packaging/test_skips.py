@@ -16,7 +16,8 @@ NO_TEST = {"gpu_day"}
 
 def skips(path: Path) -> Iterator[str]:
     """The reason of every `pytest.importorskip` of a file; empty where none is given."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text)) if "importorskip" in text else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip":
             given = {one.arg: one.value for one in node.keywords}
             reason = given.get("reason")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import within
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OUTSIDE = {".ci", ".github", ".types", "docs", "examples", "notebooks", "tests", "tools"}
@@ -75,7 +76,7 @@ def test_what_lies_about_in_a_checkout_stays_out(source: Path, wheel_of: WheelOf
 @pytest.mark.slow
 def test_a_source_distribution_builds_the_same_wheel(source: Path, wheel_of: WheelOf, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(source)]
-    subprocess.run(command, check=True, timeout=300, capture_output=True)
+    subprocess.run(command, check=True, timeout=within(300), capture_output=True)
     (packed,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(packed) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import within
 
 import vcpo_bench
 from vcpo_bench.records import steps
@@ -95,7 +96,11 @@ def test_one_new_file_is_recorded_mirrored_and_read(tmp_path: Path) -> None:
     (package / "records" / "steps" / "zz_new.py").write_text(NEW)
     command = [sys.executable, "-c", USE, str(tmp_path / "results")]
     subprocess.run(
-        command, check=True, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}, timeout=600
+        command,
+        check=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
+        timeout=within(600),
     )
 
 
@@ -104,4 +109,4 @@ def test_the_schema_needs_neither_torch_nor_pandas() -> None:
         "import sys, vcpo_bench.records; assert not {'torch', 'numpy', 'pandas'} & set(sys.modules)\n"
         "import vcpo_bench.records.steps; assert not {'torch', 'pandas'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=within(60))

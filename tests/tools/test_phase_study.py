@@ -1,5 +1,6 @@
 """The phase study's search finds planted boundaries, and its tables recover what was planted."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vcpo_bench.records import RULES_VERSION
+
 ROOT = Path(__file__).parents[2]
-NAMES = ("boundary", "design", "tables", "contrasts", "levels", "earnings", "wording")
+NAMES = ("boundary", "design", "tables", "checks", "contrasts", "same_rate", "horizons", "failures", "levels")
+NAMES += ("earnings", "wording", "picture", "page")
 SEEDS = range(4)
 
 
@@ -37,6 +41,11 @@ def row(unit: Any, rung: int, ladder: tuple[float, ...]) -> dict[str, Any]:
     facts = {"rung": rung, "lr": ladder[rung], "event": "collapse" if failed else "healthy", "failed": failed}
     reward = 0.0 if failed else 0.5 + 0.05 * rung
     return place | facts | {"onset": 100.0 if failed else np.nan, "final_reward": reward}
+
+
+def at(runs: pd.DataFrame, unit: Any, rung: int) -> "pd.Series[bool]":
+    names = ["seed", "task", "method", "staleness", "rung"]
+    return (runs[names] == [unit.seed, unit.task, unit.method, unit.staleness, rung]).all(axis=1)
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +78,29 @@ def test_later_seeds_begin_where_earlier_ones_ended(tools: dict[str, ModuleType]
 
 
 def test_checks_are_counted_and_contradictions_found(tools: dict[str, ModuleType], runs: pd.DataFrame) -> None:
-    tables = tools["tables"]
-    counted = tables.checks(runs).iloc[0]
-    assert 30 <= counted["checks"] <= 90
-    assert counted["contradicting"] == 0
-    unit, _, check = next(each for each in tables.searches(runs) if each[2] is not None)
+    checks, tables = tools["checks"].checks, tools["tables"]
+    drawn, lent = checks(runs).to_dict("records")
+    assert 30 <= drawn["runs"] <= 90
+    assert (drawn["contradicting"], lent["runs"]) == (0, 0)
+    unit, check = next((unit, own.check) for unit, own in tables.own_searches(runs).items() if own.check is not None)
     wrong = runs.copy()
-    same = (
-        wrong[["seed", "task", "method", "staleness", "rung"]]
-        == [unit.seed, unit.task, unit.method, unit.staleness, check]
-    ).all(axis=1)
-    wrong.loc[same, "failed"] = ~wrong.loc[same, "failed"]
-    assert tables.checks(wrong).iloc[0]["contradicting"] == 1
+    wrong.loc[at(wrong, unit, check), "failed"] ^= True
+    assert checks(wrong).iloc[0]["contradicting"] == 1
+
+
+def test_runs_that_only_lend_step_sizes_do_not_move_a_boundary(
+    tools: dict[str, ModuleType], runs: pd.DataFrame
+) -> None:
+    tables, design = tools["tables"], tools["design"]
+    searches = tables.own_searches(runs).items()
+    unit = next(unit for unit, own in searches if unit.seed == 3 and min(own.outcomes) > 1 and own.check is None)
+    lent = pd.DataFrame([row(unit, rung, design.LADDER) | {"failed": True, "onset": 50.0} for rung in (0, 1)])
+    whole = pd.concat([runs, lent], ignore_index=True)
+    assert design.bracket(tables.outcomes(whole)[unit]) == (-1, 0), "all runs together say something else"
+    pd.testing.assert_frame_equal(tables.boundaries(whole), tables.boundaries(runs))
+    assert not design.wanted(SEEDS, tables.outcomes(whole))
+    said = tools["checks"].checks(whole).set_index("kind").loc["lenders of step scales"]
+    assert (said["runs"], said["contradicting"]) == (2, 2)
 
 
 def test_the_exponent_is_recovered_and_the_law_of_one_refuted(tools: dict[str, ModuleType], runs: pd.DataFrame) -> None:
@@ -97,19 +117,60 @@ def test_the_exponent_is_recovered_and_the_law_of_one_refuted(tools: dict[str, M
 
 def test_paired_differences_are_recovered(tools: dict[str, ModuleType], runs: pd.DataFrame) -> None:
     bounds, contrasts = tools["tables"].boundaries(runs), tools["contrasts"]
-    rates = contrasts.rates(bounds)
+    rates = contrasts.rates(runs, bounds)
     assert len(rates) == 6
+    assert (rates["reach90"] > 1).all(), "four seeds cannot show that two boundaries are equal"
+    assert rates["lender_failed"].sum() < 6, "of 24: VCPO bears what its control does not"
+    dead = runs.assign(failed=runs["failed"] | (runs["method"] == "vcpo"))
+    assert contrasts.rates(dead, bounds)["lender_failed"].sum() > 6
     assert (rates["low"] < 1).all() and (rates["high"] > 1).all()  # noqa: PT018 - one interval
     assert "equivalent" not in set(rates["verdict"])
     rewards = contrasts.rewards(bounds)
     assert ((rewards["difference"] > 0.02) & (rewards["difference"] < 0.13)).all()
     assert set(rewards["seeds"]) == {4}
+    assert (rewards["low"] <= rewards["low90"]).all()
+    stalled = contrasts.rewards(bounds.assign(event="stall"))
+    for name in ("dented_vcpo", "dented_rival"):
+        assert (set(rewards[name]), set(stalled[name])) == ({0}, {4})
+    assert set(contrasts.rewards(bounds[bounds["seed"] < 3])["verdict"]) == {"too few pairs"}
+
+
+def test_the_same_rate_is_compared_where_both_survive(tools: dict[str, ModuleType], runs: pd.DataFrame) -> None:
+    matched = tools["contrasts"].MATCHED
+    place = {"task": "walk", "staleness": 16, "event": "", "failed": False, "onset": np.nan}
+    rows = [
+        place | {"seed": seed, "rung": rung, "method": method, "final_reward": 0.5 + gain + 0.001 * seed * gain}
+        for seed in range(4)
+        for rung in (3, 4)
+        for method, gain in (("vcpo", 0.2), (matched, 0.0))
+    ]
+    table = pd.DataFrame(rows)
+    table.loc[(table["seed"] == 0) & (table["rung"] == 4) & (table["method"] == matched), "failed"] = True
+    table.loc[(table["seed"] == 1) & (table["rung"] == 4) & (table["method"] == "vcpo"), "failed"] = True
+    found = tools["same_rate"].same_rate(table).iloc[0]
+    assert found[["pairs", "both_survive", "only_vcpo", "only_matched"]].tolist() == [8, 6, 1, 1]
+    assert found["difference"] == pytest.approx(0.2, abs=0.001)
+    assert (found["seeds"], found["verdict"]) == (4, "more")
+
+
+def test_failures_keep_tasks_apart_and_name_one_event_counted_twice(tools: dict[str, ModuleType]) -> None:
+    run = {"method": "tis", "seed": 0, "rung": 6, "failed": True, "event": "collapse"}
+    table = pd.DataFrame(
+        [run | {"task": "walk", "staleness": lag, "onset": onset} for lag, onset in ((4, 30.0), (16, 20.0), (64, 20.0))]
+        + [run | {"task": "chain", "staleness": 16, "onset": 30.0, "event": "collapse with rebound"}]
+    )
+    found = tools["failures"].failures(table).set_index(["task", "staleness"])
+    assert len(found) == 4
+    assert found["twins"].tolist() == [0, 1, 1, 0]
+    assert found["before_the_lag"].tolist() == [0, 0, 1, 0]
+    assert found["perhaps_before"].tolist() == [0, 1, 0, 0]
+    assert found["rebounds"].tolist() == [0, 0, 0, 1]
 
 
 def test_failures_that_come_early_make_the_horizon_matter_less(
     tools: dict[str, ModuleType], runs: pd.DataFrame
 ) -> None:
-    horizons = tools["contrasts"].horizons
+    horizons = tools["horizons"].horizons
     runs = runs[(runs["task"] == "walk") & runs["method"].isin(["tis", "clip"])]
     always = horizons(runs)
     assert np.allclose(always["exponent"].dropna(), horizons(runs.assign(onset=10.0))["exponent"].dropna()) is False
@@ -124,10 +185,12 @@ def test_a_planted_horizon_is_recovered(tools: dict[str, ModuleType]) -> None:
         for rung in range(9):
             onset = 2 ** ((9.8 + 0.2 * (seed % 4) - rung) / 0.8)
             rows.append(place | {"seed": seed, "rung": rung, "failed": onset <= 300, "onset": onset})
-    found = tools["contrasts"].horizons(pd.DataFrame(rows)).iloc[0]
+    found = tools["horizons"].horizons(pd.DataFrame(rows)).iloc[0]
     assert found["low"] <= 0.8 <= found["high"]
     assert 0.65 < found["exponent"] < 0.95
     assert found["high"] - found["low"] < 0.5
+    few = tools["horizons"].horizons(pd.DataFrame(rows[:36])).iloc[0]
+    assert few[["low", "high"]].isna().all(), "four seeds give no interval"
 
 
 def test_the_interval_covers_as_it_says(tools: dict[str, ModuleType]) -> None:
@@ -186,16 +249,16 @@ def test_rates_are_chosen_by_other_seeds(tools: dict[str, ModuleType], runs: pd.
 
 
 def test_the_page_says_what_was_planted(tools: dict[str, ModuleType], runs: pd.DataFrame) -> None:
-    bounds, wording = tools["tables"].boundaries(runs), tools["wording"]
-    tables = {"exponents": tools["tables"].exponents(bounds), "checks": tools["tables"].checks(runs)}
-    contrasts, levels = tools["contrasts"], tools["levels"].level_table(bounds)
-    tables |= {"rates": contrasts.rates(bounds), "rewards": contrasts.rewards(bounds)}
-    tables |= {"horizons": contrasts.horizons(runs)}
-    said = wording.answer(tables)
+    tables, wording = tools["page"].made(runs), tools["wording"]
+    levels, said = tables["levels"], wording.answer(tables)
     assert "**refuted** for `clip`" in said
     assert "**holds**" not in said
     assert "against `vcpo(ess=off)` +0.09" in said
-    assert f"0 of {tables['checks'].iloc[0]['checks']:.0f} runs far from a boundary contradict it" in said
+    drawn = tables["checks"].iloc[0]["runs"]
+    assert said.splitlines()[-1].startswith("**Check.**")
+    assert f"Of {drawn} runs at least two rates away from a boundary, drawn at random, 0 contradict" in said
+    doubtful = tables["checks"].assign(contradicting=drawn // 5)
+    assert wording.answer(tables | {"checks": doubtful}).startswith("**Check.**"), "as registered, above 10%"
     at_ends = tables["exponents"].assign(verdict="at an end of the ladder")
     assert "no exponent, because the ladder ends first, for `clip`" in wording.answer(tables | {"exponents": at_ends})
     above = levels.assign(largest_rate=np.inf, low=6.4e-3)
@@ -205,3 +268,33 @@ def test_the_page_says_what_was_planted(tools: dict[str, ModuleType], runs: pd.D
     rows = wording.by_lag(levels, "largest_rate").splitlines()
     assert len(rows) == 2 + 2 * 9
     assert rows[0] == "| task | method | lag 0 | lag 4 | lag 16 | lag 64 |"
+
+
+def test_there_is_a_page_when_four_seeds_are_complete(
+    tools: dict[str, ModuleType], runs: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tools["page"]
+    more = {"mean_step_scale": 1.0, "mean_ess": 0.5}
+    runs[runs["seed"] < 3].assign(**more).to_csv(tmp_path / "runs.csv", index=False)
+    page.refresh(tmp_path)
+    assert "complete seeds: [0, 1, 2]; at least 4 are needed for a page" in capsys.readouterr().out
+    assert not (tmp_path / "README.md").exists()
+    runs.assign(**more).to_csv(tmp_path / "runs.csv", index=False)
+    page.refresh(tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    assert f"> **Rules {RULES_VERSION}**" in text
+    assert "complete seeds: 4." in text
+    assert "{{" not in text
+    assert (tmp_path / "boundary.png").stat().st_size > 10_000
+
+
+def test_the_page_follows_from_the_shipped_runs(tools: dict[str, ModuleType], tmp_path: Path) -> None:
+    page, folder = tools["page"], tools["tables"].FOLDER
+    shipped = tools["tables"].shipped(folder / "runs.csv")
+    if len(tools["tables"].complete(shipped)) < page.LEAST_SEEDS:
+        assert not (folder / "README.md").exists(), "a page without the runs it rests on"
+        return
+    shutil.copy(folder / "runs.csv", tmp_path)
+    page.refresh(tmp_path)
+    for made in tmp_path.glob("*.[mc][ds]*"):
+        assert made.read_text() == (folder / made.name).read_text(), "run: python tools/phase_study/page.py"

@@ -1,6 +1,7 @@
 """The scorecard as a whole: its facts can be planned, its tables are kept whole, its pages say what the code says."""
 
 import importlib
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -8,10 +9,11 @@ import pytest
 from scorecard import collect as collecting
 from scorecard.catalog import all_facts
 from scorecard.cells import Block, planned
+from scorecard.evidence import cited, evidence, run_sets
 from scorecard.fact import Fact, Part, Verdict, combined
 from scorecard.places import DOCS, FOLDER, PAGE, REGISTRATION, VERDICTS
 from scorecard.plan import stages
-from scorecard.render import page
+from scorecard.render import anchor, page
 from scorecard.rules import above, rank_correlation, share_above, within
 from scorecard.tables import EVAL_COLUMNS, UPDATE_COLUMNS, Tables
 from scorecard_tables import FACTS, Story, tables
@@ -86,7 +88,7 @@ def recorded(block: Block, signals: bool) -> tuple[Results, Fact]:
     per_step = [{"key": cell.key, "step": step, "extra": 1.0} for cell in cells for step in (10, 0)]
     results.__dict__["evals"] = pd.DataFrame(per_step).assign(**dict.fromkeys(EVAL_COLUMNS, 1 / 3))
     results.__dict__["steps"] = pd.DataFrame(per_step).assign(**dict.fromkeys(UPDATE_COLUMNS, 2e-7 / 3))
-    return results, Fact(1, 1, "", "", "", lambda _: [], (block,), signals=signals)
+    return results, Fact(1, "", 1, "", "", "", lambda _: [], (block,), signals=signals)
 
 
 @pytest.mark.parametrize("signals", [True, False])
@@ -139,11 +141,43 @@ def test_the_page_renders_from_tables_with_every_kind_of_verdict() -> None:
         17: "undecided",
         18: "not run",
     }
-    assert "| undecided | 1 | 17 |" in text
-    assert "| not run | 1 | 18 |" in text
+    assert "Of 5 published facts: 1 reproduced, 1 refuted, 1 undecided, 1 cannot be tested here, 1 not run." in text
+    assert "| 17 | [A geometric band masks everything](#17-a-geometric-band-masks-everything) | undecided |" in text
+    assert "### 17. A geometric band masks everything\n\n**Published:** Masking rows outside" in text
+    assert "**Here:** undecided (8 runs: R1).\n\n| part | verdict | figure |" in text
+    assert "(16 runs: R2, R3)" in text
+    assert "**Here:** **refuted** ([benchmarks/prefix_chain.md](../../benchmarks/prefix_chain.md))." in text
     assert verdicts["runs"].str.len().min() > 0
     with pytest.raises(ValueError, match="no line"):
         page("nothing", (), Tables.read(FOLDER, DOCS))
+
+
+def test_each_set_of_runs_is_listed_once_with_the_facts_that_rest_on_it() -> None:
+    names = run_sets(all_facts())
+    assert list(names.values()) == [f"R{place}" for place in range(1, len(names) + 1)]
+    rows = [line.split(" | ") for line in evidence(all_facts()).splitlines()[2:]]
+    assert [row[0] for row in rows] == [f"| {name}" for name in names.values()]
+    by_name = {row[0].removeprefix("| "): row[-1].removesuffix(" |").split(", ") for row in rows}
+    for fact in FACTS.values():
+        users = {names[block] for block in fact.blocks}
+        assert users == {name for name, facts in by_name.items() if str(fact.number) in facts}
+        there = Tables.empty(DOCS)
+        assert all(page in cited(fact, names, there) for page in fact.pages)
+    absent = Tables.empty(DOCS / "nowhere")
+    assert cited(FACTS[6], names, absent) == "R1, R4"
+    assert cited(FACTS[23], names, absent) == "`studies/phase/exponents.csv`, `studies/phase/runs.csv`"
+
+
+def test_titles_make_the_anchors_of_their_headings() -> None:
+    titles = [fact.title for fact in FACTS.values()]
+    assert all(re.fullmatch(r"[A-Za-z0-9 ,-]{10,60}", title) for title in titles)
+    assert len(set(titles)) == len(titles)
+    assert anchor(FACTS[10]) == "10-prefix-chain-bias-of-token-weights"
+
+
+def test_the_page_names_files_that_ship() -> None:
+    assert {path.name for path in FOLDER.glob("updates*")} >= set(re.findall(r"updates-\d+\.csv\.gz", PAGE.read_text()))
+    assert "`updates.csv.gz`" not in PAGE.read_text()
 
 
 def test_the_page_and_its_verdicts_are_current() -> None:

@@ -1,15 +1,18 @@
 """Facts of the scorecard that rest on tables of other pages: the shipped ones, and ones that say the opposite."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from scorecard import markdown
-from scorecard.facts import f25_speedup_parts
+from scorecard.facts import f06_recovery, f23_rate_and_lag, f25_speedup_parts
 from scorecard.tables import Tables
 from scorecard_tables import FACTS, ROOT, Story, even_seed, tables
 
 DOCS = ROOT / "docs"
+RATES = (1e-4, 2e-4, 4e-4, 8e-4)
 R, F, U, C = "reproduced", "refuted", "undecided", "cannot be tested here"
 SECONDS, ASYNC_PAGE, CHAIN_PAGE = 5, "benchmarks/async.md", "benchmarks/prefix_chain.md"
 LOW, HIGH, MIXED = "1, 1, 1, 1, 1.1", "99, 99, 99, 99, 98", "1, 99, 1, 99, 8"
@@ -89,7 +92,60 @@ def test_exponents_of_the_phase_study_are_judged_when_they_are_there(tmp_path: P
     rows = ["walk,tis,0.6,0.5,0.7", "chain,tis,1,0.8,1.2", "walk,clip,1,0.5,1.4", "chain,clip,,,", "walk,vcpo,1,1,1"]
     lines = [f"{one.split(',')[0]},{one.split(',')[1]},reached,{','.join(one.split(',')[2:])}" for one in rows]
     (table / "exponents.csv").write_text("\n".join(["task,method,lag,exponent,low,high", *lines]))
-    assert [part.verdict for part in fact.parts(Tables.empty(tmp_path))] == [F, R, U, U]
+    assert [part.verdict for part in fact.parts(Tables.empty(tmp_path))] == ["not run"], "runs.csv is missing"
+    phase_runs(lambda lr: 1e-3 / lr).to_csv(table / "runs.csv", index=False)
+    found = fact.parts(Tables.empty(tmp_path))
+    assert [part.verdict for part in found[:4]] == [F, R, U, U]
+    assert [part.name for part in found[4:6]] == ["constant dose, tis on walk", "constant dose, tis on chain"]
+    assert len(found) == 8
+
+
+def phase_runs(onset: Callable[[float], float], seeds: int = 5, rates: tuple[float, ...] = RATES) -> pd.DataFrame:
+    """Failed runs of TIS on walk at lag 1, whose reached lag is always 1, with this onset in units of 10 updates."""
+    each = [(seed, lr, 10 * onset(lr) * (1 + 0.01 * seed)) for seed in range(seeds) for lr in rates]
+    table = pd.DataFrame(each, columns=["seed", "lr", "onset"])
+    return table.assign(task="walk", method="tis", staleness=1, failed=True, event="collapse")
+
+
+@pytest.mark.parametrize(
+    ("onset", "said"),
+    [(lambda lr: 1e-3 / lr, R), (lambda lr: 3.0, F), (lambda lr: 1e-3 / lr * (lr / 1e-4) ** 0.25, U)],
+)
+def test_a_dose_is_constant_or_not(onset: Callable[[float], float], said: str) -> None:
+    runs = phase_runs(onset)
+    runs["onset"] *= (runs["lr"] / RATES[0]) ** (0.02 * (runs["seed"] - 2))
+    part = f23_rate_and_lag._constant("walk", "tis", f23_rate_and_lag.dose_table(runs))
+    assert part.verdict == said, part.figure
+
+
+def test_the_dose_of_failed_runs_with_a_lag() -> None:
+    runs = phase_runs(lambda lr: 3.0, seeds=4)
+    runs.loc[0, ["staleness", "onset"]] = (16, 30.0)
+    runs.loc[1, ["staleness", "onset"]] = (64, 30.0)
+    runs.loc[2, "staleness"] = 0
+    runs.loc[3, "failed"] = False
+    found = f23_rate_and_lag.dose_table(runs)
+    assert found["dose"].tolist()[:2] == pytest.approx([30 * 16 * RATES[0], 30 * 30 * RATES[1]])
+    assert not {2, 3} & set(found.index)
+    part = f23_rate_and_lag._constant("walk", "tis", found)
+    assert (part.verdict, part.figure) == (U, "3 seeds have enough failed runs; 4 are needed")
+
+
+def test_a_rebound_seen_elsewhere_is_said_and_judges_nothing(tmp_path: Path) -> None:
+    assert f06_recovery.elsewhere(Tables.empty(tmp_path), "walk") == ""
+    table = tmp_path / "studies" / "phase"
+    table.mkdir(parents=True)
+    runs = phase_runs(lambda lr: 3.0)
+    runs.loc[:1, "event"] = "collapse with rebound"
+    runs.to_csv(table / "runs.csv", index=False)
+    said = f06_recovery.elsewhere(Tables.empty(tmp_path), "walk")
+    assert f"2 of {len(runs)} failed runs on walk rebounded by update 300, 2 of them `tis`" in said
+    assert "(such as lag 1, learning rate 0.0001, seed 0)" in said
+    assert "rates, 0 of 0 failed runs on chain" in f06_recovery.elsewhere(Tables.empty(tmp_path), "chain")
+    fact = FACTS[6]
+    parts = [fact.judge(tables(fact.blocks, lambda _: Story(fall=100), docs)) for docs in (tmp_path, tmp_path / "none")]
+    assert [[part.verdict for part in one] for one in parts] == [[F, F]] * 2
+    assert parts[0][0].figure == parts[1][0].figure + said
 
 
 def test_a_table_that_moved_is_an_error_and_not_a_verdict(tmp_path: Path) -> None:

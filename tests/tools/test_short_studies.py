@@ -117,23 +117,23 @@ def test_a_rule_that_never_acts_is_named_and_a_rule_that_forgives_the_rate_is_se
 
 
 def test_cures_separate_harm_from_what_methods_pay() -> None:
-    sick = "fifo(top_p=0.8)"
+    mismatched = "fifo(top_p=0.8)"
     runs = planted(
-        STUDIES["cures"], lambda row: 0.6 - 0.2 * (row["regime"] == sick and row["method"] in ("reinforce", "vcpo"))
+        STUDIES["cures"],
+        lambda row: 0.6 - 0.2 * (row["regime"] == mismatched and row["method"] in ("reinforce", "vcpo")),
     )
     made = cures.tables(runs)
     harm = made["harm"].set_index(["task", "lag", "effect"])["verdict"]
     assert harm["walk", 0, "top-p - exact"] == "lower"
     assert harm["walk-eos", 16, "top-p, replayed - top-p"] == "higher"
     assert harm["walk", 16, "bf16 - exact"] == "equivalent"
-    verdicts = made["cures"].set_index(["task", "lag", "disease", "cure_in_loss"])["verdict"]
+    verdicts = made["cures"].set_index(["task", "lag", "mismatch", "correction_in_loss"])["verdict"]
     assert len(verdicts) == 32
     assert verdicts["walk", 0, "top-p", "vcpo"] == "sampler better"
     assert verdicts["walk", 0, "top-p", "icepop"] == "equivalent"
-    at_0, at_16 = cures.answer(made)[-3:-1]
-    assert "at lag 0, 16 comparisons" in at_0
-    assert "sampler better 2" in at_0
-    assert "sampler better 2" in at_16
+    told = cures.answer(made)[-5:-1]
+    assert [line.split(",")[0] for line in told] == ["`walk`", "`walk`", "`walk-eos`", "`walk-eos`"]
+    assert all("in the loss, 8 comparisons:" in line and "sampler better 1" in line for line in told)
 
 
 def test_every_method_counts_failures_and_errors() -> None:

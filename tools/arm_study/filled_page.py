@@ -9,8 +9,8 @@ import pandas as pd
 from study_pages.markdown_table import markdown
 
 
-def render(text: str, tables: Mapping[str, pd.DataFrame]) -> str:
-    """The page: its text with every table in its place.
+def render(text: str, tables: Mapping[str, pd.DataFrame | str]) -> str:
+    """The page: its text with every table, or part that is made already, in its place.
 
     Raises:
         ValueError: A table has no place in the text, or a place no table.
@@ -18,7 +18,8 @@ def render(text: str, tables: Mapping[str, pd.DataFrame]) -> str:
     for name, table in tables.items():
         if text.count(mark := "{{" + name + "}}") != 1:
             raise ValueError(f"the text needs {mark} once")
-        text = text.replace(mark, markdown(table).rstrip())
+        made = table if isinstance(table, str) else markdown(table)
+        text = text.replace(mark, made.rstrip())
     if "{{" in text:
         raise ValueError(f"no table for {text[text.index('{{') :].splitlines()[0]}")
     return text

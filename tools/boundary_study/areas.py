@@ -1,19 +1,19 @@
-"""AUROC of "which seed will fail" within each place, and its bootstrap over places and the seeds within them."""
+"""AUROC of "which seed will fail" within each place, and what is left of it when the seeds are drawn again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.prediction.landmarks import RiskSets, compare, draws_of, risk_sets
+from vcpo_bench.analysis.prediction.landmarks import Comparison, RiskSets, compare, draws_of, risk_sets
 from vcpo_bench.analysis.prediction.panel import Panel
 
-from .design import SEEDS, STEPS, Place, counts
+from .design import GROUPS, SEEDS, STEPS, Place, counts
 from .tables import PLACE, SIGNALS, Tables, outcomes
 
 Array = NDArray[np.float64]
@@ -25,28 +25,45 @@ LEAST_CASES = 4
 """Failed seeds that have a landmark, below which a place has no AUROC at a lead."""
 STRIDE = 10
 """Updates between evaluations: onsets lie on this grid."""
+_TIE = 0.5
 
 
 @dataclass(frozen=True)
 class Area:
-    """AUROC of one signal, or a difference of two, at one lead.
+    """AUROC of one signal, or a difference of two, at one lead, in each place.
 
     Attributes:
-        each: Of every place, [P]; NaN where the signal ranks no failed seed.
-        drawn: The mean over places in each replicate, [B].
+        places: The places, P of them.
+        each: Of every place, [P]; NaN where the signal ranks no failed seed, or all seeds alike.
+        drawn: The same when the seeds of the place are drawn again, [P, B].
     """
 
+    places: tuple[Place, ...]
     each: Array
     drawn: Array
 
     @property
-    def value(self) -> float:
-        """Mean over places, all of the same weight."""
-        return float(np.nanmean(self.each))
+    def known(self) -> tuple[Place, ...]:
+        """The places that have a number."""
+        return tuple(place for place, value in zip(self.places, self.each, strict=True) if np.isfinite(value))
+
+    def groups(self) -> Array:
+        """Mean over the places of each group that has a number, [G]."""
+        return _by_group(self.known, self.each[np.isfinite(self.each)][:, None])[:, 0]
+
+    def seed_draws(self) -> Array:
+        """Mean over groups in each replicate of the seeds, [B]; the places stay as they are."""
+        return np.asarray(np.nanmean(_by_group(self.known, self.drawn[np.isfinite(self.each)]), axis=0))
+
+    def only(self, places: tuple[Place, ...]) -> Area:
+        """The same with no other places than these."""
+        kept = [place in places for place in self.places]
+        own = tuple(place for place in self.places if place in places)
+        return Area(own, self.each[kept], self.drawn[kept])
 
     def less(self, other: Area) -> Area:
-        """The difference, paired by place and by replicate."""
-        return Area(self.each - other.each, self.drawn - other.drawn)
+        """The difference, paired by place and by replicate; NaN where one of the two is."""
+        return replace(self, each=self.each - other.each, drawn=self.drawn - other.drawn)
 
 
 def panels(tables: Tables) -> dict[Place, Panel]:
@@ -91,11 +108,10 @@ def with_landmarks(found: Mapping[Place, Panel], lead: int) -> dict[Place, Panel
     return {place: panel for place, panel in found.items() if landmarks(panel, lead).case.size >= LEAST_CASES}
 
 
-def area(found: Sequence[Panel], name: str, lead: int, also: str | None = None) -> Area:
-    """AUROC of a signal at a lead.
+def area(found: Mapping[Place, Panel], name: str, lead: int, also: str | None = None) -> Area:
+    """AUROC of a signal at a lead in each place; a place where it is constant is left out (NaN).
 
-    A replicate draws as many places as there are, with replacement, and anew in each of them as many seeds. The draws
-    depend on the number of places alone, so that signals are paired.
+    The draws of the seeds depend on the group of a place alone: signals are paired, and so are the lags of a group.
 
     Args:
         found: The places.
@@ -103,24 +119,35 @@ def area(found: Sequence[Panel], name: str, lead: int, also: str | None = None) 
         lead: Updates between landmark and onset.
         also: A second signal; only scores where both are known count.
     """
-    random = np.random.default_rng(0)
-    which = random.integers(len(found), size=(DRAWS, len(found)))
-    inner = random.integers(DRAWS, size=which.shape)
-    each, drawn = np.empty(len(found)), np.empty((len(found), DRAWS))
-    for number, panel in enumerate(found):
+    each, drawn = np.full(len(found), np.nan), np.full((len(found), DRAWS), np.nan)
+    for number, (place, panel) in enumerate(found.items()):
         scores = panel.values[name]
         if also is not None:
             scores = np.where(np.isfinite(panel.values[also]), scores, np.nan)
         comparison = compare(scores, landmarks(panel, lead))
-        each[number] = comparison.auroc()
-        drawn[number] = comparison.replicates(_seed_draws(number))
-    return Area(each, np.nanmean(drawn[which, inner], axis=1))
+        if _varies(comparison):
+            each[number] = comparison.auroc()
+            drawn[number] = comparison.replicates(_seed_draws(GROUPS.index(place.group)))
+    return Area(tuple(found), each, drawn)
+
+
+def _varies(comparison: Comparison) -> bool:
+    """Whether any failed seed and survivor differ in score: else the signal has nothing to tell them by."""
+    return bool((comparison.wins[comparison.usable] != _TIE).any())
+
+
+def _by_group(places: tuple[Place, ...], values: Array) -> Array:
+    """Mean over the places of each group: [P, N] becomes [G, N]."""
+    names = list(dict.fromkeys(place.group for place in places))
+    member = np.array([[place.group == name for place in places] for name in names], dtype=float)
+    member = member.reshape(len(names), len(places))
+    return np.asarray(member @ values / member.sum(axis=1, keepdims=True))
 
 
 @cache
-def _seed_draws(number: int) -> Array:
-    """How often each seed of a place is drawn, [B, 32]: kept, for every signal and lead uses the same."""
-    return draws_of(len(SEEDS), DRAWS, seed=number)
+def _seed_draws(group: int) -> Array:
+    """How often each seed of a group's places is drawn, [B, 32]: kept, for every signal and lead uses the same."""
+    return draws_of(len(SEEDS), DRAWS, seed=group)
 
 
 def sizes(found: Mapping[Place, Panel], lead: int) -> tuple[int, int]:

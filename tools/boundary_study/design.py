@@ -8,13 +8,16 @@ from dataclasses import dataclass
 STEPS = 300
 PILOT_SEEDS = tuple(range(100, 104))
 """Seeds that choose the rate of a place; they are in no analysis."""
-SEEDS = tuple(range(32))
+SEEDS = tuple(range(200, 232))
+"""Seeds that no other study has run."""
 MOST_RATES = 5
 """Rates that the search of a place may try."""
 SHARE = (0.2, 0.8)
 """A place counts if the share of its main seeds that failed lies between these, ends included."""
 LEAST_PLACES = 8
 """Fewer places than this give no numbers."""
+LEAST_GROUPS = 5
+"""Nor do fewer groups of places, which are what the intervals take to be independent."""
 CORE_SECONDS = 0.05
 """Per update of 128 responses, of one core."""
 
@@ -38,6 +41,11 @@ class Place:
     staleness: int
     guess: float
 
+    @property
+    def group(self) -> tuple[str, str]:
+        """Task and method. Its places share seeds, and where their rates are equal their runs begin alike."""
+        return self.task, self.method
+
     def rate(self, rung: float) -> float:
         """The learning rate of a rung: the guess is rung 0, and each rung is 2^0.5 times the one below."""
         return float(f"{self.guess * 2 ** (rung / 2):.4g}")
@@ -60,6 +68,7 @@ PLACES = tuple(
     Place(task, method, lag, guess) for (lag, task), own in _GUESSES.items() for method, guess in own.items()
 )
 """In the order in which they are run."""
+GROUPS = tuple(dict.fromkeys(place.group for place in PLACES))
 
 
 def next_rung(failures: Mapping[float, int]) -> float | None:

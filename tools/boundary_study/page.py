@@ -1,7 +1,7 @@
 """Writes the tables and the page of the boundary study, and the tables of its registration.
 
-    python tools/boundary_study/page.py RESULTS     # adds the runs to the shipped tables, then writes what follows
-    python tools/boundary_study/page.py             # what follows from the shipped tables
+    python tools/boundary_study/page.py RESULTS     # adds the runs to the shipped tables, and counts places
+    python tools/boundary_study/page.py --end       # when the study has ended: the page of the shipped tables
     python tools/boundary_study/page.py --register  # the tables of the registration instead; only before the first run
 
 Until enough places count there is no page. A test fails when the page is not current.
@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pandas as pd
-from arm_study.filled_page import write
+from arm_study.filled_page import render
 from study_pages.markdown_table import markdown
 from study_pages.markers import filled
 
 from boundary_study.areas import panels
-from boundary_study.design import LEAST_PLACES, PLACES
+from boundary_study.by_task import disagreement, wide
+from boundary_study.coverage import COVERAGE
+from boundary_study.design import LEAST_GROUPS, LEAST_PLACES, PLACES
 from boundary_study.tables import FOLDER, SIGNALS, Tables, joined
-from boundary_study.verdicts import made
+from boundary_study.verdicts import enough, made
 from vcpo_bench.analysis.monitoring.signal import all_signals
 
 TEXT = Path(__file__).with_name("page.md")
@@ -32,13 +35,14 @@ TOOL = "tools/boundary_study/page.py"
 
 
 def registration(text: str) -> str:
-    """The registration with its tables of places and signals made anew."""
+    """The registration with its tables of places, signals and simulated coverage made anew."""
     guesses = [(place.task, place.method, place.staleness, place.guess) for place in PLACES]
     places = pd.DataFrame(guesses, columns=["task", "method", "lag", "lr"])
     known = all_signals()
     summaries = [(name, known[name].summary.replace("|", "\\|")) for name in SIGNALS]
     signals = pd.DataFrame(summaries, columns=["signal", "a high value means"])
-    return filled(text, {"places": markdown(places), "signals": markdown(signals)}, TOOL)
+    coverage = markdown(pd.read_csv(COVERAGE))
+    return filled(text, {"places": markdown(places), "signals": markdown(signals), "coverage": coverage}, TOOL)
 
 
 def main() -> None:
@@ -46,22 +50,44 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="?")
     parser.add_argument("--register", action="store_true")
+    parser.add_argument(
+        "--end", action="store_true", help="the study has ended: look at the outcomes and write the page"
+    )
     given = parser.parse_args()
     if given.register:
         REGISTRATION.write_text(registration(REGISTRATION.read_text(encoding="utf-8")), encoding="utf-8")
         return
     if given.results:
         joined(Tables.read(FOLDER), Tables.of(given.results)).write(FOLDER)
-    refresh(FOLDER)
+    refresh(FOLDER, given.end)
 
 
-def refresh(folder: Path) -> None:
-    """Write the page and the tables that follow from the tables of a folder, if enough places count."""
+def refresh(folder: Path, end: bool) -> None:
+    """Say how many places of a folder's tables count.
+
+    Args:
+        folder: Of the tables.
+        end: Also write the page and its tables, if enough places count. Before the end no AUROC is computed: whoever
+            has seen one may not decide when to stop.
+    """
     tables = Tables.read(folder)
-    counting = len(panels(tables))
-    print(f"{len(tables.runs)} runs; places that count: {counting}; at least {LEAST_PLACES} are needed for a page")
-    if counting >= LEAST_PLACES:
-        write(folder, TEXT.read_text(encoding="utf-8"), made(tables))
+    counting = panels(tables)
+    groups = len({place.group for place in counting})
+    print(
+        f"{len(tables.runs)} runs; places that count: {len(counting)}, of {groups} groups; at least {LEAST_PLACES} "
+        f"places of {LEAST_GROUPS} groups are needed for a page"
+    )
+    if end and enough(counting):
+        write(folder, made(tables))
+
+
+def write(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write the page, and one CSV file per table."""
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    tasks = tables["tasks"]
+    parts = {**tables, "tasks": wide(tasks), "disagreement": disagreement(tasks)}
+    (folder / "README.md").write_text(render(TEXT.read_text(encoding="utf-8"), parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.intervals import LEVEL, holm
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
-from vcpo_bench.analysis.percentile_interval import percentile_interval
-from vcpo_bench.analysis.prediction.auroc import area_p
-from vcpo_bench.analysis.prediction.logistic import wald_p
 from vcpo_bench.analysis.prediction.panel import TOO_FEW, Panel
 
 from .alarms import alarm_table
-from .areas import LEADS, PRIMARY_LEAD, area, panels, sizes, with_landmarks
-from .design import LEAST_PLACES, Place
+from .areas import LEADS, PRIMARY_LEAD, Area, area, panels, sizes, with_landmarks
+from .by_task import task_table
+from .design import LEAST_GROUPS, LEAST_PLACES, Place
+from .means import over_groups, perfect_error
 from .tables import RIVALS, SIGNALS, Tables
 
 BAR = 0.6
@@ -25,6 +23,8 @@ BAR = 0.6
 MARGIN = 0.05
 """Largest difference of AUROC that does not matter."""
 CAN, CANNOT, UNDECIDED = "can tell", "cannot", "undecided"
+UNTESTED = "cannot be tested here"
+"""Of a signal that is constant in too many places."""
 
 
 def made(tables: Tables) -> dict[str, pd.DataFrame]:
@@ -33,6 +33,7 @@ def made(tables: Tables) -> dict[str, pd.DataFrame]:
     runs = pd.concat([panel.runs for panel in found.values()])
     return {
         "signals": signal_table(found),
+        "tasks": task_table(found),
         "rivals": rival_table(found),
         "leads": lead_table(found),
         "places": place_table(found),
@@ -40,57 +41,71 @@ def made(tables: Tables) -> dict[str, pd.DataFrame]:
     }
 
 
+def enough(places: Iterable[Place]) -> bool:
+    """Whether so many places, of so many groups, give a number."""
+    known = list(places)
+    return len(known) >= LEAST_PLACES and len({place.group for place in known}) >= LEAST_GROUPS
+
+
 def signal_table(found: Mapping[Place, Panel], lead: int = PRIMARY_LEAD) -> pd.DataFrame:
-    """What each signal can tell at a lead.
+    """What each signal can tell at a lead, mean over groups of places.
 
     Returns:
-        Columns `signal`, `places`, `failed`, `survivors`, `auroc`, `low`, `high`, `p` (two-sided, against the bar),
-        `p_holm` (over the rivals; ESS is the primary outcome) and `verdict`.
+        Columns `signal`, `places` where it varies and their `groups`, `failed`, `survivors`, `auroc`, `low`, `high`,
+        `p` (two-sided, against the bar), `p_holm` (over the rivals that can be tested; ESS is the primary outcome) and
+        `verdict`.
     """
     kept = with_landmarks(found, lead)
-    if len(kept) < LEAST_PLACES:
+    if not enough(kept):
         return pd.DataFrame([{"signal": name, "places": len(kept), "verdict": TOO_FEW} for name in SIGNALS])
-    cases, controls = sizes(kept, lead)
-    rows: list[dict[str, Any]] = []
-    for name in SIGNALS:
-        one = area(list(kept.values()), name, lead)
-        low, high = percentile_interval(one.value, one.drawn)
-        row = {"signal": name, "places": int(np.isfinite(one.each).sum()), "failed": cases, "survivors": controls}
-        row |= {"auroc": one.value, "low": low, "high": high, "p": area_p(one.value, one.drawn, cases, null=BAR)}
-        rows.append(row)
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame([_signal_row(name, area(kept, name, lead), kept, lead) for name in SIGNALS])
     table["p_holm"] = holm(table["p"].where(table["signal"] != PRIMARY))
     return table.assign(verdict=[_told(row) for row in table.to_dict("records")])
 
 
+def _signal_row(name: str, one: Area, kept: Mapping[Place, Panel], lead: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"signal": name, "places": len(one.known), "groups": one.groups().size}
+    if not enough(one.known):
+        return row | dict.fromkeys(("auroc", "low", "high", "p"), float("nan"))
+    cases, controls = sizes({place: kept[place] for place in one.known}, lead)
+    mean = over_groups(one.groups(), BAR, perfect_error(cases))
+    row |= {"failed": cases, "survivors": controls, "auroc": mean.value}
+    return row | {"low": max(mean.low, 0.0), "high": min(mean.high, 1.0), "p": mean.p}
+
+
 def rival_table(found: Mapping[Place, Panel]) -> pd.DataFrame:
-    """ESS less each rival at the primary lead, paired; on seeds whose score by both is known.
+    """ESS less each rival at the primary lead, paired; on places where both vary, and seeds that have both scores.
 
     Returns:
-        Columns `rival`, `places`, `ess`, `rival_auroc`, `difference`, its 95% and 90% intervals, `p`, `p_holm`,
-        `verdict`.
+        Columns `rival`, `places`, `groups`, `ess`, `rival_auroc`, `difference`, its 95% and 90% intervals, `p`,
+        `p_holm`, `verdict`.
     """
-    kept = list(with_landmarks(found, PRIMARY_LEAD).values())
-    if len(kept) < LEAST_PLACES:
+    kept = with_landmarks(found, PRIMARY_LEAD)
+    if not enough(kept):
         return pd.DataFrame([{"rival": name, "places": len(kept), "verdict": TOO_FEW} for name in RIVALS])
-    rows: list[dict[str, Any]] = []
-    for name in RIVALS:
-        ess, rival = area(kept, PRIMARY, PRIMARY_LEAD, also=name), area(kept, name, PRIMARY_LEAD, also=PRIMARY)
-        gap = ess.less(rival)
-        low, high = percentile_interval(gap.value, gap.drawn)
-        low90, high90 = np.nanquantile(gap.drawn, (0.05, 0.95))
-        row = {"rival": name, "places": int(np.isfinite(gap.each).sum()), "ess": ess.value, "rival_auroc": rival.value}
-        row |= {"difference": gap.value, "low": low, "high": high, "low90": low90, "high90": high90}
-        rows.append(row | {"p": wald_p(gap.value, float(np.nanstd(gap.drawn)))})
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame([_rival_row(name, kept) for name in RIVALS])
     table["p_holm"] = holm(table["p"])
     return table.assign(verdict=[_compared(row) for row in table.to_dict("records")])
+
+
+def _rival_row(name: str, kept: Mapping[Place, Panel]) -> dict[str, Any]:
+    ess, rival = area(kept, PRIMARY, PRIMARY_LEAD, also=name), area(kept, name, PRIMARY_LEAD, also=PRIMARY)
+    gap = ess.less(rival)
+    row: dict[str, Any] = {"rival": name, "places": len(gap.known), "groups": gap.groups().size}
+    if not enough(gap.known):
+        names = ("ess", "rival_auroc", "difference", "low", "high", "low90", "high90", "p")
+        return row | dict.fromkeys(names, float("nan"))
+    means = {"ess": ess, "rival_auroc": rival}
+    row |= {column: float(one.only(gap.known).groups().mean()) for column, one in means.items()}
+    mean = over_groups(gap.groups(), 0.0)
+    row |= {"difference": mean.value, "low": mean.low, "high": mean.high}
+    return row | {"low90": mean.low90, "high90": mean.high90, "p": mean.p}
 
 
 def lead_table(found: Mapping[Place, Panel]) -> pd.DataFrame:
     """AUROC of every signal at every lead, without verdicts; no numbers at a lead with too few places."""
     each = [signal_table(found, lead).assign(lead=lead) for lead in LEADS]
-    names = ["lead", "signal", "places", "failed", "survivors", "auroc", "low", "high"]
+    names = ["lead", "signal", "places", "groups", "failed", "survivors", "auroc", "low", "high"]
     return pd.concat(each, ignore_index=True).reindex(columns=names)
 
 
@@ -102,19 +117,22 @@ def place_table(found: Mapping[Place, Panel]) -> pd.DataFrame:
         row = {"task": place.task, "method": place.method, "staleness": place.staleness, "lr": panel.runs["lr"].iloc[0]}
         row |= {"failed": int(failed.sum()), "median_onset": panel.runs.loc[failed, "onset"].median()}
         kept = with_landmarks({place: panel}, PRIMARY_LEAD)
-        row["ess_auroc"] = area([panel], PRIMARY, PRIMARY_LEAD).value if kept else float("nan")
+        row["ess_auroc"] = float(area(kept, PRIMARY, PRIMARY_LEAD).each[0]) if kept else float("nan")
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def _told(row: Mapping[Any, Any]) -> str:
-    decided = row["signal"] == PRIMARY or row["p_holm"] < LEVEL
-    if not decided:
+    if row["auroc"] != row["auroc"]:
+        return UNTESTED
+    if row["signal"] != PRIMARY and not row["p_holm"] < LEVEL:
         return UNDECIDED
     return CAN if row["low"] > BAR else CANNOT if row["high"] < BAR else UNDECIDED
 
 
 def _compared(row: Mapping[Any, Any]) -> str:
+    if row["difference"] != row["difference"]:
+        return UNTESTED
     if row["low90"] >= -MARGIN and row["high90"] <= MARGIN:
         return "equivalent"
     if row["p_holm"] < LEVEL and (row["low"] > 0 or row["high"] < 0):

@@ -1,12 +1,14 @@
-"""The paired comparisons of the phase study: does VCPO bear a larger rate, and does it end higher?"""
+"""Paired comparisons at each method's own boundary: the learning rate that it bears, and what it earns there."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
-from boundary import estimate, slopes
-from design import LAGS
-from tables import EXPONENTS, HORIZON_LAG, HORIZONS, PLACE, boundaries
+from boundary import estimate
+from design import LAGS, Unit
+from tables import PLACE, outcomes
 
 from vcpo_bench.analysis.intervals import t_interval
 
@@ -14,62 +16,97 @@ MATCHED, OPOB_ALONE = "vcpo(ess=off)+lr-matched", "vcpo(ess=off)"
 RATE_MARGIN = 0.5
 """In rungs: a factor of 1.41 in the learning rate."""
 REWARD_MARGIN = 0.05
+LEAST_PAIRS = 4
+TOO_FEW = "too few pairs"
+_DENTS = ("stall", "transient dip")
+_EVENTS = {"vcpo": "event_vcpo", "rival": "event_other"}
 _SHIFTS = np.round(np.arange(-6.0, 6.0001, 0.1), 1)
-_RESAMPLES = 200
 
 
-def rates(bounds: pd.DataFrame) -> pd.DataFrame:
-    """Difference in log2 b, in rungs, between VCPO and its own mean step size, per task and lag, paired by seed."""
+def rates(runs: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
+    """Difference in log2 b, in rungs, between VCPO and its own mean step size, per task and lag, paired by seed.
+
+    Returns:
+        Columns `difference` with its 95% interval `low` to `high` and its 90% interval `low90` to `high90`; `reach90`,
+        how far the 90% interval would reach if the two lay between the same rungs in every seed; `lender_failed`, in
+        how many seeds the run that lent its mean step to the control's first failing run had failed itself.
+    """
     rows = []
     for (task, lag), pairs in _pairs(bounds, MATCHED):
         low = (pairs["low_vcpo"] - pairs["high_other"]).to_numpy(float)
         high = (pairs["high_vcpo"] - pairs["low_other"]).to_numpy(float)
-        row = {"task": task, "staleness": lag, "against": MATCHED, "seeds": len(pairs)}
-        if not (np.isfinite(low) | np.isfinite(high)).any():
+        said = np.isfinite(low) | np.isfinite(high)
+        row = {"task": task, "staleness": lag, "against": MATCHED, "seeds": int(said.sum())}
+        row |= {"lender_failed": _lenders_failed(runs, pairs)}
+        if not said.any():
             rows.append(row | {"verdict": "both at an end of the ladder"})
             continue
-        found = estimate(low, high, np.ones(len(pairs)), _SHIFTS)
-        row |= {"difference": found.value, "low": found.low, "high": found.high}
-        rows.append(row | {"verdict": _verdict(*found, margin=RATE_MARGIN)})
-    return pd.DataFrame(rows)
+        found = estimate(low[said], high[said], np.ones(said.sum()), _SHIFTS)
+        row |= {**found._asdict(), "difference": found.value, "reach90": _reach(int(said.sum()))}
+        rows.append(row | {"verdict": verdict(*found, margin=RATE_MARGIN)})
+    return pd.DataFrame(rows).drop(columns="value", errors="ignore")
 
 
 def rewards(bounds: pd.DataFrame) -> pd.DataFrame:
-    """Difference in final reward, each at its largest surviving rate, per task and lag, paired by seed."""
+    """Difference in final reward, each at its largest surviving rate, per task and lag, paired by seed.
+
+    Returns:
+        Columns `vcpo`, `rival`, `difference` with its 95% interval `low` to `high` and its 90% interval `low90` to
+        `high90`; `dented_vcpo` and `dented_rival`, how many of the surviving runs stalled or dipped;
+        `difference_at_best_rates`.
+    """
     rows = []
     for rival in (OPOB_ALONE, "tis"):
         for (task, lag), pairs in _pairs(bounds, rival):
-            difference = (pairs["reward_vcpo"] - pairs["reward_other"]).dropna()
+            pairs = pairs.dropna(subset=["reward_vcpo", "reward_other"])
+            difference = pairs["reward_vcpo"] - pairs["reward_other"]
             ends = (*t_interval(difference), *t_interval(difference, 0.90))
             row = {"task": task, "staleness": lag, "against": rival, "seeds": len(difference)}
             row |= {"vcpo": pairs["reward_vcpo"].mean(), "rival": pairs["reward_other"].mean()}
-            row |= {"difference": difference.mean(), "low": ends[0], "high": ends[1]}
-            row |= {"verdict": _verdict(float(difference.mean()), *ends, margin=REWARD_MARGIN)}
+            row |= {"difference": difference.mean()} | dict(zip(("low", "high", "low90", "high90"), ends, strict=True))
+            row |= {"verdict": verdict(difference.mean(), *ends, margin=REWARD_MARGIN, values=len(difference))}
+            row |= {f"dented_{name}": int(pairs[column].isin(_DENTS).sum()) for name, column in _EVENTS.items()}
             best = (pairs["best_reward_vcpo"] - pairs["best_reward_other"]).mean()
             rows.append(row | {"difference_at_best_rates": best})
     return pd.DataFrame(rows)
 
 
-def horizons(runs: pd.DataFrame) -> pd.DataFrame:
-    """Exponent of b in the number of updates at lag 16, per task and method; 95% interval by resampling seeds."""
-    at_lag = runs[runs["staleness"] == HORIZON_LAG]
-    found = pd.concat([boundaries(at_lag, each).assign(horizon=each) for each in HORIZONS])
-    random, rows = np.random.default_rng(0), []
-    for (task, method), group in found.groupby(["task", "method"], sort=False):
-        row = {"task": task, "method": method, "seeds": group["seed"].nunique()}
-        open_ends = group[["low", "high"]].abs().eq(np.inf).any(axis=1).groupby(group["horizon"]).mean() > 0.5
-        if open_ends.sum() >= 2:
-            rows.append(row | {"exponent": np.nan, "low": np.nan, "high": np.nan})
-            continue
-        counts = random.multinomial(row["seeds"], np.full(row["seeds"], 1 / row["seeds"]), size=_RESAMPLES)
-        drawn = np.vstack([np.ones(len(group)), counts[:, group["seed"].rank(method="dense").astype(int) - 1]]).astype(
-            float
-        )
-        bounds = group["low"].to_numpy(float), group["high"].to_numpy(float)
-        value, *others = -slopes(*bounds, np.log2(group["horizon"].to_numpy(float)), drawn, -EXPONENTS)
-        low, high = np.quantile(others, (0.025, 0.975))
-        rows.append(row | {"exponent": value, "low": low, "high": high})
-    return pd.DataFrame(rows)
+def verdict(
+    value: float, low: float, high: float, low90: float, high90: float, *, margin: float, values: int = LEAST_PAIRS
+) -> str:
+    """What a difference with its 95% and 90% intervals says: equivalence within the margin goes first.
+
+    Args:
+        value: The difference.
+        low: Lower end of its 95% interval.
+        high: Upper end.
+        low90: Lower end of its 90% interval.
+        high90: Upper end.
+        margin: Of equivalence.
+        values: How many independent values it is the mean of; with fewer than `LEAST_PAIRS` there is no verdict.
+    """
+    if values < LEAST_PAIRS:
+        return TOO_FEW
+    if -margin <= low90 and high90 <= margin:
+        return "equivalent"
+    if low > 0 or high < 0:
+        return "more" if value > 0 else "less"
+    return "undecided"
+
+
+@cache
+def _reach(seeds: int) -> float:
+    equal = np.ones(seeds)
+    return estimate(-equal, equal, equal, _SHIFTS).high90
+
+
+def _lenders_failed(runs: pd.DataFrame, pairs: pd.DataFrame) -> int:
+    """In how many seeds VCPO failed at the rung where its control first fails."""
+    lenders = outcomes(runs[runs["method"] == "vcpo"])
+    rows = pairs[["seed", "task", "staleness", "high_other"]].to_dict("records")
+    return sum(
+        lenders[Unit(row["seed"], row["task"], "vcpo", row["staleness"])].get(row["high_other"], False) for row in rows
+    )
 
 
 def _pairs(bounds: pd.DataFrame, rival: str) -> list[tuple[tuple[str, int], pd.DataFrame]]:
@@ -82,11 +119,3 @@ def _pairs(bounds: pd.DataFrame, rival: str) -> list[tuple[tuple[str, int], pd.D
         ((at["task"], at["staleness"]), both[(both["task"] == at["task"]) & (both["staleness"] == at["staleness"])])
         for at in places
     ]
-
-
-def _verdict(value: float, low: float, high: float, low90: float, high90: float, *, margin: float) -> str:
-    if -margin <= low90 and high90 <= margin:
-        return "equivalent"
-    if low > 0 or high < 0:
-        return "more" if value > 0 else "less"
-    return "undecided"

@@ -98,23 +98,62 @@ def next_rung(unit: Unit, outcomes: Outcomes, guess: int) -> int | None:
     return (low + high) // 2
 
 
-def guess(unit: Unit, found: Mapping[Unit, Outcomes]) -> int:
-    """Where the search of a unit starts: the median boundary of lower seeds, else `FIRST_RUNG`."""
-    alike = [
-        bracket(outcomes)[0]
-        for other, outcomes in found.items()
-        if outcomes and other.seed < unit.seed and _place(other) == _place(unit)
-    ]
-    return max(median_low(alike), 0) if alike else FIRST_RUNG
+@dataclass(frozen=True)
+class Search:
+    """A unit's own search, replayed: what it asked for, whoever else made more runs of the unit.
+
+    Attributes:
+        outcomes: Whether each run of the search failed, in the order in which it asks for them.
+        check: The rung of the check run, if it was made.
+        wanted: The rung it asks for next; None: the search has ended.
+    """
+
+    outcomes: Outcomes
+    check: int | None
+    wanted: int | None
+
+
+def search(unit: Unit, ended: Outcomes, guess: int) -> Search:
+    """Replay the search of a unit over all of its runs that have ended.
+
+    Args:
+        unit: Whose search.
+        ended: Every run of the unit, also those that only lend step scales; these count where the search asks for them.
+        guess: Where it starts.
+    """
+    seen: dict[int, bool] = {}
+    while (rung := next_rung(unit, seen, guess)) is not None and rung in ended:
+        if _closed(seen):
+            return Search(seen, rung, None)
+        seen[rung] = ended[rung]
+    return Search(seen, None, rung)
+
+
+def searches(found: Mapping[Unit, Outcomes], seeds: Sequence[int]) -> dict[Unit, Search]:
+    """The search of every unit of these seeds, begun at the median boundary of lower seeds, else at `FIRST_RUNG`."""
+    lows: dict[tuple[str, str, int], list[int]] = {}
+    done: dict[Unit, Search] = {}
+    for unit in (unit for seed in sorted(seeds) for unit in units(seed)):
+        alike = lows.setdefault((unit.task, unit.method, unit.staleness), [])
+        done[unit] = search(unit, found.get(unit, {}), max(median_low(alike), 0) if alike else FIRST_RUNG)
+        if done[unit].outcomes:
+            alike.append(bracket(done[unit].outcomes)[0])
+    return done
 
 
 def wanted(seeds: Sequence[int], found: Mapping[Unit, Outcomes]) -> list[tuple[Unit, int]]:
     """The runs to make now: one for each open unit of the lowest seed that has open ones."""
+    own = searches(found, sorted({*seeds, *(unit.seed for unit in found)}))
     for seed in seeds:
-        rungs = [(unit, next_rung(unit, found.get(unit, {}), guess(unit, found))) for unit in units(seed)]
-        if runs := [(unit, rung) for unit, rung in rungs if rung is not None]:
+        open_ones = [(unit, own[unit].wanted) for unit in units(seed)]
+        if runs := [(unit, rung) for unit, rung in open_ones if rung is not None]:
             return runs
     return []
+
+
+def _closed(outcomes: Outcomes) -> bool:
+    low, high = bracket(outcomes)
+    return bool(outcomes) and high - low == 1
 
 
 def _check(unit: Unit, outcomes: Outcomes, low: int, high: int) -> int | None:
@@ -125,7 +164,3 @@ def _check(unit: Unit, outcomes: Outcomes, low: int, high: int) -> int | None:
         return None
     rung = int(draws.choice(far))
     return None if rung in outcomes else rung
-
-
-def _place(unit: Unit) -> tuple[str, str, int]:
-    return unit.task, unit.method, unit.staleness

@@ -1,4 +1,4 @@
-"""What each method earns at each lag, at a rate that other seeds chose."""
+"""What each method earns at each lag, at the rate, among those tried near its boundary, that other seeds chose."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def earnings(runs: pd.DataFrame) -> pd.DataFrame:
         runs: Of `tables.run_table`.
 
     Returns:
-        Columns `task`, `method`, `staleness`, `seeds`, `median_rate` that was chosen, `failed` of the chosen runs, and
-        `reward` with its 95% t interval `low` to `high`; NaN with fewer than two seeds.
+        Columns `task`, `method`, `staleness`, `seeds`, `median_rate` that was chosen, `failed` of the chosen runs,
+        `at_lowest`, how many of them have the lowest rate that their seed ran, and `reward` with its 95% t interval
+        `low` to `high`; NaN with fewer than two seeds.
     """
     rows = []
     for (task, method, lag), group in runs.groupby(["task", "method", "staleness"], sort=False):
@@ -30,6 +31,8 @@ def earnings(runs: pd.DataFrame) -> pd.DataFrame:
         if len(chosen):
             low, high = within_unit(chosen["final_reward"], *t_interval(chosen["final_reward"]))
             row |= {"median_rate": LADDER[0] * 2 ** chosen["rung"].median(), "failed": int(chosen["failed"].sum())}
+            lowest = group.groupby("seed")["rung"].min()
+            row |= {"at_lowest": int((chosen["rung"] == chosen["seed"].map(lowest)).sum())}
             row |= {"reward": chosen["final_reward"].mean(), "low": low, "high": high}
         rows.append(row)
     return pd.DataFrame(rows)

@@ -3,7 +3,8 @@
     python tools/phase_study/page.py RESULTS     # adds the runs to runs.csv, then writes everything that follows
     python tools/phase_study/page.py             # everything that follows from the shipped runs.csv
 
-Until enough seeds are complete there is no page. A test fails when the page is not current.
+Until enough seeds are complete there is no page. A test fails when the page is not current. Fact 23 of the scorecard
+reads `exponents.csv`: afterwards run `python tools/scorecard/page.py`.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import pandas as pd
-from contrasts import horizons, rates, rewards
+from arm_study.filled_page import render
+from checks import checks
+from contrasts import rates, rewards
 from earnings import earnings
+from failures import failures
+from horizons import horizons
 from levels import level_table
-from study_pages.markdown_table import markdown
-from study_pages.markers import filled
-from tables import FOLDER, RUNS, boundaries, checks, complete, exponents, joined, run_table, shipped
+from same_rate import same_rate
+from tables import FOLDER, RUNS, boundaries, complete, exponents, joined, run_table, shipped
 from wording import answer, by_lag
 
-PAGE = FOLDER / "README.md"
-TOOL = "tools/phase_study/page.py"
+TEXT = Path(__file__).with_name("page.md")
 LEAST_SEEDS = 4
 """As registered."""
 
@@ -36,7 +39,8 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "levels": level_table(bounds),
         "earnings": earnings(runs),
         "exponents": exponents(bounds),
-        "rates": rates(bounds),
+        "rates": rates(runs, bounds),
+        "same_rate": same_rate(runs),
         "rewards": rewards(bounds),
         "horizons": horizons(runs),
         "checks": checks(runs),
@@ -44,43 +48,38 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
 
 
-def failures(runs: pd.DataFrame) -> pd.DataFrame:
-    """When failing runs fall, per method and lag: before the lag is reached or after, and whether they come back."""
-    failed = runs[runs["failed"] & (runs["staleness"] > 0)]
-    early = (failed["onset"] <= failed["staleness"]).groupby([failed["method"], failed["staleness"]], sort=False).sum()
-    grouped = failed.groupby(["method", "staleness"], sort=False)
-    table = grouped.agg(failed=("failed", "size"), median_onset=("onset", "median")).assign(before_the_lag=early)
-    table["rebounds"] = grouped["event"].apply(lambda event: int((event == "collapse with rebound").sum()))
-    return table.reset_index()
-
-
-def render(tables: dict[str, pd.DataFrame]) -> str:
-    """The page with its tables made anew."""
-    parts = {name: markdown(table) for name, table in tables.items() if name not in ("levels", "earnings")}
+def page(tables: dict[str, pd.DataFrame], seeds: int) -> str:
+    """The page from its text and its tables."""
+    parts: dict[str, pd.DataFrame | str] = dict(tables)
     parts |= {"levels": by_lag(tables["levels"], "largest_rate"), "earnings": by_lag(tables["earnings"], "reward")}
-    return filled(PAGE.read_text(encoding="utf-8"), parts | {"answer": answer(tables)}, TOOL)
+    return render(TEXT.read_text(encoding="utf-8"), parts | {"answer": answer(tables), "seeds": str(seeds)})
 
 
-def write(runs: pd.DataFrame) -> None:
+def write(runs: pd.DataFrame, folder: Path) -> None:
     """Write the tables, the picture and the page that follow from these runs."""
     from picture import draw
 
     tables = made(runs)
     for name, table in tables.items():
-        table.to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.6g")
-    draw(tables["levels"], tables["earnings"], FOLDER / "boundary.png")
-    PAGE.write_text(render(tables), encoding="utf-8")
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    draw(tables["levels"], folder / "boundary.png")
+    (folder / "README.md").write_text(page(tables, runs["seed"].nunique()), encoding="utf-8")
+
+
+def refresh(folder: Path) -> None:
+    """Write what follows from the `runs.csv` of a folder, if enough seeds are complete."""
+    runs = shipped(folder / RUNS.name)
+    seeds = complete(runs)
+    print(f"{len(runs)} runs; complete seeds: {seeds}; at least {LEAST_SEEDS} are needed for a page")
+    if len(seeds) >= LEAST_SEEDS:
+        write(runs[runs["seed"].isin(seeds)], folder)
 
 
 def main(arguments: list[str]) -> None:
     """Take the runs from a results folder if one is named, and write what follows from them."""
     if arguments:
         joined(shipped(RUNS), run_table(Path(arguments[0]))).to_csv(RUNS, index=False, float_format="%.10g")
-    runs = shipped(RUNS)
-    seeds = complete(runs)
-    print(f"{len(runs)} runs; complete seeds: {seeds}; at least {LEAST_SEEDS} are needed for a page")
-    if len(seeds) >= LEAST_SEEDS:
-        write(runs[runs["seed"].isin(seeds)])
+    refresh(FOLDER)
 
 
 if __name__ == "__main__":

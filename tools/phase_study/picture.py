@@ -1,4 +1,4 @@
-"""The picture of the phase study: against lag, the largest surviving learning rate and the reward at the chosen one."""
+"""The picture of the phase study: the largest learning rate that survives, against lag."""
 
 from __future__ import annotations
 
@@ -19,28 +19,23 @@ _ABOVE = LADDER[-1] * 1.3
 """Where a boundary beyond the ladder is drawn."""
 
 
-def draw(levels: pd.DataFrame, earned: pd.DataFrame, path: Path) -> None:
-    """Draw `levels.level_table` and `earnings.earnings` into a PNG."""
+def draw(levels: pd.DataFrame, path: Path) -> None:
+    """Draw `levels.level_table` into a PNG."""
     with drawing():
-        figure = Figure(figsize=(7.2, 5.6))
-        panels = figure.subplots(2, len(TASKS), sharex=True, sharey="row")
-        for task, (above, below) in zip(TASKS, panels.T, strict=True):
-            above.set_title(task)
-            below.set_xlabel("lag (updates)")
+        figure = Figure(figsize=(7.2, 3.6))
+        panels = figure.subplots(1, len(TASKS), sharey=True)
+        for task, axes in zip(TASKS, panels, strict=True):
+            axes.set_title(task)
+            axes.set_xlabel("lag (updates)")
             for number, method in enumerate(_SHOWN):
-                shift = 1 + 0.03 * (number - 3)
-                _rates(above, method, _own(levels, task, method), shift)
-                _rewards(below, method, _own(earned, task, method), shift)
-            below.set(xscale="log", xticks=LAGS, xticklabels=[str(lag) for lag in LAGS])
-            above.set_yscale("log")
-            above.set_yticks(LADDER[::2], [learning_rate(rate) for rate in LADDER[::2]])
-            above.axhspan(LADDER[-1], _ABOVE * 1.15, color="0.9", lw=0)
-            for axes in (above, below):
-                axes.minorticks_off()
-        panels[0][0].set_ylabel("largest learning rate that survives")
-        panels[1][0].set_ylabel("final held-out reward, tuned rate")
+                _rates(axes, method, _own(levels, task, method), 1 + 0.03 * (number - len(_SHOWN) // 2))
+            axes.set(xscale="log", xticks=LAGS, xticklabels=[str(lag) for lag in LAGS], yscale="log")
+            axes.set_yticks(LADDER[::2], [learning_rate(rate) for rate in LADDER[::2]])
+            axes.axhspan(LADDER[-1], _ABOVE * 1.15, color="0.9", lw=0)
+            axes.minorticks_off()
+        panels[0].set_ylabel("largest learning rate that survives")
         figure.legend(
-            *panels[0][0].get_legend_handles_labels(),
+            *panels[0].get_legend_handles_labels(),
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
             ncols=4,
@@ -60,11 +55,6 @@ def _rates(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
     low = np.where(np.isfinite(own["low"]) & ~beyond, own["low"], y)
     high = np.where(np.isfinite(own["high"]) & ~beyond, own["high"], y)
     _line(axes, method, own, y, np.maximum(low, LADDER[0]), np.minimum(high, _ABOVE), shift)
-
-
-def _rewards(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
-    y, low, high = (own[name].to_numpy(float) for name in ("reward", "low", "high"))
-    _line(axes, method, own, y, low, high, shift)
 
 
 def _line(

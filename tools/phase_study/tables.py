@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from boundary import estimate
-from design import LADDER, LAGS, Outcomes, Unit, bracket, guess, next_rung, units
+from boundary import estimate, slopes
+from design import LADDER, LAGS, Outcomes, Search, Unit, bracket, searches
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
-from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.results import load
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "phase"
@@ -73,36 +73,56 @@ def outcomes(runs: pd.DataFrame, horizon: float = np.inf) -> dict[Unit, dict[int
     return found
 
 
+def own_searches(runs: pd.DataFrame) -> dict[Unit, Search]:
+    """The search of every unit that has runs, replayed."""
+    found = outcomes(runs)
+    seeds = [int(seed) for seed in runs["seed"].unique()]
+    return {unit: own for unit, own in searches(found, seeds).items() if unit in found}
+
+
 def complete(runs: pd.DataFrame) -> list[int]:
     """The seeds all of whose searches have ended."""
-    found = outcomes(runs)
     seeds = sorted(int(seed) for seed in runs["seed"].unique())
-    return [seed for seed in seeds if not any(_open(unit, found) for unit in units(seed))]
+    ended: dict[int, bool] = dict.fromkeys(seeds, True)
+    for unit, own in searches(outcomes(runs), seeds).items():
+        ended[unit.seed] &= own.wanted is None
+    return [seed for seed in seeds if ended[seed]]
 
 
-def _open(unit: Unit, found: dict[Unit, dict[int, bool]]) -> bool:
-    return next_rung(unit, found.get(unit, {}), guess(unit, found)) is not None
+def boundaries(runs: pd.DataFrame, horizon: float | None = None) -> pd.DataFrame:
+    """Per unit the bounds of log2 b, in rungs (infinite at an end of the ladder).
 
+    They are those of the unit's own search; with a horizon, of all of its runs: what survives fewer updates lies above
+    the end of the search.
 
-def boundaries(runs: pd.DataFrame, horizon: float = np.inf) -> pd.DataFrame:
-    """Per unit the bounds of log2 b, in rungs (infinite at an end of the ladder), and the failing run's onset."""
+    Columns besides: `onset` of the failing run beside the boundary; `reward` and `event` of the surviving one;
+    `best_reward` of the surviving runs.
+    """
     at = {tuple(row[name] for name in (*PLACE, "rung")): row for row in runs.to_dict("records")}
-    rows = []
-    for unit, ended in outcomes(runs, horizon).items():
-        place = dict(zip(PLACE, astuple(unit), strict=True))
-        low, high = bracket(ended)
-        rewards = {rung: at[*astuple(unit), rung]["final_reward"] for rung, lost in ended.items() if not lost}
-        rows.append(
-            place
-            | {"low": -np.inf if low == -1 else low, "high": np.inf if high == _OPEN else high}
-            | {"onset": at[*astuple(unit), high]["onset"] if high < _OPEN else np.nan}
-            | {"reward": rewards.get(low, np.nan), "best_reward": max(rewards.values(), default=np.nan)}
-        )
+    own = {unit: search.outcomes for unit, search in own_searches(runs).items()}
+    rows = [_bounds(unit, ended, at) for unit, ended in (own if horizon is None else outcomes(runs, horizon)).items()]
     return pd.DataFrame(rows).sort_values(PLACE).reset_index(drop=True)
 
 
+def _bounds(unit: Unit, ended: Outcomes, at: Mapping[tuple[Any, ...], Mapping[Any, Any]]) -> dict[str, Any]:
+    low, high = bracket(ended)
+    place = dict(zip(PLACE, astuple(unit), strict=True))
+    rewards = {rung: at[*astuple(unit), rung]["final_reward"] for rung, lost in ended.items() if not lost}
+    return (
+        place
+        | {"low": -np.inf if low == -1 else low, "high": np.inf if high == _OPEN else high}
+        | {"onset": at[*astuple(unit), high]["onset"] if high < _OPEN else np.nan}
+        | {"reward": rewards.get(low, np.nan), "best_reward": max(rewards.values(), default=np.nan)}
+        | {"event": at[*astuple(unit), low]["event"] if low > -1 else ""}
+    )
+
+
 def exponents(bounds: pd.DataFrame) -> pd.DataFrame:
-    """Exponent a of b ~ S^-a for each task and method, with the lag asked for and with the lag reached."""
+    """Exponent a of b ~ S^-a for each task and method, with the lag asked for and with the lag reached.
+
+    The lags of a seed share its prompts, which the model ignores: `without_one_low` and `without_one_high` are the
+    least and the largest exponent without one of the seeds.
+    """
     rows = []
     for (task, method), group in bounds[bounds["staleness"].isin(LAGS)].groupby(["task", "method"], sort=False):
         reached = group["staleness"].clip(upper=group["onset"].fillna(np.inf))
@@ -117,45 +137,20 @@ def _exponent(group: pd.DataFrame, lags: pd.Series[float]) -> dict[str, object]:
     censored = ends.groupby(group["staleness"]).mean() > 0.5
     if censored.sum() >= 2:
         return facts | {"exponent": np.nan, "low": np.nan, "high": np.nan, "verdict": "at an end of the ladder"}
-    found = estimate(
-        group["low"].to_numpy(float), group["high"].to_numpy(float), -np.log2(lags.to_numpy(float)), EXPONENTS
-    )
+    low, high, steep = group["low"].to_numpy(float), group["high"].to_numpy(float), -np.log2(lags.to_numpy(float))
+    found = estimate(low, high, steep, EXPONENTS)
     facts |= {"exponent": found.value, "low": found.low, "high": found.high}
+    without = slopes(low, high, steep, _one_left_out(group["seed"]), EXPONENTS)
+    facts |= {"without_one_low": without.min(), "without_one_high": without.max()}
     return facts | {"verdict": _law(found.low, found.high)}
+
+
+def _one_left_out(seeds: pd.Series[int]) -> np.ndarray:
+    """`[seeds, n]` weights of the values of all seeds but one."""
+    return np.stack([(seeds != each).to_numpy(float) for each in seeds.unique()])
 
 
 def _law(low: float, high: float, bar: tuple[float, float] = (0.75, 1.25)) -> str:
     if bar[0] <= low and high <= bar[1]:
         return "holds"
     return "refuted" if high < bar[0] or low > bar[1] else "undecided"
-
-
-def searches(runs: pd.DataFrame) -> Iterator[tuple[Unit, list[int], int | None]]:
-    """Every unit with the rungs of its search in order, and its check run if it had one."""
-    found = outcomes(runs)
-    for unit, ended in found.items():
-        seen: dict[int, bool] = {}
-        check = None
-        while (rung := next_rung(unit, seen, guess(unit, found))) is not None and rung in ended:
-            if seen and _closed(seen):
-                check = rung
-                break
-            seen[rung] = ended[rung]
-        yield unit, list(seen), check
-
-
-def _closed(ended: Outcomes) -> bool:
-    low, high = bracket(ended)
-    return high - low == 1
-
-
-def checks(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row: how many check runs contradict the boundary of their unit."""
-    found, contradicting, total = outcomes(runs), 0, 0
-    for unit, rungs, check in searches(runs):
-        if check is not None:
-            low, _ = bracket({rung: found[unit][rung] for rung in rungs})
-            total += 1
-            contradicting += found[unit][check] == (check <= low)
-    low, high = wilson(contradicting, total)
-    return pd.DataFrame([{"checks": total, "contradicting": contradicting, "low": low, "high": high}])

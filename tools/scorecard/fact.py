@@ -48,6 +48,7 @@ class Fact:
 
     Attributes:
         number: Its number in the scorecard.
+        title: A few words, for the summary and the heading.
         order: Place in the order of runs; lower is more important.
         statement: What was published.
         source: Where.
@@ -59,6 +60,7 @@ class Fact:
     """
 
     number: int
+    title: str
     order: int
     statement: str
     source: str

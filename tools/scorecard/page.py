@@ -3,7 +3,8 @@
     python tools/scorecard/page.py            # after run.py; without training
     python tools/scorecard/page.py --register # the tables of the registration instead; only before the first run
 
-A test fails when the page is not current, or when the registration says something else than the code.
+Facts 6 and 23 read tables of the phase study: run this again after `tools/phase_study/page.py`. A test fails when the
+page is not current, or when the registration says something else than the code.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import pandas as pd
 from study_pages.markers import filled
 
 from .cells import planned
+from .evidence import cited, evidence, run_sets, runs_behind
 from .fact import VERDICTS, Fact, Part, Verdict, combined
 from .tables import Tables
 
@@ -33,45 +34,44 @@ def verdict_table(verdicts: Judged) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def runs_behind(fact: Fact) -> str:
-    """Which runs and pages a verdict rests on."""
-    blocks = [
-        f"{block.task} {', '.join(block.methods)}; {block.regime}; lag {', '.join(map(str, block.lags))}; rate "
-        f"{block.lr:g}; {len(block.seeds)} seeds; {block.steps} updates of {block.prompts} prompts"
-        for block in fact.blocks
-    ]
-    return " / ".join([*blocks, *(f"docs/{page}" for page in fact.pages)])
+def counted(verdicts: Judged) -> str:
+    """How many facts have which verdict, all five of them, in one sentence."""
+    found = [combined(parts) for _, parts in verdicts]
+    counts = [f"{found.count(verdict)} {verdict}" for verdict in VERDICTS]
+    return f"Of {len(found)} published facts: {', '.join(counts[:-1])}, {counts[-1]}.\n"
 
 
 def summary(verdicts: Judged) -> str:
-    """How many facts have which verdict, and which."""
-    lines = ["| verdict | facts | which |", "|---" * 3 + "|"]
-    for verdict in VERDICTS:
-        numbers = [str(fact.number) for fact, parts in verdicts if combined(parts) == verdict]
-        lines.append(f"| {SIGNS[verdict]} | {len(numbers)} | {', '.join(numbers)} |")
+    """One short line per fact, which leads to its section."""
+    lines = ["| | fact | verdict |", "|---" * 3 + "|"]
+    lines += [
+        f"| {fact.number} | [{fact.title}](#{anchor(fact)}) | {SIGNS[combined(parts)]} |" for fact, parts in verdicts
+    ]
     return "\n".join(lines) + "\n"
 
 
-def scores(verdicts: Judged) -> str:
-    """Every fact with its parts."""
-    lines = ["| | published | part | here | figure |", "|---" * 5 + "|"]
-    for fact, parts in verdicts:
-        for place, part in enumerate(parts):
-            head = f"{fact.number} | {fact.statement} ({fact.source})" if place == 0 else " | "
-            lines.append(f"| {head} | {part.name} | {SIGNS[part.verdict]} | {part.figure} |")
-    return "\n".join(lines) + "\n"
+def anchor(fact: Fact) -> str:
+    """Where the heading of a fact is linked to; titles have letters, digits, spaces, commas and hyphens alone."""
+    return f"{fact.number}-{fact.title}".lower().replace(",", "").replace(" ", "-")
 
 
-def evidence(verdicts: Judged) -> str:
-    """What each fact rests on."""
-    lines = ["| | runs | rests on |", "|---" * 3 + "|"]
-    for fact, _ in verdicts:
-        lines.append(f"| {fact.number} | {len(planned(fact.blocks)) or ''} | {runs_behind(fact)} |")
+def scores(verdicts: Judged, tables: Tables) -> str:
+    """A section per fact: what was published, and what came out here."""
+    names = run_sets([fact for fact, _ in verdicts])
+    return "\n".join(_section(fact, parts, cited(fact, names, tables)) for fact, parts in verdicts)
+
+
+def _section(fact: Fact, parts: Sequence[Part], behind: str) -> str:
+    runs = f"{len(planned(fact.blocks))} runs: " if fact.blocks else ""
+    lines = [f"### {fact.number}. {fact.title}", "", f"**Published:** {fact.statement} *{fact.source}*", ""]
+    lines += [f"**Here:** {SIGNS[combined(parts)]} ({runs}{behind}).", ""]
+    lines += ["| part | verdict | figure |", "|---|---|---|"]
+    lines += [f"| {part.name} | {SIGNS[part.verdict]} | {part.figure} |" for part in parts]
     return "\n".join(lines) + "\n"
 
 
 def page(text: str, facts: Sequence[Fact], tables: Tables) -> tuple[str, pd.DataFrame]:
     """The page with its tables made anew, and the table of verdicts."""
     verdicts = judged(facts, tables)
-    made = {"summary": summary(verdicts), "scores": scores(verdicts), "evidence": evidence(verdicts)}
-    return filled(text, made, TOOL), verdict_table(verdicts)
+    made = {"counts": counted(verdicts), "summary": summary(verdicts), "scores": scores(verdicts, tables)}
+    return filled(text, made | {"evidence": evidence(facts)}, TOOL), verdict_table(verdicts)

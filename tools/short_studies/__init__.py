@@ -1,1 +1,1 @@
-"""Studies of short runs: step rules, cures at the sampler and in the loss, and every method at three rates."""
+"""Studies of short runs: step rules, fixes at the sampler against corrections in the loss, every method."""

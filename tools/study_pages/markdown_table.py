@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-_CODE = ("method", "against", "task", "arm", "rule", "engine", "cure_in_loss")
+_CODE = ("method", "against", "task", "arm", "rule", "engine", "correction_in_loss")
 """Columns whose values are typed in commands."""
 _HIDDEN = ("low90", "high90", "p")
 """Columns of the tables that verdicts rest on and that a page does not show."""

@@ -1,6 +1,6 @@
 """The same method in our harness and in TRL, side by side: runs what is missing and writes the tables of the study.
 
-    pip install 'vcpo-bench[trl]'
+    pip install '.[trl]'
     python tools/trl_study/run.py --out docs/studies/trl --model models/start
 
 Registered in docs/studies/trl/registration.md. Runs that are in the curves already are not run again. Several processes

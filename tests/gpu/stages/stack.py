@@ -50,13 +50,11 @@ def thousand(setup: Setup) -> dict[str, Any]:
 
 
 def diagram(setup: Setup) -> dict[str, Any]:
-    """Share of failed runs by method, lag and learning rate, 20 seeds each, on `walk-eos` and `chain`."""
-    rates = setup.pick("1e-4,2e-4,3e-4,5e-4,8e-4,1.2e-3", "3e-4")
-    lags, seeds, steps, jobs = setup.pick(("0,4,16,64", 20, 300, 16), ("0,2", 1, 3, 1))
-    tasks, methods = setup.pick(("walk-eos,chain", METHODS), ("chain", METHODS[:2]))
-    grid = ("--task", tasks, "--methods", ",".join(methods), "--staleness", lags, "--lr", rates, "--seeds", seeds)
+    """Share of failed runs by method, lag and learning rate: the preset `phase`."""
+    few = ("--task", "chain", "--methods", "reinforce,vcpo", "--staleness", "0,2", "--lr", "4e-4", "--seeds", 1)
+    grid = ("--config", "phase", *setup.pick((), (*few, "--steps", 3)), "--jobs", setup.pick(16, 1))
     folder = setup.work / "diagram"
-    spent = run_grid(setup, folder, *grid, "--steps", steps, "--jobs", jobs, "--stack", 64, "--device", setup.device)
+    spent = run_grid(setup, folder, *grid, "--stack", 64, "--device", setup.device)
     return spent | {"outcomes": _outcomes(folder)}
 
 

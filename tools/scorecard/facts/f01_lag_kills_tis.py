@@ -26,19 +26,19 @@ def _part(task: str, tables: Tables) -> Part:
     tis_low, tis_high = wilson(*lost)
     vcpo_low, vcpo_high = wilson(*of)
     figure = (
-        f"lost at lag {panel.LAG}: tis {lost[0]} of {lost[1]} [{tis_low:.2f}, {tis_high:.2f}], vcpo {of[0]} of {of[1]} "
-        f"[{vcpo_low:.2f}, {vcpo_high:.2f}], reinforce {reinforce[0]} of {reinforce[1]}; at lag 0 {sync_lost} of "
-        f"{sync_runs}"
+        f"failed at lag {panel.LAG}: tis {lost[0]} of {lost[1]} [{tis_low:.2f}, {tis_high:.2f}], vcpo {of[0]} of "
+        f"{of[1]} [{vcpo_low:.2f}, {vcpo_high:.2f}], reinforce {reinforce[0]} of {reinforce[1]}; at lag 0 {sync_lost} "
+        f"of {sync_runs}"
     )
     verdict: Verdict = "undecided"
     if sync_lost > SYNC_LOST:
-        figure += "; the rate is no healthy one without lag"
+        figure += "; the learning rate is no healthy one without lag"
     elif tis_high < DIE or vcpo_low > LIVE:
         verdict = "refuted"
     elif lost[0] >= DIE * lost[1] and of[0] <= LIVE * of[1] and tis_low > vcpo_high:
         verdict = "reproduced"
     share = lost[0] / lost[1] - of[0] / of[1]
-    return Part(f"{task}, rate {panel.RATES[task]:g}", verdict, figure, share, unit=RUNS)
+    return Part(f"{task}, learning rate {panel.RATES[task]:g}", verdict, figure, share, unit=RUNS)
 
 
 def _lost(table: pd.DataFrame, method: str) -> tuple[int, int]:
@@ -48,6 +48,7 @@ def _lost(table: pd.DataFrame, method: str) -> tuple[int, int]:
 
 FACT = Fact(
     number=1,
+    title="TIS fails at lag 10 to 12 and VCPO does not",
     order=10,
     statement="Uncorrected and sequence-TIS (cap 8) runs die at lag 10 to 12; VCPO at the same lag and rate does not.",
     source="VCPO (2602.17616), results figure and section 3.1",

@@ -68,6 +68,7 @@ def speeds(tables: Tables) -> pd.DataFrame:
 
 FACT = Fact(
     number=2,
+    title="VCPO at lag 128 ends near lag 0",
     order=20,
     statement=(
         "VCPO at k = 128 ends within about 3 points of k = 0 after 500 to 700 steps, but is slower: 61 against 70% at "

@@ -14,15 +14,15 @@ DIE = 0.5
 
 
 def judge(tables: Tables) -> list[Part]:
-    """Per task: who lives, and the two main effects on the final reward."""
+    """Per task: who survives, and the two main effects on the final reward."""
     parts: list[Part] = []
     for task in panel.RATES:
         runs = tables.outcomes(panel.long_runs(task), panel.vcpo(task), panel.halves(task))
-        parts += [_lives(task, runs), _effects(task, runs)]
+        parts += [_survives(task, runs), _effects(task, runs)]
     return parts
 
 
-def _lives(task: str, runs: pd.DataFrame) -> Part:
+def _survives(task: str, runs: pd.DataFrame) -> Part:
     failed = runs.groupby("method")["failed"]
     lost = {str(method): (int(own.sum()), len(own)) for method, own in failed}
     tis, alone = lost[panel.TIS], lost[panel.OPOB_ALONE]
@@ -33,7 +33,7 @@ def _lives(task: str, runs: pd.DataFrame) -> Part:
     elif tis_high < DIE:
         verdict = "refuted"
     counts = ", ".join(f"`{method}` {count} of {total}" for method, (count, total) in lost.items())
-    return Part(f"{task}: tis dies, opob alone lives", verdict, f"lost: {counts}", unit=RUNS)
+    return Part(f"{task}: tis fails, opob alone survives", verdict, f"failed: {counts}", unit=RUNS)
 
 
 def _effects(task: str, runs: pd.DataFrame) -> Part:
@@ -56,6 +56,7 @@ def _effects(task: str, runs: pd.DataFrame) -> Part:
 
 FACT = Fact(
     number=3,
+    title="Ablation of VCPO",
     order=11,
     statement="Ablation: TIS dies; TIS with OPOB alone is stable; both halves together are best.",
     source="VCPO (2602.17616), figure 9, as a fork reports it",

@@ -26,7 +26,7 @@ def judge(tables: Tables) -> list[Part]:
         calm += sum(_long_low(tables.signals(run)) for run in healthy)
         parts += _order(task, tables, runs)
     figure = f"healthy lagged runs with at least {STRETCH} updates in a row below {LOW_ESS}: {{}}"
-    return [*parts, share_above("low for long in runs that live", figure, calm, total, SHARE)]
+    return [*parts, share_above("low for long in runs that survive", figure, calm, total, SHARE)]
 
 
 def _order(task: str, tables: Tables, runs: pd.DataFrame) -> list[Part]:
@@ -34,7 +34,7 @@ def _order(task: str, tables: Tables, runs: pd.DataFrame) -> list[Part]:
     healthy = runs.loc[runs["event"] == "healthy", "run"]
     lost = runs[runs["failed"] & (runs["onset"] > 0)]
     if len(healthy) < LEAST_HEALTHY or lost["seed"].nunique() < 2:
-        text = f"{len(healthy)} healthy and {len(lost)} lost runs are too few"
+        text = f"{len(healthy)} healthy and {len(lost)} failed runs are too few"
         return [Part(f"{task}: order of alarms", "undecided", text)]
     peaks = pd.DataFrame({run: scores[run].max() for run in healthy}).T
     bars = peaks.quantile(1 - ALARMED)
@@ -49,8 +49,8 @@ def _order(task: str, tables: Tables, runs: pd.DataFrame) -> list[Part]:
         low, high = t_interval(ahead)
         medians = ", ".join(f"{signal} {first[signal].median():.0f}" for signal in SIGNALS)
         figure = (
-            f"updates ahead: {number(float(ahead.mean()), low, high)}; median first alarm: {medians}; {len(lost)} lost "
-            "runs"
+            f"updates ahead: {number(float(ahead.mean()), low, high)}; median first alarm: {medians}; {len(lost)} "
+            "failed runs"
         )
         parts.append(
             Part(f"{task}: {other} before {name}", above(low, high), figure, float(ahead.mean()), low, high, SEEDS)
@@ -81,6 +81,7 @@ def _long_low(updates: pd.DataFrame) -> bool:
 
 FACT = Fact(
     number=4,
+    title="ESS falls before KL and reward",
     order=12,
     statement=(
         "ESS falls before KL and reward. It is also low for long in a run that is fine: below 0.1 from step 10, "

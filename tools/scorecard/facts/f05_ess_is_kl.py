@@ -70,6 +70,7 @@ def _r2(sums: list[Array]) -> float:
 
 FACT = Fact(
     number=5,
+    title="ESS follows from KL and length",
     order=13,
     statement="ESS is nearly exp(-2 L K3), with L the length and K3 the KL per token.",
     source="read off three published curves of VCPO (0.70, 0.55, 0.09), an inference of this project",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from scorecard import panel
 from scorecard.fact import Fact, Part, Verdict
 from scorecard.rules import RUNS
@@ -9,10 +11,12 @@ from scorecard.tables import Tables
 from vcpo_bench.analysis.intervals import wilson
 
 RARE = 0.2
+ELSEWHERE = "studies/phase/runs.csv"
+REBOUND = "collapse with rebound"
 
 
 def judge(tables: Tables) -> list[Part]:
-    """One part per task: what falls within 300 updates, seen for 600."""
+    """One part per task: what fails within 300 updates, seen for 600."""
     return [_part(task, tables) for task in panel.RATES]
 
 
@@ -20,19 +24,38 @@ def _part(task: str, tables: Tables) -> Part:
     first = tables.outcomes(panel.long_runs(task)).set_index("run")
     later = tables.outcomes(panel.long_runs(task), until=panel.TWICE).set_index("run")
     fell = first.index[first["failed"]]
-    early = int((first.loc[fell, "event"] == "collapse with rebound").sum())
-    late = int((later.loc[fell, "event"] == "collapse with rebound").sum())
+    early = int((first.loc[fell, "event"] == REBOUND).sum())
+    late = int((later.loc[fell, "event"] == REBOUND).sum())
     if not len(fell):
-        return Part(task, "undecided", "no run fell by update 300")
+        return Part(task, "undecided", "no run failed by update 300")
     low, high = wilson(late, len(fell))
     text = f"{late} of {len(fell)} [{low:.2f}, {high:.2f}]"
-    figure = f"falls by update 300 that had rebounded by update 600: {text}; by update 300 already {early}"
+    figure = f"runs failed by update 300 that had rebounded by update 600: {text}; by update 300 already {early}"
+    figure += elsewhere(tables, task)
     verdict: Verdict = "reproduced" if late else "refuted" if high < RARE else "undecided"
     return Part(task, verdict, figure, late / len(fell), low, high, RUNS)
 
 
+def elsewhere(tables: Tables, task: str) -> str:
+    """What the phase study saw of the same at other lags and learning rates, within 300 updates; it judges nothing."""
+    if not tables.page_exists(ELSEWHERE):
+        return ""
+    runs = pd.read_csv(tables.docs / ELSEWHERE)
+    failed = runs[(runs["task"] == task) & runs["failed"].astype(bool)]
+    back = failed[failed["event"] == REBOUND]
+    where = "in the phase study, at other lags and learning rates"
+    text = f". Elsewhere: {where}, {len(back)} of {len(failed)} failed runs on {task} rebounded by update 300"
+    own = back[back["method"] == panel.TIS]
+    if own.empty:
+        return f"{text}, none of them `{panel.TIS}`"
+    first = own.iloc[0]
+    where = f"lag {first['staleness']}, learning rate {first['lr']:g}, seed {first['seed']}"
+    return f"{text}, {len(own)} of them `{panel.TIS}` (such as {where})"
+
+
 FACT = Fact(
     number=6,
+    title="A collapsed run recovers by itself",
     order=14,
     statement="A collapsed run recovers by itself with more training (TIS on MATH: 1% at step 250, 65% at 370).",
     source="VCPO (2602.17616), results figure",

@@ -47,6 +47,7 @@ def _tail(tables: Tables, run: int) -> pd.Series:
 
 FACT = Fact(
     number=7,
+    title="How a collapsed run ends",
     order=15,
     statement="A collapsed run ends with a gradient norm of 1e-7 to 1e-8, K3 of 1 to 10, and an ESS that stays near 0.",
     source="VCPO (2602.17616), figures",

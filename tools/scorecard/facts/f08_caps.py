@@ -40,6 +40,7 @@ def judge(tables: Tables) -> list[Part]:
 
 FACT = Fact(
     number=8,
+    title="A cap of 8 survives longest",
     order=60,
     statement="Among truncated and masked weights, sequence TIS with a cap of 8 survives longest.",
     source="VCPO (2602.17616), appendix E.2, as second-hand notes report it",

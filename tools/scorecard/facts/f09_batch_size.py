@@ -27,8 +27,8 @@ def judge(tables: Tables) -> list[Part]:
     return [
         mean_above("a larger batch helps tis more", figure, slope[SEQUENCE] - slope[TOKEN]),
         share_above(
-            "token-tis dies at every batch",
-            "lost at the batch with the fewest losses: {}",
+            "token-tis fails at every batch",
+            "failed at the batch with the fewest failures: {}",
             lost,
             total,
             0.5,
@@ -38,6 +38,7 @@ def judge(tables: Tables) -> list[Part]:
 
 FACT = Fact(
     number=9,
+    title="A larger batch cures sequence TIS",
     order=61,
     statement=(
         "Token TIS collapses at every batch size (bias). Sequence TIS is cured by the batch (variance): at 32 prompts "

@@ -30,6 +30,7 @@ def _part(name: str, cells: pd.DataFrame) -> Part:
 
 FACT = Fact(
     number=10,
+    title="Prefix chain, bias of token weights",
     order=100,
     statement=(
         "Prefix chain at large batches: success falls with lag for token weights (.751 to .223) and geometric ones "

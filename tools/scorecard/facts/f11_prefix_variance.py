@@ -54,6 +54,7 @@ def _cap(row: pd.Series) -> Part:
 
 FACT = Fact(
     number=11,
+    title="Prefix chain, variance of sequence weights",
     order=101,
     statement="Prefix chain: sequence weights need a batch of about K / 12, and caps rescue small batches.",
     source="blog of VCPO's first author, 31 May 2026",

@@ -26,6 +26,7 @@ def judge(tables: Tables) -> list[Part]:
 
 FACT = Fact(
     number=12,
+    title="Seconds per step when asynchronous",
     order=102,
     statement=(
         "Seconds per step with K = 4 and unlimited K against synchronous, response caps 2k to 24k: 1.9 to 3.4 times "

@@ -26,6 +26,7 @@ def judge(tables: Tables) -> list[Part]:
 
 FACT = Fact(
     number=13,
+    title="Overhead of OPOB",
     order=103,
     statement="OPOB with one backward pass costs 19% of step time and 14% of memory (two backward passes: 100%).",
     source="VCPO authors' blog, overhead table",

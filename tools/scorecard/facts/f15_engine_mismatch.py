@@ -42,6 +42,7 @@ def _real_engines(tables: Tables) -> Part:
 
 FACT = Fact(
     number=15,
+    title="Engine mismatch lowers ESS on-policy",
     order=33,
     statement=(
         "On-policy ESS ratios are below 1 from engine mismatch: .60 to .75 at 600 tokens, .55 multi-turn, .006 at "

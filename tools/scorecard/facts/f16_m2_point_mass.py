@@ -32,13 +32,14 @@ def _part(name: str, block: Block, tables: Tables) -> Part:
     lost = int(runs["failed"].sum())
     figure = (
         f"share of tokens kept from update {LAG} on: {number(mean, low, high)}; final reward "
-        f"{runs['final'].mean():.2f}; {lost} lost"
+        f"{runs['final'].mean():.2f}; {lost} failed"
     )
     return Part(name, verdict, figure, mean, low, high, SEEDS)
 
 
 FACT = Fact(
     number=16,
+    title="M2PO loses its trusted tokens",
     order=32,
     statement=(
         "M2PO loses its trusted tokens when every token has the same lag (12), and not in a queue of mixed ages (256)."

@@ -46,6 +46,7 @@ def _moved(tables: Tables, run: int, begin: int, end: int) -> float:
 
 FACT = Fact(
     number=17,
+    title="A geometric band masks everything",
     order=31,
     statement="Masking rows outside a geometric band ends with every sequence masked and no loss.",
     source="VCPO (2602.17616), baseline study, as the blog and second-hand notes report it",

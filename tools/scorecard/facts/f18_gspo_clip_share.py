@@ -25,6 +25,7 @@ def _part(task: str, method: str, tables: Tables) -> Part:
 
 FACT = Fact(
     number=18,
+    title="Share of clipped tokens of GSPO and GRPO",
     order=34,
     statement="Near on-policy GSPO clips about 15% of tokens and GRPO's token clipping about 0.1%.",
     source="GSPO (2507.18071), clip-fraction figure",

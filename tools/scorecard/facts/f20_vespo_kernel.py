@@ -20,7 +20,7 @@ def judge(tables: Tables) -> list[Part]:
     lost = runs.groupby("method")["failed"].sum()
     counts = ", ".join(f"`{name}` {count}" for name, count in lost.items())
     return [
-        mean_above("(2, 3) is unstable", f"updates survived, own minus (2, 3): {{}}; lost of 8: {counts}",
+        mean_above("(2, 3) is unstable", f"updates survived, own minus (2, 3): {{}}; failed of 8: {counts}",
                    paired(runs, OWN, UNSTABLE, "life")),
         mean_above("(3, 2) is slow", "mean reward over training, own minus (3, 2): {}",
                    paired(runs, OWN, SLOW, "speed")),
@@ -30,6 +30,7 @@ def judge(tables: Tables) -> list[Part]:
 
 FACT = Fact(
     number=20,
+    title="Ablation of the VESPO kernel",
     order=70,
     statement=(
         "VESPO's ablation: dividing log W by T dies near step 350, by its root has spikes; the symmetric kernel (2, "

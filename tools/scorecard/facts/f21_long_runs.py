@@ -15,7 +15,7 @@ LONG = Block((GSPO, CISPO, BAPO, TOPR), "walk", (3,), 4e-4, seeds=FOUR, steps=ST
 
 
 def judge(tables: Tables) -> list[Part]:
-    """Who dies, in which order, and how."""
+    """Who fails, in which order, and how."""
     runs = tables.outcomes(LONG, until=STEPS)
     wide = runs.pivot(index="seed", columns="method", values="life")
     early = runs.assign(early=[_early(tables, run) for run in runs["run"]])
@@ -24,7 +24,7 @@ def judge(tables: Tables) -> list[Part]:
     parts = [_dies(runs, method) for method in (CISPO, GSPO)]
     return [
         *parts,
-        mean_above("gspo dies after cispo", "updates survived, gspo minus cispo: {}", wide[GSPO] - wide[CISPO]),
+        mean_above("gspo fails after cispo", "updates survived, gspo minus cispo: {}", wide[GSPO] - wide[CISPO]),
         share_above("bapo's entropy blows up", "runs whose entropy doubles after update 300: {}",
                     sum(entropy), len(entropy), 0.5),
         mean_above("topr is slow", "mean reward over the first 300 updates, mean of the others minus topr: {}",
@@ -36,7 +36,7 @@ def _dies(runs: pd.DataFrame, method: str) -> Part:
     own = runs[runs["method"] == method]
     onsets = ", ".join(f"{onset:.0f}" for onset in own["onset"].dropna()) or "none"
     return share_above(
-        f"{method} dies", f"lost within 1,500: {{}}; onsets: {onsets}", int(own["failed"].sum()), len(own), 0.5
+        f"{method} fails", f"failed within 1,500: {{}}; onsets: {onsets}", int(own["failed"].sum()), len(own), 0.5
     )
 
 
@@ -54,6 +54,7 @@ def _blows_up(tables: Tables, run: int) -> bool:
 
 FACT = Fact(
     number=21,
+    title="Which methods fail in long runs",
     order=80,
     statement=(
         "Long runs at N = 4 and 8: CISPO dies near step 280, GSPO near 1,200, BAPO's entropy blows up after 1,100, "

@@ -51,6 +51,7 @@ def _explained(seeds: list[Array]) -> tuple[float, float]:
 
 FACT = Fact(
     number=22,
+    title="An easy benchmark is blind",
     order=30,
     statement=(
         "MATH-500 hardly separates the methods (only SAPO from N = 32 on), AIME does: the easy benchmark is blind."

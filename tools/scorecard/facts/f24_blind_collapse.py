@@ -20,13 +20,13 @@ def judge(tables: Tables) -> list[Part]:
     lost = runs[runs["failed"]]
     facts = pd.DataFrame([_facts(tables, run, onset) for run, onset in zip(lost["run"], lost["onset"], strict=True)])
     if facts.empty:
-        return [Part("walk-eos, lag 1", "undecided", f"0 of {len(runs)} runs were lost")]
+        return [Part("walk-eos, lag 1", "undecided", f"0 of {len(runs)} runs failed")]
     blind = facts["ess"] > HEALTHY_ESS
     count = int((blind & (facts["length"] >= LONG)).sum())
     low, high = wilson(count, len(lost))
     verdict: Verdict = "reproduced" if count else "refuted" if high < MOST else "undecided"
     figure = (
-        f"{count} of {len(lost)} lost runs [{low:.2f}, {high:.2f}] had an ESS ratio above {HEALTHY_ESS} at every "
+        f"{count} of {len(lost)} failed runs [{low:.2f}, {high:.2f}] had an ESS ratio above {HEALTHY_ESS} at every "
         f"update before the fall and {LONG:g} of 24 tokens after it; {int(blind.sum())} with any length; lowest ESS "
         f"before the fall, median {facts['ess'].median():.2f}"
     )
@@ -41,6 +41,7 @@ def _facts(tables: Tables, run: int, onset: float) -> dict[str, float]:
 
 FACT = Fact(
     number=24,
+    title="A collapse at healthy ESS",
     order=22,
     statement=(
         "A collapse at healthy ESS exists: PPO at age of at most 1, 98% of responses truncated, lowest ESS fraction "

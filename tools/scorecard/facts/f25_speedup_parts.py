@@ -42,6 +42,7 @@ def _published() -> Part:
 
 FACT = Fact(
     number=25,
+    title="Parts of a speed-up",
     order=105,
     statement="Multi-turn 2.49 times as fast is 1.82 per step times 1.36 from stopping at step 220 instead of 300.",
     source="README of the VCPO repository, GPU-hours and steps; an inference of this project",

@@ -1,4 +1,4 @@
-"""Cures at the sampler against cures in the loss: method x engine x lag 0 and 16."""
+"""Fixes at the sampler against corrections in the loss: method x engine x lag 0 and 16."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ENGINES = {
     "fifo(mask_replay=on,top_p=0.8)": "top-p, replayed",
 }
 """Regime expression and what it is called on the page."""
-DISEASES = {"bf16": "fp16", "top-p": "top-p, replayed"}
-"""Each engine that disagrees with the learner, and its cure at the sampler."""
+MISMATCHES = {"bf16": "fp16", "top-p": "top-p, replayed"}
+"""Each engine that disagrees with the learner, and its fix at the sampler."""
 
 
 def tables(runs: pd.DataFrame) -> Tables:
-    """The gaps of the engines, the harm and its cures, and every cell of the factorial."""
+    """The gaps of the engines, the harm, what fixes it, and every setting of the factorial."""
     named = runs.assign(engine=runs["regime"].map(ENGINES))
     return {"gaps": gaps(named), "harm": harm(named), "cures": cures(named), "rewards": rewards(named)}
 
@@ -40,60 +40,60 @@ def gaps(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def harm(runs: pd.DataFrame) -> pd.DataFrame:
-    """What each disease costs in reward without any correction, and what its cure at the sampler gives back."""
+    """What each mismatch costs in reward without any correction, and what its fix at the sampler gives back."""
     rows = []
     for task, lag in _places(runs):
         value = _values(runs, task, lag)
-        for disease, cure in DISEASES.items():
-            sick = value[NONE, disease]
+        for mismatch, fix in MISMATCHES.items():
+            mismatched = value[NONE, mismatch]
             for name, one, other in (
-                (f"{disease} - exact", sick, value[NONE, EXACT_NAME]),
-                (f"{cure} - {disease}", value[NONE, cure], sick),
-                (f"{cure} - exact", value[NONE, cure], value[NONE, EXACT_NAME]),
+                (f"{mismatch} - exact", mismatched, value[NONE, EXACT_NAME]),
+                (f"{fix} - {mismatch}", value[NONE, fix], mismatched),
+                (f"{fix} - exact", value[NONE, fix], value[NONE, EXACT_NAME]),
             ):
                 rows.append({"task": task, "lag": lag, "effect": name} | contrast(one, other))
     return judged(pd.DataFrame(rows), "higher", "lower")
 
 
 def cures(runs: pd.DataFrame) -> pd.DataFrame:
-    """Cure at the sampler with plain REINFORCE, minus cure in the loss with the sick engine."""
+    """Plain REINFORCE with the fix at the sampler, minus a correction in the loss with the mismatched engine."""
     rows = []
     for task, lag in _places(runs):
         value = _values(runs, task, lag)
-        for disease, cure in DISEASES.items():
+        for mismatch, fix in MISMATCHES.items():
             for method in IN_LOSS:
-                facts = {"task": task, "lag": lag, "disease": disease, "cure_in_loss": method}
-                rows.append(facts | contrast(value[NONE, cure], value[method, disease]))
+                facts = {"task": task, "lag": lag, "mismatch": mismatch, "correction_in_loss": method}
+                rows.append(facts | contrast(value[NONE, fix], value[method, mismatch]))
     return judged(pd.DataFrame(rows), "sampler better", "loss better")
 
 
 def rewards(runs: pd.DataFrame) -> pd.DataFrame:
-    """Every cell of the factorial: final reward, and how many runs failed."""
+    """Every setting of the factorial: final reward, and how many runs failed."""
     rows = []
     for (task, lag, engine), own in _in_order(runs):
         for method in (NONE, *IN_LOSS):
-            cell = own[own["method"] == method]
+            runs_of = own[own["method"] == method]
             facts = {"task": task, "lag": lag, "engine": engine, "method": method}
             rows.append(
                 facts
-                | mean_row(cell["final_reward"], "reward")
-                | {"failed": f"{int(cell['failed'].sum())} of {len(cell)}"}
+                | mean_row(runs_of["final_reward"], "reward")
+                | {"failed": f"{int(runs_of['failed'].sum())} of {len(runs_of)}"}
             )
     return pd.DataFrame(rows)
 
 
 def answer(made: Tables) -> list[str]:
-    """Per disease and lag: what it costs, and which cure is better, over the tasks one by one."""
-    costs = made["harm"][made["harm"]["effect"].isin([f"{disease} - exact" for disease in DISEASES])]
+    """Per mismatch and lag: what it costs, task by task, and whether the sampler or the loss is the better place."""
+    costs = made["harm"][made["harm"]["effect"].isin([f"{mismatch} - exact" for mismatch in MISMATCHES])]
     lines = [
         f"`{row['task']}`, lag {row['lag']}, {row['effect']} without a correction: {row['difference']:+.3f} "
         f"[{row['low']:.3f}, {row['high']:.3f}], {row['verdict']}."
         for row in costs.to_dict("records")
     ]
     lines += [
-        f"Cure at the sampler against cure in the loss at lag {lag}, {len(own)} comparisons: "
+        f"`{task}`, lag {lag}, fix at the sampler against correction in the loss, {len(own)} comparisons: "
         f"{_counted(own['verdict'])}."
-        for lag, own in made["cures"].groupby("lag")
+        for (task, lag), own in made["cures"].groupby(["task", "lag"])
     ]
     return [*lines, LAG_TOO]
 
@@ -104,8 +104,8 @@ def _counted(verdicts: pd.Series) -> str:
 
 
 LAG_TOO = (
-    "At lag 16 a method corrects the lag besides the disease, and a cure at the sampler only the disease: "
-    "*loss better* there says that the lag costs more than these diseases, and nothing against the cure."
+    "At lag 16 a method corrects the lag besides the mismatch, and a fix at the sampler only the mismatch: "
+    "*loss better* there says that the lag costs more than these mismatches, and nothing against the fix."
 )
 
 EXACT_NAME = ENGINES[EXACT]
@@ -115,8 +115,8 @@ def _values(runs: pd.DataFrame, task: str, lag: int) -> dict[tuple[str, str], pd
     """Final rewards by seed, per method and engine."""
     own = runs[(runs["task"] == task) & (runs["staleness"] == lag)]
     return {
-        (str(method), str(engine)): cell.set_index("seed")["final_reward"]
-        for (method, engine), cell in own.groupby(["method", "engine"])
+        (str(method), str(engine)): group.set_index("seed")["final_reward"]
+        for (method, engine), group in own.groupby(["method", "engine"])
     }
 
 

@@ -20,7 +20,13 @@ def tables(runs: pd.DataFrame) -> Tables:
     for (method, lag), own in runs.groupby(["method", "staleness"], sort=False):
         rate, edge = best_rate(own)
         at_best = own.loc[own["lr"] == rate, "final_reward"]
-        row = {"method": method, "lag": lag, "best_rate": f"{rate:g}", "at_edge": "yes" if edge else ""}
+        row = {
+            "method": method,
+            "lag": lag,
+            "realized_lag": own["lag"].mean(),
+            "best_rate": f"{rate:g}",
+            "at_edge": "yes" if edge else "",
+        }
         row |= {
             "start": own["start_reward"].mean(),
             "reward": at_best.mean(),

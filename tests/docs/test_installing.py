@@ -1,0 +1,57 @@
+"""What the pages say of installing is what `pyproject.toml` says."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+NEEDED = {re.split(r"[<>=]", line)[0]: line for line in PROJECT["dependencies"]}
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_readme_says_which_python_and_torch() -> None:
+    least, below = re.fullmatch(r"torch>=([\d.]+),<([\d.]+)", NEEDED["torch"]).groups()  # type: ignore[union-attr]
+    assert f"torch ({least} or newer, below {below})" in page("README.md")
+    assert f"Python {PROJECT['requires-python'].removeprefix('>=')} or newer" in page("README.md")
+
+
+def test_what_is_installed_without_torch_is_every_other_dependency() -> None:
+    (listed,) = re.findall(r"^    pip install ((?:[a-z0-9]+ )+[a-z0-9]+)$", page("docs/python.md"), flags=re.M)
+    assert set(listed.split()) == set(NEEDED) - {"torch", "safetensors"}
+    (brought,) = re.findall(r'^    WANTED="(.*)"$', page("docs/gpu.md"), flags=re.M)
+    assert set(brought.split()) == set(NEEDED) - {"torch"} | {"setuptools"}
+
+
+def test_a_log_is_diagnosed_where_torch_is_missing() -> None:
+    code = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name.split('.')[0] in ('torch', 'safetensors'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "import vcpo_bench as vb\n"
+        "vb.load, vb.Monitor()\n"
+        "print(vb.diagnose(sys.argv[1]).verdict)\n"
+    )
+    log = ROOT / "tests" / "analysis" / "logs" / "golden" / "verl_console.log"
+    done = subprocess.run([sys.executable, "-c", code, str(log)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_no_page_installs_from_an_index_that_has_no_such_package(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if path.name == "platforms.md":  # explains what messages of an installed package say
+        text = text.replace("`pip install 'vcpo-bench[hf]'`: pip then adds", "")
+    assert "'vcpo-bench[" not in text
+    assert set(re.findall(r"pip install '\.\[(\w+)\]'", text)) <= set(PROJECT["optional-dependencies"])

@@ -1,0 +1,49 @@
+"""Pages with results say once what `clip` and `gspo` are here, and what lag `fifo` gives."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from page_prose import BENCHMARKS, STUDIES, prose
+
+WITH_CLIP = [
+    *(
+        STUDIES / name / "README.md"
+        for name in ("protocol", "prediction", "every-method", "tool-use", "tinker", "vllm")
+    ),
+    STUDIES / "language-models" / "README.md",
+    STUDIES / "prediction" / "probe.md",
+    BENCHMARKS / "regimes.md",
+    BENCHMARKS / "async.md",
+]
+WITH_GSPO = [
+    STUDIES / "protocol" / "README.md",
+    STUDIES / "every-method" / "README.md",
+    STUDIES / "prediction" / "probe.md",
+]
+WITH_FIFO = [STUDIES / name / "README.md" for name in ("cures", "step-rules", "every-method", "moe", "tool-use")]
+EXACT = "exactly the requested lag after the fill"
+
+
+@pytest.mark.parametrize("page", WITH_CLIP, ids=lambda page: page.parent.name + "/" + page.name)
+def test_the_ratio_of_clip_is_named_once(page: Path) -> None:
+    assert prose(page).count("verl's bypass mode") == 1
+
+
+@pytest.mark.parametrize("page", WITH_GSPO, ids=lambda page: page.parent.name + "/" + page.name)
+def test_how_much_the_bounds_of_gspo_clip(page: Path) -> None:
+    parts = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv").query("fact == 18").set_index("part")["value"]
+    shares = sorted(parts[["gspo on walk", "gspo on chain"]])
+    assert f"clip {shares[0]:.0%} to {shares[1]:.0%} of the tokens at lag 1".replace("% to", " to") in prose(page)
+
+
+@pytest.mark.parametrize("page", WITH_FIFO, ids=lambda page: page.parent.name)
+def test_the_lag_of_fifo_is_said_and_shown_where_it_is_kept(page: Path) -> None:
+    text = prose(page)
+    assert EXACT in text
+    assert "worse than synchronous training is not reported" in text
+    runs = pd.read_csv(page.with_name("runs.csv"))
+    if "lag" in runs:
+        assert (runs["lag"] == runs["staleness"]).all()
+    else:
+        assert "`runs.csv` has no column of it" in text

@@ -1,0 +1,1 @@
+"""The acting study: does acting on an alarm help, is it better than any update, and what does a false alarm do?"""

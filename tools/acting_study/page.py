@@ -1,0 +1,52 @@
+"""Writes the tables and the page of the acting study.
+
+    python tools/acting_study/page.py RESULTS     # adds the runs to runs.csv, then writes everything that follows
+    python tools/acting_study/page.py             # everything that follows from the shipped runs.csv
+
+Until every run has ended there is no page. A test fails when the page is not current.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import pandas as pd
+from arm_study.filled_page import render
+
+from acting_study.tables import FOLDER, RUNS, complete, joined, run_table, shipped
+from acting_study.verdicts import made
+from acting_study.wording import answer
+
+TEXT = Path(__file__).with_name("page.md")
+
+
+def write(runs: pd.DataFrame, folder: Path) -> None:
+    """Write the tables and the page that follow from the runs of a complete study."""
+    tables = made(runs)
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    parts: dict[str, pd.DataFrame | str] = {**tables, "answer": answer(tables)}
+    (folder / "README.md").write_text(render(TEXT.read_text(encoding="utf-8"), parts), encoding="utf-8")
+
+
+def refresh(folder: Path) -> None:
+    """Write what follows from the `runs.csv` of a folder, if every run has ended."""
+    runs = shipped(folder / RUNS.name)
+    whole = complete(runs)
+    print(f"{len(runs)} runs; {'complete' if whole else 'not complete, so there is no page'}")
+    if whole:
+        write(runs, folder)
+
+
+def main(arguments: list[str]) -> None:
+    """Take the runs from a results folder if one is named, and write what follows from them."""
+    if arguments:
+        joined(shipped(RUNS), run_table(Path(arguments[0]))).to_csv(RUNS, index=False, float_format="%.10g")
+    refresh(FOLDER)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
