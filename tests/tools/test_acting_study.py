@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from acting_study import cells, design, page, tables, verdicts
 from acting_study.design import NOTHING, SEEDS, SLOWER, STEPS, Heard, Parent, Policy
+from made_pages import assert_alike
 from short_studies.contrasts import MARGIN
 
 from vcpo_bench.analysis.monitoring.stop_on_alarm import stop_default
@@ -216,7 +217,7 @@ def test_the_page_follows_from_the_shipped_runs(tmp_path: Path) -> None:
     shipped.to_csv(tmp_path / "runs.csv", index=False, float_format="%.10g")
     page.refresh(tmp_path)
     for made in tmp_path.glob("*.[mc][ds]*"):
-        assert made.read_text() == (tables.FOLDER / made.name).read_text(), "run: python tools/acting_study/page.py"
+        assert_alike(made, tables.FOLDER / made.name, "python tools/acting_study/page.py")
 
 
 @pytest.mark.parametrize("path", [REGISTRATION, page.TEXT], ids=["registration", "page"])

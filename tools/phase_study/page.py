@@ -13,19 +13,19 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import pandas as pd
 from arm_study.filled_page import render
-from checks import checks
-from contrasts import rates, rewards
-from earnings import earnings
-from failures import failures
-from horizons import horizons
-from levels import level_table
-from same_rate import same_rate
-from tables import FOLDER, RUNS, boundaries, complete, exponents, joined, run_table, shipped
-from wording import answer, by_lag
+
+from phase_study.checks import checks
+from phase_study.contrasts import rates, rewards
+from phase_study.earnings import earnings
+from phase_study.failures import failures
+from phase_study.horizons import horizons
+from phase_study.levels import level_table
+from phase_study.same_rate import same_rate
+from phase_study.tables import FOLDER, RUNS, boundaries, complete, exponents, joined, run_table, shipped
+from phase_study.wording import answer, by_lag
 
 TEXT = Path(__file__).with_name("page.md")
 LEAST_SEEDS = 4
@@ -57,7 +57,7 @@ def page(tables: dict[str, pd.DataFrame], seeds: int) -> str:
 
 def write(runs: pd.DataFrame, folder: Path) -> None:
     """Write the tables, the picture and the page that follow from these runs."""
-    from picture import draw
+    from phase_study.picture import draw
 
     tables = made(runs)
     for name, table in tables.items():

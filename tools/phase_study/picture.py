@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from design import LADDER, LAGS, TASKS
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vcpo_bench.analysis.wording import learning_rate
 from vcpo_bench.reports.plots.method_style import drawing, look
+
+from .design import LADDER, LAGS, TASKS
 
 _SHOWN = ("reinforce", "tis", "clip", "gspo(high=0.04,low=0.03)", "vespo", "vcpo(ess=off)", "vcpo")
 """Methods with a line; the others are in the table."""

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from boundary import estimate, slopes
-from design import LADDER, LAGS, Outcomes, Search, Unit, bracket, searches
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.results import load
+
+from .boundary import estimate, slopes
+from .design import LADDER, LAGS, Outcomes, Search, Unit, bracket, searches
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "phase"
 RUNS = FOLDER / "runs.csv"

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
-from checks import DRAWN, LENT
-from contrasts import TOO_FEW
-from design import TASKS
 from study_pages.markdown_table import number
 
 from vcpo_bench.analysis.wording import learning_rate
+
+from .checks import DRAWN, LENT
+from .contrasts import TOO_FEW
+from .design import TASKS
 
 _END = "at an end of the ladder"
 _KINDS = {
