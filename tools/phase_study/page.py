@@ -3,8 +3,8 @@
     python tools/phase_study/page.py RESULTS     # adds the runs to runs.csv, then writes everything that follows
     python tools/phase_study/page.py             # everything that follows from the shipped runs.csv
 
-Until enough seeds are complete there is no page. A test fails when the page is not current. Fact 23 of the scorecard
-reads `exponents.csv`: afterwards run `python tools/scorecard/page.py`.
+Until enough seeds are complete there is no page. A test fails when the page is not current. Facts 6 and 23 of the
+scorecard read its tables: afterwards run `python tools/scorecard/page.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from phase_study.failures import failures
 from phase_study.horizons import horizons
 from phase_study.levels import level_table
 from phase_study.same_rate import same_rate
-from phase_study.tables import FOLDER, RUNS, boundaries, complete, exponents, joined, run_table, shipped
+from phase_study.tables import FOLDER, RUNS, boundaries, complete, counted, exponents, joined, run_table, shipped
 from phase_study.wording import answer, by_lag
 
 TEXT = Path(__file__).with_name("page.md")
@@ -72,7 +72,7 @@ def refresh(folder: Path) -> None:
     seeds = complete(runs)
     print(f"{len(runs)} runs; complete seeds: {seeds}; at least {LEAST_SEEDS} are needed for a page")
     if len(seeds) >= LEAST_SEEDS:
-        write(runs[runs["seed"].isin(seeds)], folder)
+        write(counted(runs), folder)
 
 
 def main(arguments: list[str]) -> None:

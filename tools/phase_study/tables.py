@@ -90,6 +90,11 @@ def complete(runs: pd.DataFrame) -> list[int]:
     return [seed for seed in seeds if ended[seed]]
 
 
+def counted(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of complete seeds, which alone count."""
+    return runs[runs["seed"].isin(complete(runs))]
+
+
 def boundaries(runs: pd.DataFrame, horizon: float | None = None) -> pd.DataFrame:
     """Per unit the bounds of log2 b, in rungs (infinite at an end of the ladder).
 
