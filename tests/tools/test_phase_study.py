@@ -126,6 +126,7 @@ def test_failures_keep_tasks_apart_and_name_one_event_counted_twice() -> None:
     found = failures(table).set_index(["task", "staleness"])
     assert len(found) == 4
     assert found["twins"].tolist() == [0, 1, 1, 0]
+    assert found["median_lag"].tolist() == [4, 16, 20, 16], "the lag is that asked for once so many updates are made"
     assert found["before_the_lag"].tolist() == [0, 0, 1, 0]
     assert found["perhaps_before"].tolist() == [0, 1, 0, 0]
     assert found["rebounds"].tolist() == [0, 0, 0, 1]

@@ -19,6 +19,7 @@ RATE_MARGIN = 0.5
 REWARD_MARGIN = 0.05
 LEAST_PAIRS = 4
 TOO_FEW = "too few pairs"
+BOTH_AT_END = "both at an end of the ladder"
 _DENTS = ("stall", "transient dip")
 _EVENTS = {"vcpo": "event_vcpo", "rival": "event_other"}
 _ENDS = ("low", "high", "low90", "high90")
@@ -45,7 +46,7 @@ def _rate(runs: pd.DataFrame, task: str, lag: int, pairs: pd.DataFrame) -> dict[
     row = {"task": task, "staleness": lag, "against": MATCHED, "seeds": seeds}
     row |= {"lender_failed": _lenders_failed(runs, pairs)}
     if not seeds:
-        return row | {"verdict": "both at an end of the ladder"}
+        return row | {"verdict": BOTH_AT_END}
     value, *ends = estimate(low[said], high[said], np.ones(seeds), _SHIFTS)
     row |= {"difference": value} | dict(zip(_ENDS, ends, strict=True)) | {"reach90": _reach(seeds)}
     return row | {"verdict": verdict(*ends, margin=RATE_MARGIN, values=seeds)}

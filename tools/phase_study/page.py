@@ -25,7 +25,7 @@ from phase_study.horizons import horizons
 from phase_study.levels import level_table
 from phase_study.same_rate import same_rate
 from phase_study.tables import FOLDER, RUNS, boundaries, complete, counted, exponents, joined, run_table, shipped
-from phase_study.wording import answer, by_lag
+from phase_study.wording import answer, by_lag, counted_verdicts, ends, reach
 
 TEXT = Path(__file__).with_name("page.md")
 LEAST_SEEDS = 4
@@ -51,6 +51,7 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def page(tables: dict[str, pd.DataFrame], seeds: int) -> str:
     """The page from its text and its tables."""
     parts: dict[str, pd.DataFrame | str] = dict(tables)
+    parts |= {"ends": ends(tables["levels"]), "reach": reach(tables["rates"]), "verdicts": counted_verdicts(tables)}
     parts |= {"levels": by_lag(tables["levels"], "largest_rate"), "earnings": by_lag(tables["earnings"], "reward")}
     return render(TEXT.read_text(encoding="utf-8"), parts | {"answer": answer(tables), "seeds": str(seeds)})
 
