@@ -177,7 +177,7 @@ def _costs(setup: Setup, ways: Ways, work: Callable[[], None]) -> Result:
     try:
         with peak_memory(setup.device) as gib:
             seconds = fastest(setup.device, work, setup.pick(3, 1))
-        return {"seconds": round(seconds, 5), "peak_gib": gib["peak"], "above_held_gib": gib["above"]}
+        return {"seconds": seconds, "peak_gib": gib["peak"], "above_held_gib": gib["above"]}
     except RuntimeError as problem:  # out of memory, say
         error = said(problem)
     ways.drop()  # outside of the handler, whose traceback holds tensors
