@@ -64,11 +64,12 @@ def measure(step: Step, stage: int, place: Place, left: float) -> str:
     kept = ledger.read(path).get("result", {})
     facts = {"name": step.name, "stage": stage, "device": place.device, "tiny": place.tiny}
     ledger.write(path, {**facts, "status": ledger.BEGUN, "result": kept})
-    seconds, began = min(step.seconds, left), perf_counter()
+    most = float("inf") if place.tiny else step.seconds
+    seconds, began = min(most, left), perf_counter()
     ended, said = _run(step, path, place, seconds)
     found = ledger.read(path)
     if found["status"] == ledger.BEGUN:  # it did not get to write how it ended
-        short = not ended and left < step.seconds
+        short = not ended and left < most
         reason = f"stopped after {seconds:.0f} s" if not ended else f"the process died: {said}"
         more = {"status": "unfinished" if short else "failed", "error": reason, "seconds": perf_counter() - began}
         found |= more

@@ -109,14 +109,14 @@ def test_the_next_measurement_has_a_process_of_its_own(faked: Path) -> None:
 
 @pytest.mark.slow
 def test_what_hangs_is_stopped(faked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    patience = 20.0
-    stages.STAGES[4] = [Step("hangs", "fakes:hangs", patience)]
-    assert call(faked, "--stage", "4") == 1
-    assert records(faked)["hangs"]["error"] == "stopped after 20 s"
-    assert records(faked)["hangs"]["result"] == {"before": 2}
+    full = place(faked, tiny=False)
+    assert launch.measure(Step("hangs", "fakes:hangs", 25.0), 4, full, 300.0) == "failed"
+    found = day.ledger.read(day.ledger.path_of(full.folder, 4, "hangs"))
+    assert found["error"] == "stopped after 25 s"
+    assert found["result"] == {"before": 2}
     monkeypatch.setattr(day, "SHORTEST", 1.0)
-    stages.STAGES[4] = [Step("hangs", "fakes:hangs", 300)]
     assert call(faked, "--stage", "4", "--limit", "15") == 3
+    assert records(faked)["hangs"]["status"] == "unfinished"
 
 
 def recorded(folder: Path, stage: int, name: str, **facts: Any) -> None:
@@ -131,6 +131,9 @@ def test_sizes_and_devices_are_kept_apart(faked: Path) -> None:
     assert [step.name for step in day.ledger.in_turn(stages.STAGES[2], 2, place(faked))] == ["stops"]
     for other in (place(faked, "cuda"), place(faked, tiny=False)):
         assert len(day.ledger.in_turn(stages.STAGES[2], 2, other)) == 2
+    stages.STAGES[2].append(Step("larger", "fakes:works", 300, twin=True))
+    counts = [len(day.ledger.in_turn(stages.STAGES[2], 2, place(faked, "mock", tiny))) for tiny in (True, False)]
+    assert counts == [2, 3]
 
 
 def test_another_machine_continues_from_what_came_home(faked: Path) -> None:

@@ -13,22 +13,25 @@ class Step:
         name: Name of its file.
         entry: `module:function` that takes a `kit.Setup` and the arguments.
         seconds: Most seconds of one call; what takes longer is stopped, and what can continue does so in the next call.
+            Tiny forms, which run on machines of any speed, have the whole call.
         arguments: See `entry`.
+        twin: Whether its tiny form is that of the measurement before, and left out.
     """
 
     name: str
     entry: str
     seconds: float
     arguments: dict[str, str | int] = field(default_factory=dict)
+    twin: bool = False
 
 
-def _norms(size: str, tokens: int) -> Step:
-    return Step(f"norms-{size}-{tokens}", "stages.norms:measure", 120, {"size": size, "tokens": tokens})
+def _norms(size: str, tokens: int, twin: bool = True) -> Step:
+    return Step(f"norms-{size}-{tokens}", "stages.norms:measure", 120, {"size": size, "tokens": tokens}, twin)
 
 
-def _training(size: str, task: str) -> Step:
+def _training(size: str, task: str, twin: bool = True) -> Step:
     name = f"{task.partition('(')[0]}-{size}"
-    return Step(name, "stages.language:train", 330, {"size": size, "task": task})
+    return Step(name, "stages.language:train", 330, {"size": size, "task": task}, twin)
 
 
 STAGES: dict[int, list[Step]] = {
@@ -47,14 +50,14 @@ STAGES: dict[int, list[Step]] = {
     ],
     3: [
         Step("exactness", "stages.norms:exactness", 60),
-        _norms("100M", 512),
+        _norms("100M", 512, twin=False),
         _norms("100M", 2048),
         _norms("1B", 512),
         _norms("1B", 2048),
     ],
     4: [
         Step("sampling", "stages.language:sampling", 120),
-        _training("30M", "arithmetic"),
+        _training("30M", "arithmetic", twin=False),
         _training("100M", "countdown(numbers=3)"),
     ],
 }
