@@ -46,6 +46,11 @@ class Board:
     settings: str
     rows: list[dict[str, str]]
 
+    @property
+    def tasks(self) -> str:
+        """The tasks it has, by name."""
+        return ", ".join(dict.fromkeys(row["task"] for row in self.rows))
+
 
 def entry_of(study: Study, name: str, title: str, by: str) -> Entry:
     """What a study contributes to a leaderboard.
@@ -134,14 +139,14 @@ def boards(entries: Sequence[Entry]) -> list[Board]:
             board = (one.rules_version, one.last_evaluations, settings_text(row["settings"]))
             found.setdefault(board, []).append((one, row))
     made = [(len(rows[0][1]["settings"]), Board(*board, _in_words(rows))) for board, rows in found.items()]
-    made.sort(key=lambda pair: (pair[0], pair[1].settings, pair[1].last_evaluations))
+    made.sort(key=lambda pair: (pair[0], _numbers(pair[1].settings), pair[1].last_evaluations))
     made.sort(key=lambda pair: _numbers(pair[1].rules_version), reverse=True)
     return [board for _, board in made]
 
 
-def _numbers(version: str) -> tuple[list[int], str]:
-    """Sort key of a version: its numbers, so that 10.0 comes after 2.0."""
-    return [int(part) for part in re.findall(r"[0-9]+", version)], version
+def _numbers(text: str) -> tuple[list[int], str]:
+    """Sort key of a version, or of settings: its numbers, so that 10.0 comes after 2.0."""
+    return [int(part) for part in re.findall(r"[0-9]+", text)], text
 
 
 def _in_words(rows: list[_Row]) -> list[dict[str, str]]:
