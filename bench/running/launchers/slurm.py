@@ -19,7 +19,7 @@ from vcpo_bench.bench.running.jobs import Job, work
 from vcpo_bench.bench.running.launch_file import FOLDER
 from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.scheduled import ScheduledLauncher
+from vcpo_bench.bench.running.scheduled import ScheduledLauncher, check_shards
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import integer, number, text
 
@@ -67,6 +67,14 @@ class Slurm(ScheduledLauncher):
                 f"--launcher slurm: {missing[0]} is not on the PATH; run this on a login node of the cluster"
             )
 
+    def check_request(self, device: str, shards: int) -> None:
+        """Refuse jobs with fewer GPUs than their cells have shards.
+
+        Raises:
+            UsageError: It is so.
+        """
+        check_shards(self.name, self.gpus, device, shards)
+
     def connect(self, options: RunOptions, detach: bool) -> Scheduler:
         """Slurm as its command-line programs reach it."""
         return _Slurm(self, options.out.resolve())
@@ -77,9 +85,9 @@ class _Slurm(Scheduler):
         self._launcher, self._folder = launcher, out / FOLDER / "slurm"
         self.every = launcher.poll
         self._name = f"vcpo-bench-{hashlib.sha256(str(out).encode()).hexdigest()[:12]}"
-        self._states: dict[str, str] = {}
+        self._ended: dict[str, str] = {}
 
-    def submit(self, jobs: Sequence[Job], at_once: int) -> list[str]:
+    def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
         import submitit
         from submitit.core.utils import FailedJobError
 
@@ -90,18 +98,16 @@ class _Slurm(Scheduler):
         arrays = list(_cut(jobs, min(LONGEST_ARRAY, _longest_array())))
         shares = _shares(at_once, len(arrays))
         after = [self._full(len(jobs), at_once)] * len(shares)
-        handles = []
         for lane, array in zip(itertools.cycle(range(len(shares))), arrays, strict=False):
             executor = submitit.SlurmExecutor(self._folder, max_num_timeout=TIMEOUTS)
             executor.update_parameters(**self._parameters(jobs[0].device, shares[lane], after[lane]))
             try:
-                handles += _submit(executor, array)
-                after[lane] = [_array_of(handles[-1])]
+                handles = _submit(executor, array)
             except (FailedJobError, subprocess.CalledProcessError) as error:
-                self.cancel(handles)  # nobody would know of these: handles are written down when all are accepted
                 said = " ".join(str(getattr(error, "stderr", "") or error).split())
                 raise UsageError(f"--launcher slurm: sbatch refused the jobs: {said}") from error
-        return handles
+            after[lane] = [_array_of(handles[-1])]
+            yield handles
 
     def alive(self, handles: Collection[str]) -> set[str]:
         if not handles:
@@ -111,9 +117,15 @@ class _Slurm(Scheduler):
         except (OSError, subprocess.SubprocessError):  # the controller is away for a while: nothing is known to end
             return set(handles)
 
+    def strays(self, known: Collection[str]) -> set[str]:
+        try:
+            return self._living() - set(known)
+        except (OSError, subprocess.SubprocessError):
+            return set()
+
     def fate(self, handle: str) -> Fate:
-        state = self._states.get(handle, "")
-        return Fate(state.startswith("CANCELLED"), state)
+        state = self._ended.get(handle, "")
+        return Fate(state.startswith("CANCELLED"), state, state.startswith("COMPLETED"))
 
     def cancel(self, handles: Collection[str]) -> None:
         for part in _cut(sorted(handles), LONGEST_ARRAY):
@@ -121,11 +133,12 @@ class _Slurm(Scheduler):
                 _answer(["scancel", "--quiet", *part])
 
     def _living(self) -> set[str]:
-        """Jobs of the results folder that wait or run."""
+        """Jobs of the results folder that wait or run. Slurm soon forgets how others ended, so that is kept."""
         listed = ["squeue", "--noheader", "--array", "--states=all", f"--name={self._name}", "--format=%i %T"]
-        lines = _answer(listed).splitlines()
-        self._states = dict(line.split(maxsplit=1) for line in lines if line.strip())
-        return {handle for handle, state in self._states.items() if state.split()[0] not in _ENDED}
+        states = dict(line.split(maxsplit=1) for line in _answer(listed).splitlines() if line.strip())
+        living = {handle for handle, state in states.items() if state.split()[0] not in _ENDED}
+        self._ended |= {handle: state for handle, state in states.items() if handle not in living}
+        return living
 
     def _full(self, count: int, at_once: int) -> list[str]:
         """The arrays of the folder that must end before more jobs start, where all together are more than may run."""

@@ -1,14 +1,17 @@
 """What launchers do with what schedulers refuse, and with what other launchers left."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 from fake_scheduler import cells_of
 
+from vcpo_bench.bench.running.attending import Attendance
 from vcpo_bench.bench.running.jobs import Job, _threads
 from vcpo_bench.bench.running.launchers import slurm
+from vcpo_bench.bench.running.launchers.catalog import Fate
 from vcpo_bench.bench.running.launchers.ray_tasks import _is_ours
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.errors import UsageError
@@ -30,26 +33,46 @@ def without_submitit(monkeypatch: pytest.MonkeyPatch, updates: list[dict[str, ob
     monkeypatch.setattr(slurm, "_longest_array", lambda: 2)
 
 
-def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody would know of them: the same command would submit their cells again."""
+@pytest.mark.parametrize("taken", [True, False], ids=["its answer came too late", "refused"])
+def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: bool) -> None:
+    """Also the jobs of one that the controller took although sbatch says that it failed: the queue shows them."""
     without_submitit(monkeypatch, [])
     asked: list[list[str]] = []
-    monkeypatch.setattr(slurm, "_answer", lambda words: asked.append(list(words)) or "")
+    queue = ["100_0 RUNNING", "100_1 PENDING", *["101_0 PENDING"] * taken, "99_0 COMPLETED"]
+
+    def answer(words: Sequence[str]) -> str:
+        asked.append(list(words))
+        return "\n".join(queue) if words[0] == "squeue" and arrays else ""
+
+    monkeypatch.setattr(slurm, "_answer", answer)
     arrays: list[int] = []
 
     def submit(executor: object, array: list[Job]) -> list[str]:
         arrays.append(len(array))
         if len(arrays) > 1:
-            raise FailedJobError("sbatch: error: AssocMaxSubmitJobLimit")
+            raise FailedJobError("sbatch: error: Socket timed out on send/recv operation")
         return [f"100_{number}" for number in range(len(array))]
 
     monkeypatch.setattr(slurm, "_submit", submit)
     scheduler = slurm.Slurm().connect(RunOptions(tmp_path, 0), detach=False)
-    jobs = [Job(tmp_path, (cell.key,)) for cell in cells_of(tmp_path, 4)]
-    with pytest.raises(UsageError, match="sbatch refused the jobs: sbatch: error: AssocMaxSubmitJobLimit"):
-        scheduler.submit(jobs, 0)
+    attendance = Attendance(scheduler, cells_of(tmp_path, 4), RunOptions(tmp_path, 0))
+    with pytest.raises(UsageError, match="sbatch refused the jobs: sbatch: error: Socket timed out"):
+        attendance.submit()
     assert arrays == [2, 2]
-    assert asked == [["scancel", "--quiet", "100_0", "100_1"]]
+    assert [words for words in asked if words[0] == "scancel"] == [
+        ["scancel", "--quiet", "100_0", "100_1", *["101_0"] * taken]
+    ]
+
+
+def test_how_a_job_ended_is_known_when_slurm_has_forgotten_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`MinJobAge` may be shorter than the time that a network file system hides the end of a cell."""
+    scheduler = slurm.Slurm().connect(RunOptions(tmp_path, 0), detach=False)
+    for queue in ("7_0 RUNNING\n7_1 RUNNING\n7_2 RUNNING", "7_0 COMPLETED\n7_1 CANCELLED\n7_2 RUNNING", ""):
+        monkeypatch.setattr(slurm, "_answer", lambda words, queue=queue: queue)
+        scheduler.alive({"7_0", "7_1", "7_2"})
+    assert scheduler.fate("7_0") == Fate(reason="COMPLETED", completed=True)
+    assert scheduler.fate("7_1") == Fate(canceled=True, reason="CANCELLED")
+    assert scheduler.fate("7_2") == Fate(), "it was running when it was last heard of"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +99,7 @@ def test_arrays_share_the_limit_of_jobs_at_once(
     )
     scheduler = slurm.Slurm().connect(RunOptions(tmp_path, 0), detach=False)
     handles = scheduler.submit([Job(tmp_path, (cell.key,)) for cell in cells_of(tmp_path, 5)], at_once)
-    assert handles == ["1_0", "1_1", "2_0", "2_1", "3_0"]
+    assert [one for array in handles for one in array] == ["1_0", "1_1", "2_0", "2_1", "3_0"]
     assert [each["array_parallelism"] for each in updates] == shares
     assert [each["additional_parameters"].get("dependency") for each in updates] == waits
 
@@ -87,7 +110,7 @@ def test_a_dependency_of_the_user_stays(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(slurm, "_answer", lambda words: "70_0 RUNNING")
     monkeypatch.setattr(slurm, "_submit", lambda executor, array: ["1_0"])
     scheduler = slurm.Slurm(options="dependency=afterok:5").connect(RunOptions(tmp_path, 0), detach=False)
-    scheduler.submit([Job(tmp_path, (cell.key,)) for cell in cells_of(tmp_path, 1)], 1)
+    list(scheduler.submit([Job(tmp_path, (cell.key,)) for cell in cells_of(tmp_path, 1)], 1))
     assert updates[0]["additional_parameters"]["dependency"] == "afterok:5,afterany:70"
 
 
@@ -97,7 +120,7 @@ def test_a_dependency_that_cannot_be_joined_is_refused_before_anything_is_submit
     without_submitit(monkeypatch, [])
     scheduler = slurm.Slurm(options="dependency=afterok:5?afterok:6").connect(RunOptions(tmp_path, 0), detach=False)
     with pytest.raises(UsageError, match=r"a dependency with \? cannot be joined"):
-        scheduler.submit([Job(tmp_path, ("key",))], 2)
+        list(scheduler.submit([Job(tmp_path, ("key",))], 2))
 
 
 def test_handles_of_another_launcher_are_not_taken_for_tasks_of_ray() -> None:
