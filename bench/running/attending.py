@@ -31,6 +31,9 @@ SETTLE_SHARE = 0.6
 """Share of a lease, 72 s of 120 s, that a cell may take to show its end after its job has gone. An NFS mount with its
 defaults hides a change for up to 60 s, and a lease is longer than any change stays hidden."""
 
+START_SECONDS = 60.0
+"""Seconds without any worker after which the scheduler is asked why."""
+
 
 class Attendance:
     """The cells of a grid in the hands of a scheduler.
@@ -56,6 +59,7 @@ class Attendance:
         self._ends: Counter[tuple[str, bool]] = Counter()
         self._missed: dict[str, float] = {}
         self._canceled = 0
+        self._explained: set[str] = set()
         self._waiting: Collection[str] = {cell.key for cell in cells}
 
     @property
@@ -92,7 +96,7 @@ class Attendance:
         """
         watch = StoreWatch(self._file.out / CELLS, self._cells, observer, self._before)
         self._waiting = watch.waiting
-        asked = 0.0
+        began, asked = time.monotonic(), 0.0
         while True:
             looked = time.monotonic()
             watch.look()
@@ -101,6 +105,8 @@ class Attendance:
             if time.monotonic() - asked > self._scheduler.every:
                 self._look_after(watch, observer, looked)
                 asked = time.monotonic()
+                if not watch.begun and asked - began > START_SECONDS:
+                    self._explain(observer)
             time.sleep(min(LOOK_SECONDS, self._scheduler.every))
         failed = watch.failed + self._canceled
         self.end(keep_logs=bool(failed))
@@ -187,6 +193,13 @@ class Attendance:
         free = [key for key, cell in self._held.items() if cell.config.series not in watch.waiting]
         lent = [self._held.pop(key) for key in free]
         self._hand_over(again + [cell for cell in lent if cell.key in watch.waiting])
+
+    def _explain(self, observer: GridObserver) -> None:
+        """Say why no job starts; each reason once."""
+        why = self._scheduler.why_waiting({handle for key, handle in self._handles.items() if key in self._waiting})
+        if why and why not in self._explained:
+            self._explained.add(why)
+            observer.message(f"no job has started for {START_SECONDS:.0f} s; {why}")
 
     def _must_run_again(self, key: str, watch: StoreWatch, observer: GridObserver) -> bool:
         """What to do about a cell whose job has gone: nothing, give it up, or run it again."""

@@ -37,7 +37,7 @@ class Keeper:
         self._running: dict[int, Any] = {}
         self._unwanted: list[Any] = []
         self._waiting: deque[tuple[int, Job, dict[str, Any]]] = deque()
-        self._taken: set[int] = set()
+        self._needs: dict[int, dict[str, float]] = {}
         self._ended: dict[int, str] = {}
         self._at_once = 0
         threading.Thread(target=self._go_on, daemon=True).start()
@@ -57,7 +57,7 @@ class Keeper:
         how = {"max_retries": retries, "retry_exceptions": False, **needs}
         with self._lock:
             self._at_once = at_once
-            self._taken.update(numbers)
+            self._needs |= {number: dict(needs) for number in numbers}
             fresh = [one for one in zip(numbers, jobs, strict=True) if one[0] not in self._ended]
             self._waiting.extend((number, job, how) for number, job in fresh)
 
@@ -65,7 +65,12 @@ class Keeper:
         """How tasks stand: empty: it waits or runs; `canceled`; else how it ended. One that never came is left out."""
         with self._lock:
             self._start()
-            return {number: self._ended.get(number, "") for number in numbers if number in self._taken}
+            return {number: self._ended.get(number, "") for number in numbers if number in self._needs}
+
+    def needs(self, numbers: Collection[int]) -> dict[str, float]:
+        """What the first of these tasks that has not ended asks for; empty: none is left."""
+        with self._lock:
+            return next((self._needs[number] for number in sorted(numbers) if number not in self._ended), {})
 
     def cancel(self, numbers: Collection[int]) -> None:
         """Take tasks back."""

@@ -99,7 +99,7 @@ def check_shards(launcher: str, gpus: float, device: str, shards: int) -> None:
     Raises:
         UsageError: They have fewer.
     """
-    if device != "cpu" and shards > gpus:
+    if device != "cpu" and shards > max(gpus, 1):  # a part of a GPU is enough for a cell that is not sharded
         raise UsageError(
             f"--shards {shards}: --launcher {launcher} gives a job {gpus:g} GPU{'s' * (gpus > 1)}; "
             f"write gpus: {shards} in --launcher-config, or --launcher '{launcher}(gpus={shards})'"

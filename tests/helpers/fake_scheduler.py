@@ -25,6 +25,7 @@ class FakeScheduler(Scheduler):
         array: Most jobs that are taken at once.
         names_first: Whether handles are known before jobs are taken.
         completed: Handles of jobs that ended as they should.
+        why: Why its jobs do not start.
         on_look: Called as jobs are asked for.
         on_instant: Called with the name of each instant of a submission: `before N` and `taken N`, for its array N.
         unreachable: As if the process of the caller were dead: nothing that it asks for happens.
@@ -38,6 +39,7 @@ class FakeScheduler(Scheduler):
         self.canceled: set[str] = set()
         self.completed: set[str] = set()
         self.asked = 0
+        self.why = ""
         self.array, self.names_first = array, names_first
         self.on_look: Callable[[], object] = lambda: None
         self.on_instant: Callable[[str], object] = lambda instant: None
@@ -68,6 +70,9 @@ class FakeScheduler(Scheduler):
         if handle in self.completed:
             return Fate(reason="COMPLETED", completed=True)
         return Fate(handle in self.canceled, "CANCELLED" if handle in self.canceled else "NODE_FAIL")
+
+    def why_waiting(self, handles: Collection[str]) -> str:
+        return f"{self.why} ({len(handles)})" if self.why else ""
 
     def cancel(self, handles: Collection[str]) -> None:
         if self.unreachable:

@@ -72,6 +72,14 @@ class Scheduler(ABC):
     def fate(self, handle: str) -> Fate:
         """How a job ended that the last call of `alive` did not return."""
 
+    def why_waiting(self, handles: Collection[str]) -> str:
+        """Why none of these jobs starts, and what to do, in one line; empty: nothing is known.
+
+        Args:
+            handles: What the last call of `alive` returned.
+        """
+        return ""
+
     @abstractmethod
     def cancel(self, handles: Collection[str]) -> None:
         """Take jobs back, whether they wait or run."""

@@ -19,6 +19,7 @@ from vcpo_bench.bench.running.jobs import Job
 from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
 from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.ray_demand import why_waiting
 from vcpo_bench.bench.running.ray_keeper import ENDED, NAMESPACE, keeper_name, make_keeper
 from vcpo_bench.bench.running.scheduled import ScheduledLauncher, check_shards
 from vcpo_bench.errors import UsageError
@@ -226,6 +227,16 @@ class _Ray(Scheduler):
 
     def fate(self, handle: str) -> Fate:
         return self._fates.get(handle, Fate())
+
+    def why_waiting(self, handles: Collection[str]) -> str:
+        import ray
+
+        for name, numbers in _by_keeper(handles).items():
+            with suppress(ray.exceptions.RayError, ValueError):  # it cannot be reached now
+                if (keeper := self._keeper(name)) is not None:
+                    needs = ray.get(keeper.needs.remote(numbers), timeout=ANSWER_SECONDS)
+                    return why_waiting(needs, [node["Resources"] for node in ray.nodes() if node["Alive"]])
+        return ""
 
     def cancel(self, handles: Collection[str]) -> None:
         import ray

@@ -20,6 +20,7 @@ from vcpo_bench.bench.running.launch_file import FOLDER
 from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.scheduled import ScheduledLauncher, check_shards
+from vcpo_bench.bench.running.slurm_reasons import why_pending
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import integer, number, text
 
@@ -86,6 +87,7 @@ class _Slurm(Scheduler):
         self.every = launcher.poll
         self._name = f"vcpo-bench-{hashlib.sha256(str(out).encode()).hexdigest()[:12]}"
         self._ended: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
 
     def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
         import submitit
@@ -127,6 +129,9 @@ class _Slurm(Scheduler):
         state = self._ended.get(handle, "")
         return Fate(state.startswith("CANCELLED"), state, state.startswith("COMPLETED"))
 
+    def why_waiting(self, handles: Collection[str]) -> str:
+        return why_pending(self._reasons[handle] for handle in sorted(handles) if handle in self._reasons)
+
     def cancel(self, handles: Collection[str]) -> None:
         for part in _cut(sorted(handles), LONGEST_ARRAY):
             with suppress(OSError, subprocess.SubprocessError):  # jobs that go on end their cells: nothing is wrong
@@ -134,10 +139,11 @@ class _Slurm(Scheduler):
 
     def _living(self) -> set[str]:
         """Jobs of the results folder that wait or run. Slurm soon forgets how others ended, so that is kept."""
-        listed = ["squeue", "--noheader", "--array", "--states=all", f"--name={self._name}", "--format=%i %T"]
-        states = dict(line.split(maxsplit=1) for line in _answer(listed).splitlines() if line.strip())
-        living = {handle for handle, state in states.items() if state.split()[0] not in _ENDED}
-        self._ended |= {handle: state for handle, state in states.items() if handle not in living}
+        listed = ["squeue", "--noheader", "--array", "--states=all", f"--name={self._name}", "--format=%i %T %r"]
+        jobs = [line.split(maxsplit=2) for line in _answer(listed).splitlines() if line.strip()]
+        living = {job for job, state, *_ in jobs if state not in _ENDED}
+        self._ended |= {job: state for job, state, *_ in jobs if job not in living}
+        self._reasons = {job: " ".join(reason) for job, state, *reason in jobs if state == "PENDING"}
         return living
 
     def _full(self, count: int, at_once: int) -> list[str]:

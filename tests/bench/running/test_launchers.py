@@ -38,7 +38,7 @@ def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: p
     """Also the jobs of one that the controller took although sbatch says that it failed: the queue shows them."""
     without_submitit(monkeypatch, [])
     asked: list[list[str]] = []
-    queue = ["100_0 RUNNING", "100_1 PENDING", *["101_0 PENDING"] * taken, "99_0 COMPLETED"]
+    queue = ["100_0 RUNNING None", "100_1 PENDING Priority", *["101_0 PENDING Priority"] * taken, "99_0 COMPLETED None"]
 
     def answer(words: Sequence[str]) -> str:
         asked.append(list(words))
@@ -67,7 +67,11 @@ def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: p
 def test_how_a_job_ended_is_known_when_slurm_has_forgotten_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`MinJobAge` may be shorter than the time that a network file system hides the end of a cell."""
     scheduler = slurm.Slurm().connect(RunOptions(tmp_path, 0), detach=False)
-    for queue in ("7_0 RUNNING\n7_1 RUNNING\n7_2 RUNNING", "7_0 COMPLETED\n7_1 CANCELLED\n7_2 RUNNING", ""):
+    for queue in (
+        "7_0 RUNNING None\n7_1 RUNNING None\n7_2 RUNNING None",
+        "7_0 COMPLETED None\n7_1 CANCELLED None\n7_2 RUNNING None",
+        "",
+    ):
         monkeypatch.setattr(slurm, "_answer", lambda words, queue=queue: queue)
         scheduler.alive({"7_0", "7_1", "7_2"})
     assert scheduler.fate("7_0") == Fate(reason="COMPLETED", completed=True)
@@ -92,7 +96,7 @@ def test_arrays_share_the_limit_of_jobs_at_once(
     """Five new jobs in three arrays, beside jobs that the folder has already."""
     updates: list[dict] = []
     without_submitit(monkeypatch, updates)
-    queue = ["70_0 RUNNING", "70_1 PENDING", "71_0 RUNNING", "69_0 COMPLETED"]
+    queue = ["70_0 RUNNING None", "70_1 PENDING Priority", "71_0 RUNNING None", "69_0 COMPLETED None"]
     monkeypatch.setattr(slurm, "_answer", lambda words: "\n".join(queue[3 - living :]))
     monkeypatch.setattr(
         slurm, "_submit", lambda executor, array: [f"{len(updates)}_{number}" for number in range(len(array))]
@@ -107,7 +111,7 @@ def test_arrays_share_the_limit_of_jobs_at_once(
 def test_a_dependency_of_the_user_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     updates: list[dict] = []
     without_submitit(monkeypatch, updates)
-    monkeypatch.setattr(slurm, "_answer", lambda words: "70_0 RUNNING")
+    monkeypatch.setattr(slurm, "_answer", lambda words: "70_0 RUNNING None")
     monkeypatch.setattr(slurm, "_submit", lambda executor, array: ["1_0"])
     scheduler = slurm.Slurm(options="dependency=afterok:5").connect(RunOptions(tmp_path, 0), detach=False)
     list(scheduler.submit([Job(tmp_path, (cell.key,)) for cell in cells_of(tmp_path, 1)], 1))
@@ -134,3 +138,26 @@ def test_threads_are_read_as_openmp_reads_them(value: str, threads: int, monkeyp
     assert _threads() == threads
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert _threads() == 1
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (["Resources", "Priority", "Priority"], "squeue says: Priority (2), Resources (1); the cluster is busy"),
+        (["Dependency", "Priority"], "they wait for others: nothing is wrong"),
+        (["JobHeldUser"], "squeue says: JobHeldUser (1); held jobs wait until scontrol release"),
+        (["Resources", "PartitionTimeLimit"], "PartitionTimeLimit may never change: press Ctrl-C, correct --launcher"),
+        (["ReqNodeNotAvail, UnavailableNodes:n1"], "ReqNodeNotAvail, UnavailableNodes:n1 may never change"),
+    ],
+)
+def test_why_jobs_of_slurm_do_not_start(
+    reasons: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [f"7_{number} PENDING {reason}" for number, reason in enumerate(reasons)]
+    monkeypatch.setattr(
+        slurm, "_answer", lambda words: "\n".join([*jobs, "8_0 PENDING BadConstraints", "7_9 RUNNING x"])
+    )
+    scheduler = slurm.Slurm().connect(RunOptions(tmp_path, 0), detach=False)
+    mine = scheduler.alive({f"7_{number}" for number in (*range(len(reasons)), 9)})
+    assert said in scheduler.why_waiting(mine)
+    assert scheduler.why_waiting({"7_9"}) == ""

@@ -9,6 +9,7 @@ from fake_scheduler import FakeScheduler, cells_of, end_cell
 from pool_jobs import Log
 
 from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.running import attending
 from vcpo_bench.bench.running.attending import Attendance
 from vcpo_bench.bench.running.launch_file import LaunchFile
 from vcpo_bench.bench.running.options import RunOptions
@@ -140,3 +141,23 @@ def test_a_second_parent_cancels_what_the_first_replaced(tmp_path: Path) -> None
     Attendance(scheduler, cells, RunOptions(tmp_path, 0)).submit()
     assert scheduler.canceled == {"k:1"}
     end_cell(tmp_path / "cells", cells[0])
+
+
+def test_why_no_job_starts_is_said_once_per_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attending, "START_SECONDS", 0.0)
+    scheduler, cells = FakeScheduler(), cells_of(tmp_path, 2)
+    log = Log()
+
+    def look() -> None:
+        scheduler.why = {2: "busy", 4: "held"}.get(scheduler.asked, scheduler.why)
+        if scheduler.asked == 6:
+            end_cell(tmp_path / "cells", cells[0])
+        if scheduler.asked == 8:
+            scheduler.why = "has begun"
+        if scheduler.asked == 10:
+            end_cell(tmp_path / "cells", cells[1])
+
+    scheduler.on_look = look
+    watch_jobs("fake", scheduler, cells, RunOptions(tmp_path, 0), log)
+    said = [text for (text,) in log.names("message")][1:]
+    assert said == ["no job has started for 0 s; busy (2)", "no job has started for 0 s; held (2)"]
