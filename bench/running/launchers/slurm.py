@@ -21,12 +21,13 @@ from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.scheduled import ScheduledLauncher, check_shards
 from vcpo_bench.bench.running.slurm_reasons import why_pending
+from vcpo_bench.bench.running.time_limits import TimeLimit
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import integer, number, text
 
 LONGEST_ARRAY = 1000
 TIMEOUTS = 10_000
-"""How often a job may reach its time limit and be queued again: each time its cell has got further."""
+"""How often a job may reach its time limit and be queued again, for as long as its cell gets further."""
 ANSWER_SECONDS = 60.0
 _ENDED = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"),
@@ -104,7 +105,7 @@ class _Slurm(Scheduler):
             executor = submitit.SlurmExecutor(self._folder, max_num_timeout=TIMEOUTS)
             executor.update_parameters(**self._parameters(jobs[0].device, shares[lane], after[lane]))
             try:
-                handles = _submit(executor, array)
+                handles = _submit(executor, [_Task(job, self._launcher.minutes) for job in array])
             except (FailedJobError, subprocess.CalledProcessError) as error:
                 said = " ".join(str(getattr(error, "stderr", "") or error).split())
                 raise UsageError(f"--launcher slurm: sbatch refused the jobs: {said}") from error
@@ -179,17 +180,19 @@ class _Slurm(Scheduler):
 class _Task:
     """What a job unpickles and calls; submitit has Slurm queue it again before its time is up."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, minutes: int) -> None:
+        self._job, self._limit = job, TimeLimit(job, minutes)
 
     def __call__(self) -> int:
         from submitit import JobEnvironment
 
+        self._limit.begin()
         return work(self._job, JobEnvironment().job_id)
 
     def checkpoint(self) -> Any:
         from submitit.helpers import DelayedSubmission
 
+        self._limit.check()
         return DelayedSubmission(self)
 
 
@@ -205,9 +208,9 @@ def _array_of(handle: str) -> str:
     return handle.partition("_")[0]
 
 
-def _submit(executor: Any, array: Sequence[Job]) -> list[str]:
+def _submit(executor: Any, array: Sequence[_Task]) -> list[str]:
     with executor.batch():
-        found = [executor.submit(_Task(job)) for job in array]
+        found = [executor.submit(task) for task in array]
     return [one.job_id for one in found]
 
 
