@@ -68,7 +68,7 @@ def test_a_missing_extra_names_the_command(
     module = LAUNCHERS.parse(launcher).__module__
     monkeypatch.setattr(f"{module}.find_spec", lambda name: None if name == package else real(name))
     said = refused("--launcher", launcher, "--out", tmp_path / "r")
-    assert f"pip install 'vcpo-bench[{launcher}]'" in said
+    assert f"pip install '.[{launcher}]' in a checkout" in said
     assert not (tmp_path / "r").exists()
 
 

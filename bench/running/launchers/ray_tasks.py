@@ -22,7 +22,7 @@ from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.ray_demand import why_waiting
 from vcpo_bench.bench.running.ray_keeper import ENDED, NAMESPACE, keeper_name, make_keeper
 from vcpo_bench.bench.running.scheduled import ScheduledLauncher, check_shards
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.naming.parameters import integer, number, text
 
 STORE_BYTES = 80 * 2**20
@@ -58,7 +58,7 @@ class Ray(ScheduledLauncher):
         """
         found = find_spec("ray")
         if found is None or found.origin is None:
-            raise UsageError("--launcher ray: the package ray is not installed; pip install 'vcpo-bench[ray]'")
+            raise UsageError(f"--launcher ray: the package ray is not installed; {how_to_install('ray')}")
 
     def check_request(self, device: str, shards: int) -> None:
         """Refuse what no cluster gives.

@@ -22,7 +22,7 @@ from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.scheduled import ScheduledLauncher, check_shards
 from vcpo_bench.bench.running.slurm_reasons import why_pending
 from vcpo_bench.bench.running.time_limits import TimeLimit
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.naming.parameters import integer, number, text
 
 LONGEST_ARRAY = 1000
@@ -63,7 +63,7 @@ class Slurm(ScheduledLauncher):
             UsageError: One is missing.
         """
         if find_spec("submitit") is None:
-            raise UsageError("--launcher slurm: the package submitit is not installed; pip install 'vcpo-bench[slurm]'")
+            raise UsageError(f"--launcher slurm: the package submitit is not installed; {how_to_install('slurm')}")
         if missing := [program for program in _PROGRAMS if which(program) is None]:
             raise UsageError(
                 f"--launcher slurm: {missing[0]} is not on the PATH; run this on a login node of the cluster"
