@@ -12,10 +12,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from vcpo_bench.bench.running.jobs import Job, work
+from vcpo_bench.bench.samplers.vllm_engine.address import without_secrets
+from vcpo_bench.errors import UsageError
 
 NAMESPACE = "vcpo-bench"
 FORWARDED = ("VCPO_BENCH_", "OMP_NUM_THREADS", "PYTHONPATH")
-"""Beginnings of the environment variables that tasks get from the process that submits them."""
+"""Beginnings of the environment variables that tasks get from the process that submits them. Ray writes them down."""
+_SECRET = "_API_KEY"
+"""End of the variables that tasks do not get: their nodes must have them."""
 
 ENDED = "ended"
 """State of a task that came to its own end."""
@@ -121,6 +125,22 @@ class Keeper:
                 self._ended[number] = _said(problem)
 
 
+def forwarded() -> dict[str, str]:
+    """Environment variables for tasks.
+
+    Raises:
+        UsageError: One holds a user and a password, which anybody who sees the cluster could read.
+    """
+    found = {name: value for name, value in os.environ.items() if name.startswith(FORWARDED)}
+    for name, value in found.items():
+        if "://" in value and without_secrets(value) != value:
+            raise UsageError(
+                f"--launcher ray: Ray would write down the user and password in --url ({name}); give the address "
+                "without them, and have ray start find TINKER_API_KEY or VCPO_BENCH_VLLM_API_KEY on every node"
+            )
+    return {"OMP_NUM_THREADS": "1"} | {name: value for name, value in found.items() if not name.endswith(_SECRET)}
+
+
 def keeper_name() -> str:
     """A name that no other keeper has."""
     return f"keeper-{uuid.uuid4().hex[:12]}"
@@ -130,15 +150,13 @@ def make_keeper(name: str) -> Any:
     """Start a keeper of that name; returns the handle of the actor."""
     import ray
 
-    variables = {key: value for key, value in os.environ.items() if key.startswith(FORWARDED)}
-    variables = {"OMP_NUM_THREADS": "1"} | variables
     kind = ray.remote(Keeper).options(
         name=name,
         namespace=NAMESPACE,
         lifetime="detached",
         num_cpus=0,
         resources=_HEAD,
-        runtime_env={"env_vars": variables},
+        runtime_env={"env_vars": forwarded()},
     )
     return kind.remote(name)
 

@@ -20,7 +20,7 @@ from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
 from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.ray_demand import why_waiting
-from vcpo_bench.bench.running.ray_keeper import ENDED, NAMESPACE, keeper_name, make_keeper
+from vcpo_bench.bench.running.ray_keeper import ENDED, NAMESPACE, forwarded, keeper_name, make_keeper
 from vcpo_bench.bench.running.scheduled import ScheduledLauncher, check_shards
 from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.naming.parameters import integer, number, text
@@ -64,8 +64,10 @@ class Ray(ScheduledLauncher):
         """Refuse what no cluster gives.
 
         Raises:
-            UsageError: Ray takes no such number of GPUs or cores, or there are fewer GPUs than shards.
+            UsageError: Ray takes no such number of GPUs or cores, there are fewer GPUs than shards, or a password
+                would be written down.
         """
+        forwarded()
         for name, asked in (("cpus", self.cpus), ("gpus", self.gpus)):
             if asked < LEAST:
                 raise UsageError(f"--launcher ray({name}={asked:g}): Ray counts in steps of {LEAST:g}; ask for more")

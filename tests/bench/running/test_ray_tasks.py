@@ -183,3 +183,23 @@ def test_resources_of_different_nodes_do_not_add_up() -> None:
     nodes = [{"CPU": 64.0}, {"CPU": 1.0, "GPU": 8.0}]
     assert "no node of the Ray cluster has the" in why_waiting({"num_cpus": 16, "num_gpus": 8}, nodes)
     assert "is busy" in why_waiting({"num_cpus": 16, "num_gpus": 0}, nodes)
+
+
+@pytest.mark.parametrize("name", ["VCPO_BENCH_TINKER_URL", "VCPO_BENCH_VLLM_URL"])
+def test_no_password_is_given_to_ray(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "http://user:hush@host:8000")
+    with pytest.raises(UsageError, match=rf"Ray would write down .* \({name}\).*TINKER_API_KEY") as problem:
+        Ray().check_request("cpu", 1)
+    assert "hush" not in str(problem.value)
+    monkeypatch.setenv(name, "http://host:8000")
+    Ray().check_request("cpu", 1)
+    assert ray_keeper.forwarded()[name] == "http://host:8000"
+
+
+def test_no_key_is_given_to_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TINKER_API_KEY", "VCPO_BENCH_VLLM_API_KEY"):
+        monkeypatch.setenv(name, "hush")
+    monkeypatch.setenv("VCPO_BENCH_LEASE_SECONDS", "60")
+    given = ray_keeper.forwarded()
+    assert "hush" not in given.values()
+    assert given["VCPO_BENCH_LEASE_SECONDS"] == "60"
