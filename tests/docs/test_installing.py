@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from vcpo_bench.errors import how_to_install
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NEEDED = {re.split(r"[<>=]", line)[0]: line for line in PROJECT["dependencies"]}
@@ -51,7 +53,15 @@ def test_a_log_is_diagnosed_where_torch_is_missing() -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_no_page_installs_from_an_index_that_has_no_such_package(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    if path.name == "platforms.md":  # explains what messages of an installed package say
-        text = text.replace("`pip install 'vcpo-bench[hf]'`: pip then adds", "")
     assert "'vcpo-bench[" not in text
     assert set(re.findall(r"pip install '\.\[(\w+)\]'", text)) <= set(PROJECT["optional-dependencies"])
+
+
+def test_no_message_installs_from_an_index_that_has_no_such_package() -> None:
+    """Messages ask `errors.how_to_install`, and name an extra that there is."""
+    sources = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in ("tests", "build")]
+    texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in sources}
+    assert not [str(path) for path, text in texts.items() if "vcpo-bench[" in text]
+    named = {one for text in texts.values() for one in re.findall(r"how_to_install\('(\w+)'\)", text)}
+    assert {"slurm", "ray", "tinker"} <= named <= set(PROJECT["optional-dependencies"])
+    assert how_to_install("ray") == "pip install '.[ray]' in a checkout"

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from vcpo_bench.bench.samplers.vllm_engine.address import Address, read_address
 from vcpo_bench.bench.samplers.vllm_engine.bounded_http import TooLong, exchange
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 
 URL_VARIABLE = "VCPO_BENCH_TINKER_URL"
 """Environment variable with the URL of the server (`--url`). It is no part of a cell: no number depends on it."""
@@ -39,7 +39,7 @@ def server_address(url: str) -> Address:
     """
     if find_spec("tinker") is None:
         raise UsageError(
-            "--learner tinker: the package tinker is not installed; pip install 'vcpo-bench[tinker]' (docs/scale.md)"
+            f"--learner tinker: the package tinker is not installed; {how_to_install('tinker')} (docs/scale.md)"
         )
     if not url:
         raise UsageError(f"--learner tinker: give the server's address with --url, or in {URL_VARIABLE}")

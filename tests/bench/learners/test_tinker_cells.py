@@ -270,5 +270,5 @@ def test_a_missing_package_and_a_missing_address_are_named(monkeypatch: pytest.M
     with pytest.raises(UsageError, match="give the server's address with --url, or in VCPO_BENCH_TINKER_URL"):
         tinker.check_installed()
     monkeypatch.setattr("vcpo_bench.bench.learners.tinker_api.service.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[tinker\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[tinker\]' in a checkout"):
         tinker.check_installed()

@@ -17,7 +17,7 @@ def test_extras_that_are_absent_come_with_the_remedy(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(doctor, "installed", lambda: None)
     found = {finding.name: finding for finding in examine()}
     assert found["none"].status == "absent"
-    assert "pip install 'vcpo-bench[none]'" in found["none"].text
+    assert "pip install '.[none]' in a checkout" in found["none"].text
     assert found["core"].status == "ok"
     assert torch.__version__ in found["core"].text
     assert "vllm and torch" not in found
