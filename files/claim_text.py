@@ -21,25 +21,33 @@ class Claimed:
         job: Name of the scheduler's job it runs in; empty: none.
         beat: Number of heartbeats so far.
         note: What the holder publishes.
+        released: Whether the holder has given it back.
     """
 
     holder: Holder
     job: str = ""
     beat: int = 0
     note: dict[str, Any] = field(default_factory=dict)
+    released: bool = False
 
     @classmethod
     def read(cls, text: str) -> Claimed | None:
         """What `text` wrote; None for anything else, such as a text that is just being replaced."""
         with suppress(ValueError, TypeError, KeyError):
             values = json.loads(text)
-            found = cls(Holder(**values["holder"]), str(values["job"]), int(values["beat"]), dict(values["note"]))
+            found = cls(
+                Holder(**values["holder"]),
+                str(values["job"]),
+                int(values["beat"]),
+                dict(values["note"]),
+                bool(values.get("released", False)),
+            )
             return found if isinstance(found.holder.pid, int) else None
         return None
 
     def bytes(self) -> bytes:
         """The text, padded; a note that does not fit is left out. One write replaces it in place."""
-        values = {"holder": asdict(self.holder), "job": self.job, "beat": self.beat, "note": self.note}
+        values = asdict(self)
         text = json.dumps(values).encode()
         if len(text) > SIZE:
             text = json.dumps(values | {"note": {}}).encode()

@@ -1,8 +1,9 @@
 """Claims: the right to write to a folder, without locks of the file system.
 
-A claim is a numbered file in the folder that only one process can create. Its holder rewrites it at every heartbeat. A
-claim whose holder has ended, or whose heartbeat has stopped for a lease, is taken over by whoever creates the next
-number; the highest number holds. Clocks are not compared: a waiting process measures the silence with its own.
+A claim is a numbered file in the folder that only one process can create (`claim_files`). Its holder rewrites it at
+every heartbeat. A claim that was released, whose holder has ended, or whose heartbeat has stopped for a lease, is
+followed by whoever creates the next number; the highest number holds. Clocks are not compared: a waiting process
+measures the silence with its own.
 
 A holder that was taken for dead may still run. So a claim alone protects nothing: whoever writes under it uses names of
 its own, publishes by one rename, and calls `check` before.
@@ -11,7 +12,6 @@ its own, publishes by one rename, and calls `check` before.
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +20,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from vcpo_bench.files.claim_text import SIZE, Claimed
+from vcpo_bench.files.claim_files import (
+    claim_path,
+    create,
+    create_with_folder,
+    is_missing,
+    is_signed,
+    names_in,
+    numbers,
+    numbers_in,
+    release,
+    rewrite,
+    text_of,
+)
+from vcpo_bench.files.claim_text import Claimed
 from vcpo_bench.files.lock_holders import this_process
 
 LEASE_SECONDS = float(os.environ.get("VCPO_BENCH_LEASE_SECONDS", "120"))
@@ -30,7 +43,6 @@ BEATS = 12
 """Heartbeats per lease."""
 PATIENCE_SECONDS = 10.0
 """How long a process waits for a claim before it says who holds it."""
-PREFIX = ".claim-"
 
 _SHORTEST, _LONGEST = 0.05, 1.0
 _LONGEST_LOOK = 5.0
@@ -96,10 +108,7 @@ class Claim:
         self._ended.set()
         if self._beating:
             self._beating.join()
-        if self._is_ours():
-            self._path(self._number).unlink(missing_ok=True)
-        with suppress(OSError):
-            self.folder.rmdir()
+        release(self.folder, self._number, self._claimed)
 
     def check(self) -> None:
         """Make sure that it is still held.
@@ -107,52 +116,34 @@ class Claim:
         Raises:
             ClaimLostError: Another process has taken it over.
         """
-        if not self._is_ours() or _numbers(self.folder)[-1:] != [self._number]:
+        held = is_signed(claim_path(self.folder, self._number), self.token)
+        if not held or numbers_in(self.folder)[-1:] != [self._number]:
             raise ClaimLostError(f"{self.folder} was taken over by another process")
-
-    def _is_ours(self) -> bool:
-        found = Claimed.read(_text(self._path(self._number)))
-        return found is not None and found.holder.token == self.token
-
-    def _path(self, number: int) -> Path:
-        return self.folder / f"{PREFIX}{number:08d}"
 
     def _try(self, watch: _Watch) -> bool:
         try:
             return self._try_once(watch)
-        except FileNotFoundError:  # the folder has just been removed
-            if not self.folder.parent.is_dir():  # and what it was in as well: nobody will make it again
+        except OSError as error:
+            if not is_missing(error) or not self.folder.parent.is_dir():  # nobody will make what the folder was in
                 raise
-            return False
+            return False  # the folder has just been removed
 
     def _try_once(self, watch: _Watch) -> bool:
-        self.folder.mkdir(exist_ok=True)
-        present = _numbers(self.folder)
-        if present and not watch.is_abandoned(self._path(present[-1]), self._job):
+        names = names_in(self.folder)
+        if not names:
+            self._number = create_with_folder(self.folder, self._claimed)
+            return self._number > 0
+        present = numbers(names)
+        if present and not watch.is_abandoned(claim_path(self.folder, present[-1]), self._job):
             return False
         self._number = present[-1] + 1 if present else 1
-        if not self._create(self._path(self._number)):
+        if not create(self.folder, self._number, self._claimed):
             return False
-        if _numbers(self.folder)[-1:] != [self._number]:  # what was listed before was out of date
-            self._path(self._number).unlink(missing_ok=True)
+        if numbers_in(self.folder)[-1:] != [self._number]:  # what was listed before was out of date
+            claim_path(self.folder, self._number).unlink(missing_ok=True)
             return False
         for number in present:
-            self._path(number).unlink(missing_ok=True)
-        return True
-
-    def _create(self, path: Path) -> bool:
-        """Create the claim with its text, or not at all where it exists; a link gives it both at once."""
-        draft = path.with_name(f".{self.token}.draft")
-        try:
-            draft.write_bytes(self._claimed.bytes())
-            try:
-                os.link(draft, path)
-            except FileExistsError:
-                return self._is_ours()  # a server may answer a request that was sent twice
-            except OSError:  # this file system has no hard links
-                return _create_without_links(path, self._claimed.bytes())
-        finally:
-            draft.unlink(missing_ok=True)
+            claim_path(self.folder, number).unlink(missing_ok=True)
         return True
 
     def _beat(self) -> None:
@@ -160,11 +151,7 @@ class Claim:
             self._claimed.beat += 1
             self._claimed.note = dict(self.note)
             with suppress(OSError):  # it was taken over, or the disk does not answer: the next `check` tells
-                handle = os.open(self._path(self._number), os.O_WRONLY | os.O_CLOEXEC)
-                try:
-                    os.pwrite(handle, self._claimed.bytes(), 0)
-                finally:
-                    os.close(handle)
+                rewrite(claim_path(self.folder, self._number), self._claimed)
 
 
 class _Watch:
@@ -178,7 +165,7 @@ class _Watch:
 
     def is_abandoned(self, path: Path, job: str) -> bool:
         """Whether a claim may be taken over; to be asked again and again."""
-        seen, now = (path, _text(path)), time.monotonic()
+        seen, now = (path, text_of(path)), time.monotonic()
         found = Claimed.read(seen[1])
         if seen != self._seen:
             self.lives = self.lives or (self._seen is not None and self._seen[0] == path and bool(seen[1]))
@@ -186,6 +173,8 @@ class _Watch:
         else:  # a process that was itself stopped has not watched
             self._silent += min(now - self._looked, _LONGEST_LOOK)
         self._looked = now
+        if found and found.released:
+            return True
         if found and found.holder.is_here:
             self.lives = not found.holder.is_gone
             return found.holder.is_gone or self._silent > LEASE_SECONDS
@@ -208,45 +197,12 @@ class Look:
 
     def sees_holder(self) -> bool:
         """Whether somebody does, as far as is known; to be asked again and again."""
-        numbers = _numbers(self._folder)
-        return bool(numbers) and not self._watch.is_abandoned(self._folder / f"{PREFIX}{numbers[-1]:08d}", "")
+        present = numbers_in(self._folder)
+        return bool(present) and not self._watch.is_abandoned(claim_path(self._folder, present[-1]), "")
 
 
 def claimed(folder: Path) -> Claimed | None:
     """What the claim on a folder says; None: nobody holds one, or it is being written at this moment."""
-    numbers = _numbers(folder)
-    return Claimed.read(_text(folder / f"{PREFIX}{numbers[-1]:08d}")) if numbers else None
-
-
-def is_claim(name: str) -> bool:
-    """Whether a file of that name is a claim."""
-    return re.fullmatch(rf"{re.escape(PREFIX)}[0-9]{{8}}", name) is not None
-
-
-def _numbers(folder: Path) -> list[int]:
-    with suppress(FileNotFoundError):
-        return sorted(int(name.removeprefix(PREFIX)) for name in os.listdir(folder) if is_claim(name))
-    return []
-
-
-def _create_without_links(path: Path, content: bytes) -> bool:
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    except FileExistsError:
-        return False
-    try:
-        os.write(handle, content)
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(handle)
-    return True
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(SIZE).decode(errors="replace")
-    except OSError:
-        return ""
+    present = numbers_in(folder)
+    found = Claimed.read(text_of(claim_path(folder, present[-1]))) if present else None
+    return None if found is None or found.released else found

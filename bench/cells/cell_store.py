@@ -17,7 +17,8 @@ from pathlib import Path
 
 from vcpo_bench.bench.cells.results_folder import status_of
 from vcpo_bench.errors import DamagedResultError
-from vcpo_bench.files.claims import Claim, ClaimLostError, is_claim
+from vcpo_bench.files.claim_files import is_claim, names_in
+from vcpo_bench.files.claims import Claim, ClaimLostError
 from vcpo_bench.files.durable import publish_folder, sync_names
 from vcpo_bench.records import PARTIAL_SUFFIX
 
@@ -104,7 +105,13 @@ class CellStore:
         self.claim.check()
 
     def clear(self) -> None:
-        """Remove the partial folder of a cell that has ended."""
+        """Remove what the partial folder of a cell holds that has ended; the claim, when given back, takes the rest."""
+        for name in names_in(self.partial):
+            if not is_claim(name):
+                shutil.rmtree(self.partial / name, ignore_errors=True)  # what is left is cleared by the next run
+
+    def discard(self) -> None:
+        """Remove the partial folder of a cell that has ended, without its claim: a killed worker left it."""
         shutil.rmtree(self.partial, ignore_errors=True)
 
     def latest_checkpoint(self) -> Path | None:
@@ -179,9 +186,7 @@ class CellStore:
             self._put_back(draft)
             raise
         self._end(draft)
-        for path in self.partial.iterdir():
-            if not is_claim(path.name):
-                shutil.rmtree(path, ignore_errors=True)  # what is left is cleared by the next run
+        self.clear()
 
     def _end(self, draft: Path) -> None:
         """Give the final files their name; a failed or damaged run of this cell is replaced only now."""

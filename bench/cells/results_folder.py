@@ -26,6 +26,8 @@ from vcpo_bench.records.cell_file import read_cell_file
 
 TABLES = (STEPS_FILE, EVALS_FILE, LAGS_FILE)
 """Tables that every ended cell has."""
+WRITER = ".writer"
+"""Folder that the one command which plans cells claims; it is there only while one does."""
 
 
 class ResultsFolder:
@@ -64,7 +66,7 @@ class ResultsFolder:
         """
         with ExitStack() as held:
             try:
-                held.enter_context(Claim(self.path, say, wait))
+                held.enter_context(Claim(self.path / WRITER, say, wait))
             except ClaimHeldError as error:
                 busy = f"another run ({error}) is writing there"
                 raise UsageError(f"--out {self.path}: {busy}; add --wait to queue behind it") from error

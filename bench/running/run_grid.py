@@ -100,7 +100,7 @@ def _planned(
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
         missing = [cell for cell in cells if _missing(folder, cell, say)]
         for cell in set(cells) - set(missing):
-            CellStore(folder.cells, cell.key).clear()  # leftovers of a kill while the cell was finishing
+            CellStore(folder.cells, cell.key).discard()  # leftovers of a kill while the cell was finishing
         yield missing
 
 

@@ -14,8 +14,9 @@ import pytest
 from one_at_a_time import most_inside
 
 from vcpo_bench.files import claims
+from vcpo_bench.files.claim_files import PREFIX, claim_path
 from vcpo_bench.files.claim_text import SIZE, Claimed
-from vcpo_bench.files.claims import Claim, ClaimHeldError, ClaimLostError, claimed
+from vcpo_bench.files.claims import Claim, ClaimHeldError, ClaimLostError, Look, claimed
 from vcpo_bench.files.lock_holders import this_process
 
 HOLD = """
@@ -37,7 +38,7 @@ def elsewhere(folder: Path, number: int = 1, job: str = "") -> Path:
     """A claim of a process on another machine."""
     folder.mkdir(exist_ok=True)
     holder = replace(this_process(), host="node7", machine="another boot", pid=4)
-    path = folder / f"{claims.PREFIX}{number:08d}"
+    path = claim_path(folder, number)
     path.write_bytes(Claimed(holder, job).bytes())
     return path
 
@@ -57,7 +58,8 @@ def test_a_killed_process_of_this_machine_is_followed_at_once(tmp_path: Path, mo
         process.send_signal(signal.SIGKILL)
         process.wait()
         with Claim(tmp_path, wait=False) as claim:
-            assert [path.name for path in tmp_path.iterdir()] == [f"{claims.PREFIX}00000002"]
+            (path,) = tmp_path.iterdir()
+            assert path.name.startswith(PREFIX)
             claim.check()
 
 
@@ -101,7 +103,7 @@ def test_a_job_that_is_started_again_elsewhere_need_not_wait(tmp_path: Path, mon
 def test_who_is_taken_for_dead_learns_it_and_leaves_the_folder_alone(tmp_path: Path) -> None:
     with Claim(tmp_path / "cell") as first:
         first.check()
-        newer = elsewhere(tmp_path / "cell", number=2)
+        newer = elsewhere(tmp_path / "cell", number=first._number + 1)
         with pytest.raises(ClaimLostError, match="taken over"):
             first.check()
     assert newer.exists()
@@ -109,12 +111,93 @@ def test_who_is_taken_for_dead_learns_it_and_leaves_the_folder_alone(tmp_path: P
 
 def test_a_claim_on_an_old_listing_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere(tmp_path, number=3)
-    real, late = claims._numbers, iter([[1]])
-    monkeypatch.setattr(claims, "_numbers", lambda folder: next(late, None) or real(folder))
+    monkeypatch.setattr(claims, "names_in", lambda _: [f"{PREFIX}00000001"])
     watch = claims._Watch()
     monkeypatch.setattr(watch, "is_abandoned", lambda *_: True)
     assert not Claim(tmp_path)._try(watch)
-    assert [path.name for path in tmp_path.iterdir()] == [f"{claims.PREFIX}00000003"]
+    assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}00000003"]
+
+
+def test_who_wakes_late_meets_no_claim_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is stopped beyond its lease; a second takes over and ends without a result; a third starts."""
+    folder, awake, beat = tmp_path / "cell", threading.Event(), Claim._beat
+
+    def stopped(claim: Claim) -> None:
+        awake.wait()
+        beat(claim)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Claim, "_beat", stopped)
+        first = Claim(folder).__enter__()
+    with Claim(folder):
+        pass
+    with Claim(folder) as third:
+        first.note = {"of": "the first"}
+        awake.set()
+        deadline = time.monotonic() + 5
+        while first._claimed.beat < 5:
+            assert time.monotonic() < deadline
+            third.check()
+            time.sleep(0.01)
+        with pytest.raises(ClaimLostError):
+            first.check()
+        first.__exit__(None, None, None)
+        third.check()
+    assert not folder.exists()
+
+
+def test_a_heartbeat_leaves_what_another_wrote_alone(tmp_path: Path) -> None:
+    with Claim(tmp_path / "cell") as ours:
+        (path,) = (tmp_path / "cell").iterdir()
+        theirs = Claimed(this_process()).bytes()
+        path.unlink()
+        path.write_bytes(theirs)
+        seen = ours._claimed.beat
+        deadline = time.monotonic() + 5
+        while ours._claimed.beat < seen + 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert path.read_bytes() == theirs
+        with pytest.raises(ClaimLostError):
+            ours.check()
+    assert path.read_bytes() == theirs
+
+
+@pytest.mark.parametrize("rest", [False, True])
+def test_numbers_never_recur(tmp_path: Path, rest: bool) -> None:
+    """Nor after the folder was removed and made again."""
+    folder, used = tmp_path / "cell", set[str]()
+    for turn in range(1, 6):
+        if rest and not folder.exists():
+            folder.mkdir()
+            (folder / "checkpoint").touch()
+        with Claim(folder, wait=False):
+            used |= {path.name for path in folder.iterdir() if path.name.startswith(PREFIX)}
+        assert len(used) == turn
+        assert claimed(folder) is None
+        assert folder.exists() == rest
+        assert len(list(tmp_path.rglob(f"{PREFIX}*"))) == rest, "one that is released, for the sake of its number"
+
+
+def test_a_released_claim_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 1000.0)
+    left = elsewhere(tmp_path)
+    found = Claimed.read(left.read_text())
+    assert found is not None
+    left.write_bytes(replace(found, released=True).bytes())
+    assert not Look(tmp_path).sees_holder()
+    assert claimed(tmp_path) is None
+    with Claim(tmp_path, wait=False) as claim:
+        claim.check()
+        assert not left.exists()
+
+
+def test_two_who_see_no_folder_make_one_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "names_in", lambda _: [])
+    with Claim(tmp_path / "cell") as first:
+        assert not Claim(tmp_path / "cell")._try(claims._Watch())
+        first.check()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_whose_surroundings_are_gone_is_not_waited_for(tmp_path: Path) -> None:
@@ -148,6 +231,7 @@ def test_file_systems_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mon
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", refuse)
+    (tmp_path / "checkpoint").touch()
     with Claim(tmp_path):
         with pytest.raises(ClaimHeldError), Claim(tmp_path, wait=False):
             pass

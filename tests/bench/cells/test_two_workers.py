@@ -13,6 +13,7 @@ from vcpo_bench.bench.cells.results_folder import status_of
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.files import claims
 from vcpo_bench.files.checksums import write_sealed
+from vcpo_bench.files.claim_files import PREFIX
 from vcpo_bench.files.claims import ClaimLostError
 
 CONFIG = {"task": "chain", "method": "clip", "regime": "fifo", "staleness": 1, "lr": 3e-4, "seed": 0, "steps": 1}
@@ -25,7 +26,7 @@ def write(folder: Path, by: str, status: str = "completed") -> None:
 
 def take_over(store: CellStore) -> None:
     """Another worker takes the holder of the cell for dead."""
-    (path,) = store.partial.glob(f"{claims.PREFIX}*")
+    (path,) = store.partial.glob(f"{PREFIX}*")
     path.rename(store.partial / "taken")
     (store.partial / "taken").unlink()
 

@@ -22,6 +22,7 @@ from vcpo_bench.bench.stack.stack import Advanced, Stack
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files import claims
 from vcpo_bench.files.checksums import verify_sealed
+from vcpo_bench.files.claim_files import PREFIX
 from vcpo_bench.records import CELL_FILE, EVALS_FILE, LAGS_FILE, STEPS_FILE
 
 TABLES = (STEPS_FILE, EVALS_FILE, LAGS_FILE)
@@ -157,7 +158,7 @@ def test_every_cell_is_claimed_and_one_that_is_taken_over_leaves_the_stack(
         found = advance(self)
         if len(self.trainers) == 3 and self.trainers[0].step == 3:
             held.extend(claims.claimed(path) for path in partial.values())
-            (claim,) = partial[cells[1].key].glob(f"{claims.PREFIX}*")
+            (claim,) = partial[cells[1].key].glob(f"{PREFIX}*")
             claim.unlink()
         return found
 
