@@ -31,3 +31,7 @@ class DamagedResultError(VcpoBenchError, ValueError):
 
 class DiskFullError(VcpoBenchError):
     """There is no space left to write to; the message names the folder (exit code 2)."""
+
+
+class LostStateError(VcpoBenchError, RuntimeError):
+    """A server answers, but does not load the state that a checkpoint names."""
