@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -157,7 +156,9 @@ class TinkerPolicy(Policy):
             datum(types, row, logp[i][mask[i]].tolist(), (coefficients[i][mask[i]].double() * shares[i]).tolist())
             for i, row in enumerate(rows)
         ]
-        done = self.service.call("optim_step", lambda: _both(trained, data, self._adam(rate, clip)))
+        # The step is not sent before the gradient is there: SkyRL's engine can take it first, without a gradient.
+        self.service.call("forward_backward", lambda: trained.forward_backward(data, LOSS).result())
+        done = self.service.call("optim_step", lambda: trained.optim_step(self._adam(rate, clip)).result())
         self.version += 1
         norms = [value for name, value in (done.metrics or {}).items() if name.endswith("grad_norm")]
         return float(norms[0]) if norms else math.nan
@@ -280,13 +281,6 @@ class TinkerPolicy(Policy):
     def output_head(self) -> NoReturn:
         """It has none."""
         _unavailable()
-
-
-def _both(trained: Any, data: Sequence[Any], adam: Any) -> Any:
-    """Gradient and step, both sent before the first is waited for."""
-    backward, step = trained.forward_backward(list(data), LOSS), trained.optim_step(adam)
-    backward.result()
-    return step.result()
 
 
 def _unavailable() -> NoReturn:
