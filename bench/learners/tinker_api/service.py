@@ -46,6 +46,10 @@ def server_address(url: str) -> Address:
     return read_address(url, KEY_VARIABLE)
 
 
+class RequestRefusedError(RuntimeError):
+    """The server is there, and refused a request."""
+
+
 class Service:
     """A Tinker server, reached through its own client.
 
@@ -101,8 +105,8 @@ class Service:
             verb: The call. It goes on in a thread of its own if the server is given up.
 
         Raises:
-            RuntimeError: The server was away for longer than the patience (`tinker_server_away`), or refused
-                (`tinker_request_failed`).
+            RuntimeError: The server was away for longer than the patience (`tinker_server_away`).
+            RequestRefusedError: It refused (`tinker_request_failed`).
         """
         box: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
         threading.Thread(target=_carry_out, args=(verb, box), daemon=True).start()
@@ -118,7 +122,7 @@ class Service:
                 continue
             if done:
                 return found  # type: ignore[no-any-return]
-            raise RuntimeError(self._failed(what, found)) from None
+            raise self._failed(what, found) from None
 
     def unload(self, model: str) -> None:
         """Free the place of a model on the server, which keeps what was saved of it. A server that is gone has none."""
@@ -142,11 +146,11 @@ class Service:
             "from the last state that was saved"
         )
 
-    def _failed(self, what: str, problem: BaseException) -> str:
+    def _failed(self, what: str, problem: BaseException) -> RuntimeError:
         if not self._answers():
-            return self._away(what, "does not answer")
+            return RuntimeError(self._away(what, "does not answer"))
         text = self._address.hide(" ".join(str(problem).split()))[:300]
-        return f"tinker_request_failed: {self.url}, {what}: {type(problem).__name__} {text}"
+        return RequestRefusedError(f"tinker_request_failed: {self.url}, {what}: {type(problem).__name__} {text}")
 
 
 def _carry_out(verb: Callable[[], Any], box: queue.SimpleQueue[tuple[bool, Any]]) -> None:
