@@ -101,7 +101,7 @@ class StackedGradients:
         index = torch.tensor(rows, device=device)
         new = a * flat.index_select(0, index) + b * previous.index_select(0, index)
         gradients = self.weights.gradients()
-        for gradient, piece in zip(gradients, new.split([g[0].numel() for g in gradients], 1), strict=True):
+        for gradient, piece in zip(gradients, torch.split(new, [g[0].numel() for g in gradients], 1), strict=True):
             gradient.index_copy_(0, chosen, piece.view(len(rows), *gradient.shape[1:]))
 
 
