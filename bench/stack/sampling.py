@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.policies.looks import looks
 from vcpo_bench.bench.policies.tiny.sampling import end_token
 from vcpo_bench.bench.stack.decoding import StackedDecoder
 from vcpo_bench.bench.stack.network import StackedNetwork
@@ -58,7 +59,7 @@ def _decode(decoder: StackedDecoder, draws: Tensor, eos: int | None, greedy: Ten
         distributions[t] = logp
         if eos is not None:
             alive &= tokens[t] != eos
-            if not alive.any():
+            if looks(t + 1, draws.device) and not alive.any():
                 break
     return tokens, distributions
 

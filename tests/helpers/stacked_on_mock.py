@@ -1,5 +1,6 @@
 """A stack on the mock device, as a function that another process can be sent."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from stacked_cells import cell, recorded
 
 from vcpo_bench.bench.stack.stack import Stack
 from vcpo_bench.bench.training.build import build_trainer
+from vcpo_bench.bench.training.trainer import Trainer
 
 
 def grad_norms(methods: list[str], task: str, updates: int, device: str = "cpu") -> list[np.ndarray]:
@@ -58,3 +60,34 @@ def reads(method: str, record: str, cells: int) -> int:
         mock_gpu._run, mock_gpu.Elsewhere.tolist = counting, tolist
         stack.learner.update([each.batch for each in given], [2] * cells)
     return len(found)
+
+
+def resumed_on_mock(methods: list[str], task: str, updates: int, folder: Path) -> tuple[list[np.ndarray], ...]:
+    """Gradient norms on the mock device of a stack, and of one saved half way and loaded by new trainers."""
+    import mock_gpu
+
+    torch.set_num_threads(1)
+    configs = [cell(method, seed=seed, lag=seed, task=task) for seed, method in enumerate(methods)]
+
+    def new() -> list[Trainer]:
+        return [build_trainer(config, device=mock_gpu.NAME) for config in configs]
+
+    def advanced(stack: Stack, count: int) -> Stack:
+        for _ in range(count):
+            assert not [each.problem for each in stack.advance() if each.problem]
+        return stack
+
+    def norms(stack: Stack) -> list[np.ndarray]:
+        return [np.array(recorded(trainer)["steps.parquet/grad_norm"]) for trainer in stack.trainers]
+
+    with mock_gpu.mocked():
+        whole = norms(advanced(Stack(new()), updates))
+        half, again = advanced(Stack(new()), updates // 2), new()
+        for number, (trainer, other) in enumerate(zip(half.trainers, again, strict=True)):
+            own = {name: tensor.detach()[number] for name, tensor in half.weights.tensors.items()}
+            trainer.policy.load_trained(own)
+            place = folder / str(number)
+            place.mkdir()
+            trainer.save(place)
+            other.load(place)
+        return whole, norms(advanced(Stack(again), updates - updates // 2))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.hf.cache_slots import Slots
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
+from vcpo_bench.bench.policies.looks import looks
 from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, recorded_bytes
 from vcpo_bench.bench.trajectories import Rollout
 
@@ -138,9 +139,10 @@ def refill(model: CausalNetwork, prompts: Tensor, draws: TokenDraws, slots: int 
     state = Slots(model, count, int(model.real(prompts).sum(1).max()) + T - 1)
     rows = torch.zeros(count, dtype=torch.int64, device=model.device)
     positions, live = torch.zeros_like(rows), torch.zeros_like(rows, dtype=torch.bool)
-    logits, waiting = torch.empty(0), 0  # the first row without a slot
+    logits, waiting, step = torch.empty(0), 0, 0  # the first row without a slot
     while True:
-        if waiting < B and len(free := (~live).nonzero().squeeze(1)) * _WORTH_FILLING >= len(live):
+        worth = looks(step, model.device) and waiting < B
+        if worth and len(free := (~live).nonzero().squeeze(1)) * _WORTH_FILLING >= len(live):
             new = free[: B - waiting]
             rows[new] = torch.arange(waiting, waiting + len(new), device=model.device)
             waiting += len(new)
@@ -149,12 +151,15 @@ def refill(model: CausalNetwork, prompts: Tensor, draws: TokenDraws, slots: int 
             positions[new], live[new] = 0, True
         token, live = draws.draw(logits, rows, positions, live)
         positions = positions + 1
-        left = int(live.sum())
-        if not left and waiting == B:
-            return draws.rollout()
-        if waiting == B and left < 0.75 * len(live):
-            kept = live.nonzero().squeeze(1)
-            state.keep(kept)
-            rows, positions, live, token = rows[kept], positions[kept], live[kept], token[kept]
-        if left:
-            logits = state.step(token)
+        step += 1
+        if looks(step, model.device):
+            left = int(live.sum())
+            if not left and waiting == B:
+                return draws.rollout()
+            if waiting == B and left < 0.75 * len(live):
+                kept = live.nonzero().squeeze(1)
+                state.keep(kept)
+                rows, positions, live, token = rows[kept], positions[kept], live[kept], token[kept]
+            if not left:
+                continue  # all slots are free, and filled above
+        logits = state.step(token)

@@ -8,6 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.policies.looks import looks
 from vcpo_bench.bench.policies.tiny.decoding import Decoder
 from vcpo_bench.bench.policies.tiny.network import Transformer
 from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, recorded_bytes
@@ -106,13 +107,14 @@ def _decode(
     distributions = torch.zeros(n, *decoder.first.shape, device=draws.device)
     rows: Tensor | slice = slice(None)  # those still decoded
     for t in range(n):
-        left = int(alive.sum())
-        if left == 0:
-            break
-        if token is not None and left < 0.75 * len(alive) and decoder.room == n - t:
-            kept = alive.nonzero().squeeze(1)
-            decoder.keep(kept)
-            rows, token, alive = torch.arange(B, device=kept.device)[rows][kept], token[kept], alive[kept]
+        if looks(t, draws.device):
+            left = int(alive.sum())
+            if left == 0:
+                break
+            if token is not None and left < 0.75 * len(alive) and decoder.room == n - t:
+                kept = alive.nonzero().squeeze(1)
+                decoder.keep(kept)
+                rows, token, alive = torch.arange(B, device=kept.device)[rows][kept], token[kept], alive[kept]
         logits = decoder.first if token is None else decoder.step(token)
         logp = (logits if truncation is None else truncation.apply(logits, 0)).log_softmax(0)
         token = _inverse_cdf(logp.exp(), draws[t, rows])

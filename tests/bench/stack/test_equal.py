@@ -7,7 +7,9 @@ from stacked_cells import alone, cell, differences, stacked
 
 from vcpo_bench.bench.stack.eligible import shape_of, why_alone
 from vcpo_bench.bench.stack.stack import Stack
+from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 
 PARTS = 8
@@ -20,6 +22,23 @@ def every_method() -> list[str]:
     parts = ["clip+ess(base=measured)", "reinforce+gac", "clip+kl(beta=0.1)", "reinforce+entropy(beta=0.02)", "vcpo"]
     texts = [method.canonical for method in named if not {"proximal_logp", "router_shift"} & method.needs]
     return list(dict.fromkeys([*texts, *(parse_method(part).canonical for part in parts)]))
+
+
+def test_which_methods_are_never_in_a_stack_and_why() -> None:
+    """Every other method is in `every_method`, and `check` compares it."""
+    refused = {name: reason for name in method_names() if (reason := why_alone(cell(name)))}
+    weights = "its method measures how far the weights have moved"
+    assert refused == dict.fromkeys(["dc-asgd", "drift-cap", "gap-aware", "update-norm"], weights)
+    compared = set(every_method())
+    left_out = {name for name in method_names() if parse_method(name).canonical not in compared}
+    assert left_out == {"decoupled", "rspo"}
+    # what they read exists only in cells that are not stacked: a regime with several updates a batch, or routers
+    with pytest.raises(UsageError, match="needs a proximal policy"):
+        build_trainer(cell("decoupled"))
+    with pytest.raises(AssertionError, match="only a mixture of experts has routers"):
+        alone(cell("rspo"), 1)
+    assert "does not draw whole batches" in why_alone(cell("decoupled", regime="minibatch", lag=1))
+    assert why_alone(cell("rspo", policy="moe")) == "the policy moe has no stacked form"
 
 
 def check(methods: list[str], updates: int, **more: object) -> None:

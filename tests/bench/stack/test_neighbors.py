@@ -20,7 +20,7 @@ def poisoned(trainer: Trainer) -> Trainer:
     return trainer
 
 
-@pytest.mark.parametrize("method", ["clip", "reinforce+entropy(beta=0.02)"])
+@pytest.mark.parametrize("method", ["clip", "reinforce+entropy(beta=0.02)", "vcpo", "vcpo+entropy(beta=0.02)"])
 def test_a_cell_whose_evidence_is_not_finite(method: str) -> None:
     configs = [cell(method, seed=seed, lag=1) for seed in range(3)]
     trainers = [build_trainer(config) for config in configs]
