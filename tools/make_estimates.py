@@ -1,4 +1,4 @@
-"""Writes the table of estimates in `docs/scale.md`: cells of 1.5 to 32 billion parameters on 1, 8 and 64 GPUs.
+"""Writes the table of estimates in `docs/scale.md`: cells of 1.5 to 32 billion parameters on 1 to 64 GPUs.
 
     python tools/make_estimates.py          # writes it anew
 
@@ -15,12 +15,14 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "scale.md"
 BEGIN, END = "<!-- estimates: tools/make_estimates.py -->\n", "<!-- end of estimates -->\n"
 MODELS = ("Qwen2.5-1.5B", "Qwen2.5-7B", "Qwen2.5-14B", "Qwen2.5-32B")
 SHOWN = ("H100-80", "H200")
-MACHINE = 8
-"""GPUs of one machine, all that one cell can have, and number of machines."""
+SHARDS = (1, 2, 4, 8)
+"""GPUs of one cell; the last are all of one machine, more than which a cell cannot have."""
+MACHINES = (2, 4, 8)
 WORK = Workload(32, 16, 2048, dtype="bfloat16", checkpointing=True, micro_tokens=16384, slots=64)
-HEADER = """| model | trained | GPU | 1 GPU | 8 GPUs, `--shards 8` | 64 GPUs, 8 such cells at once |
-|---|---|---|---|---|---|
-"""
+HEADER = (
+    "| model | trained | GPU | 1 GPU | 2, `--shards 2` | 4, `--shards 4` | 8, `--shards 8` "
+    "| 16: updates per hour | 32 | 64 |\n|---|---|---|---|---|---|---|---|---|---|\n"
+)
 
 
 def render() -> str:
@@ -31,9 +33,10 @@ def render() -> str:
             for gpu in (one for one in GPUS if one.name in SHOWN):
                 work = replace(WORK, lora=lora)
                 trained = f"LoRA {lora}" if lora else "all weights"
-                cells = [_needs(KNOWN[name], replace(work, shards=shards), gpu) for shards in (1, MACHINE)]
-                many = _throughput(KNOWN[name], replace(work, shards=MACHINE), gpu)
-                rows.append(f"| {name} | {trained} | {gpu.name} | {' | '.join(cells)} | {many} |\n")
+                cells = [_needs(KNOWN[name], replace(work, shards=shards), gpu) for shards in SHARDS]
+                whole = replace(work, shards=SHARDS[-1])
+                many = [_throughput(KNOWN[name], whole, gpu, machines) for machines in MACHINES]
+                rows.append(f"| {name} | {trained} | {gpu.name} | {' | '.join(cells + many)} |\n")
     return HEADER + "".join(rows)
 
 
@@ -44,11 +47,11 @@ def _needs(shape: ModelShape, work: Workload, gpu: Gpu) -> str:
     return f"{size}, {update_time(shape, work, gpu).total:.0f} s" if fits(need, gpu) else f"{size}: does not fit"
 
 
-def _throughput(shape: ModelShape, work: Workload, gpu: Gpu) -> str:
-    """Updates per hour of one cell on each of eight machines."""
+def _throughput(shape: ModelShape, work: Workload, gpu: Gpu, machines: int) -> str:
+    """Updates per hour of one cell on each machine."""
     if not fits(memory(shape, work), gpu):
         return "does not fit"
-    return f"{MACHINE * 3600 / update_time(shape, work, gpu).total:.0f} updates per hour"
+    return f"{machines * 3600 / update_time(shape, work, gpu).total:.0f}"
 
 
 def rewritten(page: str) -> str:
