@@ -31,3 +31,16 @@ class DamagedResultError(VcpoBenchError, ValueError):
 
 class DiskFullError(VcpoBenchError):
     """There is no space left to write to; the message names the folder (exit code 2)."""
+
+
+class LostStateError(VcpoBenchError, RuntimeError):
+    """A server answers, but does not load the state that a checkpoint names."""
+
+
+def how_to_install(extra: str) -> str:
+    """What installs the packages of an extra, for messages. The package itself is in no index.
+
+    Args:
+        extra: Name of the extra in `pyproject.toml`.
+    """
+    return f"pip install '.[{extra}]' in a checkout"

@@ -35,6 +35,9 @@ NOT_SEPARATED = {
 }
 """Settings that no scoreboard separates, and the value of cells that were recorded before the setting existed."""
 
+DEFAULTS = NOT_SEPARATED | {"lr_warmup": 20}
+"""The same settings where nobody chose: there was no warm-up before there was a choice."""
+
 BUDGET = (
     *("steps", "prompts", "responses", "start", "optimizer", "weight_decay", "lr_warmup"),
     *("policy", "replay", "model", "lora", "learner", "chat", "max_response"),

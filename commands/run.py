@@ -124,7 +124,7 @@ def run(
         return
     check_extras(model, lora)
     check_trackers(trackers)
-    place.check(device)
+    place.check(device, shards)
     how = RunOptions(out, workers, wait, keep_every, plugins, alarms.StopOnAlarm, together)
     if detach:
         _detach(cells, how, place, trackers)

@@ -108,6 +108,11 @@ class GradientView(Protocol):
 
     @property
     @abstractmethod
+    def head_norm(self) -> float:
+        """Its l2 norm; NaN where the head is frozen."""
+
+    @property
+    @abstractmethod
     def dots(self) -> tuple[float, float, float]:
         """<g, g>, <g, p> and <p, p> of the gradient g and the previous one p; NaN where there is none."""
 

@@ -35,7 +35,17 @@ class Sheet:
 
 @dataclass
 class Line:
-    """The numbers of one drawn series: what hovering reads, and what its CSV holds."""
+    """The numbers of one drawn series: what hovering reads, and what its CSV holds.
+
+    Attributes:
+        panel: Number of its panel, from 0.
+        name: Of the series.
+        x: Shape [N].
+        y: Shape [N].
+        low: Lower end of its band or bars, shape [N]; None: it has none.
+        high: Upper end.
+        runs: How many runs its points rest on, each number once; empty: it rests on none (a closed form).
+    """
 
     panel: int
     name: str
@@ -43,6 +53,7 @@ class Line:
     y: Array
     low: Array | None = None
     high: Array | None = None
+    runs: tuple[int, ...] = ()
 
 
 @dataclass

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from vcpo_bench.adapters.trl.lag import read_lag
 from vcpo_bench.adapters.trl.trainer import MethodTrainer
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.methods import Method, parse_method
 
-EXTRA = "TRL is not installed: pip install 'vcpo-bench[trl]'"
+EXTRA = f"TRL is not installed: {how_to_install('trl')}"
 
 
 def build_trainer_class(trainer_class: type, method: str | Method, lag: str) -> type:

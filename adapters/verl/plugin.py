@@ -70,8 +70,10 @@ def _said(complete: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 def _say(error: Exception) -> None:
+    from vcpo_bench.errors import how_to_install
+
     print(
-        f"vcpo_bench: not available in verl, {type(error).__name__}: {error} (pip install 'vcpo-bench[verl]')",
+        f"vcpo_bench: not available in verl, {type(error).__name__}: {error} ({how_to_install('verl')})",
         file=sys.stderr,
         flush=True,
     )

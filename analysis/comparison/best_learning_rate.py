@@ -78,11 +78,6 @@ def tune(table: pd.DataFrame, column: str = "score") -> TunedRuns:
     return TunedRuns(together, pd.DataFrame(choices), pd.DataFrame(budgets))
 
 
-def had_choice(budget: pd.DataFrame) -> bool:
-    """Whether some methods could choose among several learning rates, in some of these rows of `TunedRuns.budget`."""
-    return any(len(rates) > 1 for rates in budget.get("rates", ()))
-
-
 def widening(runs: pd.DataFrame) -> float:
     """Factor for intervals of means of these runs: `CROSS_FIT` if there was a choice of learning rates, else 1."""
     return CROSS_FIT if were_tuned(runs) else 1.0

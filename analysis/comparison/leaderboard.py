@@ -14,13 +14,16 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.analysis.comparison.board_settings import settings_problem, settings_text
+from vcpo_bench.analysis.comparison.normalized_rewards import LAST
 from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.errors import DamagedResultError
 
-SCHEMA = 1
-"""Version of the form of an entry."""
+SCHEMA = 2
+"""Version of the form of an entry. The first had no settings, so that its rows cannot be given a board."""
 
-GROUP = ("task", "regime", "lag", "lr", "method")
+PLACE = ("task", "regime", "lag", "lr", "method")
+"""What tells rows of one board apart."""
 
 _ROW: dict[str, tuple[type, ...]] = {
     "task": (str,),
@@ -28,6 +31,7 @@ _ROW: dict[str, tuple[type, ...]] = {
     "lag": (int,),
     "lr": (float, int),
     "method": (str,),
+    "settings": (dict,),
     "seeds": (int,),
     "score": (float, int, type(None)),
     "low": (float, int, type(None)),
@@ -35,7 +39,7 @@ _ROW: dict[str, tuple[type, ...]] = {
     "failed": (int,),
     "judged": (int,),
 }
-"""Fields of a row, and their JSON types. `score`: mean over seeds of the mean of a run's last three evaluations."""
+"""Fields of a row, and their JSON types. `settings`: those that differ from the defaults. `score`: mean over seeds."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,9 @@ class Entry:
         versions: Package versions that made the results, and the commits.
         rules_version: Results compare only within one version of the rules.
         cells: Number of training runs.
-        rows: One per task, regime, lag, learning rate and method, with the fields of the schema; without controls.
+        rows: One per settings, task, regime, lag, learning rate and method, with the fields of the schema; without
+            controls.
+        last_evaluations: The score of a run is the mean reward of so many evaluations at its end.
     """
 
     name: str
@@ -61,26 +67,30 @@ class Entry:
     rules_version: str
     cells: int
     rows: tuple[Mapping[str, Any], ...]
+    last_evaluations: int = LAST
 
     def text(self) -> str:
         """The entry as JSON, the same for the same entry."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def rows_of(scores: pd.DataFrame) -> tuple[dict[str, Any], ...]:
+def rows_of(scores: pd.DataFrame, settings: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """The rows of an entry.
 
     Args:
-        scores: One row per cell, as the table `scores` of `analyze compare`: `task`, `regime`, `staleness`, `lr`,
-            `method`, `control`, `status`, `event`, `failed`, `score`.
+        scores: One row per cell: `task`, `regime`, `staleness`, `lr`, `method`, `control`, `status`, `event`,
+            `failed`, `score`.
+        settings: Of each cell, those that differ from the defaults, see `board_settings.unusual_settings`.
     """
+    axes = ["settings", "task", "regime", "staleness", "lr", "method"]
+    told = scores.assign(settings=[json.dumps(dict(one)) for one in settings])
     rows = []
-    compared = scores[~scores["control"].astype(bool)]
-    for place, cells in compared.groupby(["task", "regime", "staleness", "lr", "method"], sort=True):
+    for place, cells in told[~told["control"].astype(bool)].groupby(axes, sort=True):
         values = cells.loc[cells["status"] != "error", "score"].dropna().to_numpy(np.float64)
         low, high = reward_interval(values)
-        task, regime, lag, lr, method = cast("tuple[str, str, int, float, str]", place)
+        own, task, regime, lag, lr, method = cast("tuple[str, str, str, int, float, str]", place)
         row: dict[str, Any] = {"task": task, "regime": regime, "lag": int(lag), "lr": float(lr), "method": method}
+        row |= {"settings": json.loads(own)}
         row |= {"seeds": len(values), "score": _known(values.mean() if values.size else math.nan)}
         row |= {"low": _known(low), "high": _known(high), "failed": int(cells["failed"].sum())}
         rows.append(row | {"judged": int((~cells["event"].isin(UNDECIDED)).sum())})
@@ -102,7 +112,8 @@ def read_entry(path: Path) -> Entry:
     except (OSError, ValueError, RecursionError) as error:
         raise DamagedResultError(f"{path}: cannot be read as an entry of a leaderboard ({error})") from error
     if problem := find_problem(content):
-        raise DamagedResultError(f"{path}: is no entry of a leaderboard: {problem}; write it with vcpo-bench publish")
+        remedy = "write it again with vcpo-bench publish"
+        raise DamagedResultError(f"{path}: is no entry of a leaderboard: {problem}; {remedy}")
     fields: dict[str, Any] = {name: content[name] for name in content if name != "schema"}
     fields["rows"] = tuple(content["rows"])
     return Entry(**fields)
@@ -113,17 +124,19 @@ def find_problem(content: object) -> str:
     if not isinstance(content, dict):
         return "it is no JSON object"
     if content.get("schema") != SCHEMA:
-        return f"its schema is {content.get('schema')!r}, and this version reads {SCHEMA}"
+        return f"its schema is {content.get('schema')!r}, and this version reads {SCHEMA}, which names the settings"
     texts = ("name", "title", "by", "machine", "versions", "rules_version")
-    wanted: dict[str, tuple[type, ...]] = dict.fromkeys(texts, (str,)) | {"cells": (int,), "rows": (list,)}
-    if problem := _mismatch(content, wanted | {"schema": (int,)}):
+    wanted: dict[str, tuple[type, ...]] = dict.fromkeys(texts, (str,)) | {"rows": (list,)}
+    if problem := _mismatch(content, wanted | dict.fromkeys(("schema", "cells", "last_evaluations"), (int,))):
         return problem
+    if content["last_evaluations"] < 1:
+        return "a score is the mean of no evaluation"
     if not is_name(content["name"]):
         return f"its name is {content['name']!r}; use letters, digits, '-', '_' and '.'"
     for number, row in enumerate(content["rows"], 1):
-        if problem := "it is no JSON object" if not isinstance(row, dict) else _mismatch(row, _ROW) or _unlikely(row):
+        if problem := "it is no JSON object" if not isinstance(row, dict) else _row_problem(row):
             return f"row {number}: {problem}"
-    places = [tuple(row[name] for name in GROUP) for row in content["rows"]]
+    places = [(settings_text(row["settings"]), *(row[name] for name in PLACE)) for row in content["rows"]]
     return "two rows are about the same" if len(set(places)) < len(places) else ""
 
 
@@ -143,6 +156,10 @@ def _mismatch(content: Mapping[str, Any], wanted: Mapping[str, Sequence[type]]) 
         if type(value) not in wanted[name]:
             return f"the field {name!r} is {value!r}"
     return ""
+
+
+def _row_problem(row: Mapping[str, Any]) -> str:
+    return _mismatch(row, _ROW) or settings_problem(row["settings"]) or _unlikely(row)
 
 
 def _unlikely(row: Mapping[str, Any]) -> str:

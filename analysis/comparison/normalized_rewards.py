@@ -75,7 +75,12 @@ def task_names(cells: pd.DataFrame) -> pd.Series:
 
 def score_column(rewards: NormalizedRewards) -> str:
     """`normalized` where every task has its anchors, else the raw `score`."""
-    return "normalized" if bool(rewards.anchors["usable"].all()) else RAW
+    return "normalized" if all_usable(rewards.anchors) else RAW
+
+
+def all_usable(anchors: pd.DataFrame) -> bool:
+    """Whether every task (a row of `NormalizedRewards.anchors`) has what its rewards are normalized by."""
+    return bool(anchors["usable"].all())
 
 
 def _anchors(table: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from vcpo_bench.analysis.comparison.best_learning_rate import had_choice
+from vcpo_bench.analysis.comparison.best_learning_rate import were_tuned
 from vcpo_bench.analysis.comparison.pairs import decidable, why_not_judged
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
 from vcpo_bench.analysis.intervals import FEW_SEEDS, LEVEL, seed_warning
@@ -88,8 +88,8 @@ def winners(found: Findings, column: str) -> Iterator[Finding]:
     unit = "normalized reward (0: start policy, 1: best synchronous training)" if column == "normalized" else "reward"
     for lag, rows in found.tables["ranking"].groupby("staleness"):
         best = rows.iloc[0]
-        budget = found.tables["budget"]
-        tuned = "at its best learning rate, " if had_choice(budget[budget["staleness"] == lag]) else ""
+        runs = found.tables["tuned"]
+        tuned = "at its best learning rate, " if were_tuned(runs[runs["staleness"] == lag]) else ""
         text = (
             f"Lag {lag}: {tuned}{best['method']} has {'the highest' if len(rows) > 1 else 'an'} interquartile mean of "
             f"{unit}{',' if len(rows) > 1 else ' of'} {interval_of(best, 'iqm')}."
@@ -128,7 +128,7 @@ def _beaten(found: Findings, lag: object, best: str) -> Iterator[Finding]:
 def tuning(found: Findings) -> Iterator[Finding]:
     """The learning rates chosen at each lag, and whether the search ended at its largest."""
     choices, budget = found.tables["choices"], found.tables["budget"]
-    if choices.empty or not had_choice(budget):
+    if not were_tuned(found.tables["tuned"]):
         return
     columns = (*_PLACE, "method", "chosen_lr")
     for lag, here in choices.groupby("staleness") if choices["chosen_lr"].nunique() > 1 else ():

@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 
 _BLOCK = 2**24
 _WEIGHTS = (".safetensors", ".bin", ".model", ".jinja")
@@ -73,7 +73,7 @@ def model_folder(source: str) -> Path:
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError as error:
         raise UsageError(
-            f"--model {source}: no such folder, and downloads from the hub need: pip install 'vcpo-bench[hf]'"
+            f"--model {source}: no such folder, and downloads from the hub need: {how_to_install('hf')}"
         ) from error
     try:
         patterns = ["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"]

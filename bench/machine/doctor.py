@@ -13,6 +13,7 @@ import torch
 import vcpo_bench
 from vcpo_bench.bench.samplers.vllm_engine.releases import installed, parse
 from vcpo_bench.bench.sandbox.walls import strongest
+from vcpo_bench.errors import how_to_install
 
 EXTRAS = {
     "hf": (("transformers", "tokenizers", "peft"), "language models with --model"),
@@ -55,7 +56,7 @@ def examine() -> Iterator[DoctorLine]:
             found = {own[0]: own[1]}
         missing = [name for name, number in found.items() if not number]
         if missing:
-            yield DoctorLine(extra, "absent", f"{', '.join(missing)}; for {purpose}: pip install 'vcpo-bench[{extra}]'")
+            yield DoctorLine(extra, "absent", f"{', '.join(missing)}; for {purpose}: {how_to_install(extra)}")
         else:
             yield DoctorLine(extra, "ok", ", ".join(f"{name} {number}" for name, number in found.items()))
     yield _sandbox()

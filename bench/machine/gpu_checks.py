@@ -16,6 +16,7 @@ from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.machine.doctor import DoctorLine
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.samplers.base import Engine
+from vcpo_bench.bench.samplers.vllm_engine import releases
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.tasks.text import text_task
@@ -78,9 +79,14 @@ def language_model() -> str:
 
 
 def vllm_in_process(device: str = "cuda") -> str:
-    """An engine in this process reports the learner's log-probabilities, before and after a weight update."""
+    """An engine in this process reports the learner's log-probabilities, before and after a weight update.
+
+    Raises:
+        Skip: vLLM is not installed.
+    """
     from vcpo_bench.bench.cells.opening import open_sampler
 
+    _needs_vllm()
     with tempfile.TemporaryDirectory() as folder:
         _save_model(Path(folder))
         config = _config(Path(folder), "vllm")
@@ -95,7 +101,12 @@ def vllm_in_process(device: str = "cuda") -> str:
 
 
 def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = (), gpu: str = "") -> str:
-    """A server reports the learner's log-probabilities, before and after a weight transfer."""
+    """A server reports the learner's log-probabilities, before and after a weight transfer.
+
+    Raises:
+        Skip: vLLM is not installed.
+    """
+    _needs_vllm()
     from vcpo_bench.bench.samplers.vllm_engine.over_http import VllmOverHttp
     from vcpo_bench.bench.samplers.vllm_engine.serve import VllmServer
 
@@ -122,8 +133,9 @@ def vllm_nccl() -> str:
     """The check of NCCL, which needs one GPU for the trainer and another for the server.
 
     Raises:
-        Skip: There is one GPU only.
+        Skip: vLLM is not installed, or there is one GPU only.
     """
+    _needs_vllm()
     if torch.cuda.device_count() < 2:
         raise Skip("needs two GPUs: NCCL does not connect two processes on one")
     return vllm_server("nccl", options=_SHARED, gpu="1")
@@ -158,6 +170,11 @@ def difference(policy: Policy, prompts: torch.Tensor, rollout: Rollout) -> float
     with torch.no_grad():
         scores = policy.score(prompts, rollout.responses, rollout.mask).logp.cpu()
     return float((scores - rollout.logp)[rollout.mask].abs().max())
+
+
+def _needs_vllm() -> None:
+    if releases.installed() is None:
+        raise Skip("vLLM is not installed")
 
 
 def _draw(task: Task, draw: Callable[..., Rollout]) -> tuple[Rollout, torch.Tensor]:

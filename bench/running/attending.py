@@ -27,8 +27,12 @@ from vcpo_bench.records import CELLS
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks at the results folder."""
-SETTLE_SHARE = 1 / 12
-"""Share of a lease that a cell may take to show its end after its job has gone: network file systems are slow."""
+SETTLE_SHARE = 0.6
+"""Share of a lease, 72 s of 120 s, that a cell may take to show its end after its job has gone. An NFS mount with its
+defaults hides a change for up to 60 s, and a lease is longer than any change stays hidden."""
+
+START_SECONDS = 60.0
+"""Seconds without any worker after which the scheduler is asked why."""
 
 
 class Attendance:
@@ -38,6 +42,9 @@ class Attendance:
         scheduler: Runs the jobs.
         cells: The cells, none of which has ended well.
         options: How to run them.
+
+    Attributes:
+        strays: Number of jobs that a command which was cut off had submitted, and that were canceled.
     """
 
     def __init__(self, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> None:
@@ -47,9 +54,12 @@ class Attendance:
         self._before = failed_ends(self._file.out / CELLS, cells)
         self._held: dict[str, PlannedCell] = {}
         self._handles: dict[str, str] = {}
-        self._deaths: Counter[str] = Counter()
+        self._new: set[str] = set()
+        self.strays = 0
+        self._ends: Counter[tuple[str, bool]] = Counter()
         self._missed: dict[str, float] = {}
         self._canceled = 0
+        self._explained: set[str] = set()
         self._waiting: Collection[str] = {cell.key for cell in cells}
 
     @property
@@ -58,11 +68,18 @@ class Attendance:
         return len(self._held)
 
     def submit(self) -> int:
-        """Submit the cells that no living job was told to run; returns how many were submitted."""
+        """Submit the cells that no living job was told to run; returns how many were submitted.
+
+        Living jobs that no cell names are canceled first: a command was cut off before it could write them down.
+        """
         keys = {cell.key for cell in self._cells}
-        known = {key: handle for key, handle in self._file.handles().items() if key in keys}
+        entered = self._file.handles()
+        known = {key: handle for key, handle in entered.items() if key in keys}
         alive = self._scheduler.alive(set(known.values()))
         self._handles = {key: handle for key, handle in known.items() if handle in alive}
+        strays = self._scheduler.strays(set(entered.values()))
+        self.strays = len(strays)
+        self._cancel(strays | self._file.replaced().keys())
         fresh = [cell for cell in self._cells if cell.key not in self._handles]
         self._file.add(self._options.cell_jobs((cell,) for cell in self._cells))
         self._hand_over(fresh)
@@ -79,30 +96,38 @@ class Attendance:
         """
         watch = StoreWatch(self._file.out / CELLS, self._cells, observer, self._before)
         self._waiting = watch.waiting
-        asked = 0.0
+        began, asked = time.monotonic(), 0.0
         while True:
+            looked = time.monotonic()
             watch.look()
             if not watch.waiting:
                 break
             if time.monotonic() - asked > self._scheduler.every:
-                self._look_after(watch, observer)
+                self._look_after(watch, observer, looked)
                 asked = time.monotonic()
+                if not watch.begun and asked - began > START_SECONDS:
+                    self._explain(observer)
             time.sleep(min(LOOK_SECONDS, self._scheduler.every))
         failed = watch.failed + self._canceled
         self.end(keep_logs=bool(failed))
         return failed
 
     @contextmanager
-    def answerable(self) -> Iterator[None]:
+    def answerable(self, only_new: bool = False) -> Iterator[None]:
         """Inside, jobs of cells that have not ended are canceled if this process is told to stop, or the disk is full.
 
         If this process is killed, they go on.
+
+        Args:
+            only_new: Cancel those that were submitted inside; earlier ones go on.
         """
         try:
             yield
         except BaseException as problem:
             if isinstance(problem, DiskFullError) or not isinstance(problem, Exception):
-                self._scheduler.cancel({handle for key, handle in self._handles.items() if key in self._waiting})
+                mine = {handle for key, handle in self._handles.items() if key in self._waiting}
+                replaced = {handle for handle, key in self._file.replaced().items() if key in self._waiting}
+                self._cancel(mine & self._new if only_new else mine | replaced)
             raise
 
     def end(self, keep_logs: bool = False) -> None:
@@ -132,18 +157,35 @@ class Attendance:
             Job(self._file.out, tuple(cell.key for cell in group), group[0].config.device, make_observer)
             for group in groups
         ]
-        handles = self._scheduler.submit(jobs, self._options.jobs)
-        fresh = {key: handle for job, handle in zip(jobs, handles, strict=True) for key in job.keys}
-        self._file.submitted(fresh)
-        self._handles |= fresh
+        left, taken = iter(jobs), set[str]()
+        try:
+            for handles in self._scheduler.submit(jobs, self._options.jobs):
+                taken.update(handles)
+                fresh = {key: handle for handle, job in zip(handles, left, strict=False) for key in job.keys}
+                self._handles |= fresh
+                self._file.submitted(fresh)
+        except BaseException:  # also what was taken at the last moment, and never told
+            self._cancel(taken | self._scheduler.strays(self._file.handles().values()))
+            raise
+        self._new |= taken
 
-    def _look_after(self, watch: StoreWatch, observer: GridObserver) -> None:
-        """Submit again the cells whose jobs have gone without ending them."""
+    def _cancel(self, handles: Collection[str]) -> None:
+        if handles:
+            self._scheduler.cancel(handles)
+
+    def _look_after(self, watch: StoreWatch, observer: GridObserver, looked: float) -> None:
+        """Submit again the cells whose jobs have gone without ending them.
+
+        Args:
+            watch: What the folder shows.
+            observer: Is told.
+            looked: When it was looked at: what happened later cannot be in it.
+        """
         mine = {key: self._handles[key] for key in watch.waiting if key not in self._held}
         alive = self._scheduler.alive(set(mine.values()))
         gone = [key for key, handle in mine.items() if handle not in alive]
         self._missed = {key: self._missed.get(key, time.monotonic()) for key in gone}
-        settled = time.monotonic() - SETTLE_SHARE * claims.LEASE_SECONDS
+        settled = looked - SETTLE_SHARE * claims.LEASE_SECONDS
         lost = [key for key in gone if self._missed[key] <= settled]
         again = [watch.waiting[key] for key in lost if self._must_run_again(key, watch, observer)]
         for cell in again:
@@ -151,6 +193,13 @@ class Attendance:
         free = [key for key, cell in self._held.items() if cell.config.series not in watch.waiting]
         lent = [self._held.pop(key) for key in free]
         self._hand_over(again + [cell for cell in lent if cell.key in watch.waiting])
+
+    def _explain(self, observer: GridObserver) -> None:
+        """Say why no job starts; each reason once."""
+        why = self._scheduler.why_waiting({handle for key, handle in self._handles.items() if key in self._waiting})
+        if why and why not in self._explained:
+            self._explained.add(why)
+            observer.message(f"no job has started for {START_SECONDS:.0f} s; {why}")
 
     def _must_run_again(self, key: str, watch: StoreWatch, observer: GridObserver) -> bool:
         """What to do about a cell whose job has gone: nothing, give it up, or run it again."""
@@ -162,13 +211,19 @@ class Attendance:
             self._leave(cell, "its job was canceled", watch, observer)
             return False
         check_space(self._file.out)
-        self._deaths[key] += 1
+        self._ends[key, fate.completed] += 1
+        again, label = self._ends[key, fate.completed] < MAX_DEATHS, cell.config.label
         said = f" ({fate.reason})" if fate.reason else ""
-        if self._deaths[key] < MAX_DEATHS:
-            observer.message(f"{cell.config.label}: its job {handle} ended early{said}; submitted again")
-            return True
-        record_failure(cell, self._file.out / CELLS, f"its job ended early {MAX_DEATHS} times{said}", "")
-        return False
+        if fate.completed and again:
+            observer.message(f"{label}: its job {handle} completed, and its end is not to be seen; submitted again")
+        elif fate.completed:
+            why = f"{MAX_DEATHS} jobs completed, and its end is not to be seen in {self._file.out}: do they share it?"
+            self._leave(cell, why, watch, observer)
+        elif again:
+            observer.message(f"{label}: its job {handle} ended early{said}; submitted again")
+        else:
+            record_failure(cell, self._file.out / CELLS, f"its job ended early {MAX_DEATHS} times{said}", "")
+        return again
 
     def _leave(self, cell: PlannedCell, why: str, watch: StoreWatch, observer: GridObserver) -> None:
         """Give up a cell that was canceled, and those held back for its step scales."""

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from vcpo_bench.bench.running.jobs import Job
@@ -58,14 +58,15 @@ class Background(Scheduler):
         self._options, self._out = options, options.out.resolve()
         self._looks: dict[str, Look] = {}
 
-    def submit(self, jobs: Sequence[Job], at_once: int) -> list[str]:
-        """Start one keeper for all the jobs."""
+    def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
+        """Start one keeper for all the jobs, once its name is known."""
         name = uuid.uuid4().hex[:12]
         files = KeeperFiles(self._out, name)
         check_space(self._out)
         files.task.parent.mkdir(parents=True, exist_ok=True)
         keys = [key for job in jobs for key in job.keys]
         write_sealed(files.task, {"keys": keys, "jobs": at_once, "stack": self._options.stack}, cover=False)
+        yield [name] * len(jobs)
         command = [sys.executable, "-m", "vcpo_bench", "keep-cells", "--out", str(self._out), "--name", name]
         with files.log.open("ab") as log:
             keeper = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
@@ -74,7 +75,14 @@ class Background(Scheduler):
                 said = files.log.read_text(errors="replace").strip().splitlines()[-1:]
                 raise UsageError(f"--launcher local: the background process did not start: {' '.join(said)}")
             time.sleep(_LOOK_SECONDS)
-        return [name] * len(jobs)
+
+    def strays(self, known: Collection[str]) -> set[str]:
+        """Keepers that have not begun, whoever knows them: the command that started one was killed.
+
+        They count as gone, and others are started in their place. So they must end when they begin.
+        """
+        names = {path.stem for path in (self._out / FOLDER / "local").glob("*.json")}
+        return {name for name in names if _begins(KeeperFiles(self._out, name))}
 
     def alive(self, handles: Collection[str]) -> set[str]:
         """Those whose keepers live."""
@@ -90,7 +98,7 @@ class Background(Scheduler):
             said = KeeperFiles(self._out, handle).ending.read_text()
         except FileNotFoundError:
             return Fate()
-        return Fate(said == "canceled", said)
+        return Fate(said == "canceled", said, said == "ended")
 
     def cancel(self, handles: Collection[str]) -> None:
         """Tell keepers to stop, and wait a while until they have."""
@@ -102,3 +110,8 @@ class Background(Scheduler):
 
     def _look(self, name: str) -> Look:
         return self._looks.setdefault(name, Look(KeeperFiles(self._out, name).claim))
+
+
+def _begins(files: KeeperFiles) -> bool:
+    """Whether a keeper was started, or is to be, and has not shown up yet."""
+    return claimed(files.claim) is None and not files.ending.exists() and not files.cancel.exists()

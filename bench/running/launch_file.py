@@ -22,6 +22,7 @@ from vcpo_bench.records import CELLS
 FOLDER = ".launch"
 """Folder of a results folder with this file and the logs of jobs."""
 _FILE = "launch.json"
+_PARTS = ("cells", "handles", "replaced")
 
 
 class LaunchFile:
@@ -38,15 +39,23 @@ class LaunchFile:
     def add(self, jobs: Iterable[CellJob]) -> None:
         """Enter cells, so that jobs can read how to run them."""
         cells = {job.cell.key: _written(job) for job in jobs}
-        self._write("cells", cells)
+        self._write(cells=cells)
 
     def submitted(self, handles: Mapping[str, str]) -> None:
-        """Enter which job runs a cell: handles by key."""
-        self._write("handles", handles)
+        """Enter which job runs a cell: handles by key. Those that they replace are kept: such a job may not be over."""
+        before = self.handles()
+        replaced = {before[key]: key for key in handles if before.get(key, handles[key]) != handles[key]}
+        self._write(handles=handles, replaced=replaced)
 
     def handles(self) -> dict[str, str]:
         """Handles of the jobs that were submitted, by key of their cells."""
         return dict(self._values()["handles"])
+
+    def replaced(self) -> dict[str, str]:
+        """Keys of cells by the handle of a job that had gone, so that another was submitted in its place."""
+        values = self._values()
+        current = set(values["handles"].values())
+        return {handle: key for handle, key in values["replaced"].items() if handle not in current}
 
     def jobs(self, keys: Collection[str], make_observer: ObserverFactory | None) -> list[CellJob]:
         """How cells are to be run.
@@ -70,12 +79,13 @@ class LaunchFile:
             values = read_sealed(self._path)
         except DamagedResultError:
             values = {}
-        return {"cells": dict(values.get("cells", {})), "handles": dict(values.get("handles", {}))}
+        return {part: dict(values.get(part, {})) for part in _PARTS}
 
-    def _write(self, part: str, entries: Mapping[str, Any]) -> None:
+    def _write(self, **parts: Mapping[str, Any]) -> None:
         self.folder.mkdir(exist_ok=True)
         values = self._values()
-        values[part] |= entries
+        for part, entries in parts.items():
+            values[part] |= entries
         write_sealed(self._path, values, cover=False)
 
 

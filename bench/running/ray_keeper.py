@@ -5,17 +5,24 @@ from __future__ import annotations
 import os
 import threading
 import time
+import traceback
 import uuid
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from vcpo_bench.bench.running.jobs import Job, work
+from vcpo_bench.bench.samplers.vllm_engine.address import without_secrets
+from vcpo_bench.errors import UsageError
 
 NAMESPACE = "vcpo-bench"
 FORWARDED = ("VCPO_BENCH_", "OMP_NUM_THREADS", "PYTHONPATH")
-"""Beginnings of the environment variables that tasks get from the process that submits them."""
+"""Beginnings of the environment variables that tasks get from the process that submits them. Ray writes them down."""
+_SECRET = "_API_KEY"
+"""End of the variables that tasks do not get: their nodes must have them."""
 
+ENDED = "ended"
+"""State of a task that came to its own end."""
 LOOK_SECONDS = 1.0
 _HEAD = {"node:__internal_head__": 0.001}
 """What only the head of a cluster offers: the cluster ends with that node, and so may the keeper."""
@@ -34,15 +41,18 @@ class Keeper:
         self._running: dict[int, Any] = {}
         self._unwanted: list[Any] = []
         self._waiting: deque[tuple[int, Job, dict[str, Any]]] = deque()
+        self._needs: dict[int, dict[str, float]] = {}
         self._ended: dict[int, str] = {}
         self._at_once = 0
-        self._count = 0
         threading.Thread(target=self._go_on, daemon=True).start()
 
-    def submit(self, jobs: Sequence[Job], needs: Mapping[str, float], retries: int, at_once: int) -> list[int]:
-        """Take jobs; returns their numbers.
+    def submit(
+        self, numbers: Sequence[int], jobs: Sequence[Job], needs: Mapping[str, float], retries: int, at_once: int
+    ) -> None:
+        """Take jobs, but for those that were canceled before they arrived.
 
         Args:
+            numbers: Their numbers, which whoever submits has chosen and written down.
             jobs: The jobs.
             needs: What each needs: `num_cpus`, `num_gpus`, `memory` in bytes.
             retries: How often Ray starts a task again whose worker or node died.
@@ -50,17 +60,21 @@ class Keeper:
         """
         how = {"max_retries": retries, "retry_exceptions": False, **needs}
         with self._lock:
-            numbers = list(range(self._count, self._count + len(jobs)))
-            self._count += len(jobs)
             self._at_once = at_once
-            self._waiting.extend((number, job, how) for number, job in zip(numbers, jobs, strict=True))
-        return numbers
+            self._needs |= {number: dict(needs) for number in numbers}
+            fresh = [one for one in zip(numbers, jobs, strict=True) if one[0] not in self._ended]
+            self._waiting.extend((number, job, how) for number, job in fresh)
 
     def states(self, numbers: Collection[int]) -> dict[int, str]:
-        """How tasks stand: empty: it waits or runs; `canceled`; else how it ended."""
+        """How tasks stand: empty: it waits or runs; `canceled`; else how it ended. One that never came is left out."""
         with self._lock:
             self._start()
-            return {number: self._ended.get(number, "") for number in numbers if number < self._count}
+            return {number: self._ended.get(number, "") for number in numbers if number in self._needs}
+
+    def needs(self, numbers: Collection[int]) -> dict[str, float]:
+        """What the first of these tasks that has not ended asks for; empty: none is left."""
+        with self._lock:
+            return next((self._needs[number] for number in sorted(numbers) if number not in self._ended), {})
 
     def cancel(self, numbers: Collection[int]) -> None:
         """Take tasks back."""
@@ -72,11 +86,14 @@ class Keeper:
             self._end_unwanted()
 
     def _go_on(self) -> None:
-        """Start waiting tasks also while nobody asks."""
+        """Start waiting tasks also while nobody asks, whatever goes wrong with one of them."""
         while True:
-            with self._lock:
-                self._end_unwanted()
-                self._start()
+            try:
+                with self._lock:
+                    self._end_unwanted()
+                    self._start()
+            except Exception:  # the cluster does not answer: the next look may fare better
+                traceback.print_exc()
             time.sleep(LOOK_SECONDS)
 
     def _end_unwanted(self) -> None:
@@ -89,7 +106,7 @@ class Keeper:
             ray.cancel(reference, force=True)
 
     def _start(self) -> None:
-        """Note which tasks have ended, and start others in their place."""
+        """Note which tasks have ended, and start others in their place; one that Ray does not take has ended."""
         import ray
 
         by_reference = {reference: number for number, reference in self._running.items()}
@@ -97,30 +114,51 @@ class Keeper:
             ready, _ = ray.wait(list(by_reference), num_returns=len(by_reference), timeout=0)
             for reference in ready:
                 number = by_reference[reference]
-                del self._running[number]
                 self._ended[number] = _ending(reference)
+                del self._running[number]
         while self._waiting and (not self._at_once or len(self._running) < self._at_once):
             number, job, how = self._waiting.popleft()
-            task = ray.remote(_run).options(name=f"cell {job.keys[0]}", **how)
-            self._running[number] = task.remote(job, f"{self._name}:{number}")
+            try:
+                task = ray.remote(_run).options(name=f"cell {job.keys[0]}", **how)
+                self._running[number] = task.remote(job, f"{self._name}:{number}")
+            except Exception as problem:
+                self._ended[number] = _said(problem)
 
 
-def make_keeper() -> tuple[str, Any]:
-    """Start a keeper; returns its name and the handle of the actor."""
+def forwarded() -> dict[str, str]:
+    """Environment variables for tasks.
+
+    Raises:
+        UsageError: One holds a user and a password, which anybody who sees the cluster could read.
+    """
+    found = {name: value for name, value in os.environ.items() if name.startswith(FORWARDED)}
+    for name, value in found.items():
+        if "://" in value and without_secrets(value) != value:
+            raise UsageError(
+                f"--launcher ray: Ray would write down the user and password in --url ({name}); give the address "
+                "without them, and have ray start find TINKER_API_KEY or VCPO_BENCH_VLLM_API_KEY on every node"
+            )
+    return {"OMP_NUM_THREADS": "1"} | {name: value for name, value in found.items() if not name.endswith(_SECRET)}
+
+
+def keeper_name() -> str:
+    """A name that no other keeper has."""
+    return f"keeper-{uuid.uuid4().hex[:12]}"
+
+
+def make_keeper(name: str) -> Any:
+    """Start a keeper of that name; returns the handle of the actor."""
     import ray
 
-    name = f"keeper-{uuid.uuid4().hex[:12]}"
-    variables = {key: value for key, value in os.environ.items() if key.startswith(FORWARDED)}
-    variables = {"OMP_NUM_THREADS": "1"} | variables
     kind = ray.remote(Keeper).options(
         name=name,
         namespace=NAMESPACE,
         lifetime="detached",
         num_cpus=0,
         resources=_HEAD,
-        runtime_env={"env_vars": variables},
+        runtime_env={"env_vars": forwarded()},
     )
-    return name, kind.remote(name)
+    return kind.remote(name)
 
 
 def _run(job: Job, name: str) -> int:
@@ -135,6 +173,10 @@ def _ending(reference: Any) -> str:
         ray.get(reference)
     except ray.exceptions.TaskCancelledError:
         return "canceled"
-    except ray.exceptions.RayError as error:
-        return str(error).strip().splitlines()[-1]
-    return "ended"
+    except Exception as problem:  # whatever a task raises: it has ended
+        return _said(problem)
+    return ENDED
+
+
+def _said(problem: Exception) -> str:
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[-1]

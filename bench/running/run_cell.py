@@ -22,7 +22,7 @@ from vcpo_bench.bench.sharding.leader import build_leader
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.errors import DamagedResultError, LostStateError, UsageError
 from vcpo_bench.files.claims import ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.files.parquet import read_parquet
@@ -107,7 +107,11 @@ def _run_cell(
 
 
 def resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
-    """The trainer at the newest checkpoint that is this cell's and undamaged, or at the start."""
+    """The trainer at the newest checkpoint that is this cell's and undamaged, or at the start.
+
+    Raises:
+        LostStateError: The server does not load the state that a checkpoint names; the message says what to do.
+    """
     aside: list[str] = []
     for checkpoint in store.checkpoints():
         trainer = _trainer(cell, store, make_observer)
@@ -116,6 +120,13 @@ def resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: Obser
         except DamagedResultError as problem:
             trainer.close()
             aside.append(f"moved to {store.set_checkpoint_aside(checkpoint).name} ({without_paths(str(problem))})")
+        except LostStateError as lost:  # maybe another server has it: only the user knows
+            trainer.close()
+            folder = f"{store.final.parent.name}/{store.final.name}"
+            raise LostStateError(
+                f"{lost}; give the server that has it with --url, or, if it is lost, delete the folder {folder}:"
+                " the same command then trains this cell from its start"
+            ) from None
         except BaseException:  # the disk, the GPU or a server does not answer: the checkpoint is fine
             trainer.close()
             raise

@@ -33,15 +33,28 @@ class ScheduledLauncher(Launcher):
             UsageError: It does not answer, or ends with this process although that must not be.
         """
 
-    def check(self, device: str) -> None:
-        """Refuse to run where a package or a program is missing.
+    def check(self, device: str, shards: int) -> None:
+        """Refuse to run where a package or a program is missing, or where a job cannot get what a cell needs.
 
         Raises:
-            UsageError: It is, or the device is one that the scheduler chooses.
+            UsageError: It is so, or the device is one that the scheduler chooses.
         """
         if ":" in device:
             raise UsageError(f"--device {device}: --launcher {self.name} chooses the GPU of each cell; use cuda")
         self.check_installed()
+        self.check_request(device, shards)
+
+    @abstractmethod
+    def check_request(self, device: str, shards: int) -> None:
+        """Refuse what a job asks for if a cell cannot run with it.
+
+        Args:
+            device: `--device`.
+            shards: GPUs that a cell needs.
+
+        Raises:
+            UsageError: It is so; see `check_shards`.
+        """
 
     @abstractmethod
     def check_installed(self) -> None:
@@ -74,6 +87,25 @@ class ScheduledLauncher(Launcher):
             Attendance(self.connect(options, detach=True), [], options).end()
 
 
+def check_shards(launcher: str, gpus: float, device: str, shards: int) -> None:
+    """Refuse jobs with fewer GPUs than the shards of their cells.
+
+    Args:
+        launcher: Name of the launcher.
+        gpus: GPUs of each job.
+        device: `--device`.
+        shards: GPUs that a cell needs.
+
+    Raises:
+        UsageError: They have fewer.
+    """
+    if device != "cpu" and shards > max(gpus, 1):  # a part of a GPU is enough for a cell that is not sharded
+        raise UsageError(
+            f"--shards {shards}: --launcher {launcher} gives a job {gpus:g} GPU{'s' * (gpus > 1)}; "
+            f"write gpus: {shards} in --launcher-config, or --launcher '{launcher}(gpus={shards})'"
+        )
+
+
 def watch_jobs(
     name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver
 ) -> int:
@@ -84,6 +116,7 @@ def watch_jobs(
         held = attendance.held
         old = len(cells) - fresh - held
         parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{old} with earlier jobs"] * bool(old)
+        parts += [f"{attendance.strays} canceled that an interrupted submission had left"] * bool(attendance.strays)
         parts += [f"{held} to be submitted when those whose step scales they use have ended"] * bool(held)
         observer.message(f"{name}: {', '.join(parts)}")
         return attendance.attend(observer)
@@ -92,8 +125,9 @@ def watch_jobs(
 def leave_jobs(name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> str:
     """Submit the cells that no living job runs; returns one line that says what to do next."""
     attendance = Attendance(scheduler, cells, options)
-    fresh, held = attendance.submit(), attendance.held
-    scheduler.close(done=False)
+    with attendance.answerable(only_new=True):
+        fresh, held = attendance.submit(), attendance.held
+        scheduler.close(done=False)
     later = f"{held} not submitted, because they use step scales of cells that run: give this command again later"
     return (
         f"{name}: {fresh} cells submitted, {len(cells) - fresh - held} had jobs already; "

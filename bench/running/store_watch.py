@@ -36,6 +36,7 @@ class StoreWatch:
     Attributes:
         waiting: Cells that have not ended, by key.
         failed: Number of cells that ended with an error.
+        begun: Whether a worker or an end has been seen.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class StoreWatch:
         self._folder, self._observer, self._before = cells_folder, observer, before
         self.waiting = {cell.key: cell for cell in cells}
         self.failed = 0
+        self.begun = False
         self._claims: dict[str, tuple[Claimed, float]] = {}
         self._started: set[str] = set()
 
@@ -75,6 +77,7 @@ class StoreWatch:
             facts: Mapping[str, Any] = read_cell_file(folder / CELL_FILE)
         except (DamagedResultError, OSError):  # not visible yet; damage is found by the next run
             return False
+        self.begun = True
         self.failed += facts["status"] == "error"
         self._observer.ended(key, facts["status"], float(facts.get("seconds", 0.0)), str(facts.get("reason", "")))
         self.drop(key)
@@ -89,6 +92,7 @@ class StoreWatch:
         if known == found:
             return
         self._claims[cell.key] = found, time.monotonic()
+        self.begun = True
         if cell.key not in self._started:
             self._started.add(cell.key)
             self._observer.started(cell.key, cell.config.label, cell.updates)

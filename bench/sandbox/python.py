@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from vcpo_bench.bench.sandbox.walls import Wall, launcher, strongest
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 
 SECONDS = 0.5
 """Time of a program."""
@@ -136,7 +136,7 @@ def _package() -> Any:
     try:
         return importlib.import_module("pydantic_monty")
     except ImportError as error:
-        raise UsageError("running code needs pydantic-monty: pip install 'vcpo-bench[tools]'") from error
+        raise UsageError(f"running code needs pydantic-monty: {how_to_install('tools')}") from error
 
 
 def check_installed() -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.score_norms.linear import gram_is_cheaper
+from vcpo_bench.bench.score_norms.products import add_gram, exact_product, factor, product
 from vcpo_bench.bench.score_norms.row_layout import RowLayout
 from vcpo_bench.bench.score_norms.rules import HeadRule, at_least_float32
 from vcpo_bench.bench.score_norms.vocabulary import ChunkedVocabulary, HeadGradients, HeadPositions, with_gradient
@@ -58,18 +59,18 @@ class ChunkedHeadRule(HeadRule):
         """See `LayerRule.squared`."""
         grads, counts, read = self._flattened(a, b)
         V, d, xs = len(self.vocabulary.weight), read.shape[1], torch.split(read, counts)
-        grams = [x.new_zeros(len(x), len(x)) if gram_is_cheaper(len(x), d, V) else None for x in xs]
+        grams = [b.new_zeros(len(x), len(x)) if gram_is_cheaper(len(x), d, V) else None for x in xs]
         total = b.new_zeros(len(b))
         for chunk in self.vocabulary.chunks(max(read.shape)):
             for i, y in enumerate(torch.split(self.vocabulary.logit_gradient(grads, chunk), counts)):
                 gram = grams[i]
                 if gram is None:
-                    total[i] += torch.linalg.vector_norm(y.t() @ xs[i]).square()
+                    total[i] += torch.linalg.vector_norm(exact_product(y.t(), xs[i])).square()
                 else:
-                    gram.addmm_(y, y.t())
+                    add_gram(gram, y, xs[i])
         for i, gram in enumerate(grams):
             if gram is not None:
-                total[i] = (gram * (xs[i] @ xs[i].t())).sum()
+                total[i] = (gram * product(xs[i], xs[i].t())).sum()
         return total
 
     def per_row(self, a: HeadPositions, b: Tensor) -> list[Tensor]:
@@ -81,13 +82,13 @@ class ChunkedHeadRule(HeadRule):
     def weighted(self, a: HeadPositions, b: Tensor, weights: Tensor) -> list[Tensor]:
         """See `LayerRule.weighted`."""
         grads, _ = with_gradient(a, b * weights.to(b.dtype)[:, None, None])
-        d_weight, d_bias = self.vocabulary.head_gradient(grads, self.vocabulary.exact)
+        d_weight, d_bias = self.vocabulary.head_gradient(grads, self._inputs(grads.part(slice(0))).dtype)
         return [*[d_weight] * self.has_weight, *[d_bias] * self.has_bias]
 
     def inner(self, a: HeadPositions, b: Tensor) -> Tensor:
         """See `LayerRule.inner`."""
         grads, counts, read = self._flattened(a, b)
-        total, xs = b.new_zeros(len(b), len(b)), torch.split(read, counts)
+        total, xs = b.new_zeros(len(b), len(b)), torch.split(at_least_float32(read), counts)
         for chunk in self.vocabulary.chunks(max(len(read), len(b) * read.shape[1])):
             ys = torch.split(self.vocabulary.logit_gradient(grads, chunk), counts)
             rows = torch.stack([(y.t() @ x).flatten() for x, y in zip(xs, ys, strict=True)])
@@ -100,7 +101,7 @@ class ChunkedHeadRule(HeadRule):
         for i in range(len(b)):
             grads, _ = with_gradient(HeadPositions(*(each[i] for each in a)), b[i])
             for part in self.vocabulary.pieces(grads, len(ids[i])):
-                products = self._inputs(part) @ e[i].t()
+                products = at_least_float32(self._inputs(part)) @ e[i].t()
                 total[i] += torch.vdot(self.vocabulary.logit_gradient_of(part, ids[i]).flatten(), products.flatten())
         return total
 
@@ -112,5 +113,5 @@ class ChunkedHeadRule(HeadRule):
         return grads, counted.sum(1).tolist(), torch.cat(columns, 1) if len(columns) > 1 else columns[0]
 
     def _inputs(self, grads: HeadGradients) -> Tensor:
-        """[N, H], input of the head in the precision it was used in."""
-        return at_least_float32(grads.positions.hidden.to(self.vocabulary.dtype))
+        """[N, H], input of the head in the precision it was used in, as a factor of products."""
+        return factor(grads.positions.hidden.to(self.vocabulary.dtype))

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vcpo_bench.bench.score_norms.products import factor, product, scaled, stays_bfloat16, weighted_positions
 from vcpo_bench.bench.score_norms.row_layout import RowLayout
 from vcpo_bench.bench.score_norms.rules import HeadRule, at_least_float32, inner_products, sum_squares
 
@@ -41,7 +42,6 @@ class LinearRule(HeadRule):
         """See `LayerRule.squared`."""
         if not self.has_weight or not gram_is_cheaper(a.shape[1], a.shape[2], b.shape[2]):
             return sum_squares(self.per_row(a, b))
-        a, b = at_least_float32(a), at_least_float32(b)
         inputs, outputs = gram(a), gram(b)
         if self.has_bias:
             inputs += 1.0
@@ -49,32 +49,32 @@ class LinearRule(HeadRule):
 
     def per_row(self, a: Tensor, b: Tensor) -> list[Tensor]:
         """See `LayerRule.per_row`."""
-        a, b = at_least_float32(a), at_least_float32(b)
+        a, b = factor(a), factor(b)
         gradients = []
         if self.has_weight:
             left, right = (a, b) if self.transposed else (b, a)
-            gradients.append(torch.bmm(left.transpose(1, 2), right))
+            gradients.append(product(left.transpose(1, 2), right))
         if self.has_bias:
-            gradients.append(b.sum(1))
+            gradients.append(b.sum(1, dtype=torch.promote_types(b.dtype, torch.float32)))
         return gradients
 
     def per_row_if_small(self, a: Tensor, b: Tensor) -> list[Tensor] | None:
         """See `LayerRule.per_row_if_small`; compares with the size of inputs and output gradients."""
         T, d, p = a.shape[1], a.shape[2], b.shape[2]
-        return self.per_row(a, b) if 2 * p * d <= 3 * T * (p + d) else None
+        wider = 2 if stays_bfloat16(b) else 1  # gradients are float32, and would be kept in place of bfloat16
+        return self.per_row(a, b) if 2 * wider * p * d <= 3 * T * (p + d) else None
 
     def weighted(self, a: Tensor, b: Tensor, weights: Tensor) -> list[Tensor]:
         """See `LayerRule.weighted`."""
-        a, b = at_least_float32(a), at_least_float32(b)
-        each = weights.to(b.dtype).repeat_interleave(a.shape[1])
-        a, b = a.flatten(0, 1), b.flatten(0, 1)
+        each = weights.repeat_interleave(a.shape[1])
+        a, b = factor(a).flatten(0, 1), factor(b).flatten(0, 1)
         gradients = []
         if self.has_weight:
             # scale the narrower of the two: its copy is the whole overhead
-            left, right = (a, b * each[:, None]) if b.shape[1] <= a.shape[1] else (a * each[:, None], b)
-            gradients.append(left.t() @ right if self.transposed else right.t() @ left)
+            left, right = (a, scaled(b, each)) if b.shape[1] <= a.shape[1] else (scaled(a, each), b)
+            gradients.append(product(left.t(), right) if self.transposed else product(right.t(), left))
         if self.has_bias:
-            gradients.append(each @ b)
+            gradients.append(weighted_positions(each, b))
         return gradients
 
     def inner(self, a: Tensor, b: Tensor) -> Tensor:
@@ -82,28 +82,30 @@ class LinearRule(HeadRule):
         B, T, d = a.shape
         if not self.has_weight or not gram_is_cheaper(B * T, d, b.shape[2]):
             return inner_products(self.per_row(a, b))
-        a, b = at_least_float32(a).flatten(0, 1), at_least_float32(b).flatten(0, 1)
-        products = (a @ a.t() + float(self.has_bias)).mul_(b @ b.t())
+        a, b = factor(a).flatten(0, 1), factor(b).flatten(0, 1)
+        products = (product(a, a.t()) + float(self.has_bias)).mul_(product(b, b.t()))
         return products.view(B, T, B, T).sum((1, 3))
 
     def cross(self, a: Tensor, b: Tensor, ids: Tensor, e: Tensor) -> Tensor:
         """See `HeadRule.cross`."""
-        picked = at_least_float32(b).gather(2, ids[:, None, :].expand(-1, b.shape[1], -1))
+        picked = at_least_float32(b.gather(2, ids[:, None, :].expand(-1, b.shape[1], -1)))
         products = torch.bmm(at_least_float32(a), e.transpose(1, 2))
         found: Tensor = torch.linalg.vecdot(picked.flatten(1), products.flatten(1))
         return found
 
 
 def gram(x: Tensor) -> Tensor:
-    """The inner products of the positions of every row of [B, T, d]: [B, T, T].
+    """The inner products of the positions of every row of [B, T, d], in float32 at least: [B, T, T].
 
     On a CPU, matrix products are twice as fast where T fills whole vector registers. There every row is viewed as a
     few positions longer than it is, reaching into the next row, and the result is cut to size. Nothing is copied.
     """
+    x = factor(x)
     B, T, d = x.shape
     P = -(-T // LANES) * LANES
-    if x.device.type != "cpu" or P == T or 3 * P > 4 * T or B == 1 or not x.is_contiguous():
-        return torch.bmm(x, x.transpose(1, 2))
+    longer_pays = P != T and 3 * P <= 4 * T and B > 1 and x.is_contiguous()
+    if stays_bfloat16(x) or x.device.type != "cpu" or not longer_pays:
+        return product(x, x.transpose(1, 2))
     longer = x.as_strided((B - 1, P, d), (T * d, d, 1))
     products = x.new_empty(B, P, P)
     torch.bmm(longer, longer.transpose(1, 2), out=products[:-1])

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.score_norms.products import product, stays_bfloat16
 from vcpo_bench.bench.score_norms.rules import at_least_float32
 
 CHUNK_BYTES = 2**27
@@ -170,7 +171,7 @@ class ChunkedVocabulary:
         d_bias = d_weight.new_empty(len(d_weight))
         for chunk in self.chunks(max(read.shape)):
             found = self.logit_gradient(grads, chunk)
-            d_weight[chunk] = _product(found.t().to(dtype), read)
+            d_weight[chunk] = _sums(found.t().to(dtype), read)
             d_bias[chunk] = found.sum(0)
         return d_weight, d_bias
 
@@ -222,3 +223,11 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
     """Matrix product in the dtype of both factors, also under autocast."""
     with torch.autocast(left.device.type, enabled=False):
         return left @ right
+
+
+def _sums(left: Tensor, right: Tensor) -> Tensor:
+    """The same, in float32 where the device does not have to round it to bfloat16."""
+    if not stays_bfloat16(left):
+        return _product(left, right)
+    with torch.autocast(left.device.type, enabled=False):
+        return product(left, right)

@@ -33,7 +33,7 @@ class StackedEvidence:
         proximal_logp: `[E, P, G, T]`; None where no batch carries it.
         reference_logp: `[E, P, G, T]`; None where no method asks for it.
         score_norm_sq: `[E, P, G]`; None where no method asks for it.
-        now: int64 `[E]` updates that each cell has made.
+        now: int64 `[E]` updates that each cell has made, in main memory.
     """
 
     logp: Tensor
@@ -64,7 +64,7 @@ class StackedEvidence:
             valid=torch.ones(mask.shape[:-1], dtype=torch.bool, device=mask.device),
             reward=self._take(self.reward, cells),
             version=self._take(self.version, cells),
-            now=int(self.now[cells[0]]) if len(cells) == 1 else self.now[list(cells)],
+            now=int(self.now[cells[0]]) if len(cells) == 1 else self.now[list(cells)].to(mask.device),
             state=state,
             **{name: self._optional(name, cells) for name in needs & _OPTIONAL},
         )
@@ -114,5 +114,5 @@ def gather_evidence(
         proximal_logp=together(proximal, device) if len(proximal) == len(batches) else None,
         reference_logp=None if reference_logp is None else reference_logp.view(shape),
         score_norm_sq=None if score_norm_sq is None else score_norm_sq.view(shape[:3]),
-        now=torch.tensor(nows, device=device),
+        now=torch.tensor(nows),
     )

@@ -12,7 +12,9 @@ from torch import Tensor
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.stack.adamw import Optimizers, OwnOptimizers, StackedAdamW
 from vcpo_bench.bench.stack.answers import Answer, answer
+from vcpo_bench.bench.stack.batched_norms import BatchedNormPasses
 from vcpo_bench.bench.stack.evidence import StackedEvidence, gather_evidence, together
+from vcpo_bench.bench.stack.gradients import StackedGradients
 from vcpo_bench.bench.stack.network import StackedNetwork
 from vcpo_bench.bench.stack.passes import NormPasses, Passes, PlainPasses
 from vcpo_bench.bench.stack.scoring import score
@@ -40,8 +42,10 @@ class StackedLearner:
         self.needs: frozenset[str] = frozenset().union(*(learner.method.needs for learner in learners))
         policies = [learner.policy for learner in learners if isinstance(learner.policy, TinyPolicy)]
         with_norms = "score_norm_sq" in self.needs
-        self.passes: Passes = NormPasses(policies, weights) if with_norms else PlainPasses(weights)
         own = weights.device.type == "cpu"
+        norm_passes = NormPasses if own else BatchedNormPasses
+        self.passes: Passes = norm_passes(policies, weights) if with_norms else PlainPasses(weights)
+        self._gradients = None if own else StackedGradients(weights, learners)
         optimizers = [learner.optimizer for learner in learners]
         self.optimizers: Optimizers = (OwnOptimizers if own else StackedAdamW)(weights, optimizers)
         self._reference = self._references()
@@ -89,7 +93,8 @@ class StackedLearner:
     def _step(self, answers: Sequence[Answer], nows: Sequence[int]) -> list[StepMade]:
         """Measure, clip and step; see `Learner.update`."""
         scales = [float(each.step_scale) if isinstance(each, Update) else math.nan for each in answers]
-        measured, moves = observe(self.weights, self.learners, answers)
+        together = self._gradients
+        measured, moves = together.observe(answers) if together else observe(self.weights, self.learners, answers)
         made = [StepMade(*each) for each in zip(scales, clip(self.weights), measured, strict=True)]
         every = zip(self.learners, nows, scales, strict=True)
         rates = [learner.rate(now) * scale for learner, now, scale in every]

@@ -16,6 +16,23 @@ from vcpo_bench.bench.stack.scoring import StackedScores, score
 from vcpo_bench.bench.stack.weights import StackedWeights
 
 
+def scored(
+    weights: StackedWeights, prompts: Tensor, responses: Tensor, mask: Tensor
+) -> tuple[StackedScores, list[Taped], Sequence[Tensor]]:
+    """Scores without graph, and what the layers saw: their inputs, and the gradients of their outputs.
+
+    Arguments are those of `scoring.score`. Every trajectory has a prompt of its own, so the layers' rows are
+    trajectories. Gradients are those of each trajectory's summed log-probabilities.
+    """
+    frozen = {name: tensor.detach() for name, tensor in weights.tensors.items()}
+    tape: list[Taped] = []
+    each = prompts.repeat_interleave(responses.shape[1] // prompts.shape[1], 1)
+    scores = score(StackedNetwork(weights.config, frozen, tape), each, responses, mask)
+    outputs = [taped.output for taped in tape]
+    gradients = torch.autograd.grad(scores.logp, outputs, scores.mask.to(scores.logp.dtype))
+    return StackedScores(scores.logp.detach(), scores.distribution.detach(), scores.mask), tape, gradients
+
+
 class StackedNorms:
     """What `ScoreNorms` is for one policy.
 
@@ -36,16 +53,11 @@ class StackedNorms:
 
     def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor]:
         """Scores without graph, and the squared score norms `[E, B]`; arguments are those of `scoring.score`."""
-        frozen = {name: tensor.detach() for name, tensor in self.weights.tensors.items()}
-        tape: list[Taped] = []
-        each = prompts.repeat_interleave(responses.shape[1] // prompts.shape[1], 1)
-        scores = score(StackedNetwork(self.weights.config, frozen, tape), each, responses, mask)
-        outputs = [taped.output for taped in tape]
-        gradients = torch.autograd.grad(scores.logp, outputs, scores.mask.to(scores.logp.dtype))
+        scores, tape, gradients = scored(self.weights, prompts, responses, mask)
         with torch.no_grad():
             self._kept = [self._contributions(cell, tape, gradients) for cell in range(len(self._rules))]
             squared = [torch.stack([kept.squared() for kept in own]).sum(0) for own in self._kept]
-        return StackedScores(scores.logp.detach(), scores.distribution.detach(), scores.mask), torch.stack(squared)
+        return scores, torch.stack(squared)
 
     def _contributions(self, cell: int, tape: Sequence[Taped], gradients: Sequence[Tensor]) -> list[Contribution]:
         """The share of every layer of a cell, in the order in which `ScoreNorms` adds them up: the embeddings last."""

@@ -51,23 +51,30 @@ class PlainPasses:
         """See `Passes`."""
         assert self._scores is not None
         scores, self._scores = self._scores, None
-        shape, device = scores.logp.shape[1:], scores.logp.device
-        none = torch.zeros(shape, device=device)
-        coefficients = [_rows(a.coefficients, shape) if isinstance(a, Update) else none for a in answers]
-        outputs, gradients = [scores.logp], [-torch.stack(coefficients)]
-        bonus = {
-            cell: _rows(a.entropy_coefficients, shape)
-            for cell, a in enumerate(answers)
-            if isinstance(a, Update) and a.entropy_coefficients is not None
-        }
-        if bonus:
-            outputs.append(scores.differentiable_entropy(list(bonus)))
-            gradients.append(-torch.stack(list(bonus.values())))
-        torch.autograd.backward(outputs, gradients)
+        send_backward_all(scores, answers)
+
+
+def send_backward_all(scores: StackedScores, answers: Sequence[Answer]) -> None:
+    """One backward pass from the losses of all answers, in the order of the scores' cells; 0 for those without."""
+    shape, device = scores.logp.shape[1:], scores.logp.device
+    none = torch.zeros(shape, device=device)
+    coefficients = [rows_of(a.coefficients, shape) if isinstance(a, Update) else none for a in answers]
+    outputs, gradients = [scores.logp], [-torch.stack(coefficients)]
+    bonus = {
+        cell: rows_of(a.entropy_coefficients, shape)
+        for cell, a in enumerate(answers)
+        if isinstance(a, Update) and a.entropy_coefficients is not None
+    }
+    if bonus:
+        outputs.append(scores.differentiable_entropy(list(bonus)))
+        gradients.append(-torch.stack(list(bonus.values())))
+    torch.autograd.backward(outputs, gradients)
 
 
 class NormPasses:
     """Score norms from one backward pass for all cells; gradients from what they kept, where a method permits it.
+
+    Norms and gradients are formed cell by cell, which gives a cell on a CPU the bits it has alone.
 
     Args:
         policies: The policies, in the order of the weights.
@@ -97,7 +104,7 @@ class NormPasses:
         """The gradient of one cell; like `Learner`, through the network again where tokens of a row differ."""
         assert self._given is not None
         prompts, responses, mask = (tensor[cell] for tensor in self._given)
-        coefficients = _rows(update.coefficients, mask.shape)
+        coefficients = rows_of(update.coefficients, mask.shape)
         bonus = update.entropy_coefficients
         row = constant_rows(coefficients, mask) if bonus is None else None
         if row is not None:
@@ -106,12 +113,12 @@ class NormPasses:
         policy = self.policies[cell]
         policy.zero_grad(set_to_none=True)
         each = prompts.repeat_interleave(len(responses) // len(prompts), 0)
-        entropy = None if bonus is None else _rows(bonus, mask.shape)
+        entropy = None if bonus is None else rows_of(bonus, mask.shape)
         scores = policy.score_rows(each, responses, mask)
         send_backward(scores, coefficients, entropy)  # pyright: ignore[reportArgumentType]
         self.weights.take_gradient(cell)
 
 
-def _rows(tokens: Tensor, shape: torch.Size) -> Tensor:
+def rows_of(tokens: Tensor, shape: torch.Size) -> Tensor:
     """Coefficients `[P, G, T]` as `[B, T]` in float32."""
     return tokens.to(torch.float32).reshape(shape)

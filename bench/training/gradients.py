@@ -36,6 +36,11 @@ class FlatGradient:
         """`[D_head]` gradient of the output head alone; None where the head is frozen."""
         return _flat(self._head) if any(p.grad is not None for p in self._head.parameters()) else None
 
+    @cached_property
+    def head_norm(self) -> float:
+        """l2 norm of the output head's gradient; NaN where the head is frozen."""
+        return math.nan if self.head is None else float(self.head.norm())
+
     @property
     def finite(self) -> bool:
         """Whether every component is."""

@@ -14,6 +14,7 @@ from vcpo_bench.bench.policies.warm_start import DEFAULT_POLICY, WarmStart, new_
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
+from vcpo_bench.bench.training.imitation_state import WarmupState
 from vcpo_bench.errors import UsageError
 from vcpo_bench.progress import track
 
@@ -53,6 +54,7 @@ def imitate(
     limit: int = _LIMIT,
     every: int = _CHECK_EVERY,
     progress: Callable[[int, float], None] = lambda step, reward: None,
+    state: WarmupState | None = None,
 ) -> tuple[int, float]:
     """Train on demonstrations (AdamW, batch size 64) until the mean reward of 256 sampled answers reaches a target.
 
@@ -68,16 +70,18 @@ def imitate(
         limit: Number of updates after which the task counts as too hard.
         every: Number of updates between checks of the reward.
         progress: Called after each check with the number of updates done and the reward.
+        state: Where it is saved from time to time, and continued from; None: nowhere.
 
     Returns:
         Number of updates and the reward reached.
 
     Raises:
-        UsageError: The target is not reached within `limit` updates.
+        UsageError: The target is not reached within `limit` updates, or the saved state cannot be used.
     """
     optimizer = torch.optim.AdamW(policy.trainable(), betas=(0.9, 0.98), weight_decay=0.0, fused=True)
     reward = 0.0
-    for step in track(range(limit), "supervised updates, at most", limit):
+    done = state.load(policy, optimizer) if state else 0
+    for step in track(range(done, limit), "supervised updates, at most", limit - done):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate * min(1.0, (step + 1) / _RAMP)
         _supervised_update(policy, optimizer, task, seed, step)
@@ -86,6 +90,8 @@ def imitate(
             progress(step + 1, reward)
         if reward >= target:
             return step + 1, reward
+        if state:
+            state.save(policy, optimizer, step + 1)
     raise UsageError(f"{task.canonical}: reward {reward:.2f} after {limit} warm-up updates; choose an easier variant")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +19,20 @@ from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.imitation import imitate
+from vcpo_bench.bench.training.imitation_state import WarmupState
 from vcpo_bench.errors import UsageError
 
 LEARNING_RATE = 1e-3
+"""Of models below 9 million parameters; larger ones have a smaller one, see `learning_rate`."""
 LIMIT = 20_000
 CHECK_EVERY = 50
 ORIGIN_FILE = "vcpo_bench_warmup.json"
 """File beside the weights that says how the model was made."""
+MARK = "config.json"
+"""File by which a folder is known to hold a model."""
+STATE_FILE = "vcpo_bench_warmup.pt"
+"""File in the folder while the warm-up is not done, from which the same call continues."""
+DRAFT = "vcpo_bench_draft"
 
 
 class Warmed(NamedTuple):
@@ -54,6 +63,8 @@ def warm_up_model(
 ) -> Warmed:
     """Train a language model on demonstrations of a task until its sampled reward reaches a target, and save it.
 
+    The same call continues one that was stopped.
+
     Args:
         task: Expression of a text task.
         out: Folder to write; must not hold a model yet.
@@ -69,7 +80,7 @@ def warm_up_model(
     """
     if bool(model) == bool(new):
         raise UsageError("warm-up of a language model: give either --model FOLDER or --new 'llama(1M)'")
-    if (out / "config.json").exists():
+    if (out / MARK).exists():
         raise UsageError(f"--out {out}: holds a model already; choose another folder")
     if new:
         network, tokenizer = new_model(new, seed)
@@ -79,18 +90,31 @@ def warm_up_model(
     bound = BoundTask(text_task(task), tokenizer)
     check_context(network, bound)
     policy = CausalPolicy(network.to(checked_device(device)), bound.pad)
-    steps, _ = imitate(policy, bound, seed, target, LEARNING_RATE, LIMIT, CHECK_EVERY, progress)
-    warmed = Warmed(
-        bound.canonical, sum(p.numel() for p in policy.parameters()), steps, evaluate(policy, bound).sampled_reward
-    )
+    parameters = sum(p.numel() for p in policy.parameters())
+    state = WarmupState(out / STATE_FILE, {"task": bound.canonical, "from": model or new, "seed": seed})
+    rate = learning_rate(parameters)
+    steps, _ = imitate(policy, bound, seed, target, rate, LIMIT, CHECK_EVERY, progress, state)
+    warmed = Warmed(bound.canonical, parameters, steps, evaluate(policy, bound).sampled_reward)
     _save(network, tokenizer, out, {**warmed._asdict(), "seed": seed, "from": model or new, "version": __version__})
     return warmed
 
 
+def learning_rate(parameters: int) -> float:
+    """Learning rate of a warm-up: 1e-3, or what Kaplan et al. 2020 (eq. D.1) give for larger models (1e8: 6.7e-4)."""
+    return min(LEARNING_RATE, 0.003239 - 0.0001395 * math.log(parameters))
+
+
 def _save(network: Any, tokenizer: Any, out: Path, origin: dict[str, Any]) -> None:
+    """Write a model beside its place, then move it there, the file by which it is known last."""
+    draft = out / DRAFT
     try:
-        network.to("cpu").save_pretrained(out)
-        tokenizer.save_pretrained(out)
-        (out / ORIGIN_FILE).write_text(json.dumps(origin, indent=1))
+        shutil.rmtree(draft, ignore_errors=True)
+        network.to("cpu").save_pretrained(draft)
+        tokenizer.save_pretrained(draft)
+        (draft / ORIGIN_FILE).write_text(json.dumps(origin, indent=1))
+        for path in sorted(draft.iterdir(), key=lambda path: path.name == MARK):
+            path.replace(out / path.name)
+        draft.rmdir()
+        (out / STATE_FILE).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"--out {out}: cannot be written ({error.strerror}); choose another folder") from error

@@ -148,7 +148,8 @@ class ServedLearner:
             same_method: They are of a run with this method; else the method's own state is left out.
 
         Raises:
-            RuntimeError: The server is away, or has lost the state.
+            RuntimeError: The server is away.
+            LostStateError: It does not load that state.
         """
         self.served.load_state(bytes(tensors[_STATE].tolist()).decode(), int(tensors[_VERSION]))
         if same_method:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 
 
 def check_extras(model: str, lora: int) -> None:
@@ -21,7 +21,7 @@ def check_extras(model: str, lora: int) -> None:
     needed += [("--lora", "hf", "peft")] if model and lora else []
     for flag, extra, package in needed:
         if not installed(package):
-            raise UsageError(f"{flag}: the package {package} is not installed; pip install 'vcpo-bench[{extra}]'")
+            raise UsageError(f"{flag}: the package {package} is not installed; {how_to_install(extra)}")
 
 
 def installed(package: str) -> bool:

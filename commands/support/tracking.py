@@ -11,7 +11,7 @@ from vcpo_bench.bench.outside.trackers.catalog import TRACKERS, Tracker
 from vcpo_bench.bench.outside.trackers.wandb import Wandb
 from vcpo_bench.commands.support.extras import installed
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.naming.grammar import split_list
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def check_trackers(trackers: list[Tracker]) -> None:
     for one in trackers:
         if not installed(one.package):
             raise UsageError(
-                f"tracker {one.name}: the package {one.package} is not installed; pip install 'vcpo-bench[{one.extra}]'"
+                f"tracker {one.name}: the package {one.package} is not installed; {how_to_install(one.extra)}"
             )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from vcpo_bench.records.diagnostic import GradientDiagnostic, GradientView
 
 
@@ -18,7 +16,7 @@ class HeadGradNorm(GradientDiagnostic):
 
     def measure(self, gradient: GradientView) -> float:
         """NaN where the head is frozen."""
-        return math.nan if gradient.head is None else float(gradient.head.norm())
+        return gradient.head_norm
 
 
 COLUMNS = (HeadGradNorm(),)

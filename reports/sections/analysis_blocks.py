@@ -19,6 +19,8 @@ from vcpo_bench.reports.numbers import STATEMENT, Ledger, Number
 from vcpo_bench.reports.study import Study
 
 _WARNINGS = (DAMAGE, UNFINISHED)
+_LEVEL = " [95%]"
+_NONE = "No row has an interval."
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,13 @@ class Layout:
         table: Its name in the analysis, and in the report.
         caption: What it holds.
         columns: The columns that are shown, in order.
+        intervals: What its intervals are: the end of the caption where there are any.
     """
 
     table: str
     caption: str
     columns: Mapping[str, Shown]
+    intervals: str = ""
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -101,13 +105,24 @@ def analysis_table(
         frame: Some of its rows in another order, with their row numbers as index; None: the whole table.
     """
     found = study.findings(analysis)
+    shown = found.tables[layout.table] if frame is None else frame
     rows = []
-    for part, values in row_by_row(found.tables[layout.table] if frame is None else frame):
+    for part, values in row_by_row(shown):
         row = _Row(f"{analysis}.{layout.table}", int(part.index[0]), values, found.keys(layout.table, part))
         rows.append([_entry(ledger, layout, column, row) for column in layout.columns])
-    headings = [shown.heading for shown in layout.columns.values()]
-    numeric = frozenset(place for place, shown in enumerate(layout.columns.values()) if shown.kind != "name")
-    return [Table(layout.table, layout.caption, headings, rows, numeric)] if rows else []
+    sure = [_has_interval(shown, column, one) for column, one in layout.columns.items()]
+    headings = [
+        one.heading if certain else one.heading.removesuffix(_LEVEL)
+        for one, certain in zip(layout.columns.values(), sure, strict=True)
+    ]
+    numeric = frozenset(place for place, one in enumerate(layout.columns.values()) if one.kind != "name")
+    end = layout.intervals if any(sure) else _NONE if layout.intervals else ""
+    return [Table(layout.table, f"{layout.caption} {end}".strip(), headings, rows, numeric)] if rows else []
+
+
+def _has_interval(frame: pd.DataFrame, column: str, shown: Shown) -> bool:
+    """Whether some row shows an interval in a column."""
+    return bool(shown.interval) and any(_low_and_high(row, column, shown) for _, row in row_by_row(frame))
 
 
 class _Row(NamedTuple):
@@ -146,9 +161,14 @@ def _written(row: Mapping[Any, Any], column: str, shown: Shown) -> str:
     if shown.kind == "p":
         return "<0.001" if value < 0.001 else fixed(value, 3)
     text = fixed(value, shown.digits)
-    low, high = (_float(row[end]) for end in shown.ends(column)) if shown.interval else (math.nan, math.nan)
-    # An interval without width comes from a single run: it would look like certainty.
-    return f"{text} [{fixed(low, shown.digits)}, {fixed(high, shown.digits)}]" if low < high else text
+    ends = _low_and_high(row, column, shown)
+    return f"{text} [{', '.join(fixed(end, shown.digits) for end in ends)}]" if ends else text
+
+
+def _low_and_high(row: Mapping[Any, Any], column: str, shown: Shown) -> tuple[float, ...]:
+    """The interval of a value, empty without one: one without width is of a single run and would look certain."""
+    ends = tuple(_float(row[end]) for end in shown.ends(column))
+    return ends if ends and ends[0] < ends[1] else ()
 
 
 def _sort(raw: object) -> float | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
-from vcpo_bench.analysis.comparison.best_learning_rate import had_choice
 from vcpo_bench.reports.document import Table
 from vcpo_bench.reports.formatting import MISSING
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.scores import at_rate, scale, was_chosen
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table
 from vcpo_bench.reports.study import Study
 
@@ -113,58 +115,55 @@ _COST = {
 BASELINE = "baseline"
 """What the table of costs says of a method that others are compared with."""
 
-_SCORE = "Rewards are normalized: 0 is the start policy, 1 the best synchronous training, where there is one."
-_BOOTSTRAP = "95% intervals: bootstrap over seeds, stratified by task."
+_BOOTSTRAP = "95% intervals: bootstrap over seeds, stratified by task"
 _OVER_PAIRS = "95% intervals: Student t over pairs of the same task, lag and seed, averaged where a seed has several."
-_LAYOUTS = {
-    "ranking": (
-        f"Methods at the one learning rate they were run at. {_SCORE} {_BOOTSTRAP}",
-        _RANKING,
-    ),
-    "pairs": (
-        f"Paired differences of scores. {_OVER_PAIRS} Holm's correction is per lag.",
-        _PAIRS,
-    ),
-    "choices": ("The learning rate each half of the seeds was tested at, chosen on the other half.", _CHOICES),
-    "targets": (
+_ALL = (
+    Layout("ranking", "", _RANKING),
+    Layout("pairs", "Paired differences of scores. Holm's correction is per lag.", _PAIRS, intervals=_OVER_PAIRS),
+    Layout("choices", "The learning rate each half of the seeds was tested at, chosen on the other half.", _CHOICES),
+    Layout(
+        "targets",
         "Updates and training seconds until a share (target) of the synchronous gain is reached; n is the number of "
-        "runs (of). Medians are of Kaplan-Meier curves. The mean is restricted to the shortest budget, with a 95% "
-        "Greenwood interval (none where all runs agree).",
+        "runs (of). Medians are of Kaplan-Meier curves. The mean is restricted to the shortest budget.",
         _TARGETS,
+        intervals="95% Greenwood interval, none where all runs agree.",
     ),
-    "non_inferiority": (
+    Layout(
+        "non_inferiority",
         "Time to non-inferiority: until a run is within 10% and 5% of the gain of the best synchronous training, and "
-        "how many times sooner than that training got there. A run that does not arrive counts with its whole budget. "
-        "95% intervals: bootstrap over seeds, together where both have the same.",
+        "how many times sooner than that training got there. A run that does not arrive counts with its whole budget.",
         _NON_INFERIORITY,
+        intervals="95% intervals: bootstrap over seeds, together where both have the same.",
     ),
-    "stable_rates": ("The largest learning rate up to which fewer than a third of the seeds fail.", _STABLE),
-    "frontier": (
-        "How the largest stable learning rate falls with lag: an exponent of 1 means inversely proportional. 95% "
-        "likelihood intervals.",
+    Layout("stable_rates", "The largest learning rate up to which fewer than a third of the seeds fail.", _STABLE),
+    Layout(
+        "frontier",
+        "How the largest stable learning rate falls with lag: an exponent of 1 means inversely proportional.",
         _FRONTIER,
+        intervals="95% likelihood intervals.",
     ),
-    "ablation": (f"What each half of a method adds, with the other half off and on. {_OVER_PAIRS}", _ABLATION),
-    "step_controls": (
-        f"Step scaling by ESS against steps of the same sizes at other times, or of their mean. {_OVER_PAIRS}",
+    Layout(
+        "ablation",
+        "What each half of a method adds, with the other half off and on.",
+        _ABLATION,
+        intervals=_OVER_PAIRS,
+    ),
+    Layout(
+        "step_controls",
+        "Step scaling by ESS against steps of the same sizes at other times, or of their mean.",
         _CONTROLS,
+        intervals=_OVER_PAIRS,
     ),
-    "cost": (
+    Layout(
+        "cost",
         "Time of an update (scoring and learning), and its difference to the cheaper method named (baseline: "
-        "others are compared with it). 95% intervals: Student t over pairs of the same task, lag, learning rate and "
-        "seed.",
+        "others are compared with it).",
         _COST,
+        intervals="95% intervals: Student t over pairs of the same task, lag, learning rate and seed.",
     ),
-}
+)
+_LAYOUTS = {one.table: one for one in _ALL}
 """Caption and columns of each table."""
-
-_TUNED = {
-    "ranking": (
-        f"Methods at their best learning rate, which was chosen on other seeds than those tested. {_SCORE} {_BOOTSTRAP}"
-    ),
-    "pairs": (f"Paired differences of scores at best learning rates. {_OVER_PAIRS} Holm's correction is per lag."),
-}
-"""Captions where there was a choice of learning rates."""
 
 _ABOUT_RATES = ("choices", "frontier")
 """Tables that say nothing when a single learning rate was run."""
@@ -177,23 +176,33 @@ def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
     """The named tables of the comparison that are not empty."""
     tables: list[Table] = []
     several = study.cells["lr"].nunique() > 1
-    tuned = had_choice(study.findings("compare").tables["budget"])
     for name in names:
         if name in _ABOUT_RATES and not several:
             continue
-        caption, columns = _LAYOUTS[name]
-        if name == "stable_rates" and study.cells["regime"].nunique() == 1:
-            columns = {column: shown for column, shown in columns.items() if column != "regime"}
-        layout = Layout(name, _TUNED.get(name, caption) if tuned else caption, columns)
         frame = study.findings("compare").tables[name]
         if frame.empty:  # one seed leaves no other on which a rate could be chosen
             continue
+        layout = _layout(study, name)
         if name == "cost":
             frame = _baselines_named(frame)
         if name in _IN_ORDER:
             frame = frame.sort_values(list(layout.named[:3]))
         tables += analysis_table(study, ledger, "compare", layout, frame)
     return tables
+
+
+def _layout(study: Study, name: str) -> Layout:
+    """How a table is shown in the report of a study."""
+    layout = _LAYOUTS[name]
+    if name == "stable_rates" and study.cells["regime"].nunique() == 1:
+        return replace(layout, columns={one: shown for one, shown in layout.columns.items() if one != "regime"})
+    if name == "pairs" and was_chosen(study):
+        return replace(layout, caption=layout.caption.replace("scores", "scores at best learning rates"))
+    if name == "ranking":
+        widened = ", widened for the choice of learning rates" if was_chosen(study) else ""
+        caption = f"Methods, each at {at_rate(study)}. {scale(study)}"
+        return replace(layout, caption=caption, intervals=f"{_BOOTSTRAP}{widened}.")
+    return layout
 
 
 def _baselines_named(cost: pd.DataFrame) -> pd.DataFrame:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from vcpo_bench.analysis.comparison.leaderboard import GROUP, Entry, is_name, read_entry, rows_of
+from vcpo_bench.analysis.comparison.board_settings import settings_text, unusual_settings
+from vcpo_bench.analysis.comparison.leaderboard import PLACE, Entry, is_name, read_entry, rows_of
+from vcpo_bench.analysis.comparison.normalized_rewards import normalize
 from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import replacing, write_text
@@ -21,6 +27,29 @@ from vcpo_bench.reports.writers.html import resource
 
 ENTRIES = "entries"
 """Folder of the entries in a site."""
+_Row = tuple[Entry, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Board:
+    """Rows that compare.
+
+    Attributes:
+        rules_version: Of the rules under which they ran.
+        last_evaluations: The score of a run is the mean reward of so many evaluations at its end.
+        settings: In words.
+        rows: Cells of the table by its headings.
+    """
+
+    rules_version: str
+    last_evaluations: int
+    settings: str
+    rows: list[dict[str, str]]
+
+    @property
+    def tasks(self) -> str:
+        """The tasks it has, by name."""
+        return ", ".join(dict.fromkeys(row["task"] for row in self.rows))
 
 
 def entry_of(study: Study, name: str, title: str, by: str) -> Entry:
@@ -43,8 +72,11 @@ def entry_of(study: Study, name: str, title: str, by: str) -> Entry:
     )
     machine = _each(str(one.get("processor") or one.get("hardware") or one.get("platform") or "?") for one in origins)
     rules = str(study.results.cells["rules_version"].iloc[0])
-    rows = rows_of(study.findings("compare").tables["scores"])
-    return Entry(name, title or name, by, machine, versions, rules, len(study.results.cells), rows)
+    scores = normalize(study.results).table
+    cells = study.results.cells.set_index("key").loc[scores["key"]]
+    scores["task"] = cells["task"].to_numpy()  # as asked for, without the settings that a comparison adds
+    rows = rows_of(scores, unusual_settings(cells))
+    return Entry(name, title or name, by, machine, versions, rules, len(cells), rows)
 
 
 def _each(texts: Iterable[str]) -> str:
@@ -67,17 +99,22 @@ def write_site(site: Path, entries: Sequence[Entry]) -> list[Path]:
         DamagedResultError: An entry in the folder is none.
     """
     folder = site / ENTRIES
-    kept = {path.stem: read_entry(path) for path in sorted(folder.glob("*.json"))} if folder.is_dir() else {}
-    shown = kept | {one.name: one for one in entries}
+    new = {one.name: one for one in entries}
+    there = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    shown = {path.stem: read_entry(path) for path in there if path.stem not in new} | new
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for one in entries:
         write_text(folder / f"{one.name}.json", one.text())
         with replacing(folder / f"{one.name}.csv") as draft:
-            without_formulas(pd.DataFrame(list(one.rows))).to_csv(draft, index=False)
+            without_formulas(pd.DataFrame(_flat(one))).to_csv(draft, index=False)
         written += [folder / f"{one.name}.json", folder / f"{one.name}.csv"]
     write_text(site / "index.html", render(list(shown.values())))
     return [site / "index.html", *written]
+
+
+def _flat(entry: Entry) -> list[dict[str, Any]]:
+    return [dict(row) | {"settings": settings_text(row["settings"])} for row in entry.rows]
 
 
 def render(entries: Sequence[Entry]) -> str:
@@ -85,31 +122,48 @@ def render(entries: Sequence[Entry]) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     script = resource("page.js") + resource("filter.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    boards = [
-        (version, board_rows([one for one in entries if one.rules_version == version])) for version in rules(entries)
-    ]
     return environment.from_string(resource("leaderboard.html.j2")).render(
-        boards=boards, entries=entries, style=Markup(resource("page.css")), script=Markup(script), script_hash=digest
+        boards=boards(entries),
+        entries=entries,
+        style=Markup(resource("page.css")),
+        script=Markup(script),
+        script_hash=digest,
     )
 
 
-def rules(entries: Sequence[Entry]) -> list[str]:
-    """Versions of the rules, the newest first."""
-    return sorted({one.rules_version for one in entries}, reverse=True)
+def boards(entries: Sequence[Entry]) -> list[Board]:
+    """The boards: the newest rules first, and within them the settings nearest to the defaults."""
+    found: dict[tuple[str, int, str], list[_Row]] = {}
+    for one in entries:
+        for row in one.rows:
+            board = (one.rules_version, one.last_evaluations, settings_text(row["settings"]))
+            found.setdefault(board, []).append((one, row))
+    made = [(len(rows[0][1]["settings"]), Board(*board, _in_words(rows))) for board, rows in found.items()]
+    made.sort(key=lambda pair: (pair[0], _numbers(pair[1].settings), pair[1].last_evaluations))
+    made.sort(key=lambda pair: _numbers(pair[1].rules_version), reverse=True)
+    return [board for _, board in made]
 
 
-def board_rows(entries: Sequence[Entry]) -> list[dict[str, str]]:
-    """The rows of all entries, the best of each task, regime and lag first."""
-    rows = [(one, row) for one in entries for row in one.rows]
+def _numbers(text: str) -> tuple[list[int], str]:
+    """Sort key of a version, or of settings: its numbers, so that 10.0 comes after 2.0."""
+    return [int(part) for part in re.findall(r"[0-9]+", text)], text
+
+
+def _in_words(rows: list[_Row]) -> list[dict[str, str]]:
+    """The rows of a board, the best of each task, regime and lag first, and those without a score last."""
     place = ("task", "regime", "lag")
-    rows.sort(key=lambda pair: (*(pair[1][name] for name in place), -(pair[1]["score"] or 0.0), pair[0].name))
+    rows.sort(key=lambda pair: (*(pair[1][name] for name in place), -_score(pair[1]), pair[0].name))
     return [
-        {name: str(row[name]) for name in GROUP}
+        {name: str(row[name]) for name in PLACE}
         | {"lr": rate(float(row["lr"])), "study": one.name, "seeds": str(row["seeds"])}
         | {"score": fixed(row["score"], 3), "95%": _bounds(row["low"], row["high"])}
         | {"failed": f"{row['failed']}/{row['judged']}"}
         for one, row in rows
     ]
+
+
+def _score(row: Mapping[str, Any]) -> float:
+    return -math.inf if row["score"] is None else float(row["score"])
 
 
 def _bounds(low: float | None, high: float | None) -> str:

@@ -10,6 +10,7 @@ from fake_scheduler import cells_of
 from vcpo_bench.bench.running.launch_file import LaunchFile
 from vcpo_bench.bench.running.launchers.catalog import LAUNCHERS
 from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.scheduled import ScheduledLauncher
 from vcpo_bench.commands.support.launching import read_launcher, stack_count
 from vcpo_bench.errors import UsageError
 
@@ -67,13 +68,13 @@ def test_a_missing_extra_names_the_command(
     module = LAUNCHERS.parse(launcher).__module__
     monkeypatch.setattr(f"{module}.find_spec", lambda name: None if name == package else real(name))
     said = refused("--launcher", launcher, "--out", tmp_path / "r")
-    assert f"pip install 'vcpo-bench[{launcher}]'" in said
+    assert f"pip install '.[{launcher}]' in a checkout" in said
     assert not (tmp_path / "r").exists()
 
 
 def test_the_scheduler_chooses_the_gpu() -> None:
     with pytest.raises(UsageError, match="chooses the GPU of each cell; use cuda"):
-        read_launcher("ray", None).check("cuda:1")
+        read_launcher("ray", None).check("cuda:1", 1)
 
 
 def test_a_stack_is_for_this_machine_only() -> None:
@@ -92,3 +93,29 @@ def test_a_job_script_runs_one_cell(tmp_path: Path) -> None:
     assert call("run-cell", "--out", str(out), "--key", cell.key).exit_code == 0
     assert (out / "cells" / cell.key / "cell.json").exists()
     assert "run-cell" not in call("--help").stdout
+
+
+@pytest.mark.parametrize("expression", ["slurm", "slurm(gpus=4)", "ray", "ray(gpus=0.25)"])
+def test_fewer_gpus_than_shards_are_refused_with_the_key_to_set(expression: str) -> None:
+    place = read_launcher(expression, None)
+    assert isinstance(place, ScheduledLauncher)
+    with pytest.raises(
+        UsageError, match=r"--shards 8: .* gives a job [0-9.]+ GPUs?; write gpus: 8 in --launcher-config"
+    ):
+        place.check_request("cuda", 8)
+    place.check_request("cpu", 8)
+    read_launcher(f"{place.name}(gpus=8)", None).check_request("cuda", 8)
+
+
+def test_shards_are_part_of_what_is_checked_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def check(launcher: object, device: str, shards: int) -> None:
+        asked.append((device, shards))
+        raise UsageError("as told")
+
+    monkeypatch.setattr(ScheduledLauncher, "check", check)
+    assert "as told" in refused("--launcher", "slurm", "--out", tmp_path / "r")
+    assert asked == [("cpu", 1)]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 from scipy import stats
+from scorecard.fact import VERDICTS
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "docs" / "studies"
@@ -138,17 +139,29 @@ def test_a_learning_rate_that_is_too_high() -> None:
     assert rules.loc["tis+gap-aware", "step_scale"].max() < 0.1
 
 
-def test_scorecard_counts() -> None:
-    facts = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv").groupby("fact")["fact_verdict"].first()
-    counts = facts.value_counts()
-    said = (
+def counts_in_words(verdicts: "pd.Series[str]") -> str:
+    """How many facts have which verdict, as the README says it; one verdict per fact."""
+    counts = verdicts.value_counts().reindex(list(VERDICTS), fill_value=0)
+    words = {verdict: str(count) if count else "none" for verdict, count in counts.items()}
+    return (
         "{reproduced} are reproduced, {refuted} refuted, {undecided} undecided, {cannot be tested here} cannot be "
         "tested here and {not run} wait for runs"
-    )
+    ).format(**words)
+
+
+def test_scorecard_counts() -> None:
+    facts = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv").groupby("fact")["fact_verdict"].first()
     assert f"tests {len(facts)} published facts" in FINDINGS
-    assert said.format(**counts) in FINDINGS
+    assert counts_in_words(facts) in FINDINGS
     named = re.findall(r"fact (\d+), (undecided|reproduced|refuted)\)", FINDINGS)
-    assert {int(fact): verdict for fact, verdict in named} == {number: facts[number] for number in (1, 2, 3, 4, 6, 19)}
+    assert {int(fact): verdict for fact, verdict in named} == {
+        number: facts[number] for number in (1, 2, 3, 4, 6, 19, 23)
+    }
+
+
+def test_counts_when_every_fact_has_run() -> None:
+    said = counts_in_words(pd.Series(["reproduced", "refuted", "refuted"]))
+    assert said.startswith("1 are reproduced, 2 refuted, none undecided, none cannot be tested here and none wait")
 
 
 def test_time_to_target() -> None:
@@ -215,3 +228,69 @@ def test_four_tools_on_the_same_logs() -> None:
         counts = f"{row['broken_spoken']} of {row['broken']} | {row['healthy_spoken']} of {row['healthy']}"
         assert f"| {name} | {counts} |" in README
         assert f"the same {row['broken'] + row['healthy']} logs" in README
+
+
+PHASE = STUDIES / "phase"
+
+
+def test_the_exponents_of_the_phase_study() -> None:
+    table = pd.read_csv(PHASE / "exponents.csv")
+    asked = table[table["lag"] == "asked"].set_index(["task", "method"])
+    said = [
+        " and ".join(
+            "{:.2f} [{:.2f}, {:.2f}]{}".format(*asked.loc[(task, method), ["exponent", "low", "high"]], where)
+            for task, where in zip(("walk", "chain"), places, strict=True)
+        )
+        for method, places in (
+            ("reinforce", (" on `walk`", " on `chain`")),
+            *((m, ("", "")) for m in ("tis", "clip", "vcpo")),
+        )
+    ]
+    sentence = "The exponent of 1 / lag is {} for REINFORCE; {} for TIS; {} for `clip`; {} for VCPO."
+    assert sentence.format(*said) in FINDINGS
+    assert set(asked.loc[asked["verdict"] == "holds"].index) == {("walk", "reinforce"), ("chain", "reinforce")}
+    corrected = asked.drop("reinforce", level="method")
+    assert len(corrected) == 2 * 8
+    assert (corrected["high"] < 0.75).all()
+    assert set(corrected["verdict"]) == {"refuted"}
+    parts = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv").query("fact == 23")
+    lag = parts[parts["part"].str.startswith("1 / lag")].set_index("part")["verdict"]
+    assert (lag.eq("reproduced") == lag.index.str.contains("reinforce")).all()
+    assert set(lag) == {"reproduced", "refuted"}
+
+
+def test_what_the_phase_study_says_of_vcpo() -> None:
+    rates = pd.read_csv(PHASE / "rates.csv")
+    assert len(rates) == 6
+    assert set(rates["verdict"]) == {"undecided"}
+    ratio = 2 ** rates["difference"]
+    assert f"It bears {ratio.min():.1f} to {ratio.max():.1f} times the learning rate of the same updates" in FINDINGS
+    assert "all 6 intervals (two tasks, three lags) include 1" in FINDINGS
+    assert ((rates["low"] < 0) & (rates["high"] > 0)).all()
+    assert (rates["reach90"] > 0.5).all(), "equality could have been shown"
+    rewards = pd.read_csv(PHASE / "rewards.csv").query("staleness == 16").set_index(["task", "against"])
+
+    def at(task: str, against: str) -> str:
+        return "{:+.2f} [{:.2f}, {:.2f}]".format(*rewards.loc[(task, against), ["difference", "low", "high"]])
+
+    alone = "vcpo(ess=off)"
+    assert f"VCPO ends below TIS on `walk` ({at('walk', 'tis')}) and below its own baseline" in FINDINGS
+    assert f"without ESS scaling ({at('walk', alone)})" in FINDINGS
+    assert (
+        f"above TIS ({at('chain', 'tis')}) and is equivalent to its baseline alone ({at('chain', alone)})" in FINDINGS
+    )
+    verdicts = {where: rewards.loc[where, "verdict"] for where in rewards.index}
+    assert verdicts == {
+        ("walk", "tis"): "less",
+        ("walk", alone): "less",
+        ("chain", "tis"): "more",
+        ("chain", alone): "equivalent",
+    }
+
+
+def test_the_size_of_the_phase_study() -> None:
+    runs = pd.read_csv(PHASE / "runs.csv")
+    assert f"{len(runs)} runs, registered beforehand: for nine methods, lags 4, 16 and 64 and 4 seeds" in FINDINGS
+    assert runs["seed"].nunique() == 4
+    assert runs["method"].nunique() == 9
+    assert set(runs["staleness"]) == {0, 4, 16, 64}

@@ -1,74 +1,89 @@
-"""Everything this project wants to know from a GPU, in four calls of at most eight minutes.
+"""Everything this project wants to know from a GPU, in four calls of about six minutes.
 
     python tests/gpu/day.py --stage 1 --out gpu-day       # then 2, 3 and 4; the same call continues what is left
     python tests/gpu/day.py --summary --out gpu-day       # the tables, in Markdown
-    python tests/gpu/day.py --stage 1 --device cpu --tiny --out day      # proves that it runs; numbers mean nothing
+    python tests/gpu/day.py --stage all --device cpu --tiny --out day    # proves that it runs; numbers mean nothing
 
-Each measurement leaves one JSON file with hardware, versions and date. One that is there is not repeated. No network
-is needed. The exit code is 0 when the stage is complete, 1 when a measurement failed, 3 when some are left.
+Each measurement is a process of its own. What is measured is not measured again, and what failed is tried again after
+everything else. No network is needed. The exit code is 0 when the stages are complete, 1 when a measurement failed, 3
+when some are left.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import kit
+import ledger
+import parcel
 import stages
 import summary
+from launch import Place, measure
 
-LIMIT = 470.0
-"""Seconds after which a call starts nothing new."""
+LIMIT = 360.0
+"""Seconds of a call. Four of them and the start of the machine fit into half an hour."""
+SHORTEST = 20.0
+"""Seconds below which nothing is begun: a process needs about ten to import what it measures."""
+WORK = Path(tempfile.gettempdir()) / "vcpo-bench-gpu-day"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a stage, or print the summary."""
+    """Run stages, or print the summary."""
     asked = _parser().parse_args(arguments)
-    if asked.list:
-        print(*sorted(stages.STAGES), sep="\n")
-        return 0
     asked.out.mkdir(parents=True, exist_ok=True)
     if asked.summary:
         print(summary.page(asked.out))
         return 0
-    began = perf_counter()
-    setup = kit.Setup(asked.device, asked.tiny, asked.out / "work", lambda: asked.limit - (perf_counter() - began))
-    left, failed = [], []
-    for name, measure in stages.STAGES[asked.stage].items():
-        if _done(kit.path_of(asked.out, asked.stage, name)):
-            print(f"{name}: done before", flush=True)
-        elif setup.seconds() <= 0:
-            left.append(name)
-        else:
-            status = kit.record(name, asked.stage, measure, setup, asked.out)
-            print(f"{name}: {status}, {asked.limit - setup.seconds():.0f} s", flush=True)
-            left += [name] * (status == "unfinished")
-            failed += [name] * (status == "failed")
+    place = Place.of(asked.device, asked.tiny, asked.work)
+    parcel.unpack(asked.resume, place.folder)
+    left, failed = _run(asked, place)
+    parcel.gather(place, asked.out)
     if left:
         print(f"left for another call: {', '.join(left)}")
     return 1 if failed else 3 if left else 0
 
 
-def _done(path: Path) -> bool:
-    """Whether the measurement of that file was completed."""
-    return path.is_file() and json.loads(path.read_text())["status"] == "ok"
+def _run(asked: argparse.Namespace, place: Place) -> tuple[list[str], list[str]]:
+    """Names of the measurements that are left, and of those that failed."""
+    until = perf_counter() + asked.limit
+    left, failed = [], []
+    for stage in asked.stage:
+        for step in ledger.in_turn(stages.STAGES[stage], stage, place):
+            seconds = until - perf_counter()
+            if seconds < SHORTEST:
+                left.append(step.name)
+                continue
+            status = measure(step, stage, place, seconds)
+            print(f"{step.name}: {status}, {asked.limit - until + perf_counter():.0f} s", flush=True)
+            left += [step.name] * (status == "unfinished")
+            failed += [step.name] * (status == "failed")
+    return left, failed
+
+
+def _stages(text: str) -> list[int]:
+    """`all`, or numbers with commas."""
+    found = sorted(stages.STAGES) if text == "all" else [int(part) for part in text.split(",")]
+    if unknown := set(found) - set(stages.STAGES):
+        raise ValueError(unknown)
+    return found
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stage", type=int, choices=sorted(stages.STAGES), default=1)
-    parser.add_argument("--out", type=Path, default=Path("gpu-day"))
-    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
-    parser.add_argument("--tiny", action="store_true")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds after which nothing new is started")
-    parser.add_argument("--summary", action="store_true")
-    parser.add_argument("--list", action="store_true", help="print the stages")
+    parser.add_argument("--stage", type=_stages, default="all", metavar="N", help="1 to 4, several as 1,2, or all")
+    parser.add_argument("--out", type=Path, default=Path("gpu-day"), help="what comes home: a few small files")
+    parser.add_argument("--work", type=Path, default=WORK, help="what stays on the machine between calls")
+    parser.add_argument("--resume", type=Path, nargs="*", default=(), help="archives of an earlier --out")
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu", "mock"))
+    parser.add_argument("--tiny", action="store_true", help="sizes of seconds on a CPU; the numbers mean nothing")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of this call")
+    parser.add_argument("--summary", action="store_true", help="print the tables of --out")
     return parser
 
 

@@ -1,13 +1,11 @@
-"""What every measurement of the GPU day shares: where it runs, how it is timed, and the JSON file it leaves."""
+"""What every measurement of the GPU day shares: where it runs, how it ends, and how it is timed."""
 
 from __future__ import annotations
 
 import gc
-import json
 import os
 import platform
 import subprocess
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,68 +17,78 @@ from typing import Any, TypeVar
 
 import torch
 
-from vcpo_bench.files.atomic import replacing
-
 T = TypeVar("T")
+Result = dict[str, Any]
 PACKAGES = ("torch", "transformers", "numpy", "pandas", "pyarrow", "pydantic")
+FLOOR = 1e-4
+"""Added to the size that a difference is compared with, so that two results of zero are equal."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Where the measurements run.
+    """Where a measurement runs.
 
     Attributes:
-        device: `cuda`, or `cpu` to prove that the code works.
+        device: `cuda`; `cpu` or `mock:0` to prove that the code works.
         tiny: Sizes that take seconds on a CPU; the numbers mean nothing.
-        work: Folder for what a measurement keeps between calls (models, results folders).
-        seconds: What is left of this call.
+        work: Folder that stays on the machine between calls (models, runs that only their summary is wanted of).
+        home: Folder whose ended runs also go home, so that another machine can continue.
+        seconds: What is left for this measurement in this call.
+        keep: Takes what is known so far; it is the result if the process dies.
     """
 
     device: str
     tiny: bool
     work: Path
+    home: Path
     seconds: Callable[[], float]
+    keep: Callable[[Result], None] = lambda result: None
 
     def pick(self, full: T, tiny: T) -> T:
         """The value for the size of this run."""
         return tiny if self.tiny else full
 
 
-class Unfinished(Exception):  # noqa: N818 - not an error
-    """The measurement used up this call's time; the same call continues it."""
+class Ended(Exception):  # noqa: N818 - not always an error
+    """The measurement ended otherwise than well.
+
+    Args:
+        reason: One line.
+        result: What is known all the same.
+    """
+
+    status = "failed"
+
+    def __init__(self, reason: str, result: Result | None = None) -> None:
+        super().__init__(reason)
+        self.result = result or {}
 
 
-Measure = Callable[[Setup], dict[str, Any]]
+class Failed(Ended):
+    """Something is wrong; the next call tries again, after all others."""
 
 
-def record(name: str, stage: int, measure: Measure, setup: Setup, out: Path) -> str:
-    """Carry out a measurement and write `stageN-NAME.json`; returns `ok`, `failed` or `unfinished`."""
-    began = perf_counter()
-    facts: dict[str, Any] = {"name": name, "stage": stage, "device": setup.device, "tiny": setup.tiny}
-    try:
-        facts |= {"status": "ok", "result": measure(setup)}
-    except Unfinished as reason:
-        facts |= {"status": "unfinished", "error": str(reason)}
-    except Exception as error:  # whatever a driver or an engine raises is a result
-        facts |= {"status": "failed", "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
-    facts |= {"seconds": round(perf_counter() - began, 2)} | machine()
-    with replacing(path_of(out, stage, name)) as draft:
-        draft.write_text(json.dumps(facts, indent=1, allow_nan=True))
-    release(setup.device)
-    return str(facts["status"])
+class Unfinished(Ended):
+    """The time is used up; the same call continues."""
+
+    status = "unfinished"
 
 
-def path_of(out: Path, stage: int, name: str) -> Path:
-    """The file of a measurement."""
-    return out / f"stage{stage}-{name}.json"
+class Skipped(Ended):
+    """It cannot be measured here, and no call changes that."""
+
+    status = "skipped"
 
 
-def machine() -> dict[str, Any]:
+Measure = Callable[..., Result]
+
+
+def machine() -> Result:
     """Hardware, versions and the date."""
-    found: dict[str, Any] = {
+    found: Result = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
-        "cores": os.cpu_count(),
+        "cores": cores(),
         "versions": {name: _version(name) for name in PACKAGES},
         "commit": _commit(),
     }
@@ -88,6 +96,11 @@ def machine() -> dict[str, Any]:
         facts = torch.cuda.get_device_properties(0)
         found |= {"gpu": facts.name, "gpu_gib": round(facts.total_memory / 2**30, 1), "cuda": torch.version.cuda}
     return found
+
+
+def cores() -> int:
+    """CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _version(name: str) -> str:
@@ -102,6 +115,26 @@ def _commit() -> str:
         command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
         return subprocess.check_output(command, text=True, stderr=subprocess.DEVNULL).strip()
     return "unknown"
+
+
+def said(problem: BaseException) -> str:
+    """An error in one line."""
+    lines = str(problem).strip().splitlines()
+    return f"{type(problem).__name__}: {lines[0] if lines else ''}"
+
+
+def relative(gap: float, size: float) -> float:
+    """A difference relative to the size of what is compared; NaN where either is."""
+    return gap / (size + FLOOR)
+
+
+def broken(device: str) -> bool:
+    """Whether every further operation on the device would fail: some CUDA errors last until the process ends."""
+    try:
+        synchronize(device)
+    except RuntimeError:
+        return True
+    return False
 
 
 def release(device: str) -> None:
@@ -132,8 +165,8 @@ def fastest(device: str, work: Callable[[], object], repeats: int) -> float:
 
 @contextmanager
 def peak_memory(device: str) -> Iterator[dict[str, float]]:
-    """`gib` of the dictionary is the peak of the block above what was held before; NaN on a CPU."""
-    found = {"gib": float("nan")}
+    """GiB of the block: its `peak`, and how far that is `above` what was held before; NaN on a CPU."""
+    found = {"peak": float("nan"), "above": float("nan")}
     if not device.startswith("cuda"):
         yield found
         return
@@ -141,4 +174,5 @@ def peak_memory(device: str) -> Iterator[dict[str, float]]:
     torch.cuda.reset_peak_memory_stats()
     held = torch.cuda.memory_allocated()
     yield found
-    found["gib"] = round((torch.cuda.max_memory_allocated() - held) / 2**30, 3)
+    most = torch.cuda.max_memory_allocated()
+    found |= {"peak": round(most / 2**30, 3), "above": round((most - held) / 2**30, 3)}

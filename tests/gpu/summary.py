@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import parcel
 
-def page(folder: Path) -> str:
-    """All measurements, stage by stage; those that failed say why."""
-    found = [json.loads(path.read_text()) for path in sorted(folder.glob("stage*.json"))]
-    return "\n".join(line for facts in found for line in _section(facts))
+
+def page(out: Path) -> str:
+    """All measurements of a folder, stage by stage; those that did not end well say why, and what is known."""
+    return "\n".join(line for facts in parcel.measurements(out) for line in _section(facts))
 
 
 def _section(facts: dict[str, Any]) -> Iterator[str]:
     yield f"## Stage {facts['stage']}: {facts['name']}"
     yield ""
-    where = facts.get("gpu", "CPU") if facts["device"] != "cpu" else "CPU"
+    where = facts.get("gpu", facts["device"])
     sizes = ", tiny sizes: the numbers mean nothing" if facts["tiny"] else ""
-    yield f"{facts['date'][:10]}, {where}, torch {facts['versions']['torch']}, {facts['seconds']:.0f} s{sizes}."
+    machine = f"{facts['date'][:10]}, {where}, torch {facts['versions']['torch']}" if "date" in facts else where
+    yield f"{machine}, {facts.get('seconds', 0):.0f} s{sizes}."
     yield ""
     if facts["status"] != "ok":
-        yield f"**{facts['status']}**: {facts['error']}"
-    else:
-        yield from _table(facts["result"])
+        yield f"**{facts['status']}**: {facts.get('error', '')}"
+        yield ""
+    yield from _table(facts.get("result", {}))
     yield ""
 
 
@@ -38,14 +39,14 @@ def _table(result: dict[str, Any]) -> Iterator[str]:
             yield f"| {key} | {_text(value)} |"
     for key, rows in result.items():
         if _is_rows(rows):
-            names = list(rows[0])
+            names = list(dict.fromkeys(name for row in rows for name in row))
             yield ""
             yield f"{key}:"
             yield ""
             yield f"| {' | '.join(names)} |"
             yield "|" + "---|" * len(names)
             for row in rows:
-                yield f"| {' | '.join(_text(row[name]) for name in names)} |"
+                yield f"| {' | '.join(_text(row.get(name, '')) for name in names)} |"
 
 
 def _is_rows(value: object) -> bool:

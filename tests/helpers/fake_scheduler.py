@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from vcpo_bench.bench.cells.cell_store import CellStore
@@ -22,32 +22,61 @@ class FakeScheduler(Scheduler):
     Attributes:
         calls: The jobs of every call of `submit`.
         running: Jobs by handle.
+        array: Most jobs that are taken at once.
+        names_first: Whether handles are known before jobs are taken.
+        completed: Handles of jobs that ended as they should.
+        why: Why its jobs do not start.
+        on_look: Called as jobs are asked for.
+        on_instant: Called with the name of each instant of a submission: `before N` and `taken N`, for its array N.
+        unreachable: As if the process of the caller were dead: nothing that it asks for happens.
     """
 
     every = 0.01
 
-    def __init__(self) -> None:
+    def __init__(self, array: int = 1000, names_first: bool = False) -> None:
         self.calls: list[list[Job]] = []
         self.running: dict[str, Job] = {}
         self.canceled: set[str] = set()
+        self.completed: set[str] = set()
         self.asked = 0
-        self.on_look = lambda: None
+        self.why = ""
+        self.array, self.names_first = array, names_first
+        self.on_look: Callable[[], object] = lambda: None
+        self.on_instant: Callable[[str], object] = lambda instant: None
+        self.unreachable = False
 
-    def submit(self, jobs: Sequence[Job], at_once: int) -> list[str]:
+    def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
         self.calls.append(list(jobs))
-        handles = [f"{len(self.calls)}_{number}" for number in range(len(jobs))]
-        self.running |= dict(zip(handles, jobs, strict=True))
-        return handles
+        for number, begin in enumerate(range(0, len(jobs), self.array)):
+            part = jobs[begin : begin + self.array]
+            self.on_instant(f"before {number}")
+            handles = [f"{len(self.calls)}_{begin + place}" for place in range(len(part))]
+            if self.names_first:
+                yield handles
+            self.running |= dict(zip(handles, part, strict=True))
+            self.on_instant(f"taken {number}")
+            if not self.names_first:
+                yield handles
 
     def alive(self, handles: Collection[str]) -> set[str]:
         self.asked += 1
         self.on_look()
         return set(handles) & self.running.keys()
 
+    def strays(self, known: Collection[str]) -> set[str]:
+        return self.running.keys() - set(known)
+
     def fate(self, handle: str) -> Fate:
+        if handle in self.completed:
+            return Fate(reason="COMPLETED", completed=True)
         return Fate(handle in self.canceled, "CANCELLED" if handle in self.canceled else "NODE_FAIL")
 
+    def why_waiting(self, handles: Collection[str]) -> str:
+        return f"{self.why} ({len(handles)})" if self.why else ""
+
     def cancel(self, handles: Collection[str]) -> None:
+        if self.unreachable:
+            return
         self.canceled |= set(handles)
         for handle in handles:
             self.running.pop(handle, None)
@@ -62,8 +91,8 @@ def end_cell(cells: Path, cell: PlannedCell, status: str = "completed") -> None:
         write_sealed(final / "cell.json", facts)
 
 
-def cells_of(out: Path, count: int, methods: Sequence[str] = ("clip",)) -> list[PlannedCell]:
+def cells_of(out: Path, count: int, methods: Sequence[str] = ("clip",), steps: int = 3) -> list[PlannedCell]:
     ResultsFolder(out)
-    settings = CellSettings(steps=3, prompts=2, responses=4)
+    settings = CellSettings(steps=steps, prompts=2, responses=4)
     spec = GridSpec(methods, (1,), tuple(range(count)), ("walk-eos",), settings=settings, controls=False)
     return plan_grid(spec)

@@ -31,6 +31,16 @@ class Answer:
 
 
 @dataclass
+class Later:
+    """A future that is carried out when it is waited for: the real server may do first what is sent meanwhile."""
+
+    work: Callable[[], Any]
+
+    def result(self, timeout: float | None = None) -> Any:
+        return self.work()
+
+
+@dataclass
 class Record:
     """Whatever has attributes: data types and answers of the client."""
 
@@ -124,12 +134,15 @@ class Training:
         self.server.note("forward")
         return Answer(self._outputs(data, loss)[0])
 
-    def forward_backward(self, data: Sequence[Any], loss: str) -> Answer:
+    def forward_backward(self, data: Sequence[Any], loss: str) -> Later:
         self.server.note("forward_backward")
+        return Later(lambda: self._backward(data, loss))
+
+    def _backward(self, data: Sequence[Any], loss: str) -> Record:
         found, losses = self._outputs(data, loss)
         total = sum(losses[1:], losses[0])
         (total / len(losses) if self.server.reduction == "mean" else total).backward()
-        return Answer(found)
+        return found
 
     def _outputs(self, data: Sequence[Any], loss: str) -> tuple[Record, list[Tensor]]:
         assert loss == "importance_sampling"

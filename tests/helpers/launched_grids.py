@@ -20,11 +20,11 @@ SIZE = ["--prompts", "4", "--responses", "4", "--keep-checkpoints", "every=10"]
 LEASE_SECONDS = 12
 
 
-def start(out: Path, *more: str, steps: int = 100) -> subprocess.Popen[str]:
+def start(out: Path, *more: str, steps: int = 100, checkpoint_seconds: int = 0) -> subprocess.Popen[str]:
     """The command in a process group of its own, with a checkpoint at every update and a short lease."""
     environment = {
         **os.environ,
-        "VCPO_BENCH_CHECKPOINT_SECONDS": "0",
+        "VCPO_BENCH_CHECKPOINT_SECONDS": str(checkpoint_seconds),
         "VCPO_BENCH_LEASE_SECONDS": str(LEASE_SECONDS),
         "OMP_NUM_THREADS": "1",
     }
@@ -93,12 +93,17 @@ def ended(out: Path) -> list[str]:
 
 def workers_of(out: Path) -> list[int]:
     """Process numbers of the workers that run cells."""
+    pids = living_workers(out)
+    assert pids, "no cell is running"
+    return pids
+
+
+def living_workers(out: Path) -> list[int]:
+    """Process numbers of the workers that run cells, if there are any."""
     from vcpo_bench.files.claims import claimed
 
     found = [claimed(path) for path in sorted((out / "cells").glob("*.partial"))]
-    pids = [one.holder.pid for one in found if one and not one.holder.is_gone]
-    assert pids, "no cell is running"
-    return pids
+    return [one.holder.pid for one in found if one and not one.holder.is_gone]
 
 
 def send(signal_number: signal.Signals, pids: Collection[int]) -> None:

@@ -1,5 +1,7 @@
 """A stack on the mock device, as a function that another process can be sent."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from stacked_cells import cell, recorded
@@ -26,3 +28,33 @@ def grad_norms_on_mock(methods: list[str], task: str, updates: int) -> list[np.n
 
     with mock_gpu.mocked():
         return grad_norms(methods, task, updates, mock_gpu.NAME)
+
+
+def reads(method: str, record: str, cells: int) -> int:
+    """How often the learner of a stack of so many cells reads from the mock device at its third update."""
+    import mock_gpu
+
+    torch.set_num_threads(1)
+    waits, run, found = ("_local_scalar_dense", "equal"), mock_gpu._run, []
+
+    def counting(func: Any, args: Any, kwargs: Any) -> Any:
+        here = run(func, args, kwargs)
+        tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, mock_gpu.Elsewhere)]
+        moved = func in mock_gpu.MOVES and isinstance(here, torch.Tensor) and here.device.type == "cpu"
+        if tensors and (moved or func._schema.name.removeprefix("aten::") in waits):
+            found.append(func)
+        return here
+
+    def tolist(self: Any) -> Any:
+        found.append("tolist")
+        return self.inner.tolist()
+
+    with mock_gpu.mocked():
+        trainers = [build_trainer(cell(method, seed=n, record=record), device=mock_gpu.NAME) for n in range(cells)]
+        stack = Stack(trainers)
+        for _ in range(2):
+            stack.advance()
+        given = stack._next_batches()
+        mock_gpu._run, mock_gpu.Elsewhere.tolist = counting, tolist
+        stack.learner.update([each.batch for each in given], [2] * cells)
+    return len(found)

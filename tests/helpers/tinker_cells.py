@@ -3,19 +3,24 @@
 They have a task of the tiny policy, so that no tokenizer is needed: `tests/bench/learners/test_hf_tinker.py` has one.
 """
 
+import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from fake_tinker import FakeServer
+from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.learner_job import learner_job
 from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.learners.tinker_api import service
 from vcpo_bench.bench.learners.tinker_api.policy import ServedModel, TinkerPolicy
-from vcpo_bench.bench.tasks import token_task
+from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.tasks import TokenTask, token_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
@@ -52,7 +57,13 @@ def connect(monkeypatch: pytest.MonkeyPatch, reduction: str = "mean", tokens: in
     monkeypatch.setenv(service.URL_VARIABLE, URL)
     monkeypatch.delenv(service.KEY_VARIABLE, raising=False)
     monkeypatch.setattr("vcpo_bench.bench.training.build.open_policy", open_policy)
+    monkeypatch.setattr(type(token_task(TASK)), "reward", chance)
     return server, line
+
+
+def chance(task: TokenTask, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
+    """[B] rewards of 0 to 1 that a random policy gets too: without any its weights would never move."""
+    return (responses * mask).sum(1).double() % 5 / 4
 
 
 def config(method: str = "clip", staleness: int = 0, **changes: Any) -> CellConfig:
@@ -70,6 +81,13 @@ def open_policy(cell: CellConfig, *_: Any) -> TinkerPolicy:
 
 def trainer(method: str = "clip", staleness: int = 0, **changes: Any) -> Trainer:
     return build_trainer(config(method, staleness, **changes))
+
+
+def run(cell: Any, out: Path) -> tuple[str, dict[str, Any]]:
+    """Train a cell through the store; its status and what is recorded of it."""
+    out.mkdir(parents=True, exist_ok=True)
+    status = run_cell(PlannedCell(cell, cell.key(1), False, 1.0, cell.steps), out, 0, lambda *_: None)
+    return status, json.loads((out / cell.key(1) / "cell.json").read_text())
 
 
 def random_rewards(batch: Trajectories) -> Trajectories:

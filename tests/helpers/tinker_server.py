@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 import urllib.request
 from contextlib import suppress
@@ -17,6 +18,7 @@ from patience import within
 pytest.importorskip("skyrl", reason="runs in .ci/integrations tinker")
 pytest.importorskip("tinker", reason="runs in .ci/integrations tinker")
 
+from safetensors.torch import load
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from vcpo_bench.bench.policies.hf.create import CHARACTERS, SPECIAL, character_tokenizer
@@ -78,7 +80,25 @@ class TinkerServer:
                 return
         pytest.fail((self.folder / "log").read_text()[-3000:])
 
+    def published(self, model: str = "") -> list[dict[str, torch.Tensor]]:
+        """The adapters it has published of a model, oldest first.
+
+        Args:
+            model: Its `model_id`; empty: the model that published last.
+        """
+        folders = (self.folder / "checkpoints").glob(f"{model or '*'}/sampler_weights")
+        folder = max(folders, key=lambda path: path.stat().st_mtime_ns)
+        return [_adapters(file) for file in sorted(folder.glob("*.tar.gz"), key=lambda path: path.stat().st_mtime_ns)]
+
     def kill(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)  # with the engine, which would outlive it
         self.process.wait()
+
+
+def _adapters(published: Path) -> dict[str, torch.Tensor]:
+    with tarfile.open(published) as archive:
+        (member,) = [each for each in archive.getmembers() if each.name.endswith("adapter_model.safetensors")]
+        file = archive.extractfile(member)
+        assert file is not None
+        return load(file.read())

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from launched_grids import (
     ended,
     finish,
     half_way,
+    living_workers,
     read_until,
     send,
     start,
@@ -29,7 +31,9 @@ from slurm_cluster import SlurmCluster
 pytest.importorskip("submitit", reason="runs in .ci/integrations slurm")
 ROOT = os.environ.get("VCPO_BENCH_SLURM_ROOT", "")
 pytestmark = pytest.mark.skipif(not ROOT, reason=".ci/integrations slurm unpacks Slurm and names the folder")
-SLURM = ("--launcher", "slurm(minutes=30,memory=0.5,poll=1)")
+POLL_SECONDS = 1
+SLURM = ("--launcher", f"slurm(minutes=30,memory=0.5,poll={POLL_SECONDS})")
+BRIEF = ("--launcher", "slurm(minutes=5,memory=0.5,poll=1)")
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +80,48 @@ def test_parent_killed_worker_killed_and_requeued_mid_cell(
     finish(second)
     assert digest(out) == expected
     assert not (out / ".launch").exists()
+
+
+def reach_the_time_limit(cluster: SlurmCluster, out: Path) -> None:
+    """What Slurm sends some time before a job's limit; under ten minutes, submitit takes every signal for that one."""
+    workers = workers_of(out)
+    send(signal.SIGSTOP, workers)  # no cell ends before its job is told
+    for job in cluster.jobs("RUNNING"):
+        cluster.ask("scancel", "--signal=USR2", job)
+    send(signal.SIGCONT, workers)
+    wait_for("the workers have ended", lambda: not {*workers} & {*living_workers(out)})
+
+
+def test_the_time_limit_reached_twice_with_progress(
+    cluster: SlurmCluster, tmp_path: Path, expected: dict[str, str]
+) -> None:
+    """The jobs are queued again, and their cells resume."""
+    out = tmp_path / "run"
+    process = start(out, *BRIEF)
+    wait_for("a cell is half-way", lambda: half_way(out))
+    reach_the_time_limit(cluster, out)
+    done = max(int(path.name.rpartition("-")[2]) for path in half_way(out))
+    cluster.hurry()
+    wait_for("a cell goes on", lambda: half_way(out, done + 5))
+    reach_the_time_limit(cluster, out)
+    cluster.hurry()
+    assert "ended early" not in finish(process)
+    assert digest(out) == expected
+
+
+def test_the_time_limit_reached_twice_without_progress_ends_the_cell(cluster: SlurmCluster, tmp_path: Path) -> None:
+    """Queued again for ever, it would use the cluster in vain."""
+    out = tmp_path / "run"
+    process = start(out, *BRIEF, steps=100_000, checkpoint_seconds=100_000)
+    for _ in range(2):
+        wait_for("both cells are at work", lambda: len(living_workers(out)) == 2)
+        reach_the_time_limit(cluster, out)
+        if not ended(out):
+            cluster.hurry()
+    printed = finish(process, code=1)
+    assert "two time limits of 5 minutes were reached without a new checkpoint" in printed
+    assert len(ended(out)) == 2
+    assert not cluster.jobs()
 
 
 def test_a_lost_node(cluster: SlurmCluster, tmp_path: Path, expected: dict[str, str]) -> None:
@@ -130,17 +176,40 @@ def test_what_sbatch_refuses_is_one_line(cluster: SlurmCluster, tmp_path: Path) 
     assert "invalid partition" in line.lower()
 
 
-def test_two_thousand_cells_do_not_flood_the_controller(cluster: SlurmCluster, tmp_path: Path) -> None:
-    """Two arrays, one question per look, and no more cells at once than asked for."""
+@pytest.fixture
+def questions(cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with a line for every call of `squeue`: its arguments."""
+    real, log = shutil.which("squeue", path=cluster.environment["PATH"]), tmp_path / "questions"
+    log.touch()
+    script = tmp_path / "bin" / "squeue"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec {real} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    return log
+
+
+def test_two_thousand_cells_do_not_flood_the_controller(cluster: SlurmCluster, tmp_path: Path, questions: Path) -> None:
+    """Two arrays, one question per look, whatever the number of jobs, and no more cells at once than asked for."""
     out = tmp_path / "run"
     command = [sys.executable, "-m", "vcpo_bench", "run", *GRID[:-5], "--seeds", "1000", "--task", "walk-eos"]
-    more = ["--no-controls", "--steps", "1000", "--out", str(out), *SLURM, "--jobs", "1", "--detach"]
-    done = subprocess.run([*command, *more], capture_output=True, text=True, timeout=within(400))
+    more = ["--no-controls", "--steps", "1000", "--out", str(out), *SLURM, "--jobs", "1"]
+    done = subprocess.run([*command, *more, "--detach"], capture_output=True, text=True, timeout=within(400))
     assert "2000 cells submitted" in done.stdout, done.stderr
+    asked = questions.read_text().splitlines()
+    assert len(asked) == 2, "one for jobs that nobody knows, one for those that fill --jobs already"
     jobs = cluster.jobs()
     assert len(jobs) == 2000
     assert len({job.partition("_")[0] for job in jobs}) == 2
     wait_for("a cell is half-way", lambda: half_way(out))
     assert len(cluster.jobs("RUNNING")) == 1
-    cluster.ask("scancel", "--user=root")
+    began, before = time.monotonic(), len(questions.read_text().splitlines())
+    with subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as watcher:
+        read_until(watcher, "2000 with earlier jobs")
+        wait_for("it has looked again", lambda: len(questions.read_text().splitlines()) >= before + 5)
+        asked = questions.read_text().splitlines()[before:]
+        assert len(asked) <= 3 + (time.monotonic() - began) / POLL_SECONDS
+        assert len(set(asked)) == 1, "the same question for all jobs"
+        watcher.terminate()
+        finish(watcher, code=143)
     wait_for("no job is left", lambda: not cluster.jobs())

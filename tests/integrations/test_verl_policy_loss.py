@@ -225,4 +225,4 @@ def test_a_plugin_that_cannot_be_loaded_is_not_hidden(tmp_path: Path) -> None:
     done = in_new_process(tmp_path, ["import sys", "sys.modules['wrapt'] = None", "import verl", "print('goes on')"])
     assert done.stdout == "goes on\n"
     assert "vcpo_bench: not available in verl, ModuleNotFoundError" in done.stderr
-    assert "pip install 'vcpo-bench[verl]'" in done.stderr
+    assert "pip install '.[verl]' in a checkout" in done.stderr

@@ -10,8 +10,6 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 SCRIPTS = TESTS.parent / ".ci" / "integrations.d"
-NO_TEST = {"gpu_day"}
-"""Scripts that run the stages themselves instead of their tests."""
 
 
 def skips(path: Path) -> Iterator[str]:
@@ -46,6 +44,6 @@ def test_what_is_skipped_runs_somewhere(path: Path) -> None:
         told = re.fullmatch(r"runs in \.ci/integrations (\w+)", reason)
         assert told, f"importorskip without 'runs in .ci/integrations NAME': {reason!r}"
         patterns = run_by(told[1])
-        for user in users(path) if told[1] not in NO_TEST else []:
+        for user in users(path):
             name = user.relative_to(TESTS.parent).as_posix()
             assert any(fnmatch(name, pattern) for pattern in patterns), f"{told[1]}.sh does not run {name}"

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from acting_study import cells, design, page, tables, verdicts
 from acting_study.design import NOTHING, SEEDS, SLOWER, STEPS, Heard, Parent, Policy
+from made_pages import assert_alike
 from short_studies.contrasts import MARGIN
 
 from vcpo_bench.analysis.monitoring.stop_on_alarm import stop_default
@@ -203,9 +204,12 @@ def test_there_is_a_page_when_every_run_has_ended(
     page.refresh(tmp_path)
     text = (tmp_path / "README.md").read_text()
     assert f"> **Rules {RULES_VERSION}**" in text
-    assert "- `walk`: vcpo at the alarm less no act +0.5" in text
-    assert "tis at the alarm less vcpo at the alarm" in text
+    assert "- `walk`: vcpo at the alarm minus no act 0.5" in text
+    assert "tis at the alarm minus vcpo at the alarm" in text
     assert text.count("**equivalent**") == 4
+    assert "-0.00" not in text.split("## Answer")[1].split("\n## ")[0]
+    for verdict in ("too few acts", "too few failures", "parents not healthy"):
+        assert f"*{verdict}*, where" in " ".join(text.split()), "a verdict that may stand in a table is explained"
 
 
 def test_the_page_follows_from_the_shipped_runs(tmp_path: Path) -> None:
@@ -216,7 +220,7 @@ def test_the_page_follows_from_the_shipped_runs(tmp_path: Path) -> None:
     shipped.to_csv(tmp_path / "runs.csv", index=False, float_format="%.10g")
     page.refresh(tmp_path)
     for made in tmp_path.glob("*.[mc][ds]*"):
-        assert made.read_text() == (tables.FOLDER / made.name).read_text(), "run: python tools/acting_study/page.py"
+        assert_alike(made, tables.FOLDER / made.name, "python tools/acting_study/page.py")
 
 
 @pytest.mark.parametrize("path", [REGISTRATION, page.TEXT], ids=["registration", "page"])

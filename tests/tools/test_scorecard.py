@@ -43,7 +43,7 @@ def test_a_fact_is_not_judged_before_all_of_its_runs_have_ended() -> None:
     world = tables(fact.blocks, lambda _: Story())
     assert {part.verdict for part in fact.parts(world)} != {"not run"}
     fewer = Tables(world.runs.iloc[1:], world.evals, world.updates, world.docs)
-    assert [(part.verdict, part.figure) for part in fact.parts(fewer)] == [("not run", "1 runs are missing")]
+    assert [(part.verdict, part.figure) for part in fact.parts(fewer)] == [("not run", "1 run is missing")]
 
 
 def test_runs_of_other_settings_are_not_taken_for_those_of_a_block() -> None:

@@ -4,8 +4,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from phase_world import world
 from scorecard import markdown
 from scorecard.facts import f06_recovery, f23_rate_and_lag, f25_speedup_parts
 from scorecard.tables import Tables
@@ -93,11 +95,22 @@ def test_exponents_of_the_phase_study_are_judged_when_they_are_there(tmp_path: P
     lines = [f"{one.split(',')[0]},{one.split(',')[1]},reached,{','.join(one.split(',')[2:])}" for one in rows]
     (table / "exponents.csv").write_text("\n".join(["task,method,lag,exponent,low,high", *lines]))
     assert [part.verdict for part in fact.parts(Tables.empty(tmp_path))] == ["not run"], "runs.csv is missing"
-    phase_runs(lambda lr: 1e-3 / lr).to_csv(table / "runs.csv", index=False)
+    runs = world()
+    begun = runs[(runs["seed"] == 3) & (runs["method"] == "tis")]
+    pd.concat([runs[runs["seed"] < 3], begun]).to_csv(table / "runs.csv", index=False)
     found = fact.parts(Tables.empty(tmp_path))
     assert [part.verdict for part in found[:4]] == [F, R, U, U]
     assert [part.name for part in found[4:6]] == ["constant dose, tis on walk", "constant dose, tis on chain"]
     assert len(found) == 8
+    whole = f23_rate_and_lag._constant("walk", "tis", f23_rate_and_lag.dose_table(runs[runs["seed"] < 3]))
+    assert found[4].figure == whole.figure, "a seed whose searches have not ended does not count"
+
+
+def test_an_exponent_beyond_those_searched_is_judged_by_its_interval() -> None:
+    row = {"task": "walk", "method": "tis", "exponent": np.nan, "low": 2.1, "high": np.inf}
+    part = f23_rate_and_lag._exponent(row)
+    assert (part.verdict, part.figure) == (F, "exponent beyond what was searched [2.1, inf]")
+    assert f23_rate_and_lag._exponent(row | {"low": -np.inf}).verdict == U
 
 
 def phase_runs(onset: Callable[[float], float], seeds: int = 5, rates: tuple[float, ...] = RATES) -> pd.DataFrame:
@@ -128,20 +141,27 @@ def test_the_dose_of_failed_runs_with_a_lag() -> None:
     assert found["dose"].tolist()[:2] == pytest.approx([30 * 16 * RATES[0], 30 * 30 * RATES[1]])
     assert not {2, 3} & set(found.index)
     part = f23_rate_and_lag._constant("walk", "tis", found)
-    assert (part.verdict, part.figure) == (U, "3 seeds have enough failed runs; 4 are needed")
+    assert (part.verdict, part.figure) == (U, "seeds with enough failed runs: 3; 4 are needed")
 
 
 def test_a_rebound_seen_elsewhere_is_said_and_judges_nothing(tmp_path: Path) -> None:
     assert f06_recovery.elsewhere(Tables.empty(tmp_path), "walk") == ""
     table = tmp_path / "studies" / "phase"
     table.mkdir(parents=True)
-    runs = phase_runs(lambda lr: 3.0)
-    runs.loc[:1, "event"] = "collapse with rebound"
-    runs.to_csv(table / "runs.csv", index=False)
+    runs = world()
+    walk = runs["failed"] & (runs["task"] == "walk") & (runs["seed"] < 3)
+    here = (runs["staleness"] == 16) & np.isclose(runs["lr"], 8e-4)
+    assert (walk & here).any()
+    tis = runs.index[walk & ~here & (runs["method"] == "tis")]
+    runs.loc[[*tis[:2], runs.index[walk & here][0]], "event"] = "collapse with rebound"
+    begun = runs["failed"] & (runs["seed"] == 3) & (runs["method"] == "tis")
+    runs.loc[begun, "event"] = "collapse with rebound"
+    runs[(runs["seed"] < 3) | begun].to_csv(table / "runs.csv", index=False)
     said = f06_recovery.elsewhere(Tables.empty(tmp_path), "walk")
-    assert f"2 of {len(runs)} failed runs on walk rebounded by update 300, 2 of them `tis`" in said
-    assert "(such as lag 1, learning rate 0.0001, seed 0)" in said
-    assert "rates, 0 of 0 failed runs on chain" in f06_recovery.elsewhere(Tables.empty(tmp_path), "chain")
+    assert f"2 of {(walk & ~here).sum()} failed runs on walk rebounded by update 300, 2 of them `tis`" in said
+    first = runs.loc[tis[0]]
+    assert f"(such as lag {first['staleness']}, learning rate {first['lr']:g}, seed 0)" in said
+    assert "rates, 0 of " in f06_recovery.elsewhere(Tables.empty(tmp_path), "chain")
     fact = FACTS[6]
     parts = [fact.judge(tables(fact.blocks, lambda _: Story(fall=100), docs)) for docs in (tmp_path, tmp_path / "none")]
     assert [[part.verdict for part in one] for one in parts] == [[F, F]] * 2

@@ -65,7 +65,7 @@ def test_compressed_reports_are_unpacked() -> None:
 
 
 def test_a_binary_file_cannot_be_shown() -> None:
-    picture = "(docs/pictures/reward-lag-walk.png)"
+    picture = "(docs/studies/phase/boundary.png)"
     assert links.pages_linked_from({"index.md": f"![p]{picture}"}) == {}  # of docs/: copied as it is
     (weights,) = (path.relative_to(ROOT) for path in ROOT.glob("bench/policies/tiny/**/walk.safetensors"))
     with pytest.raises(ValueError, match=r"walk\.safetensors: a link leads to a file"):

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-from study_pages.markdown_table import number
+
+from vcpo_bench.analysis.wording import with_interval
 
 
 def answer(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -26,5 +27,5 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _difference(row: Mapping[Any, Any]) -> str:
-    interval = f"[{number(row['low'])}, {number(row['high'])}]"
-    return f"{row['one']} less {row['other']} {row['difference']:+.2f} {interval}, **{row['verdict']}**"
+    gap = with_interval(row["difference"], row["low"], row["high"])
+    return f"{row['one']} minus {row['other']} {gap} (**{row['verdict']}**)"

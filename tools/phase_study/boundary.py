@@ -13,10 +13,12 @@ Array = NDArray[np.float64]
 LEAST_DEVIATION = 0.25
 """Smallest standard deviation of log2 b, in rungs; without one, boundaries that all agree have no likelihood."""
 _STARTS = (0.3, 1.0, 3.0)
+_ALIKE = 1e-6
+"""Log-likelihoods that differ by less do so by chance of rounding: the search ends within 1e-9 of each."""
 
 
 class Estimate(NamedTuple):
-    """An estimate with its profile intervals; an end that the searched range cuts off is infinite."""
+    """An estimate with its profile intervals: where the searched range cuts them off, NaN with an infinite end."""
 
     value: float
     low: float
@@ -36,10 +38,9 @@ def estimate(low: Array, high: Array, design: Array, grid: Array) -> Estimate:
     """
     with_intercept = not np.allclose(design, 1.0)
     heights = _profile(low, high, design, grid, with_intercept)
-    best = int(heights.argmax())
     free = len(low) - 1 - with_intercept
     ends = [_inside(grid, heights, _drop(len(low), free, level)) for level in (0.95, 0.90)]
-    return Estimate(float(grid[best]), *ends[0], *ends[1])
+    return Estimate(_likeliest(grid, heights), *ends[0], *ends[1])
 
 
 def slopes(low: Array, high: Array, x: Array, weights: Array, grid: Array) -> Array:
@@ -70,6 +71,12 @@ def _drop(values: int, free: int, level: float) -> float:
         return float("inf")
     t = float(special.stdtrit(free, 0.5 + level / 2))
     return values / 2 * float(np.log1p(t * t / free))
+
+
+def _likeliest(grid: Array, heights: Array) -> float:
+    """The middle of the values that are as likely as the likeliest; NaN where they reach an end of the grid."""
+    best = np.flatnonzero(heights >= heights.max() - _ALIKE)
+    return float("nan") if best[0] == 0 or best[-1] == len(grid) - 1 else float(grid[best].mean())
 
 
 def _inside(grid: Array, heights: Array, drop: float) -> tuple[float, float]:
@@ -113,7 +120,10 @@ def _best(low: Array, high: Array, start: Array) -> tuple[Array, float]:
         deviation = LEAST_DEVIATION + np.exp(np.clip(point[0], -6, 3))
         return -float(_log_mass((low - center) / deviation, (high - center) / deviation).sum())
 
-    found = optimize.minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-5})
+    # The default simplex is 5% of each coordinate: nothing where one is near 0, and the search would end at once.
+    simplex = np.vstack([start, start + 0.5 * np.eye(len(start))])
+    options = {"xatol": 1e-5, "fatol": 1e-9, "initial_simplex": simplex}
+    found = optimize.minimize(loss, start, method="Nelder-Mead", options=options)
     return np.clip(found.x, [-6, -np.inf][: len(start)], [3, np.inf][: len(start)]), -float(found.fun)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pandas as pd
-from design import bracket
-from tables import outcomes, own_searches
 
 from vcpo_bench.analysis.intervals import wilson
+
+from .design import bracket
+from .tables import outcomes, own_searches
 
 DRAWN, LENT = "drawn at random", "lenders of step scales"
 

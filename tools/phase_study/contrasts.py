@@ -6,11 +6,12 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from boundary import estimate
-from design import LAGS, Unit
-from tables import PLACE, outcomes
 
 from vcpo_bench.analysis.intervals import t_interval
+
+from .boundary import estimate
+from .design import LAGS, Unit
+from .tables import PLACE, outcomes
 
 MATCHED, OPOB_ALONE = "vcpo(ess=off)+lr-matched", "vcpo(ess=off)"
 RATE_MARGIN = 0.5
@@ -18,8 +19,10 @@ RATE_MARGIN = 0.5
 REWARD_MARGIN = 0.05
 LEAST_PAIRS = 4
 TOO_FEW = "too few pairs"
+BOTH_AT_END = "both at an end of the ladder"
 _DENTS = ("stall", "transient dip")
 _EVENTS = {"vcpo": "event_vcpo", "rival": "event_other"}
+_ENDS = ("low", "high", "low90", "high90")
 _SHIFTS = np.round(np.arange(-6.0, 6.0001, 0.1), 1)
 
 
@@ -27,24 +30,26 @@ def rates(runs: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
     """Difference in log2 b, in rungs, between VCPO and its own mean step size, per task and lag, paired by seed.
 
     Returns:
-        Columns `difference` with its 95% interval `low` to `high` and its 90% interval `low90` to `high90`; `reach90`,
-        how far the 90% interval would reach if the two lay between the same rungs in every seed; `lender_failed`, in
-        how many seeds the run that lent its mean step to the control's first failing run had failed itself.
+        Columns `difference` (NaN where it lies beyond what the ladder can tell) with its 95% interval `low` to `high`
+        and its 90% interval `low90` to `high90`; `reach90`, how far the 90% interval would reach if the two lay between
+        the same rungs in every seed; `lender_failed`, in how many seeds the run that lent its mean step to the
+        control's first failing run had failed itself.
     """
-    rows = []
-    for (task, lag), pairs in _pairs(bounds, MATCHED):
-        low = (pairs["low_vcpo"] - pairs["high_other"]).to_numpy(float)
-        high = (pairs["high_vcpo"] - pairs["low_other"]).to_numpy(float)
-        said = np.isfinite(low) | np.isfinite(high)
-        row = {"task": task, "staleness": lag, "against": MATCHED, "seeds": int(said.sum())}
-        row |= {"lender_failed": _lenders_failed(runs, pairs)}
-        if not said.any():
-            rows.append(row | {"verdict": "both at an end of the ladder"})
-            continue
-        found = estimate(low[said], high[said], np.ones(said.sum()), _SHIFTS)
-        row |= {**found._asdict(), "difference": found.value, "reach90": _reach(int(said.sum()))}
-        rows.append(row | {"verdict": verdict(*found, margin=RATE_MARGIN)})
-    return pd.DataFrame(rows).drop(columns="value", errors="ignore")
+    return pd.DataFrame([_rate(runs, *place, pairs) for place, pairs in _pairs(bounds, MATCHED)])
+
+
+def _rate(runs: pd.DataFrame, task: str, lag: int, pairs: pd.DataFrame) -> dict[str, object]:
+    low = (pairs["low_vcpo"] - pairs["high_other"]).to_numpy(float)
+    high = (pairs["high_vcpo"] - pairs["low_other"]).to_numpy(float)
+    said = np.isfinite(low) | np.isfinite(high)
+    seeds = int(said.sum())
+    row = {"task": task, "staleness": lag, "against": MATCHED, "seeds": seeds}
+    row |= {"lender_failed": _lenders_failed(runs, pairs)}
+    if not seeds:
+        return row | {"verdict": BOTH_AT_END}
+    value, *ends = estimate(low[said], high[said], np.ones(seeds), _SHIFTS)
+    row |= {"difference": value} | dict(zip(_ENDS, ends, strict=True)) | {"reach90": _reach(seeds)}
+    return row | {"verdict": verdict(*ends, margin=RATE_MARGIN, values=seeds)}
 
 
 def rewards(bounds: pd.DataFrame) -> pd.DataFrame:
@@ -63,22 +68,19 @@ def rewards(bounds: pd.DataFrame) -> pd.DataFrame:
             ends = (*t_interval(difference), *t_interval(difference, 0.90))
             row = {"task": task, "staleness": lag, "against": rival, "seeds": len(difference)}
             row |= {"vcpo": pairs["reward_vcpo"].mean(), "rival": pairs["reward_other"].mean()}
-            row |= {"difference": difference.mean()} | dict(zip(("low", "high", "low90", "high90"), ends, strict=True))
-            row |= {"verdict": verdict(difference.mean(), *ends, margin=REWARD_MARGIN, values=len(difference))}
+            row |= {"difference": difference.mean()} | dict(zip(_ENDS, ends, strict=True))
+            row |= {"verdict": verdict(*ends, margin=REWARD_MARGIN, values=len(difference))}
             row |= {f"dented_{name}": int(pairs[column].isin(_DENTS).sum()) for name, column in _EVENTS.items()}
             best = (pairs["best_reward_vcpo"] - pairs["best_reward_other"]).mean()
             rows.append(row | {"difference_at_best_rates": best})
     return pd.DataFrame(rows)
 
 
-def verdict(
-    value: float, low: float, high: float, low90: float, high90: float, *, margin: float, values: int = LEAST_PAIRS
-) -> str:
+def verdict(low: float, high: float, low90: float, high90: float, *, margin: float, values: int) -> str:
     """What a difference with its 95% and 90% intervals says: equivalence within the margin goes first.
 
     Args:
-        value: The difference.
-        low: Lower end of its 95% interval.
+        low: Lower end of the difference's 95% interval.
         high: Upper end.
         low90: Lower end of its 90% interval.
         high90: Upper end.
@@ -90,7 +92,7 @@ def verdict(
     if -margin <= low90 and high90 <= margin:
         return "equivalent"
     if low > 0 or high < 0:
-        return "more" if value > 0 else "less"
+        return "more" if low > 0 else "less"
     return "undecided"
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
-from design import LADDER
 
 from vcpo_bench.analysis.intervals import t_interval, within_unit
+
+from .design import LADDER
 
 LEAST_OTHERS = 2
 """How many other seeds must have run a rate for it to be chosen by them."""

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-from design import LADDER, STEPS, Unit, wanted
-from tables import joined, outcomes, run_table
 
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
@@ -16,6 +14,9 @@ from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.run_grid import run_grid
 from vcpo_bench.reports.terminal.live import PlainView
 from vcpo_bench.reports.terminal.plain_console import PlainConsole
+
+from .design import LADDER, STEPS, Unit, wanted
+from .tables import joined, outcomes, run_table
 
 
 def grow(out: Path, known: pd.DataFrame, seeds: Sequence[int], jobs: int, stack: int) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from boundary import slopes
-from tables import EXPONENTS, HORIZON_LAG, HORIZONS, boundaries
+
+from .boundary import slopes
+from .tables import EXPONENTS, HORIZON_LAG, HORIZONS, boundaries
 
 _RESAMPLES = 200
 LEAST_SEEDS = 8

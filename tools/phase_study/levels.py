@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from boundary import estimate
-from design import LADDER
+
+from .boundary import estimate
+from .design import LADDER
 
 _GRID = np.arange(-2.0, 11.01, 0.1)
 

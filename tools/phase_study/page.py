@@ -3,8 +3,8 @@
     python tools/phase_study/page.py RESULTS     # adds the runs to runs.csv, then writes everything that follows
     python tools/phase_study/page.py             # everything that follows from the shipped runs.csv
 
-Until enough seeds are complete there is no page. A test fails when the page is not current. Fact 23 of the scorecard
-reads `exponents.csv`: afterwards run `python tools/scorecard/page.py`.
+Until enough seeds are complete there is no page. A test fails when the page is not current. Facts 6 and 23 of the
+scorecard read its tables: afterwards run `python tools/scorecard/page.py`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import pandas as pd
 from arm_study.filled_page import render
-from checks import checks
-from contrasts import rates, rewards
-from earnings import earnings
-from failures import failures
-from horizons import horizons
-from levels import level_table
-from same_rate import same_rate
-from tables import FOLDER, RUNS, boundaries, complete, exponents, joined, run_table, shipped
-from wording import answer, by_lag
+
+from phase_study.checks import checks
+from phase_study.contrasts import rates, rewards
+from phase_study.earnings import earnings
+from phase_study.failures import failures
+from phase_study.horizons import horizons
+from phase_study.levels import level_table
+from phase_study.same_rate import same_rate
+from phase_study.tables import FOLDER, RUNS, boundaries, complete, counted, exponents, joined, run_table, shipped
+from phase_study.wording import answer, by_lag, counted_verdicts, ends, reach
 
 TEXT = Path(__file__).with_name("page.md")
 LEAST_SEEDS = 4
@@ -51,13 +51,14 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def page(tables: dict[str, pd.DataFrame], seeds: int) -> str:
     """The page from its text and its tables."""
     parts: dict[str, pd.DataFrame | str] = dict(tables)
+    parts |= {"ends": ends(tables["levels"]), "reach": reach(tables["rates"]), "verdicts": counted_verdicts(tables)}
     parts |= {"levels": by_lag(tables["levels"], "largest_rate"), "earnings": by_lag(tables["earnings"], "reward")}
     return render(TEXT.read_text(encoding="utf-8"), parts | {"answer": answer(tables), "seeds": str(seeds)})
 
 
 def write(runs: pd.DataFrame, folder: Path) -> None:
     """Write the tables, the picture and the page that follow from these runs."""
-    from picture import draw
+    from phase_study.picture import draw
 
     tables = made(runs)
     for name, table in tables.items():
@@ -72,7 +73,7 @@ def refresh(folder: Path) -> None:
     seeds = complete(runs)
     print(f"{len(runs)} runs; complete seeds: {seeds}; at least {LEAST_SEEDS} are needed for a page")
     if len(seeds) >= LEAST_SEEDS:
-        write(runs[runs["seed"].isin(seeds)], folder)
+        write(counted(runs), folder)
 
 
 def main(arguments: list[str]) -> None:

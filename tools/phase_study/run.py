@@ -7,11 +7,13 @@ RESULTS once `page.py` has added the runs of this one to the table.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from grow import grow
-from tables import RUNS, shipped
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from phase_study.grow import grow
+from phase_study.tables import RUNS, shipped
 from vcpo_bench.bench.cells import flag_values
 
 

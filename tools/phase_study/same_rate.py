@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pandas as pd
-from contrasts import MATCHED, REWARD_MARGIN, verdict
-from design import LAGS
-from tables import PLACE
 
 from vcpo_bench.analysis.intervals import t_interval
+
+from .contrasts import MATCHED, REWARD_MARGIN, verdict
+from .design import LAGS
+from .tables import PLACE
 
 
 def same_rate(runs: pd.DataFrame) -> pd.DataFrame:
@@ -39,5 +40,5 @@ def _row(task: str, lag: int, pairs: pd.DataFrame) -> dict[str, object]:
         | counts
         | {"seeds": len(by_seed), "difference": by_seed.mean()}
         | dict(zip(("low", "high", "low90", "high90"), ends, strict=True))
-        | {"verdict": verdict(by_seed.mean(), *ends, margin=REWARD_MARGIN, values=len(by_seed))}
+        | {"verdict": verdict(*ends, margin=REWARD_MARGIN, values=len(by_seed))}
     )

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from boundary import estimate, slopes
-from design import LADDER, LAGS, Outcomes, Search, Unit, bracket, searches
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.results import load
+
+from .boundary import estimate, slopes
+from .design import LADDER, LAGS, Outcomes, Search, Unit, bracket, searches
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "phase"
 RUNS = FOLDER / "runs.csv"
@@ -87,6 +88,11 @@ def complete(runs: pd.DataFrame) -> list[int]:
     for unit, own in searches(outcomes(runs), seeds).items():
         ended[unit.seed] &= own.wanted is None
     return [seed for seed in seeds if ended[seed]]
+
+
+def counted(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of complete seeds, which alone count."""
+    return runs[runs["seed"].isin(complete(runs))]
 
 
 def boundaries(runs: pd.DataFrame, horizon: float | None = None) -> pd.DataFrame:

@@ -7,20 +7,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
-from checks import DRAWN, LENT
-from contrasts import TOO_FEW
-from design import TASKS
-from study_pages.markdown_table import number
+from study_pages.markdown_table import markdown, number
 
-from vcpo_bench.analysis.wording import learning_rate
+from vcpo_bench.analysis.wording import counted, learning_rate, with_interval
 
+from .checks import DRAWN, LENT
+from .contrasts import BOTH_AT_END, RATE_MARGIN, TOO_FEW
+from .design import TASKS
+from .horizons import LEAST_SEEDS
+from .tables import HORIZON_LAG
+
+VERDICTS = ("holds", "refuted", "undecided", "equivalent", "more", "less")
+_UNKNOWN = ("open", "")
 _END = "at an end of the ladder"
 _KINDS = {
     DRAWN: "at least two rates away from a boundary, drawn at random",
-    LENT: "that only lent their mean step and lie at any distance",
+    LENT: "only to lend a mean step, at any distance",
 }
-
-
 MOST_CONTRADICTIONS = 0.1
 """As registered: with a larger share the page leads with it."""
 
@@ -35,7 +38,7 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
             _ratios,
             tables["rates"],
             "Largest surviving rate of `vcpo` over that of the same updates with a constant step of the same mean. "
-            + _reach(tables["rates"]),
+            + reach(tables["rates"]),
         ),
         _part(
             "And at the same learning rate and seed?",
@@ -49,11 +52,11 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
             tables["rewards"],
             _dented(tables["rewards"]),
         ),
-        _part("Does that rate fall as 1 / updates?", _horizons, tables["horizons"], "Exponents at lag 16:"),
+        _part("Does that rate fall as 1 / updates?", _horizons, tables["horizons"], f"At lag {HORIZON_LAG}."),
     ]
     place = 0 if check["contradicting"] > MOST_CONTRADICTIONS * check["runs"] else len(parts)
-    parts.insert(place, [f"**Check.** {_check(row)}." for row in tables["checks"].to_dict("records") if row["runs"]])
-    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
+    parts.insert(place, _checks(tables["checks"]))
+    return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
 def _part(question: str, words: Callable[[pd.DataFrame, str], str], table: pd.DataFrame, note: str = "") -> list[str]:
@@ -76,15 +79,40 @@ def _cell(row: Mapping[Any, Any], value: str) -> str:
     if value == "reward":
         edge = " ‡" if row["at_lowest"] * 2 > row["seeds"] else ""
         return f"{number(row['reward'])} {_interval(row)}{edge}" if row["seeds"] else "no rate in common"
-    if math.isinf(row["largest_rate"]):
-        return f"over {learning_rate(row['low'])}"
-    if math.isnan(row["largest_rate"]):
-        return f"under {learning_rate(row['high'])}"
-    return f"{_rate(row['largest_rate'])} [{_rate(row['low'])}, {_rate(row['high'])}]"
+    return _estimate(row["largest_rate"], row["low"], row["high"], _rate)
+
+
+def ends(levels: pd.DataFrame) -> str:
+    """How many units of each task, method and lag lie beyond the ladder; those of which none does are left out."""
+    found = levels[(levels["at_top"] > 0) | (levels["at_bottom"] > 0)]
+    columns = ["task", "method", "staleness", "seeds", "at_top", "at_bottom"]
+    return markdown(found[columns]) if len(found) else "No unit lies beyond the ladder.\n"
+
+
+def counted_verdicts(tables: Mapping[str, pd.DataFrame]) -> str:
+    """How many verdicts stand on the page, and how many of them may be chance."""
+    said = sum(int(table["verdict"].isin(VERDICTS).sum()) for table in tables.values() if "verdict" in table)
+    return (
+        f"{said} verdicts stand below; they are not corrected for their number, and at 5% each about {said * 0.05:.0f}"
+    )
+
+
+def _estimate(value: float, low: float, high: float, shown: Callable[[float], str], unit: str = "") -> str:
+    """An estimate with its interval; where the ladder or the search cuts it off, the end that is known."""
+    if math.isfinite(value):
+        return f"{shown(value)}{unit} [{shown(low)}, {shown(high)}]"
+    if shown(low) not in _UNKNOWN:
+        return f"over {shown(low)}{unit}"
+    return f"under {shown(high)}{unit}" if shown(high) not in _UNKNOWN else "unknown"
+
+
+def _positive(value: float) -> str:
+    """A ratio, whose open ends are 0 and infinity."""
+    return "open" if value == 0 else number(value)
 
 
 def _rate(value: float) -> str:
-    return learning_rate(float(f"{value:.1e}")) if math.isfinite(value) else "open"
+    return learning_rate(float(f"{value:.1e}")) if 0 < value < math.inf else _positive(value)
 
 
 def _interval(row: Mapping[Any, Any] | pd.Series[Any]) -> str:
@@ -96,7 +124,9 @@ def _laws(exponents: pd.DataFrame, task: str) -> str:
     found = []
     for verdict in ("holds", "refuted", "undecided"):
         rows = own[own["verdict"] == verdict].to_dict("records")
-        each = ", ".join(f"`{row['method']}` {number(row['exponent'])} {_interval(row)}" for row in rows)
+        each = ", ".join(
+            f"`{row['method']}` {_estimate(row['exponent'], row['low'], row['high'], number)}" for row in rows
+        )
         found += [f"**{verdict}** for {each}"] if rows else []
     ends = own[own["verdict"] == _END]["method"]
     found += (
@@ -108,26 +138,32 @@ def _laws(exponents: pd.DataFrame, task: str) -> str:
 
 
 def _ratios(rates: pd.DataFrame, task: str) -> str:
-    return ", ".join(_ratio(row) for row in rates[rates["task"] == task].to_dict("records"))
+    return "; ".join(_times(row) for row in rates[rates["task"] == task].to_dict("records"))
 
 
-def _ratio(row: Mapping[Any, Any]) -> str:
-    if "both" in row["verdict"]:
-        return f"at lag {row['staleness']} both lie beyond the ladder"
-    value, low, high = (number(2.0 ** row[name]) for name in ("difference", "low", "high"))
-    return f"at lag {row['staleness']} {value} [{low}, {high}], **{row['verdict']}**"
+def _times(row: Mapping[Any, Any]) -> str:
+    lag = f"lag {row['staleness']}"
+    if row["verdict"] == BOTH_AT_END:
+        return f"{lag}: both lie beyond the ladder"
+    if row["verdict"] == TOO_FEW:
+        return f"{lag}: {TOO_FEW}"
+    value, low, high = (2.0 ** row[name] for name in ("difference", "low", "high"))
+    return f"{lag}: {_estimate(value, low, high, _positive, ' times')} (**{row['verdict']}**)"
 
 
-def _reach(rates: pd.DataFrame) -> str:
-    """Why *equivalent* may be out of reach."""
+def reach(rates: pd.DataFrame) -> str:
+    """How far the interval between equal boundaries would reach, and whether *equivalent* is within reach."""
     if "reach90" not in rates:
         return ""
     most = rates.loc[rates["seeds"].idxmax()]
     factor, seeds = number(2.0 ** most["reach90"]), int(most["seeds"])
-    return (
-        f"If the two lay between the same rates in all of {seeds} seeds, the 90% interval would still reach a factor "
-        f"of {factor} either way."
+    lead = (
+        f"If the two lay between the same rates in all {seeds} seeds, the 90% interval would reach a factor of {factor}"
     )
+    margin = number(2.0**RATE_MARGIN)
+    if most["reach90"] > RATE_MARGIN:
+        return f"{lead} either way: *equivalent*, within a factor of {margin}, is out of reach here."
+    return f"{lead} either way; *equivalent* is within a factor of {margin}."
 
 
 def _same(table: pd.DataFrame, task: str) -> str:
@@ -138,9 +174,9 @@ def _pairs(row: Mapping[Any, Any]) -> str:
     alone = f"only `vcpo` in {row['only_vcpo']}, only its control in {row['only_matched']}"
     lives = f"at lag {row['staleness']} both survive in {row['both_survive']} of {row['pairs']} pairs, {alone}"
     if row["verdict"] == TOO_FEW:
-        return f"{lives}; {TOO_FEW} to compare their reward"
-    gap = f"{row['difference']:+.3f} [{row['low']:.3f}, {row['high']:.3f}], **{row['verdict']}**"
-    return f"{lives}; reward where both survive {gap}"
+        return f"{lives}, {TOO_FEW} to compare their reward"
+    gap = with_interval(row["difference"], row["low"], row["high"], 3)
+    return f"{lives}, difference in reward where both do {gap} (**{row['verdict']}**)"
 
 
 def _dented(rewards: pd.DataFrame) -> str:
@@ -153,32 +189,37 @@ def _dented(rewards: pd.DataFrame) -> str:
     )
 
 
+def _checks(checks: pd.DataFrame) -> list[str]:
+    rows = [row for row in checks.to_dict("records") if row["runs"]]
+    lead = "**Check.** Does failure grow with the rate? Runs outside of the search of their unit:"
+    return [lead, "", *(f"- {_check(row)}." for row in rows)] if rows else []
+
+
 def _check(row: Mapping[Any, Any]) -> str:
-    runs = f"Of {row['runs']} runs {_KINDS[row['kind']]}, {row['contradicting']}"
-    return f"{runs} contradict the boundary of their unit, {_interval(row)}"
+    runs = f"{counted(row['runs'], 'run')} made {_KINDS[row['kind']]}"
+    return f"{runs}: {row['contradicting']} against the boundary of their unit, share {_interval(row)}"
 
 
 def _gains(rewards: pd.DataFrame, task: str) -> str:
     own, found = rewards[rewards["task"] == task], []
     for rival, rows in own.groupby("against", sort=False):
-        each = ", ".join(_gain(row) for row in rows.to_dict("records"))
-        found.append(f"against `{rival}` {each}")
+        found.append(f"against `{rival}` {', '.join(_gain(row) for row in rows.to_dict('records'))}")
     return "; ".join(found)
 
 
 def _gain(row: Mapping[Any, Any]) -> str:
     if row["verdict"] == TOO_FEW:
         return f"{TOO_FEW} at lag {row['staleness']}"
-    value = f"{row['difference']:+.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+    value = with_interval(row["difference"], row["low"], row["high"])
     return f"{value} at lag {row['staleness']} (**{row['verdict']}**)"
 
 
 def _horizons(horizons: pd.DataFrame, task: str) -> str:
-    own = horizons[(horizons["task"] == task) & horizons["exponent"].notna()].to_dict("records")
-    return (
-        ", ".join(f"`{row['method']}` {number(row['exponent'])}{_if_known(row)}" for row in own) or "none can be told"
-    )
-
-
-def _if_known(row: Mapping[Any, Any]) -> str:
-    return f" {_interval(row)}" if math.isfinite(row["low"]) else ""
+    own = horizons[(horizons["task"] == task) & horizons["exponent"].notna()]
+    seeds = int(own["seeds"].max()) if len(own) else 0
+    if not seeds:
+        return "no exponent, because the ladder ends first"
+    if seeds < LEAST_SEEDS:
+        return f"not answered: {seeds} seeds give no interval; estimates are in the table below"
+    rows = own.to_dict("records")
+    return ", ".join(f"`{row['method']}` {with_interval(row['exponent'], row['low'], row['high'])}" for row in rows)

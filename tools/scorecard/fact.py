@@ -74,7 +74,7 @@ class Fact:
         """The verdicts on its parts; a single `not run` while runs or a table are missing."""
         missing = tables.missing(self.blocks)
         if missing:
-            return [Part("all", "not run", f"{missing} runs are missing")]
+            return [Part("all", "not run", f"{missing} runs are missing" if missing > 1 else "1 run is missing")]
         if absent := [page for page in self.pages if not tables.page_exists(page)]:
             return [Part("all", "not run", f"no table yet: {', '.join(absent)}")]
         return self.judge(tables)

@@ -16,7 +16,7 @@ def markdown(table: pd.DataFrame) -> str:
     """A table with the ends of its 95% interval, `low` and `high`, in one column."""
     shown = table.drop(columns=[name for name in _HIDDEN if name in table])
     if {"low", "high"} <= set(shown):
-        ends = [f"[{number(low)}, {number(high)}]" for low, high in zip(shown["low"], shown["high"], strict=True)]
+        ends = [_interval(low, high) for low, high in zip(shown["low"], shown["high"], strict=True)]
         shown.insert(list(shown).index("low"), "95%", ends)
         shown = shown.drop(columns=["low", "high"])
     head = " | ".join(str(name).replace("_", " ") for name in shown)
@@ -34,6 +34,10 @@ def number(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:.2g}" if abs(value) < 0.01 else f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
+
+
+def _interval(low: float, high: float) -> str:
+    return "" if math.isnan(low) or math.isnan(high) else f"[{number(low)}, {number(high)}]"
 
 
 def _cell(name: str, value: object) -> str:

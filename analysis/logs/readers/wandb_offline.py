@@ -13,7 +13,7 @@ from typing import IO
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.jsonl import flat
 from vcpo_bench.analysis.logs.rows import Rows
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 
 
 def read_wandb(path: Path, rows: Rows) -> None:
@@ -58,5 +58,5 @@ def _program() -> str:
     beside = Path(sys.executable).with_name("wandb")
     found = str(beside) if beside.exists() else shutil.which("wandb")
     if found is None:
-        raise UsageError("a .wandb file is read with wandb 0.31 or newer: pip install 'vcpo-bench[wandb]'")
+        raise UsageError(f"a .wandb file is read with wandb 0.31 or newer: {how_to_install('wandb')}")
     return found

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.learners.tinker_api.rows import LOSS, Row, averaged_over, datum, read_logp, unpadded
-from vcpo_bench.bench.learners.tinker_api.service import Service, ready
+from vcpo_bench.bench.learners.tinker_api.rows import LOSS, Row, averaged_over, datum, pieces, read_logp, unpadded
+from vcpo_bench.bench.learners.tinker_api.service import RequestRefusedError, Service, ready
 from vcpo_bench.bench.optimizers.adamw import ADAMW, AdamW
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, Request, check, whole
 from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.errors import LostStateError
 
 _SEEDS = 2**31 - 2**16
 """Seeds below this fit, with the number of a sample added, into 32 bits."""
@@ -156,7 +156,9 @@ class TinkerPolicy(Policy):
             datum(types, row, logp[i][mask[i]].tolist(), (coefficients[i][mask[i]].double() * shares[i]).tolist())
             for i, row in enumerate(rows)
         ]
-        done = self.service.call("optim_step", lambda: _both(trained, data, self._adam(rate, clip)))
+        # The step is not sent before the gradient is there: SkyRL's engine can take it first, without a gradient.
+        self.service.call("forward_backward", lambda: trained.forward_backward(data, LOSS).result())
+        done = self.service.call("optim_step", lambda: trained.optim_step(self._adam(rate, clip)).result())
         self.version += 1
         norms = [value for name, value in (done.metrics or {}).items() if name.endswith("grad_norm")]
         return float(norms[0]) if norms else math.nan
@@ -188,18 +190,18 @@ class TinkerPolicy(Policy):
         rows, length = uniforms.shape
         group, sampling = rows // len(prompts), self._published()
         asked = [prompt[kept].tolist() for prompt, kept in zip(prompts, self.real(prompts), strict=True)]
-        pieces = _pieces(rows, group, greedy)
+        cut = pieces(rows, group, greedy)
         futures = [
             sampling.sample(
                 prompt=self.service.types.ModelInput.from_ints(asked[piece.start // group]),
                 num_samples=len(piece),
                 sampling_params=self._sampling_parameters(float(uniforms[piece.start, 0]), length, eos, cold),
             )
-            for piece, cold in pieces
+            for piece, cold in cut
         ]
         found = self.service.call("sample", lambda: [future.result().sequences for future in futures])
         answers = []
-        for (piece, _), sequences in zip(pieces, found, strict=True):
+        for (piece, _), sequences in zip(cut, found, strict=True):
             request = Request(asked[piece.start // group], length, 0, eos)
             given = [Answer(list(one.tokens), list(one.logprobs or ())) for one in sequences]
             if len(given) != len(piece):
@@ -241,12 +243,18 @@ class TinkerPolicy(Policy):
         Args:
             path: What `save_state` returned, in this process or another one.
             version: Steps they have seen.
+
+        Raises:
+            LostStateError: The server refused.
         """
         client = self.service.client
         self.close()
-        self._trained = self.service.call(
-            f"load_state {path}", lambda: ready(client.create_training_client_from_state_with_optimizer(path))
-        )
+        try:
+            self._trained = self.service.call(
+                f"load_state {path}", lambda: ready(client.create_training_client_from_state_with_optimizer(path))
+            )
+        except RequestRefusedError as refused:
+            raise LostStateError(str(refused)) from None
         self.version, self._sampling, self._saved = version, None, (version, path)
 
     def close(self) -> None:
@@ -273,25 +281,6 @@ class TinkerPolicy(Policy):
     def output_head(self) -> NoReturn:
         """It has none."""
         _unavailable()
-
-
-def _both(trained: Any, data: Sequence[Any], adam: Any) -> Any:
-    """Gradient and step, both sent before the first is waited for."""
-    backward, step = trained.forward_backward(list(data), LOSS), trained.optim_step(adam)
-    backward.result()
-    return step.result()
-
-
-def _pieces(rows: int, group: int, greedy: Tensor | None) -> list[tuple[range, bool]]:
-    """Rows in runs of one prompt and one kind of decoding."""
-    cold = [False] * rows if greedy is None else greedy.tolist()
-    found: list[tuple[range, bool]] = []
-    for row in range(rows):
-        if found and row % group and found[-1][1] == cold[row]:
-            found[-1] = (range(found[-1][0].start, row + 1), cold[row])
-        else:
-            found.append((range(row, row + 1), cold[row]))
-    return found
 
 
 def _unavailable() -> NoReturn:

@@ -81,3 +81,24 @@ def read_logp(outputs: Sequence[Any], rows: Sequence[Row], mask: Tensor) -> Tens
     for values, one, row, kept in zip(found, outputs, rows, mask, strict=True):
         values[kept] = torch.tensor([float(value) for value in one["logprobs"].data][len(row.prompt) - 1 :])
     return found
+
+
+def pieces(rows: int, group: int, greedy: Tensor | None) -> list[tuple[range, bool]]:
+    """Rows in runs of one prompt and one kind of decoding: the requests of one sampling.
+
+    Args:
+        rows: B.
+        group: Rows of one prompt, which follow each other.
+        greedy: bool [B], or None: no row is.
+
+    Returns:
+        The rows of each request, and whether it is greedy.
+    """
+    cold = [False] * rows if greedy is None else greedy.tolist()
+    found: list[tuple[range, bool]] = []
+    for row in range(rows):
+        if found and row % group and found[-1][1] == cold[row]:
+            found[-1] = (range(found[-1][0].start, row + 1), cold[row])
+        else:
+            found.append((range(row, row + 1), cold[row]))
+    return found

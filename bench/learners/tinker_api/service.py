@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from vcpo_bench.bench.samplers.vllm_engine.address import Address, read_address
 from vcpo_bench.bench.samplers.vllm_engine.bounded_http import TooLong, exchange
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 
 URL_VARIABLE = "VCPO_BENCH_TINKER_URL"
 """Environment variable with the URL of the server (`--url`). It is no part of a cell: no number depends on it."""
@@ -39,11 +39,15 @@ def server_address(url: str) -> Address:
     """
     if find_spec("tinker") is None:
         raise UsageError(
-            "--learner tinker: the package tinker is not installed; pip install 'vcpo-bench[tinker]' (docs/scale.md)"
+            f"--learner tinker: the package tinker is not installed; {how_to_install('tinker')} (docs/scale.md)"
         )
     if not url:
         raise UsageError(f"--learner tinker: give the server's address with --url, or in {URL_VARIABLE}")
     return read_address(url, KEY_VARIABLE)
+
+
+class RequestRefusedError(RuntimeError):
+    """The server is there, and refused a request."""
 
 
 class Service:
@@ -101,8 +105,8 @@ class Service:
             verb: The call. It goes on in a thread of its own if the server is given up.
 
         Raises:
-            RuntimeError: The server was away for longer than the patience (`tinker_server_away`), or refused
-                (`tinker_request_failed`).
+            RuntimeError: The server was away for longer than the patience (`tinker_server_away`).
+            RequestRefusedError: It refused (`tinker_request_failed`).
         """
         box: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
         threading.Thread(target=_carry_out, args=(verb, box), daemon=True).start()
@@ -118,7 +122,7 @@ class Service:
                 continue
             if done:
                 return found  # type: ignore[no-any-return]
-            raise RuntimeError(self._failed(what, found)) from None
+            raise self._failed(what, found) from None
 
     def unload(self, model: str) -> None:
         """Free the place of a model on the server, which keeps what was saved of it. A server that is gone has none."""
@@ -142,11 +146,11 @@ class Service:
             "from the last state that was saved"
         )
 
-    def _failed(self, what: str, problem: BaseException) -> str:
+    def _failed(self, what: str, problem: BaseException) -> RuntimeError:
         if not self._answers():
-            return self._away(what, "does not answer")
+            return RuntimeError(self._away(what, "does not answer"))
         text = self._address.hide(" ".join(str(problem).split()))[:300]
-        return f"tinker_request_failed: {self.url}, {what}: {type(problem).__name__} {text}"
+        return RequestRefusedError(f"tinker_request_failed: {self.url}, {what}: {type(problem).__name__} {text}")
 
 
 def _carry_out(verb: Callable[[], Any], box: queue.SimpleQueue[tuple[bool, Any]]) -> None:

@@ -20,7 +20,7 @@ from vcpo_bench.bench.policies.moe.policy import MoePolicy
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.warm_start import new_policy
 from vcpo_bench.bench.tasks import TASKS, token_task
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.progress import track
 
 OWN = "own"
@@ -67,7 +67,7 @@ def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Itera
     try:
         from lm_eval import simple_evaluate  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError as error:
-        raise UsageError(f"lm-eval cannot be loaded ({error}): pip install 'vcpo-bench[eval]'") from error
+        raise UsageError(f"lm-eval cannot be loaded ({error}): {how_to_install('eval')}") from error
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     for checkpoint in track(checkpoints, "scoring checkpoints", len(checkpoints)):
         tasks = list(dict.fromkeys(name for task in scoring.tasks for name in _names(task, checkpoint)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from vcpo_bench.errors import how_to_install
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
 
@@ -105,7 +106,7 @@ class Tracker(Component, ABC):
     def trouble(self, error: Exception) -> str:
         """Describe an error of the tracker in one phrase."""
         if isinstance(error, ImportError):
-            return f"it is not installed (pip install 'vcpo-bench[{self.extra}]')"
+            return f"it is not installed ({how_to_install(self.extra)})"
         return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no reason given'}"
 
 

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from vcpo_bench.bench.tasks.text.bound import BoundTask
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 
 logging.disable_progress_bar()  # workers share one terminal
 
@@ -81,7 +81,7 @@ def add_adapters(network: Any, rank: int) -> None:
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError as error:
-        raise UsageError("--lora needs peft: pip install 'vcpo-bench[hf]'") from error
+        raise UsageError(f"--lora needs peft: {how_to_install('hf')}") from error
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about tied embeddings, which adapters on other layers do not touch
         torch.manual_seed(LORA_SEED)

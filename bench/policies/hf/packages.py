@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 
 
 @contextmanager
@@ -19,5 +19,5 @@ def hf_packages() -> Iterator[None]:
         yield
     except ImportError as error:
         raise UsageError(
-            f"language models need more packages ({error.name} is missing): pip install 'vcpo-bench[hf]'"
+            f"language models need more packages ({error.name} is missing): {how_to_install('hf')}"
         ) from error

@@ -126,13 +126,13 @@ class GroupedRule(LayerRule):
 
     def squared(self, a: tuple[Tensor, Assignment], b: Tensor) -> Tensor:
         """See `LayerRule.squared`."""
-        (x, to), b = a, at_least_float32(b)
+        x, to = a
         expert = to.chosen.flatten(1)
         outputs = gram(b) * (expert.unsqueeze(1) == expert.unsqueeze(2))
         B, L, k = to.chosen.shape
         if self.layer.shared:
             outputs = outputs.view(B, L, k, L, k).sum((2, 4))
-        return (outputs * gram(at_least_float32(x))).sum((1, 2))
+        return (outputs * gram(x)).sum((1, 2))
 
     def per_row(self, a: tuple[Tensor, Assignment], b: Tensor) -> list[Tensor]:
         """See `LayerRule.per_row`."""

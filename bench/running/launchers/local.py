@@ -27,7 +27,7 @@ class Local(Launcher):
     summary: ClassVar[str] = "worker processes on this machine"
     here: ClassVar[bool] = True
 
-    def check(self, device: str) -> None:
+    def check(self, device: str, shards: int) -> None:
         """Nothing can be missing."""
 
     def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
@@ -36,6 +36,7 @@ class Local(Launcher):
         if background.alive({handles[cell.key] for cell in cells if cell.key in handles}):
             with full_disks_named(options):
                 return watch_jobs(self.name, background, cells, options, observer)
+        background.cancel(background.strays(()))
         failed = run_here(cells, options, observer)
         if handles and not failed and background.owns(handles.values()):
             Attendance(background, cells, options).end()

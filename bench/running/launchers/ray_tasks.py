@@ -19,15 +19,20 @@ from vcpo_bench.bench.running.jobs import Job
 from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
 from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.ray_keeper import NAMESPACE, make_keeper
-from vcpo_bench.bench.running.scheduled import ScheduledLauncher
-from vcpo_bench.errors import UsageError
+from vcpo_bench.bench.running.ray_demand import why_waiting
+from vcpo_bench.bench.running.ray_keeper import ENDED, NAMESPACE, forwarded, keeper_name, make_keeper
+from vcpo_bench.bench.running.scheduled import ScheduledLauncher, check_shards
+from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.naming.parameters import integer, number, text
 
 STORE_BYTES = 80 * 2**20
 """Object store of a cluster on this machine: results go through the results folder."""
 
+LEAST = 1e-4
+"""Smallest part of a core or a GPU that Ray can count."""
 ANSWER_SECONDS = 5.0
+STATES_SECONDS = 30.0
+"""How long a keeper may take to say how its tasks stand; a longer silence is no end of them."""
 CANCEL_SECONDS = 5.0
 
 
@@ -53,7 +58,25 @@ class Ray(ScheduledLauncher):
         """
         found = find_spec("ray")
         if found is None or found.origin is None:
-            raise UsageError("--launcher ray: the package ray is not installed; pip install 'vcpo-bench[ray]'")
+            raise UsageError(f"--launcher ray: the package ray is not installed; {how_to_install('ray')}")
+
+    def check_request(self, device: str, shards: int) -> None:
+        """Refuse what no cluster gives.
+
+        Raises:
+            UsageError: Ray takes no such number of GPUs or cores, there are fewer GPUs than shards, or a password
+                would be written down.
+        """
+        forwarded()
+        for name, asked in (("cpus", self.cpus), ("gpus", self.gpus)):
+            if asked < LEAST:
+                raise UsageError(f"--launcher ray({name}={asked:g}): Ray counts in steps of {LEAST:g}; ask for more")
+        if self.gpus > 1 and self.gpus % 1:
+            raise UsageError(
+                f"--launcher ray(gpus={self.gpus:g}): Ray gives a part of one GPU, or whole ones; "
+                f"use gpus={math.ceil(self.gpus)}, or at most 1"
+            )
+        check_shards(self.name, self.gpus, device, shards)
 
     def connect(self, options: RunOptions, detach: bool) -> Scheduler:
         """A running cluster or, unless told to detach, one of our own."""
@@ -93,6 +116,15 @@ def _check_fits(name: str, asked: float, has: float, unit: str) -> None:
             f"--launcher ray({name}={asked:g}): this machine, which would be the whole cluster, has {has:.3g} {unit}; "
             "ask for less, or name a running cluster with address="
         )
+
+
+def _by_keeper(handles: Collection[str]) -> dict[str, list[int]]:
+    """Numbers of tasks by the name of their keeper."""
+    found: dict[str, list[int]] = {}
+    for handle in filter(_is_ours, handles):
+        name, _, number = handle.rpartition(":")
+        found.setdefault(name, []).append(int(number))
+    return found
 
 
 def _is_ours(handle: str) -> bool:
@@ -143,8 +175,9 @@ class _Ray(Scheduler):
         self._fates: dict[str, Fate] = {}
         self._keepers: dict[str, Any] = {}
         self._own = ""
+        self._count = 0
 
-    def submit(self, jobs: Sequence[Job], at_once: int) -> list[str]:
+    def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
         import ray
 
         ours = self._launcher
@@ -154,55 +187,67 @@ class _Ray(Scheduler):
         if self._whole is not None:
             _check_fits("memory", ours.memory, self._whole.get("memory", 0.0) / 2**30, "GiB of memory for tasks")
             _check_fits("gpus", needs["num_gpus"], self._whole.get("GPU", 0.0), "GPUs")
+        if self._keeper(self._own) is None:
+            self._own = keeper_name()
+        numbers = list(range(self._count, self._count + len(jobs)))
+        self._count += len(jobs)
+        yield [f"{self._own}:{number}" for number in numbers]
         try:
-            if self._keeper(self._own) is None:
-                self._own, keeper = make_keeper()
-                self._keepers[self._own] = keeper
-            numbers = ray.get(self._keepers[self._own].submit.remote(list(jobs), needs, ours.retries, at_once))
+            if self._keepers.get(self._own) is None:
+                self._keepers[self._own] = make_keeper(self._own)
+            ray.get(self._keepers[self._own].submit.remote(numbers, list(jobs), needs, ours.retries, at_once))
         except ray.exceptions.RayError as error:
             said = str(error).strip().splitlines()[0]
             raise UsageError(f"--launcher ray: the cluster takes no tasks ({said}); ended cells are kept") from error
-        return [f"{self._own}:{number}" for number in numbers]
 
     def alive(self, handles: Collection[str]) -> set[str]:
-        import ray
-
-        by_keeper: dict[str, list[int]] = {}
-        for handle in filter(_is_ours, handles):
-            name, _, number = handle.rpartition(":")
-            by_keeper.setdefault(name, []).append(int(number))
         found = set()
-        for name, numbers in by_keeper.items():
-            keeper = self._keeper(name)
-            states: dict[int, str] = {}
-            if keeper is not None:
-                try:
-                    states = ray.get(keeper.states.remote(numbers))
-                except ray.exceptions.RayError:
-                    self._keepers[name] = None
+        for name, numbers in _by_keeper(handles).items():
+            states = self._states(name, numbers)
             for one in numbers:
-                state, handle = states.get(one, "its keeper is gone"), f"{name}:{one}"
-                self._fates[handle] = Fate(state == "canceled", state)
+                handle = f"{name}:{one}"
+                state = "" if states is None else states.get(one, "its keeper is gone")
+                self._fates[handle] = Fate(state == "canceled", state, state == ENDED)
                 if not state:
                     found.add(handle)
         return found
 
+    def _states(self, name: str, numbers: Sequence[int]) -> Mapping[int, str] | None:
+        """What a keeper says of tasks: nothing if it is gone; None: it cannot be reached for a while."""
+        import ray
+
+        try:
+            keeper = self._keeper(name)
+            if keeper is None:
+                return {}
+            return dict(ray.get(keeper.states.remote(numbers), timeout=STATES_SECONDS))
+        except (ray.exceptions.ActorUnavailableError, ray.exceptions.GetTimeoutError):
+            return None
+        except ray.exceptions.RayError:
+            self._keepers[name] = None
+            return {}
+
     def fate(self, handle: str) -> Fate:
         return self._fates.get(handle, Fate())
+
+    def why_waiting(self, handles: Collection[str]) -> str:
+        import ray
+
+        for name, numbers in _by_keeper(handles).items():
+            with suppress(ray.exceptions.RayError, ValueError):  # it cannot be reached now
+                if (keeper := self._keeper(name)) is not None:
+                    needs = ray.get(keeper.needs.remote(numbers), timeout=ANSWER_SECONDS)
+                    return why_waiting(needs, [node["Resources"] for node in ray.nodes() if node["Alive"]])
+        return ""
 
     def cancel(self, handles: Collection[str]) -> None:
         import ray
 
-        names = {handle.rpartition(":")[0] for handle in handles}
-        calls = []
-        for name in names:
-            numbers = [
-                int(handle.rpartition(":")[2])
-                for handle in filter(_is_ours, handles)
-                if handle.rpartition(":")[0] == name
-            ]
-            if keeper := self._keeper(name):
-                calls.append(keeper.cancel.remote(numbers))
+        calls = [
+            keeper.cancel.remote(numbers)
+            for name, numbers in _by_keeper(handles).items()
+            if (keeper := self._keeper(name)) is not None
+        ]
         with suppress(ray.exceptions.RayError):  # tasks that go on end their cells: nothing is wrong
             ray.get(calls, timeout=CANCEL_SECONDS)
 

@@ -19,13 +19,15 @@ from vcpo_bench.bench.running.jobs import Job, work
 from vcpo_bench.bench.running.launch_file import FOLDER
 from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.scheduled import ScheduledLauncher
-from vcpo_bench.errors import UsageError
+from vcpo_bench.bench.running.scheduled import ScheduledLauncher, check_shards
+from vcpo_bench.bench.running.slurm_reasons import why_pending
+from vcpo_bench.bench.running.time_limits import TimeLimit
+from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.naming.parameters import integer, number, text
 
 LONGEST_ARRAY = 1000
 TIMEOUTS = 10_000
-"""How often a job may reach its time limit and be queued again: each time its cell has got further."""
+"""How often a job may reach its time limit and be queued again, for as long as its cell gets further."""
 ANSWER_SECONDS = 60.0
 _ENDED = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"),
@@ -61,11 +63,19 @@ class Slurm(ScheduledLauncher):
             UsageError: One is missing.
         """
         if find_spec("submitit") is None:
-            raise UsageError("--launcher slurm: the package submitit is not installed; pip install 'vcpo-bench[slurm]'")
+            raise UsageError(f"--launcher slurm: the package submitit is not installed; {how_to_install('slurm')}")
         if missing := [program for program in _PROGRAMS if which(program) is None]:
             raise UsageError(
                 f"--launcher slurm: {missing[0]} is not on the PATH; run this on a login node of the cluster"
             )
+
+    def check_request(self, device: str, shards: int) -> None:
+        """Refuse jobs with fewer GPUs than their cells have shards.
+
+        Raises:
+            UsageError: It is so.
+        """
+        check_shards(self.name, self.gpus, device, shards)
 
     def connect(self, options: RunOptions, detach: bool) -> Scheduler:
         """Slurm as its command-line programs reach it."""
@@ -77,9 +87,10 @@ class _Slurm(Scheduler):
         self._launcher, self._folder = launcher, out / FOLDER / "slurm"
         self.every = launcher.poll
         self._name = f"vcpo-bench-{hashlib.sha256(str(out).encode()).hexdigest()[:12]}"
-        self._states: dict[str, str] = {}
+        self._ended: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
 
-    def submit(self, jobs: Sequence[Job], at_once: int) -> list[str]:
+    def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
         import submitit
         from submitit.core.utils import FailedJobError
 
@@ -90,18 +101,16 @@ class _Slurm(Scheduler):
         arrays = list(_cut(jobs, min(LONGEST_ARRAY, _longest_array())))
         shares = _shares(at_once, len(arrays))
         after = [self._full(len(jobs), at_once)] * len(shares)
-        handles = []
         for lane, array in zip(itertools.cycle(range(len(shares))), arrays, strict=False):
             executor = submitit.SlurmExecutor(self._folder, max_num_timeout=TIMEOUTS)
             executor.update_parameters(**self._parameters(jobs[0].device, shares[lane], after[lane]))
             try:
-                handles += _submit(executor, array)
-                after[lane] = [_array_of(handles[-1])]
+                handles = _submit(executor, [_Task(job, self._launcher.minutes) for job in array])
             except (FailedJobError, subprocess.CalledProcessError) as error:
-                self.cancel(handles)  # nobody would know of these: handles are written down when all are accepted
                 said = " ".join(str(getattr(error, "stderr", "") or error).split())
                 raise UsageError(f"--launcher slurm: sbatch refused the jobs: {said}") from error
-        return handles
+            after[lane] = [_array_of(handles[-1])]
+            yield handles
 
     def alive(self, handles: Collection[str]) -> set[str]:
         if not handles:
@@ -111,9 +120,18 @@ class _Slurm(Scheduler):
         except (OSError, subprocess.SubprocessError):  # the controller is away for a while: nothing is known to end
             return set(handles)
 
+    def strays(self, known: Collection[str]) -> set[str]:
+        try:
+            return self._living() - set(known)
+        except (OSError, subprocess.SubprocessError):
+            return set()
+
     def fate(self, handle: str) -> Fate:
-        state = self._states.get(handle, "")
-        return Fate(state.startswith("CANCELLED"), state)
+        state = self._ended.get(handle, "")
+        return Fate(state.startswith("CANCELLED"), state, state.startswith("COMPLETED"))
+
+    def why_waiting(self, handles: Collection[str]) -> str:
+        return why_pending(self._reasons[handle] for handle in sorted(handles) if handle in self._reasons)
 
     def cancel(self, handles: Collection[str]) -> None:
         for part in _cut(sorted(handles), LONGEST_ARRAY):
@@ -121,11 +139,13 @@ class _Slurm(Scheduler):
                 _answer(["scancel", "--quiet", *part])
 
     def _living(self) -> set[str]:
-        """Jobs of the results folder that wait or run."""
-        listed = ["squeue", "--noheader", "--array", "--states=all", f"--name={self._name}", "--format=%i %T"]
-        lines = _answer(listed).splitlines()
-        self._states = dict(line.split(maxsplit=1) for line in lines if line.strip())
-        return {handle for handle, state in self._states.items() if state.split()[0] not in _ENDED}
+        """Jobs of the results folder that wait or run. Slurm soon forgets how others ended, so that is kept."""
+        listed = ["squeue", "--noheader", "--array", "--states=all", f"--name={self._name}", "--format=%i %T %r"]
+        jobs = [line.split(maxsplit=2) for line in _answer(listed).splitlines() if line.strip()]
+        living = {job for job, state, *_ in jobs if state not in _ENDED}
+        self._ended |= {job: state for job, state, *_ in jobs if job not in living}
+        self._reasons = {job: " ".join(reason) for job, state, *reason in jobs if state == "PENDING"}
+        return living
 
     def _full(self, count: int, at_once: int) -> list[str]:
         """The arrays of the folder that must end before more jobs start, where all together are more than may run."""
@@ -160,17 +180,19 @@ class _Slurm(Scheduler):
 class _Task:
     """What a job unpickles and calls; submitit has Slurm queue it again before its time is up."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, minutes: int) -> None:
+        self._job, self._limit = job, TimeLimit(job, minutes)
 
     def __call__(self) -> int:
         from submitit import JobEnvironment
 
+        self._limit.begin()
         return work(self._job, JobEnvironment().job_id)
 
     def checkpoint(self) -> Any:
         from submitit.helpers import DelayedSubmission
 
+        self._limit.check()
         return DelayedSubmission(self)
 
 
@@ -186,9 +208,9 @@ def _array_of(handle: str) -> str:
     return handle.partition("_")[0]
 
 
-def _submit(executor: Any, array: Sequence[Job]) -> list[str]:
+def _submit(executor: Any, array: Sequence[_Task]) -> list[str]:
     with executor.batch():
-        found = [executor.submit(_Task(job)) for job in array]
+        found = [executor.submit(task) for task in array]
     return [one.job_id for one in found]
 
 

@@ -7,7 +7,7 @@ import re
 from importlib import metadata
 from typing import Any
 
-from vcpo_bench.errors import UsageError
+from vcpo_bench.errors import UsageError, how_to_install
 
 OLDEST = (0, 24)
 """First release whose interfaces were checked."""
@@ -40,7 +40,7 @@ def require() -> tuple[int, int]:
     """
     found = installed()
     if found is None:
-        raise UsageError("--sampler vllm: vLLM is not installed; pip install 'vcpo-bench[vllm]' (see docs/vllm.md)")
+        raise UsageError(f"--sampler vllm: vLLM is not installed; {how_to_install('vllm')} (see docs/vllm.md)")
     release = parse(found[1])
     if release < OLDEST:
         raise UsageError(f"--sampler vllm: {found[0]} {found[1]} is too old; install {OLDEST[0]}.{OLDEST[1]} or later")

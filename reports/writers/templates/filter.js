@@ -13,9 +13,9 @@
   const form = document.querySelector(".filter");
   const plain = (text) => text.trim().replace(/\*$/, "");
   const cells = all("details.cell");
-  const board = tables.find(({ table }) => table.closest("#table-scoreboard"));
+  const boards = tables.filter(({ table }) => table.closest("#table-scoreboard, .board"));
   const values = AXES.map((axis, at) => {
-    const found = board ? [...board.table.tBodies[0].rows].map((row) => plain(row.cells[board.places[at]].textContent)) : [];
+    const found = boards.flatMap(({ table, places }) => [...table.tBodies[0].rows].map((row) => plain(row.cells[places[at]].textContent)));
     return [...new Set(found)].sort((a, b) => Number(a) - Number(b) || a.localeCompare(b, "en", { numeric: true }));
   });
   const chosen = AXES.map(() => "");
@@ -32,6 +32,7 @@
     }
     for (const cell of cells) cell.hidden = AXES.some((axis, at) => chosen[at] && cell.dataset[axis] !== chosen[at]);
     for (const group of all("details.cells")) group.hidden = all(".cell", group).every((cell) => cell.hidden);
+    for (const board of all(".board")) board.hidden = all("tbody tr", board).every((row) => row.hidden);
     for (const figure of all("figure")) {
       const task = /\bTask (.+?), regime/.exec(figure.querySelector("figcaption").textContent);
       figure.hidden = Boolean(chosen[0] && task && task[1] !== chosen[0].replace(/ \(.*\)$/, ""));

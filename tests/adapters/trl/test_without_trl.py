@@ -27,7 +27,7 @@ def test_it_is_imported_without_trl_and_says_what_to_install() -> None:
         "except ValueError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "TRL is not installed: pip install 'vcpo-bench[trl]'", done.stderr
+    assert done.stdout.strip() == "TRL is not installed: pip install '.[trl]' in a checkout", done.stderr
 
 
 def trainer(**changes: Any) -> Any:

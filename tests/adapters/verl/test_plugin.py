@@ -63,4 +63,4 @@ def test_failures_are_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setitem(sys.modules, "wrapt", None)
     with pytest.raises(ImportError):
         plugin.load()
-    assert "pip install 'vcpo-bench[verl]'" in capsys.readouterr().err
+    assert "pip install '.[verl]' in a checkout" in capsys.readouterr().err

@@ -200,7 +200,8 @@ def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
     folder = make_results(tmp_path, methods=("vcpo",), lags=(4,), seeds=range(6), lrs=(1e-4, 3e-4))
     rewards = normalize(load(folder))
     tuned = tune(rewards.table)
-    found = Findings({"choices": tuned.choices, "budget": tuned.budget}, {"choices": agreeing(rewards.table, "method")})
+    tables = {"choices": tuned.choices, "budget": tuned.budget, "tuned": tuned.runs}
+    found = Findings(tables, {"choices": agreeing(rewards.table, "method")})
     tuned.choices["chosen_lr"] = 3e-4
     (edge,) = [one for one in tuning(found) if "beyond" in one.text]
     assert edge.text.startswith("For reinforce and vcpo the largest learning rate tried, 3e-4")

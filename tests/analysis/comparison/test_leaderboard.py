@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from vcpo_bench.analysis.comparison.board_settings import settings_text, unusual_settings
 from vcpo_bench.analysis.comparison.leaderboard import Entry, find_problem, is_name, read_entry, rows_of
 from vcpo_bench.errors import DamagedResultError
 
@@ -22,7 +23,8 @@ SCORES = pd.DataFrame(
     ],
     columns=["task", "regime", "staleness", "lr", "method", "control", "status", "event", "failed", "score"],
 )
-ENTRY = Entry("mine", "Mine", "A. Student", "a laptop", "0.1.0", "1.0", 5, rows_of(SCORES))
+SETTINGS: list[dict[str, object]] = [{"steps": 80}] * len(SCORES)
+ENTRY = Entry("mine", "Mine", "A. Student", "a laptop", "0.1.0", "1.0", 5, rows_of(SCORES, SETTINGS))
 
 
 def test_rows_are_means_over_seeds_without_controls() -> None:
@@ -30,6 +32,23 @@ def test_rows_are_means_over_seeds_without_controls() -> None:
     assert tis | {"method": "tis", "score": 0.1, "low": None, "high": None, "failed": 1, "judged": 1} == tis
     assert (vcpo["method"], vcpo["seeds"], vcpo["score"], vcpo["failed"], vcpo["judged"]) == ("vcpo", 2, 0.7, 0, 2)
     assert vcpo["low"] < 0.7 < vcpo["high"]
+
+
+def test_rows_hold_the_settings_that_differ_from_the_defaults() -> None:
+    assert [row["settings"] for row in ENTRY.rows] == [{"steps": 80}] * 2
+    of_both = rows_of(pd.concat([SCORES, SCORES]), [*SETTINGS, *([{"policy": "moe"}] * len(SCORES))])
+    assert sorted({settings_text(row["settings"]) for row in of_both}) == [
+        "300 updates of 16 prompts x 8 responses, policy moe",
+        "80 updates of 16 prompts x 8 responses",
+    ]
+    assert [row["seeds"] for row in of_both] == [1, 2, 1, 2]
+
+
+def test_cells_from_before_a_setting_existed_have_what_was_usual_then() -> None:
+    mixed = pd.DataFrame({"steps": [300, 300], "lr_warmup": [float("nan"), 20], "chat": [False, None]})
+    assert unusual_settings(mixed) == [{"lr_warmup": 0, "chat": False}, {}]
+    assert unusual_settings(pd.DataFrame(index=[0])) == [{"lr_warmup": 0}]
+    assert settings_text({"lr_warmup": 0, "chat": False}).endswith("responses, lr warmup 0, chat off")
 
 
 def test_an_entry_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -42,7 +61,13 @@ def test_an_entry_is_read_as_it_was_written(tmp_path: Path) -> None:
     [
         (lambda one: one.pop("by"), "'by' is missing"),
         (lambda one: one.update(extra=1), "'extra' is unknown"),
-        (lambda one: one.update(schema=2), "schema is 2"),
+        (lambda one: one.update(schema=1), "schema is 1, and this version reads 2, which names the settings"),
+        (lambda one: one.update(last_evaluations=0), "the mean of no evaluation"),
+        (lambda one: one["rows"][0].pop("settings"), "row 1: the field 'settings' is missing"),
+        (lambda one: one["rows"][0]["settings"].update(speed=1), "row 1: the setting 'speed' is unknown"),
+        (lambda one: one["rows"][0]["settings"].update(steps=True), "row 1: the setting 'steps' is True"),
+        (lambda one: one["rows"][0]["settings"].update(weight_decay=float("inf")), "'weight_decay' is inf"),
+        (lambda one: one["rows"][0]["settings"].update(prompts=16), "'prompts' has its default, 16"),
         (lambda one: one.update(cells=True), "'cells' is True"),
         (lambda one: one.update(name="../mine"), "its name"),
         (lambda one: one["rows"][0].update(score="0.5"), "row 1: the field 'score'"),

@@ -142,7 +142,7 @@ def test_wandb_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "run-abc.wandb").write_bytes(b":W&B")
     monkeypatch.setattr("vcpo_bench.analysis.logs.readers.wandb_offline.sys.executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[wandb\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[wandb\]' in a checkout"):
         read_run(tmp_path)
 
 

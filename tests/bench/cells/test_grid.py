@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from vcpo_bench.analysis.comparability import NOT_SEPARATED
+from vcpo_bench.analysis.comparability import DEFAULTS, NOT_SEPARATED
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid, skipped_methods
 from vcpo_bench.bench.cells.grid_spec import GridSpec
@@ -210,6 +210,7 @@ def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_analysis_knows_what_cells_had_before_there_was_a_choice() -> None:
     defaults = {name: CellConfig.model_fields[name].default for name in NOT_SEPARATED}
+    assert defaults == DEFAULTS
     assert defaults | {"lr_warmup": 0} == NOT_SEPARATED  # there was no warmup before there was a choice
 
 

@@ -1,4 +1,4 @@
-"""Cells on a Tinker server: lag, records, checkpoints, failures, and what is refused before anything runs."""
+"""Cells on a Tinker server: lag, records, failures, and what is refused before anything runs."""
 
 import json
 import math
@@ -11,23 +11,13 @@ import pytest
 import tinker_cells
 import torch
 
-from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
+from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.learners.tinker_api.policy import TinkerPolicy
 from vcpo_bench.bench.learners.tinker_learner import base_model
-from vcpo_bench.bench.running.run_cell import run_cell
-from vcpo_bench.bench.training.learner_step import LearnerStep
-from vcpo_bench.bench.training.served_learner import ServedLearner
 from vcpo_bench.errors import UsageError
-
-
-def run(cell: Any, out: Path) -> tuple[str, dict[str, Any]]:
-    """Train a cell through the store; its status and what is recorded of it."""
-    out.mkdir(parents=True, exist_ok=True)
-    status = run_cell(PlannedCell(cell, cell.key(1), False, 1.0, cell.steps), out, 0, lambda *_: None)
-    return status, json.loads((out / cell.key(1) / "cell.json").read_text())
 
 
 @pytest.mark.parametrize("method", ["vcpo(baseline=group)", "clip", "vespo"])
@@ -37,7 +27,7 @@ def test_a_cell_runs_at_its_lag(
 ) -> None:
     server, line = tinker_cells.connect(monkeypatch)
     cell = tinker_cells.config(method, staleness, regime=regime, record="diagnostics")
-    status, facts = run(cell, tmp_path)
+    status, facts = tinker_cells.run(cell, tmp_path)
     assert status == "completed", facts["error"]
     steps = pd.read_parquet(tmp_path / cell.key(1) / "steps.parquet")
     if regime == "fifo":
@@ -63,77 +53,10 @@ def test_a_step_rule_scales_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.step_scale < 1
 
 
-def test_a_checkpoint_on_disk_and_on_the_server_continues_exactly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server, _ = tinker_cells.connect(monkeypatch)
-    quiet = tinker_cells.trainer("vespo", 2)
-    first = tinker_cells.trainer("vespo", 2)
-    for _ in range(6):
-        quiet.advance()
-    for _ in range(3):
-        first.advance()
-    first.save(tmp_path)
-    first.advance()  # lost
-    second = tinker_cells.trainer("vespo", 2)
-    second.load(tmp_path)
-    assert second.step == 3
-    for _ in range(3):
-        second.advance()
-    columns = quiet.recorder.tables["steps.parquet"].columns
-    other = second.recorder.tables["steps.parquet"].columns
-    for name in columns.keys() - {name for name in columns if name.startswith("seconds")}:
-        assert list(map(str, columns[name])) == list(map(str, other[name])), name
-    assert server.states
-
-
-def test_a_method_with_a_state_of_its_own_gets_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tinker_cells.connect(monkeypatch)
-    trainer = tinker_cells.trainer("clip+ess(base=measured)", 1)
-    for _ in range(2):
-        trainer.advance()
-    trainer.save(tmp_path)
-    again = tinker_cells.trainer("clip+ess(base=measured)", 1)
-    again.load(tmp_path)
-    assert isinstance(trainer.learner, ServedLearner)
-    assert isinstance(again.learner, ServedLearner)
-    assert trainer.learner.method_state.keys() == again.learner.method_state.keys() != set()
-    for name, tensor in trainer.learner.method_state.items():
-        assert torch.equal(tensor, again.learner.method_state[name])
-
-
-def test_a_server_that_goes_away_ends_the_cell_with_one_line_and_the_same_command_resumes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server, line = tinker_cells.connect(monkeypatch)
-    monkeypatch.setattr("vcpo_bench.bench.running.run_cell.CHECKPOINT_SECONDS", 0.0)
-    cell = tinker_cells.config("clip", 1)
-    step = ServedLearner.update
-
-    def leaving(self: ServedLearner, batch: Any, now: int) -> LearnerStep:
-        line.away = now == 4
-        if line.away:
-            server.broken["forward"] = ConnectionError("lost with secret Basic")
-        return step(self, batch, now)
-
-    monkeypatch.setattr(ServedLearner, "update", leaving)
-    status, facts = run(cell, tmp_path)
-    assert status == "error"
-    assert "tinker_server_away: http://server.test:8000 does not answer, at forward" in facts["reason"]
-    assert "the same command resumes" in facts["reason"]
-    assert facts["steps_done"] == 4
-    monkeypatch.setattr(ServedLearner, "update", step)
-    line.away = False
-    server.broken.clear()
-    status, facts = run(cell, tmp_path)
-    assert (status, facts["steps_done"]) == ("completed", 6)
-    assert "load" in server.calls
-
-
 def test_a_request_that_the_server_refuses_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server, _ = tinker_cells.connect(monkeypatch)
     server.broken["create"] = ValueError("Maximum number of\n LoRA adapters reached")
-    status, facts = run(tinker_cells.config(), tmp_path)
+    status, facts = tinker_cells.run(tinker_cells.config(), tmp_path)
     assert status == "error"
     assert "tinker_request_failed: http://server.test:8000, create_lora_training_client: ValueError" in facts["reason"]
     assert "Maximum number of LoRA adapters reached" in facts["reason"]
@@ -270,5 +193,5 @@ def test_a_missing_package_and_a_missing_address_are_named(monkeypatch: pytest.M
     with pytest.raises(UsageError, match="give the server's address with --url, or in VCPO_BENCH_TINKER_URL"):
         tinker.check_installed()
     monkeypatch.setattr("vcpo_bench.bench.learners.tinker_api.service.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[tinker\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[tinker\]' in a checkout"):
         tinker.check_installed()

@@ -7,6 +7,7 @@ from vcpo_bench.bench.machine import doctor, gpu_checks
 from vcpo_bench.bench.machine.doctor import examine, fit
 from vcpo_bench.bench.machine.gpu_checks import CHECKS, Skip, difference
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.samplers.vllm_engine import releases
 
 
 def test_extras_that_are_absent_come_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,7 +17,7 @@ def test_extras_that_are_absent_come_with_the_remedy(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(doctor, "installed", lambda: None)
     found = {finding.name: finding for finding in examine()}
     assert found["none"].status == "absent"
-    assert "pip install 'vcpo-bench[none]'" in found["none"].text
+    assert "pip install '.[none]' in a checkout" in found["none"].text
     assert found["core"].status == "ok"
     assert torch.__version__ in found["core"].text
     assert "vllm and torch" not in found
@@ -64,6 +65,13 @@ def test_a_check_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyP
         ("skipped", "needs two GPUs"),
         ("ok", "fine"),
     ]
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKS if name.startswith("vLLM")])
+def test_without_vllm_its_checks_are_skipped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "installed", lambda: None)
+    with pytest.raises(Skip, match="vLLM is not installed"):
+        CHECKS[name]()
 
 
 class Faithful:

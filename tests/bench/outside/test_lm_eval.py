@@ -129,7 +129,7 @@ def test_without_lm_eval_the_command_says_what_to_install(results, monkeypatch):
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     done = CliRunner().invoke(app, ["eval", str(results)])
     assert done.exit_code == 2
-    assert "pip install 'vcpo-bench[eval]'" in done.output
+    assert "pip install '.[eval]' in a checkout" in done.output
     with pytest.raises(UsageError, match="--limit 0"):
         next(evaluate_cells([results], "last", Scoring(limit=0)))
 

@@ -255,5 +255,5 @@ def test_errors_of_the_command_are_one_line(make_results, tmp_path, monkeypatch)
     with pytest.raises(UsageError, match="no ended cell"):
         mirror_folder(tmp_path, Wandb(), None)
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(UsageError, match=r"not installed \(pip install 'vcpo-bench\[wandb\]'\)"):
+    with pytest.raises(UsageError, match=r"not installed \(pip install '\.\[wandb\]' in a checkout\)"):
         mirror_folder(small(make_results, tmp_path), Wandb(), None)

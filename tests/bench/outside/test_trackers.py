@@ -63,10 +63,10 @@ def test_flags_name_trackers():
 @pytest.mark.parametrize("name", ["tensorboard", "trackio"])
 def test_a_missing_package_is_refused_with_what_installs_it(monkeypatch, tmp_path, name):
     monkeypatch.setattr("vcpo_bench.commands.support.extras.find_spec", lambda package: None)
-    with pytest.raises(UsageError, match=rf"pip install 'vcpo-bench\[{name}\]'"):
+    with pytest.raises(UsageError, match=rf"pip install '\.\[{name}\]' in a checkout"):
         check_trackers(read_trackers(name, "disabled", ""))
     tracker = TRACKERS.parse(name)
-    assert f"pip install 'vcpo-bench[{name}]'" in tracker.trouble(ModuleNotFoundError(name))
+    assert f"pip install '.[{name}]' in a checkout" in tracker.trouble(ModuleNotFoundError(name))
     out = tmp_path / "run"
     refused = CliRunner().invoke(app, ["run", "--report-to", name, "--out", str(out), "--quiet"])
     assert refused.exit_code == 2

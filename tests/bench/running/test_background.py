@@ -2,16 +2,21 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from fake_scheduler import cells_of
 from launched_grids import digest, ended, finish, half_way, read_until, start, wait_for
+from patience import within
+from pool_jobs import Log
 
 from vcpo_bench.bench.running import background
 from vcpo_bench.bench.running.background import Background, KeeperFiles
 from vcpo_bench.bench.running.jobs import Job
 from vcpo_bench.bench.running.launch_file import LaunchFile
+from vcpo_bench.bench.running.launchers import local
 from vcpo_bench.bench.running.launchers.local import Local
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.errors import UsageError
@@ -23,6 +28,7 @@ GRID = ("--jobs", "2")
 def keeper_of(out: Path) -> tuple[str, int]:
     """Name and process number of the background process."""
     (name,) = set(LaunchFile(out).handles().values())
+    wait_for("it is at work", lambda: claimed(KeeperFiles(out, name).claim))
     found = claimed(KeeperFiles(out, name).claim)
     assert found is not None
     return name, found.holder.pid
@@ -66,7 +72,39 @@ def test_attached_then_the_background_process_killed_then_canceled(tmp_path: Pat
 def test_a_background_process_that_cannot_start_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background.sys, "executable", "/bin/false")
     with pytest.raises(UsageError, match="the background process did not start"):
-        Background(RunOptions(tmp_path, 1)).submit([Job(tmp_path, ("key",))], 1)
+        list(Background(RunOptions(tmp_path, 1)).submit([Job(tmp_path, ("key",))], 1))
+
+
+@pytest.mark.slow
+def test_a_command_killed_as_its_background_process_starts(tmp_path: Path) -> None:
+    """The process comes up beside the one of the next command, and must not run the same cells."""
+    cells = cells_of(tmp_path, 1, steps=5000)
+    options = RunOptions(tmp_path, 1)
+    LaunchFile(tmp_path).add(options.cell_jobs([tuple(cells)]))
+    (name,) = next(Background(options).submit([Job(tmp_path, (cells[0].key,))], 1))
+    LaunchFile(tmp_path).submitted({cells[0].key: name})
+    assert Background(options).alive({name}) == set()
+    assert Background(options).strays({name}) == {name}
+    Background(options).cancel({name})
+    assert Background(options).strays({name}) == set()
+    command = [sys.executable, "-m", "vcpo_bench", "keep-cells", "--out", str(tmp_path), "--name", name]
+    subprocess.run(command, timeout=within(200), check=False)
+    assert KeeperFiles(tmp_path, name).ending.read_text() == "canceled"
+    assert not ended(tmp_path)
+
+
+def test_a_pool_of_this_machine_stops_a_background_process_that_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cell,) = cells_of(tmp_path, 1)
+    options = RunOptions(tmp_path, 1)
+    (name,) = next(Background(options).submit([Job(tmp_path, (cell.key,))], 1))
+    LaunchFile(tmp_path).submitted({cell.key: name})
+    told: list[bool] = []
+    files = KeeperFiles(tmp_path, name)
+    monkeypatch.setattr(local, "run_here", lambda *_: told.append(files.cancel.exists()) or 1)
+    assert Local().run([cell], options, Log()) == 1
+    assert told == [True]
 
 
 def test_what_is_alive_how_it_ended_and_what_is_tidied(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ def test_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
 
     calc = TASKS.class_of("calc")  # the catalog imports its folder
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[tools\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[tools\]' in a checkout"):
         PythonSandbox(NONE)
-    with pytest.raises(UsageError, match=r"pip install 'vcpo-bench\[tools\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[tools\]' in a checkout"):
         calc.check_installed()
 
 

@@ -10,11 +10,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import chance
 import hf_models
 import numpy as np
 import pytest
 from patience import within
-from plugin_state import forget_plugins
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.plugin_files import plugins_of
@@ -25,19 +25,6 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.methods import load_plugin
 from vcpo_bench.records.cell_file import read_cell_file
 
-TASK = '''"""Random models are never right: reward something they do by chance."""
-from dataclasses import dataclass
-from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
-
-@dataclass(frozen=True, kw_only=True)
-class Chance(Arithmetic):
-    """Rewards letters."""
-    name = "chance"
-    summary = "rewards chance"
-
-    def score(self, item, text):
-        return (sum(map(ord, text)) % 5) / 4
-'''
 TOLERANCE = {"rtol": 1e-3, "atol": 1e-5}
 TIMES = ("seconds",)
 
@@ -47,14 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return hf_models.save(tmp_path_factory.mktemp("model"))
 
 
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+@pytest.fixture
+def task() -> Path:
     """A plug-in, which the other processes must load too."""
-    file = tmp_path_factory.mktemp("plugin") / "chance.py"
-    file.write_text(TASK)
-    load_plugin(file)
-    yield file
-    forget_plugins()
+    load_plugin(chance.__file__)
+    return Path(chance.__file__)
 
 
 def config(shards: int, **more: Any) -> CellConfig:

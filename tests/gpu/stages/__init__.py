@@ -1,28 +1,63 @@
-"""The four stages: each a table of measurements by name, in the order in which they run."""
+"""The four stages: each a list of measurements, in the order in which they run. Imports nothing heavy."""
 
-from kit import Measure
+from __future__ import annotations
 
-from stages import equality, language, norms, stack
+from dataclasses import dataclass, field
 
-STAGES: dict[int, dict[str, Measure]] = {
-    1: {
-        "doctor": equality.doctor,
-        "updates": equality.updates,
-        "regimes": equality.regimes,
-        "sampler": equality.sampler,
-        "determinism": equality.determinism,
-    },
-    2: {"equality": stack.equality, "thousand": stack.thousand, "diagram": stack.diagram},
-    3: {
-        "exactness": norms.exactness,
-        "norms-100M-512": norms.measure("100M", 512),
-        "norms-100M-2048": norms.measure("100M", 2048),
-        "norms-1B-512": norms.measure("1B", 512),
-        "norms-1B-2048": norms.measure("1B", 2048),
-    },
-    4: {
-        "sampling": language.sampling,
-        "arithmetic-30M": language.train("30M", "arithmetic"),
-        "countdown-100M": language.train("100M", "countdown(numbers=3)"),
-    },
+
+@dataclass(frozen=True)
+class Step:
+    """A measurement.
+
+    Attributes:
+        name: Name of its file.
+        entry: `module:function` that takes a `kit.Setup` and the arguments.
+        seconds: Most seconds of one call; what takes longer is stopped, and what can continue does so in the next call.
+            Tiny forms, which run on machines of any speed, have the whole call.
+        arguments: See `entry`.
+        twin: Whether its tiny form is that of the measurement before, and left out.
+    """
+
+    name: str
+    entry: str
+    seconds: float
+    arguments: dict[str, str | int] = field(default_factory=dict)
+    twin: bool = False
+
+
+def _norms(size: str, tokens: int, twin: bool = True) -> Step:
+    return Step(f"norms-{size}-{tokens}", "stages.norms:measure", 120, {"size": size, "tokens": tokens}, twin)
+
+
+def _training(size: str, task: str, twin: bool = True) -> Step:
+    name = f"{task.partition('(')[0]}-{size}"
+    return Step(name, "stages.language:train", 330, {"size": size, "task": task}, twin)
+
+
+STAGES: dict[int, list[Step]] = {
+    1: [
+        Step("updates", "stages.equality:updates", 180),
+        Step("regimes", "stages.equality:regimes", 90),
+        Step("sampler", "stages.equality:sampler", 60),
+        Step("determinism", "stages.equality:determinism", 60),
+        Step("doctor", "stages.equality:doctor", 240),
+    ],
+    2: [
+        Step("equality", "stages.stack:equality", 90),
+        Step("thousand", "stages.stack:thousand", 150),
+        Step("cores", "stages.stack:cores_alone", 90),
+        Step("diagram", "stages.stack:diagram", 330),
+    ],
+    3: [
+        Step("exactness", "stages.norms:exactness", 60),
+        _norms("100M", 512, twin=False),
+        _norms("100M", 2048),
+        _norms("1B", 512),
+        _norms("1B", 2048),
+    ],
+    4: [
+        Step("sampling", "stages.language:sampling", 120),
+        _training("30M", "arithmetic", twin=False),
+        _training("100M", "countdown(numbers=3)"),
+    ],
 }

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from kit import Setup
+from kit import Failed, Setup, broken, relative, said
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.machine.gpu_checks import gpu_checks
@@ -16,7 +16,7 @@ from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
-from vcpo_bench.methods import method_names
+from vcpo_bench.methods import method_names, parse_method
 
 GRADIENT_TOLERANCE = 1e-3
 """Relative l2 error of a gradient between devices, float32 without TF32."""
@@ -27,31 +27,47 @@ _SHAPE: dict[str, Any] = {"seed": 0, "prompts": 4, "responses": 4, "steps": 6, "
 
 def doctor(setup: Setup) -> dict[str, Any]:
     """`vcpo-bench doctor --gpu`, line by line."""
-    lines = {line.name: f"{line.status}: {line.text}" for line in gpu_checks()}
-    if failed := [name for name, text in lines.items() if text.startswith("failed")]:
-        raise RuntimeError(f"{', '.join(failed)}: {[lines[name] for name in failed]}")
+    lines: dict[str, Any] = {}
+    for line in gpu_checks():
+        lines[line.name] = f"{line.status}: {line.text}"
+        setup.keep(lines)
+    if failed := [f"{name}: {text}" for name, text in lines.items() if text.startswith("failed")]:
+        raise Failed("; ".join(failed), lines)
     return lines
 
 
 def updates(setup: Setup) -> dict[str, Any]:
-    """Gradient of every method on one stale batch, device against CPU."""
-    names = setup.pick(method_names(), ["reinforce", "vcpo", "kl-cov"])
-    errors, refused = {}, {}
-    for name in names:
+    """Gradient of every method on one stale batch, device against CPU; a method that fails leaves the others'."""
+    found: dict[str, Any] = {"errors": {}, "refused": {}, "failed": {}}
+    for name in method_names():
         try:
-            errors[name] = _gradient_error(name, setup.device)
+            found["errors"][name] = _gradient_error(name, setup.device)
         except UsageError as problem:
-            refused[name] = str(problem)
-    worst = max(errors, key=errors.__getitem__)
-    if not errors[worst] <= GRADIENT_TOLERANCE:
-        raise RuntimeError(f"{worst}: gradient off by {errors[worst]:.1e}; all: {errors}")
-    return {"methods": len(errors), "worst": worst, "worst_error": errors[worst], "errors": errors, "refused": refused}
+            found["refused"][name] = str(problem)
+        except Exception as problem:  # whatever a driver raises is a result
+            found["failed"][name] = said(problem)
+            if broken(setup.device):
+                break
+        setup.keep(found)
+    return _judged(found, GRADIENT_TOLERANCE, "gradient off")
+
+
+def _judged(found: dict[str, Any], tolerance: float, what: str) -> dict[str, Any]:
+    """The findings where all is well.
+
+    Raises:
+        Failed: Something raised, or an error is above the tolerance or not a number; the findings come with it.
+    """
+    wrong = [f"{name}: {text}" for name, text in found["failed"].items()]
+    wrong += [f"{name}: {what} by {error:.1e}" for name, error in found["errors"].items() if not error <= tolerance]
+    if wrong:
+        raise Failed("; ".join(wrong), found)
+    return {"checked": len(found["errors"]), "largest_error": max(found["errors"].values())} | found
 
 
 def _gradient_error(method: str, device: str) -> float:
     """Relative error of the gradient of an update whose weights and batch are the same on both devices."""
-    regime, lag = ("minibatch", 2) if method == "decoupled" else ("fifo", 2)
-    config = CellConfig(method=method, staleness=lag, regime=regime, **_SHAPE)
+    config = CellConfig(method=method, staleness=2, **_SHAPE | _where(method))
     here, there = build_trainer(config, device="cpu"), build_trainer(config, device=device)
     for _ in range(3):
         here.advance()
@@ -63,20 +79,35 @@ def _gradient_error(method: str, device: str) -> float:
         found = [p.grad.cpu().double().flatten() for p in trainer.policy.parameters() if p.grad is not None]
         gradients.append(torch.cat(found) if found else torch.zeros(1, dtype=torch.float64))
         trainer.close()
-    return float((gradients[1] - gradients[0]).norm() / gradients[0].norm().clamp(min=1e-12))
+    return relative(float((gradients[1] - gradients[0]).norm()), float(gradients[0].norm()))
+
+
+def _where(method: str) -> dict[str, str]:
+    """The regime, policy and task that have what a method asks for."""
+    needs = parse_method(method).needs
+    routers = {"policy": "moe", "task": "chain"} if "router_shift" in needs else {}
+    return {"regime": "minibatch" if "proximal_logp" in needs else "fifo"} | routers
 
 
 def regimes(setup: Setup) -> dict[str, Any]:
     """Every regime trains, and its realized lags are those of the CPU."""
-    found = {}
-    names = [name for name in REGIMES.names() if not name.startswith("async") and name != "template"]
-    for name in setup.pick(names, names[:2]):
+    lags, wrong = {}, {}
+    for name in REGIMES.names():
+        name = f"{name}(clock=virtual)" if REGIMES.parse(name).asynchronous else name  # a real clock's lags vary
         config = CellConfig(method="tis", staleness=3, regime=name, **_SHAPE)
-        lags = [_realized_lags(config, device) for device in ("cpu", setup.device)]
-        if lags[0] != lags[1]:
-            raise RuntimeError(f"{name}: realized lags {lags[1]} on {setup.device}, {lags[0]} on the CPU")
-        found[name] = lags[1]
-    return found
+        try:
+            here, there = (_realized_lags(config, device) for device in ("cpu", setup.device))
+            lags[name] = there
+            if here != there:
+                wrong[name] = f"realized lags {there} on {setup.device}, {here} on the CPU"
+        except Exception as problem:
+            wrong[name] = said(problem)
+            if broken(setup.device):
+                break
+        setup.keep({"lags": lags, "failed": wrong})
+    if wrong:
+        raise Failed("; ".join(f"{name}: {text}" for name, text in wrong.items()), {"lags": lags, "failed": wrong})
+    return lags
 
 
 def _realized_lags(config: CellConfig, device: str) -> list[float]:
@@ -104,9 +135,7 @@ def sampler(setup: Setup) -> dict[str, Any]:
             logp = trainer.policy.score(prompts, rollout.responses, rollout.mask).logp.cpu()
         found[task] = float((logp - rollout.logp)[rollout.mask].abs().max())
         trainer.close()
-    if max(found.values()) > LOGP_TOLERANCE:
-        raise RuntimeError(f"sampler and learner differ by {found} nats")
-    return found
+    return _judged({"errors": found, "failed": {}}, LOGP_TOLERANCE, "sampler and learner differ")
 
 
 def determinism(setup: Setup) -> dict[str, Any]:

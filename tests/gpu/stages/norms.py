@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from kit import Setup, fastest, peak_memory
+from kit import Failed, Result, Setup, broken, fastest, peak_memory, release, said
 from torch import Tensor
 
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
@@ -31,30 +31,31 @@ SIZES = {"100M": (12, 704, 32000), "1B": (18, 1984, 32000)}
 """Layers, width and vocabulary."""
 
 
-def measure(size: str, tokens: int) -> Callable[[Setup], dict[str, Any]]:
+TOLERANCE = 1e-3
+"""Relative error of squared norms in float32 against float64."""
+
+
+def measure(setup: Setup, size: str, tokens: int) -> Result:
     """Time and peak memory of every way, for one size and length."""
-
-    def run(setup: Setup) -> dict[str, Any]:
-        full = Shape(*SIZES[size], rows=8, tokens=tokens)
-        return _compare(setup, setup.pick(full, Shape(2, 64, 128, rows=3, tokens=24)))
-
-    return run
+    full = Shape(*SIZES[size], rows=8, tokens=tokens)
+    return _compare(setup, setup.pick(full, Shape(2, 64, 128, rows=3, tokens=24)))
 
 
-def exactness(setup: Setup) -> dict[str, Any]:
+def exactness(setup: Setup) -> Result:
     """Relative error of the norms: float32 against float64, bfloat16 against one trajectory per backward pass."""
     torch.manual_seed(0)
     shape = setup.pick(Shape(8, 512, 4096, rows=4, tokens=256), Shape(2, 64, 128, rows=3, tokens=24))
-    network = _network(shape)
-    found = {}
+    network = _network(shape).to(setup.device)
+    found: Result = {}
     for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
-        ways = Ways(network.to(setup.device), shape, setup.device, dtype)
+        ways = Ways(network, shape, setup.device, dtype)
         found[f"{name} against one by one"] = _error(ways.squared(), ways.one_by_one())
+        setup.keep(found)
     exact = Ways(network.double(), shape, setup.device, torch.float32).one_by_one()
     single = Ways(network.float(), shape, setup.device, torch.float32).squared()
     found["float32 against float64"] = _error(single, exact)
-    if found["float32 against float64"] > 1e-3:
-        raise RuntimeError(f"score norms are off: {found}")
+    if not found["float32 against float64"] <= TOLERANCE:
+        raise Failed(f"score norms are off by {found['float32 against float64']:.1e}", found)
     return found
 
 
@@ -69,7 +70,7 @@ class Ways:
         self.responses = torch.randint(1, shape.vocabulary, (shape.rows, shape.tokens), generator=draw).to(device)
         self.mask = torch.ones_like(self.responses, dtype=torch.bool)
         self.reward = torch.rand(shape.rows, generator=draw).to(device)
-        self.optimizer = torch.optim.AdamW(self.policy.trainable(), lr=1e-6, fused=device != "cpu")
+        self.optimizer = torch.optim.AdamW(self.policy.trainable(), lr=1e-6, fused=device.startswith("cuda"))
 
     def squared(self) -> Tensor:
         """[rows] by the product's way."""
@@ -124,6 +125,17 @@ class Ways:
             parameter.grad = second * (weighted / total) - first
         self._step()
 
+    def make_state(self) -> None:
+        """Have the optimizer make its moments, or the first way alone would pay for what every way holds."""
+        for parameter in self.policy.trainable():
+            parameter.grad = torch.zeros_like(parameter)
+        self._step()
+
+    def drop(self) -> None:
+        """Release what an update that failed has left."""
+        self.norms.release()
+        self.optimizer.zero_grad()
+
     def _coefficients(self, squared: Tensor) -> Tensor:
         squared = squared.to(self.reward.dtype)
         return self.reward - (squared * self.reward).sum() / squared.sum()
@@ -137,19 +149,40 @@ class Ways:
         self.optimizer.zero_grad()
 
 
-def _compare(setup: Setup, shape: Shape) -> dict[str, Any]:
+def _compare(setup: Setup, shape: Shape) -> Result:
     torch.manual_seed(0)
     network = _network(shape).to(setup.device)
     ways = Ways(network, shape, setup.device, torch.bfloat16)
-    found: dict[str, Any] = {"parameters": sum(p.numel() for p in network.parameters()), **vars(shape)}
-    works = (ways.plain, ways.bookkeeping, ways.second_backward, ways.micro_batch_of_one)
-    for work in works:
-        with peak_memory(setup.device) as peak:
-            seconds = fastest(setup.device, work, setup.pick(3, 1))
-        found[work.__name__] = {"seconds": round(seconds, 5), "gib": peak["gib"]}
-    plain = found["plain"]
-    found["ratio_time"] = {w.__name__: round(found[w.__name__]["seconds"] / plain["seconds"], 3) for w in works}
+    found: Result = {"parameters": sum(p.numel() for p in network.parameters()), **vars(shape), "ways": []}
+    ways.make_state()
+    failed = []
+    for work in (ways.plain, ways.bookkeeping, ways.second_backward, ways.micro_batch_of_one):
+        row = {"way": work.__name__} | _costs(setup, ways, work)
+        if row.get("error"):
+            failed.append(f"{row['way']}: {row['error']}")
+        plain = found["ways"][0].get("seconds") if found["ways"] else row.get("seconds")
+        if plain and "seconds" in row:
+            row["ratio"] = round(row["seconds"] / plain, 3)
+        found["ways"].append(row)
+        setup.keep(found)
+        if broken(setup.device):
+            break
+    if failed:
+        raise Failed("; ".join(failed), found)
     return found
+
+
+def _costs(setup: Setup, ways: Ways, work: Callable[[], None]) -> Result:
+    """Seconds and GiB of one way, or its error; the others are measured all the same."""
+    try:
+        with peak_memory(setup.device) as gib:
+            seconds = fastest(setup.device, work, setup.pick(3, 1))
+        return {"seconds": seconds, "peak_gib": gib["peak"], "above_held_gib": gib["above"]}
+    except RuntimeError as problem:  # out of memory, say
+        error = said(problem)
+    ways.drop()  # outside of the handler, whose traceback holds tensors
+    release(setup.device)
+    return {"error": error}
 
 
 def _network(shape: Shape) -> Any:

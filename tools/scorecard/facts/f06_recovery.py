@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
+from phase_study.tables import counted
 
 from scorecard import panel
 from scorecard.fact import Fact, Part, Verdict
@@ -37,13 +39,17 @@ def _part(task: str, tables: Tables) -> Part:
 
 
 def elsewhere(tables: Tables, task: str) -> str:
-    """What the phase study saw of the same at other lags and learning rates, within 300 updates; it judges nothing."""
+    """What complete seeds of the phase study saw of the same, within 300 updates; it judges nothing.
+
+    The lag and learning rate that are judged here are left out.
+    """
     if not tables.page_exists(ELSEWHERE):
         return ""
-    runs = pd.read_csv(tables.docs / ELSEWHERE)
-    failed = runs[(runs["task"] == task) & runs["failed"].astype(bool)]
+    runs = counted(pd.read_csv(tables.docs / ELSEWHERE))
+    here = (runs["staleness"] == panel.LAG) & np.isclose(runs["lr"], panel.RATES[task])
+    failed = runs[(runs["task"] == task) & runs["failed"].astype(bool) & ~here]
     back = failed[failed["event"] == REBOUND]
-    where = "in the phase study, at other lags and learning rates"
+    where = "in the phase study, at other lags or learning rates"
     text = f". Elsewhere: {where}, {len(back)} of {len(failed)} failed runs on {task} rebounded by update 300"
     own = back[back["method"] == panel.TIS]
     if own.empty:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 import pandas as pd
+from phase_study.tables import counted
 
 from scorecard.fact import Fact, Part
 from scorecard.rules import mean_within, number, within
@@ -23,7 +24,7 @@ def judge(tables: Tables) -> list[Part]:
     """Two parts per task and method of the phase study: the exponent, and whether the dose is constant."""
     rows = pd.read_csv(tables.docs / EXPONENTS)
     rows = rows[rows["method"].isin(METHODS) & (rows["lag"] == "reached")]
-    doses = dose_table(pd.read_csv(tables.docs / RUNS))
+    doses = dose_table(counted(pd.read_csv(tables.docs / RUNS)))
     return [
         *(_exponent(row) for row in rows.to_dict("records")),
         *(_constant(str(row["task"]), str(row["method"]), doses) for row in rows.to_dict("records")),
@@ -33,11 +34,10 @@ def judge(tables: Tables) -> list[Part]:
 def _exponent(row: Mapping[Hashable, object]) -> Part:
     name = f"1 / lag, {row['method']} on {row['task']}"
     value, low, high = (float(str(row[column])) for column in ("exponent", "low", "high"))
-    if value != value:
+    if np.isnan([low, high]).all():
         return Part(name, "undecided", "the boundaries lie at an end of the learning rates that were tried")
-    return Part(
-        name, within(low, high, *LAW), f"exponent {number(value, low, high)}", value, low, high, "seeds, profile"
-    )
+    figure = number(value, low, high) if np.isfinite(value) else f"beyond what was searched [{low:.3g}, {high:.3g}]"
+    return Part(name, within(low, high, *LAW), f"exponent {figure}", value, low, high, "seeds, profile")
 
 
 def dose_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -55,7 +55,7 @@ def _constant(task: str, method: str, doses: pd.DataFrame) -> Part:
     own = own[enough]
     each = [_slope(group) for _, group in own.groupby("seed")]
     if len(each) < LEAST_SEEDS:
-        return Part(name, "undecided", f"{len(each)} seeds have enough failed runs; {LEAST_SEEDS} are needed")
+        return Part(name, "undecided", f"seeds with enough failed runs: {len(each)}; {LEAST_SEEDS} are needed")
     low, high = own["dose"].quantile([0.1, 0.9])
     figure = f"slope of log dose on log learning rate: {{}}; from the first to the last decile of {len(own)} runs the "
     return mean_within(name, f"{figure}dose grows {high / low:.1f} times", each, -FLAT, FLAT)

@@ -1,0 +1,39 @@
+"""The file that a measurement leaves: `stageN-NAME.json`, with status, result, hardware, versions and date."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages import Step
+
+if TYPE_CHECKING:
+    from launch import Place
+
+BEGUN, DONE = "begun", ("ok", "skipped")
+
+
+def path_of(folder: Path, stage: int, name: str) -> Path:
+    """The file of a measurement."""
+    return folder / f"stage{stage}-{name}.json"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What is recorded; empty where nothing is."""
+    return dict(json.loads(path.read_text())) if path.is_file() else {}
+
+
+def write(path: Path, facts: dict[str, Any]) -> None:
+    """Replace the file as a whole: the process may be killed at any instant."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(facts, indent=1, allow_nan=True))
+    draft.replace(path)
+
+
+def in_turn(steps: list[Step], stage: int, place: Place) -> list[Step]:
+    """What is not done, in order; what has failed before comes last."""
+    wanted = [step for step in steps if not (place.tiny and step.twin)]
+    found = [(step, read(path_of(place.folder, stage, step.name)).get("status")) for step in wanted]
+    left = [(step, status) for step, status in found if status not in DONE]
+    return [step for step, status in sorted(left, key=lambda each: each[1] == "failed")]

@@ -1,0 +1,108 @@
+"""What the measurements of the GPU day conclude: nothing that is wrong passes, and one failure keeps the rest."""
+
+import multiprocessing
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import mock_day
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import kit
+from stages import equality, norms, stack
+
+
+def setup(folder: Path) -> kit.Setup:
+    return kit.Setup("cpu", True, folder, folder, lambda: 60.0)
+
+
+def test_a_wrong_gradient_is_noticed_and_the_others_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert equality.sampler(setup(tmp_path))["errors"]["walk"] < 1e-4
+
+    def gradient_error(name: str, device: str) -> float:
+        if name == "clip":
+            raise AssertionError("no routers")
+        return {"vcpo": 0.5, "tis": float("nan")}.get(name, 0.0)
+
+    monkeypatch.setattr(equality, "_gradient_error", gradient_error)
+    with pytest.raises(kit.Failed) as raised:
+        equality.updates(setup(tmp_path))
+    wanted = ("clip: AssertionError: no routers", "tis: gradient off by nan", "vcpo: gradient off by 5.0e-01")
+    assert str(raised.value) == "; ".join(wanted)
+    assert len(raised.value.result["errors"]) > 60
+
+
+@pytest.mark.parametrize("name", ["reinforce", "vcpo", "rspo", "decoupled"])
+def test_the_same_device_gives_the_same_gradient(name: str) -> None:
+    assert equality._gradient_error(name, "cpu") == 0.0
+
+
+def test_an_update_on_the_mock_device_mixes_no_devices() -> None:
+    """Where tensors of two devices meet, the mock device raises as a GPU does."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(mock_day.gradient_error, "vcpo").result() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("stacked", "alone", "equal"),
+    [
+        ([1.0, 0.0], [1.0, 0.0], True),
+        ([1.0005, 0.0], [1.0, 0.0], True),
+        ([1.01, 0.0], [1.0, 0.0], False),
+        ([1.0, 1e-2], [1.0, 0.0], False),
+        ([1.0, 0.0], [1.0, float("nan")], False),
+        ([float("nan"), float("nan")], [float("nan"), 0.0], False),
+        ([float("inf")], [float("inf")], False),
+    ],
+)
+def test_gradient_norms_of_zero_and_nan_are_compared(stacked: list[float], alone: list[float], equal: bool) -> None:
+    assert (stack.difference(stacked, alone) <= stack.TOLERANCE) == equal
+
+
+def test_no_method_of_a_stack_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A norm that is not a number fails, whatever place its method has."""
+    monkeypatch.setattr(stack, "build_trainer", lambda config, device: config.method)
+    norms_of = {"clip": [float("nan")], "vespo": [0.0]}
+    monkeypatch.setattr(stack, "_norms", lambda names, stacked: [norms_of.get(name, [1.0]) for name in names])
+    with pytest.raises(kit.Failed, match=r"a stack differs from its cells: \{'clip': inf\}"):
+        stack.equality(setup(tmp_path))
+
+
+class SomeWays:
+    """Ways to get norms, one of which needs too much memory."""
+
+    def __init__(self, *_: object) -> None:
+        self.state, self.dropped = False, 0
+
+    def make_state(self) -> None:
+        self.state = True
+
+    def plain(self) -> None:
+        assert self.state
+
+    def bookkeeping(self) -> None:
+        self.plain()
+
+    def micro_batch_of_one(self) -> None:
+        self.plain()
+
+    def second_backward(self) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate")
+
+    def drop(self) -> None:
+        self.dropped += 1
+
+
+def test_a_way_without_enough_memory_leaves_the_numbers_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(norms, "Ways", SomeWays)
+    monkeypatch.setattr(norms, "_network", lambda shape: torch.nn.Linear(2, 3))
+    with pytest.raises(kit.Failed, match="second_backward: OutOfMemoryError: CUDA out of memory") as raised:
+        norms.measure(setup(tmp_path), "100M", 512)
+    rows = {row["way"]: row for row in raised.value.result["ways"]}
+    assert ["seconds" in row for row in rows.values()] == [True, True, False, True]
+    assert "ratio" in rows["micro_batch_of_one"]

@@ -1,0 +1,55 @@
+"""The repository's own studies on its leaderboard: the shipped entries are what the shipped tables say."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vcpo_bench.analysis.comparison.leaderboard import Entry, read_entry
+from vcpo_bench.reports.writers.leaderboard import ENTRIES, boards, write_site
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "studies" / "leaderboard"
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[str, Entry]:
+    return {path.stem: read_entry(path) for path in sorted(FOLDER.glob("*.json"))}
+
+
+def test_the_entries_are_current() -> None:
+    made = runpy.run_path(str(ROOT / "tools" / "make_leaderboard.py"))["texts"]()
+    assert made == {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}, (
+        "run: python tools/make_leaderboard.py"
+    )
+
+
+def test_every_row_of_every_study_is_on_one_board(shipped: dict[str, Entry], tmp_path: Path) -> None:
+    assert set(shipped) == {"cures", "every-method", "moe", "protocol", "scorecard", "step-rules", "tool-use"}
+    write_site(tmp_path, list(shipped.values()))
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert len(re.findall("<tbody>", page)) == len(boards(list(shipped.values())))
+    for name, entry in shipped.items():
+        assert page.count(f'<td><a href="#study-{name}">') == len(entry.rows)
+        assert (tmp_path / ENTRIES / f"{name}.csv").read_text().count("\n") == len(entry.rows) + 1
+
+
+def test_equal_cells_of_two_studies_stand_side_by_side_and_agree(shipped: dict[str, Entry]) -> None:
+    (short,) = [one for one in boards(list(shipped.values())) if "80 updates" in one.settings]
+    assert {row["study"] for row in short.rows} == {"cures", "step-rules"}
+    same = ("walk", "fifo", "16", "2e-4", "tis")
+    found = [
+        row for row in short.rows if tuple(row[name] for name in ("task", "regime", "lag", "lr", "method")) == same
+    ]
+    assert len(found) == 2
+    assert found[0]["score"] == found[1]["score"]
+
+
+def test_scores_are_those_of_the_studys_own_table(shipped: dict[str, Entry]) -> None:
+    table = pd.read_csv(ROOT / "docs" / "studies" / "step-rules" / "rates.csv")
+    own = {(row["task"], row["method"], row["lr"]): row["score"] for row in shipped["step-rules"].rows}
+    told = {(row["task"], row["rule"], row["rate"]): row["reward"] for row in table.to_dict("records")}
+    assert own == pytest.approx(told, abs=1e-5)
+    assert {entry.last_evaluations for entry in shipped.values()} == {2, 3}

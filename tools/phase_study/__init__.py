@@ -1,0 +1,1 @@
+"""The phase study: which learning rate survives which lag."""
