@@ -17,16 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from vcpo_bench.files.claim_text import SIZE, Claimed
+from vcpo_bench.files.missing import is_missing, unless_missing
 
 PREFIX = ".claim-"
 
 _TAKEN = {errno.EEXIST, errno.ENOTEMPTY}
-_GONE = {errno.ENOENT, errno.ESTALE}
-
-
-def is_missing(error: OSError) -> bool:
-    """Whether something is gone; a network file system says so in its own way of what another machine removed."""
-    return error.errno in _GONE
 
 
 def is_claim(name: str) -> bool:
@@ -41,12 +36,9 @@ def claim_path(folder: Path, number: int) -> Path:
 
 def names_in(folder: Path) -> list[str]:
     """Names in a folder; none where there is no folder."""
-    try:
+    with unless_missing():
         return os.listdir(folder)
-    except OSError as error:
-        if is_missing(error):
-            return []
-        raise
+    return []
 
 
 def numbers(names: Sequence[str]) -> list[int]:
@@ -92,7 +84,7 @@ def create(folder: Path, number: int, claimed: Claimed) -> bool:
                 raise
             return _create_without_links(path, claimed.bytes())
     finally:
-        with suppress(FileNotFoundError):
+        with unless_missing():
             draft.unlink()
     return True
 

@@ -24,7 +24,6 @@ from vcpo_bench.files.claim_files import (
     claim_path,
     create,
     create_with_folder,
-    is_missing,
     is_signed,
     names_in,
     numbers,
@@ -35,6 +34,7 @@ from vcpo_bench.files.claim_files import (
 )
 from vcpo_bench.files.claim_text import Claimed
 from vcpo_bench.files.lock_holders import this_process
+from vcpo_bench.files.missing import is_missing
 
 LEASE_SECONDS = float(os.environ.get("VCPO_BENCH_LEASE_SECONDS", "120"))
 """A claim without a heartbeat for this long may be taken over. Network file systems show changes late, up to a minute:

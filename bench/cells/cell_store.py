@@ -20,6 +20,7 @@ from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.claim_files import is_claim, names_in
 from vcpo_bench.files.claims import Claim, ClaimLostError
 from vcpo_bench.files.durable import publish_folder, sync_names
+from vcpo_bench.files.missing import is_missing, unless_missing
 from vcpo_bench.records import PARTIAL_SUFFIX
 
 CHECKPOINT = "checkpoint-"
@@ -32,12 +33,12 @@ _DRAFT, _FINAL, _REPLACED, _LEFT = "draft-", "final-", "replaced-", "left"
 
 def numbered(folder: Path, prefix: str = "") -> dict[int, Path]:
     """Folders named `prefix` and a number, by that number, smallest first; other names are no checkpoints."""
-    found = {int(path.name[len(prefix) :]): path for path in folder.glob(f"{prefix}*") if _is_numbered(path, prefix)}
-    return dict(sorted(found.items()))
+    found = {int(name[len(prefix) :]): folder / name for name in names_in(folder) if _is_numbered(name, prefix)}
+    return {number: path for number, path in sorted(found.items()) if path.is_dir()}
 
 
-def _is_numbered(path: Path, prefix: str) -> bool:
-    return re.fullmatch(r"[0-9]{1,12}", path.name[len(prefix) :]) is not None and path.is_dir()
+def _is_numbered(name: str, prefix: str) -> bool:
+    return re.fullmatch(rf"{re.escape(prefix)}[0-9]{{1,12}}", name) is not None
 
 
 class CellStore:
@@ -63,34 +64,42 @@ class CellStore:
 
         Raises:
             ClaimHeldError: Another worker has the cell, and `wait` is False.
+            ClaimLostError: Another worker has taken it over already.
         """
         with Claim(self.partial, say, wait, job) as self.claim:
-            sync_names(self.partial.parent)
-            self._tidy()
+            with self._unless_taken():
+                sync_names(self.partial.parent)
+                self._tidy()
             yield
 
     def _tidy(self) -> None:
-        """Clear away what a worker left that was killed, and return checkpoints to where training looks for them."""
-        for number, left in enumerate(sorted(self.partial.glob(f"{_FINAL}*"))):
-            with suppress(FileNotFoundError):  # it was not dead, and has just published this
+        """Clear away what a worker left that was killed, and return checkpoints to where training looks for them.
+
+        That worker may not be dead, and move or remove the same files at the same time.
+        """
+        for number, left in enumerate(self._left(_FINAL)):
+            with unless_missing():  # it was not dead, and has just published this
                 mine = left.rename(self._draft(f"left{number}-"))  # so it cannot be published any more
                 self._put_back(mine)
-        for left in self.partial.glob(f"{_REPLACED}*"):
-            if _ended(left) is not None and not self.final.exists():
-                left.rename(self.final)
-        if self.ended() is None:
-            self._put_back(self.final)  # of a run that failed
-        for left in self.partial.iterdir():
-            if left.name.startswith((_DRAFT, _FINAL, _REPLACED, _LEFT)):
-                shutil.rmtree(left, ignore_errors=True)
+        for left in self._left(_REPLACED):
+            with unless_missing():
+                if _ended(left) is not None and not self.final.exists():
+                    publish_folder(left, self.final)
+        if _status(self.final) == "error":
+            self._put_back(self.final)
+        for left in self._left(_DRAFT, _FINAL, _REPLACED, _LEFT):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def _left(self, *prefixes: str) -> list[Path]:
+        return [self.partial / name for name in sorted(names_in(self.partial)) if name.startswith(prefixes)]
 
     def _put_back(self, folder: Path) -> None:
         """Return checkpoints from the folder of an ended cell."""
         for path in (*numbered(folder / KEPT).values(), *numbered(folder, CHECKPOINT).values()):
             target = self.partial / path.relative_to(folder)
-            target.parent.mkdir(exist_ok=True)
-            if not target.exists():
-                path.rename(target)
+            with unless_missing():
+                target.parent.mkdir(exist_ok=True)
+                publish_folder(path, target)
 
     def ended(self) -> str | None:
         """Status of the cell if it ended without an error while this process waited for the claim."""
@@ -137,12 +146,13 @@ class CellStore:
         Raises:
             ClaimLostError: Another process has taken the cell over.
         """
-        draft = self._new_draft(_DRAFT)
-        yield draft
-        self._publish(draft, self.partial / f"{CHECKPOINT}{step:08d}")
+        with self._drafting(_DRAFT) as draft:
+            yield draft
+        with self._unless_taken():
+            self._publish(draft, self.partial / f"{CHECKPOINT}{step:08d}")
         for known, old in numbered(self.partial, CHECKPOINT).items():
             if known < step:
-                shutil.rmtree(old)
+                shutil.rmtree(old, ignore_errors=True)  # what is left goes with the next one
 
     def keep(self, step: int, save: Callable[[Path], None]) -> None:
         """Let `save` write a numbered checkpoint that stays with the results.
@@ -153,11 +163,12 @@ class CellStore:
         target = self.partial / KEPT / f"{step:08d}"
         if target.is_dir():
             return
-        draft = self._new_draft(_DRAFT)
-        save(draft)
-        target.parent.mkdir(exist_ok=True)
-        self._publish(draft, target)
-        sync_names(self.partial)
+        with self._drafting(_DRAFT) as draft:
+            save(draft)
+        with self._unless_taken():
+            target.parent.mkdir(exist_ok=True)
+            self._publish(draft, target)
+            sync_names(self.partial)
 
     @contextmanager
     def finish(self, failed: bool = False) -> Iterator[Path]:
@@ -171,11 +182,18 @@ class CellStore:
         Raises:
             ClaimLostError: Another process has taken the cell over, and goes on.
         """
-        draft = self._new_draft(_FINAL)
-        try:
-            yield draft
-        finally:
-            self.check()  # without the claim, files may have gone
+        with self._drafting(_FINAL) as draft:
+            try:
+                yield draft
+            finally:
+                self.check()  # without the claim, files may have gone
+        with self._unless_taken():
+            self._collect(draft, failed)
+            self._end(draft)
+        self.clear()
+
+    def _collect(self, draft: Path, failed: bool) -> None:
+        """Move the checkpoints that are to stay with the results into their folder."""
         resumable = numbered(self.partial, CHECKPOINT).values() if failed else ()
         for path in (self.partial / KEPT, *resumable):
             if path.is_dir():
@@ -185,8 +203,6 @@ class CellStore:
         except ClaimLostError:
             self._put_back(draft)
             raise
-        self._end(draft)
-        self.clear()
 
     def _end(self, draft: Path) -> None:
         """Give the final files their name; a failed or damaged run of this cell is replaced only now."""
@@ -195,7 +211,7 @@ class CellStore:
                 return  # another process was first
             aside = self._draft(_REPLACED)
             shutil.rmtree(aside, ignore_errors=True)
-            with suppress(FileNotFoundError):
+            with unless_missing():
                 self.final.rename(aside)
                 if _ended(aside) is not None:  # it was published between these two lines
                     publish_folder(aside, self.final)
@@ -204,11 +220,32 @@ class CellStore:
         """A path that no other process uses."""
         return self.partial / f"{prefix}{self.claim.token}"
 
-    def _new_draft(self, prefix: str) -> Path:
+    @contextmanager
+    def _drafting(self, prefix: str) -> Iterator[Path]:
+        """A new folder to write to, inside the block; an error there, once it is gone, tells that the cell is taken."""
         draft = self._draft(prefix)
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
-        return draft
+        with self._unless_taken():
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir()
+        try:
+            yield draft
+        except Exception as problem:
+            if draft.is_dir() or isinstance(problem, ClaimLostError):
+                raise
+            raise self._taken() from problem
+
+    @contextmanager
+    def _unless_taken(self) -> Iterator[None]:
+        """Inside, what is missing was moved by another process, which has the cell."""
+        try:
+            yield
+        except OSError as error:
+            if not is_missing(error):
+                raise
+            raise self._taken() from error
+
+    def _taken(self) -> ClaimLostError:
+        return ClaimLostError(f"{self.partial} was taken over by another process")
 
     def _publish(self, draft: Path, target: Path) -> None:
         """Give a checkpoint its name, unless there is one of that name."""
@@ -219,8 +256,12 @@ class CellStore:
 
 def _ended(folder: Path) -> str | None:
     """Status of the cell in a folder if it ended without an error, and is whole."""
-    try:
-        status = status_of(folder)
-    except DamagedResultError:
-        return None
+    status = _status(folder)
     return None if status == "error" else status
+
+
+def _status(folder: Path) -> str | None:
+    """Status of the cell in a folder, if it has ended and is whole."""
+    with suppress(DamagedResultError), unless_missing():
+        return status_of(folder)
+    return None
