@@ -119,12 +119,8 @@ _BOOTSTRAP = "95% intervals: bootstrap over seeds, stratified by task"
 _OVER_PAIRS = "95% intervals: Student t over pairs of the same task, lag and seed, averaged where a seed has several."
 _ALL = (
     Layout("ranking", "", _RANKING),
-    Layout(
-        "pairs", "Paired differences of scores. Holm's correction is per lag.", _PAIRS, intervals=_OVER_PAIRS
-    ),
-    Layout(
-        "choices", "The learning rate each half of the seeds was tested at, chosen on the other half.", _CHOICES
-    ),
+    Layout("pairs", "Paired differences of scores. Holm's correction is per lag.", _PAIRS, intervals=_OVER_PAIRS),
+    Layout("choices", "The learning rate each half of the seeds was tested at, chosen on the other half.", _CHOICES),
     Layout(
         "targets",
         "Updates and training seconds until a share (target) of the synchronous gain is reached; n is the number of "
@@ -139,9 +135,7 @@ _ALL = (
         _NON_INFERIORITY,
         intervals="95% intervals: bootstrap over seeds, together where both have the same.",
     ),
-    Layout(
-        "stable_rates", "The largest learning rate up to which fewer than a third of the seeds fail.", _STABLE
-    ),
+    Layout("stable_rates", "The largest learning rate up to which fewer than a third of the seeds fail.", _STABLE),
     Layout(
         "frontier",
         "How the largest stable learning rate falls with lag: an exponent of 1 means inversely proportional.",
