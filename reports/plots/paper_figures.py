@@ -172,10 +172,10 @@ def ablation(study: Study, sheet: Sheet) -> Plot | None:
     return Plot("vcpo-fig9-ablation", title, caption, figure, drawn, lines, "update", "sampled_reward", labels)
 
 
-PUBLISHED: tuple[tuple[Callable[[Study, Sheet], Plot | None], bool], ...] = (
-    (kernels, False),
-    (results_stack, False),
-    (lag_sweep, False),
-    (ablation, False),
-)
-"""Each figure of a paper and whether it needs the whole text width."""
+PUBLISHED: dict[str, Callable[[Study, Sheet], Plot | None]] = {
+    "vespo-fig2-kernels": kernels,
+    "vcpo-results-stack": results_stack,
+    "vcpo-lag-sweep": lag_sweep,
+    "vcpo-fig9-ablation": ablation,
+}
+"""Each figure of a paper by its name; all fit one column."""

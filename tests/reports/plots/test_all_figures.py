@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,10 +49,13 @@ def make(folder: Path, make_results: Make, seeds: tuple[int, ...]) -> Study:
 
 def drawn(study: Study, sheet: Sheet) -> list[Plot]:
     with drawing(sheet.font_size):
-        pictures = [block for section in build(study).sections for block in section.blocks]
-        plots = [one.draw(sheet) for one in pictures if isinstance(one, Picture)]
-        plots += [draw(study, sheet) for draw, _ in PUBLISHED]
-        found = [plot for plot in plots if plot is not None]
+        pictures = [
+            *(block for section in build(study).sections for block in section.blocks if isinstance(block, Picture)),
+            *(Picture(name, partial(draw, study)) for name, draw in PUBLISHED.items()),
+        ]
+        plots = {one.name: one.draw(sheet) for one in pictures}
+        found = [plot for plot in plots.values() if plot is not None]
+        assert [plot.name for plot in found] == [name for name, plot in plots.items() if plot is not None]
         for plot in found:
             plot.figure.canvas.draw()
     return found
