@@ -1,4 +1,4 @@
-r"""Tables for LaTeX that fit: in one column, across both, wrapped or scaled; settings all rows share go into the caption.
+r"""Tables for LaTeX that fit: one column, both, wrapped or scaled; settings that all rows share go into the caption.
 
 Widths are measured with Computer Modern, which matplotlib ships: no LaTeX is started.
 """
