@@ -60,17 +60,19 @@ def report(
     target = html or sources[0] / "report.html"
     check_file("--html", target)
     check_file("--pdf", pdf)
-    check_folder("--figures", target.parent / figures if figures else None)
+    printed = target.parent / figures if figures else None
+    check_folder("--figures", printed)
+
+    names, chosen = split_list(only) if only else [], split_list(methods) if methods else []
     if watch:
         watching.watch(sources, target, on_write=say)
-    else:
+    if printed:  # before the page: names that are not there are refused before anything is written
+        for path in paper.write_figures(sources, printed, figures, names, chosen):
+            say(path)
+    if not watch and (html or not only):
         say(page.write_page(sources, target, partial))
     if pdf:
         say(typeset.write_pdf(sources, pdf, partial))
-    if figures:
-        names, chosen = split_list(only) if only else [], split_list(methods) if methods else []
-        for path in paper.write_figures(sources, target.parent / figures, figures, names, chosen):
-            say(path)
 
 
 VERB = Verb(

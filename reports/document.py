@@ -26,13 +26,23 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a name (anchor and file name), a caption and a heading per column."""
+    """A table.
+
+    Attributes:
+        name: Anchor and file name.
+        caption: What it holds.
+        headings: One per column.
+        rows: An entry per column each.
+        numeric: Columns of numbers.
+        settings: How many columns, the first ones, say what a row is about; the others are results.
+    """
 
     name: str
     caption: str
     headings: list[str]
     rows: list[list[Entry]]
     numeric: frozenset[int] = frozenset()
+    settings: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,9 +70,13 @@ class Prose:
 class Picture:
     """A figure that is still to be drawn; drawing may find that there is nothing to draw.
 
-    `wide`: in a paper with two columns it needs both.
+    Attributes:
+        name: Of the figure, once it is drawn.
+        draw: Draws it.
+        wide: In a paper with two columns it needs both.
     """
 
+    name: str
     draw: DrawPlot
     wide: bool = False
 

@@ -1,4 +1,4 @@
-"""What a score is, and at which learning rate it was measured, as captions say it: from findings, never assumed."""
+"""What a score is and at which learning rate it was measured, as captions say it: as was found, never assumed."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ def scale(study: Study) -> str:
     """A sentence on what a score is."""
     if normalized(study):
         return "Score 0 is the start policy, 1 the best synchronous training."
-    return (
-        "Scores are rewards as they are: without synchronous training to compare with on every task, "
-        "none is normalized."
-    )
+    return "Scores are rewards as they are: some task lacks synchronous training to normalize them by."
 
 
 def was_chosen(study: Study) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,16 +12,16 @@ from matplotlib.axes import Axes
 from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
-from vcpo_bench.reports.plots.method_style import INK
+from vcpo_bench.reports.plots.caption import estimate
 from vcpo_bench.reports.plots.sheet import (
     add_legend,
     columns_for,
     draw_lines,
     figure_name,
-    label_log_axis,
     legend_columns,
     panel_grid,
 )
+from vcpo_bench.reports.plots.ticks import log_scale, say_below, say_instead
 from vcpo_bench.reports.study import Setting, Study, bin_edges, binned_runs
 from vcpo_bench.reports.symbols import typeset
 
@@ -70,10 +70,6 @@ QUANTITIES = (
 )
 
 
-SMALLEST = 1e-5
-"""Log axes end at this share of the largest value: below it lies the rounding noise of on-policy runs."""
-
-
 def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regime: str) -> Plot | None:
     """One panel per learning rate (rows) and lag (columns), one line per method; None when nothing was recorded."""
     settings = [one for one in study.settings if (one.task, one.regime) == (task, regime)]
@@ -98,17 +94,16 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
         if index + columns >= len(panels):
             panel.set_xlabel("update")
         if all(line.panel != index for line in lines):
-            why = "not recorded" if setting in settings else "not run"
-            panel.text(0.5, 0.5, why, transform=panel.transAxes, ha="center", va="center", color=INK, alpha=0.6)
+            say_instead(panel, "not recorded" if setting in settings else "not run")
     for index in range(len(panels) if quantity.by_lag else 1):
-        set_scale(axes[index], lines, quantity)
+        shared = [axes[index]] if quantity.by_lag else axes
+        set_scale(shared, lines, quantity)
         if quantity.by_lag:
             beside = [line for line in lines if (line.panel - index) % columns == 0 and (fits or line.panel == index)]
             axes[index].set_ylim(bottom=min([0.0, *(float(line.y.min()) for line in beside)]))
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
-    band = "Line: mean over seeds (of those still running); band: smallest to largest seed."
-    caption = f"{quantity.title} Task {task}, regime {regime}; {_source(quantity)}. {band}"
+    caption = f"{quantity.title} Task {task}, regime {regime}; {_source(quantity)}. {range_over_seeds(lines)}"
     if quantity.by_lag and len(lags) > 1:
         caption += " The vertical axes of different lags differ."
     labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in panels]
@@ -120,6 +115,12 @@ def _source(quantity: Quantity) -> str:
     if quantity.table == "evals":
         return f"column {quantity.column} of the evaluations on held-out prompts"
     return f"column {quantity.column} of the updates, averaged within up to {quantity.bins} bins"
+
+
+def range_over_seeds(lines: list[Line]) -> str:
+    """How captions say what the lines and bands of `lines_of` are."""
+    still = " with a value there" if any(len(line.runs) > 1 for line in lines) else ""
+    return estimate(lines, "Line: mean over", "band", f"smallest to largest seed{still}")
 
 
 def _panel_title(setting: Setting, rates: int) -> str:
@@ -144,8 +145,9 @@ def lines_of(
         mean = np.where(finite, values, 0.0).sum(axis=0) / finite.sum(axis=0)
         low = np.where(finite, values, np.inf).min(axis=0)
         high = np.where(finite, values, -np.inf).max(axis=0)
-        several = len(runs) > 1
-        lines.append(Line(panel, method, x, mean, low if several else None, high if several else None))
+        counts = tuple(sorted({int(count) for count in finite.sum(axis=0)}))
+        ends = (low, high) if len(runs) > 1 else (None, None)
+        lines.append(Line(panel, method, x, mean, *ends, runs=counts))
     return lines
 
 
@@ -162,15 +164,17 @@ def _stack(runs: list[tuple[Array, Array]], quantity: Quantity) -> tuple[Array, 
     return centers, binned_runs(runs, edges)
 
 
-def set_scale(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
-    """The y axis of a quantity: logarithmic with plain numbers, or from 0 for rewards."""
-    positive = np.concatenate([line.y[line.y > 0] for line in lines] or [np.ones(0)])
-    if quantity.log and positive.size:
-        axes.set_yscale("log")
-        low, high = float(positive.min()), float(positive.max())
-        if low < high * SMALLEST:
-            low = high * SMALLEST
-            axes.set_ylim(low, 2 * high)
-        label_log_axis(axes, high / low)
+def set_scale(axes: Sequence[Axes], lines: list[Line], quantity: Quantity) -> None:
+    """The y axis of a quantity that these panels share: logarithmic with plain numbers, or from 0 for rewards.
+
+    Args:
+        axes: The panels, with their lines drawn.
+        lines: All lines of the figure or, where a panel stands alone, its own.
+        quantity: What they show.
+    """
+    if quantity.log:
+        floor = log_scale(axes[0], np.concatenate([line.y for line in lines] or [np.ones(0)]))
+        for index, panel in enumerate(axes):
+            say_below(panel, [line for line in lines if len(axes) == 1 or line.panel == index], floor)
     elif quantity.table == "evals" and lines:
-        axes.set_ylim(bottom=min(0.0, min(float(line.y.min()) for line in lines)))
+        axes[0].set_ylim(bottom=min(0.0, min(float(line.y.min()) for line in lines)))

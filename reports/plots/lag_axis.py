@@ -11,8 +11,10 @@ from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.analysis.series import cell_rows
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
+from vcpo_bench.reports.plots.caption import estimate, several
 from vcpo_bench.reports.plots.method_style import INK, look
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, legend_columns, panel_grid
+from vcpo_bench.reports.plots.ticks import LEAST
 from vcpo_bench.reports.study import Study
 
 
@@ -49,8 +51,8 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "What does lag cost each method?"
     caption = (
-        f"{title} Task {task}, regime {regime}: sampled reward at the last evaluation, mean over seeds with a 95% "
-        "Student-t interval. Lags stand at equal distances."
+        f"{title} Task {task}, regime {regime}: sampled reward at the last evaluation. "
+        f"{estimate(lines, 'Mean over', 'bar', '95% Student-t interval')} Lags stand at equal distances."
     )
     labels = [f"lr {rate(lr)}" for lr in rates]
     name = figure_name("reward-lag", task, regime)
@@ -70,7 +72,7 @@ def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str]) -> None:
 
 
 def _tops(lines: list[Line]) -> list[float]:
-    return [float(np.nanmax(line.high if line.high is not None else line.y)) for line in lines]
+    return [float(np.nanmax(line.y if line.high is None else np.fmax(line.y, line.high))) for line in lines]
 
 
 def _final_rewards(
@@ -81,13 +83,12 @@ def _final_rewards(
         if name == method and (setting.task, setting.regime, setting.lr) == (task, regime, lr) and setting.lag in lags:
             rewards = runs.loc[runs["status"] != "error", "final_reward"].dropna().to_numpy(np.float64)
             if rewards.size:
-                found.append((setting.lag, rewards.mean(), *reward_interval(rewards)))
+                found.append((setting.lag, rewards.mean(), *reward_interval(rewards), rewards.size))
     if not found:
         return None
-    x, y, low_bound, high_bound = np.array(sorted(found), dtype=np.float64).T
-    return Line(
-        panel, method, x, y, np.where(np.isnan(low_bound), y, low_bound), np.where(np.isnan(high_bound), y, high_bound)
-    )
+    x, y, low, high, sizes = np.array(sorted(found), dtype=np.float64).T
+    ends = (None, None) if np.isnan(low).all() else (low, high)
+    return Line(panel, method, x, y, *ends, runs=tuple(sorted({int(size) for size in sizes})))
 
 
 def realized_lag(study: Study, sheet: Sheet) -> Plot | None:
@@ -107,16 +108,17 @@ def realized_lag(study: Study, sheet: Sheet) -> Plot | None:
         lines.append(_histogram(rows.reset_index("lag"), index))
         line = lines[-1]
         axes[index].vlines(line.x, 0, line.y, color=INK, linewidth=min(6.0, 90.0 / (lag + 6)))
-        axes[index].set_xlim(-0.6 - 0.02 * lag, max(line.x.max(), lag) + 0.6 + 0.02 * lag)
+        axes[index].set_xlim(-0.6 - 0.02 * lag, max(line.x.max(), lag, LEAST - 1) + 0.6 + 0.02 * lag)
         axes[index].set_ylim(0, 1.05)
-        axes[index].xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
+        axes[index].xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=LEAST))
         axes[index].set_title(f"requested: {lag}" + ("" if len({one for one, _ in panels}) == 1 else f" ({regime})"))
         axes[index].set_xlabel("realized lag")
         if index % columns == 0:
             axes[index].set_ylabel("share")
     title = "Was the requested lag realized?"
     caption = (
-        f"{title} Share of all consumed trajectories by the lag of their oldest token. The pipeline is filled with "
+        f"{title} Share of all trajectories that {several([len(cells)], 'run')} consumed, by the lag of their oldest "
+        "token; a count, without an interval. The pipeline is filled with "
         "data of the start policy before the first update, so a run of lag k passes through 0..k-1 first."
     )
     labels = [f"{regime}, requested {lag}" for regime, lag in panels]

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
+from vcpo_bench.reports.plots.caption import several
 from vcpo_bench.reports.plots.method_style import INK
 from vcpo_bench.reports.plots.sheet import figure_name, panel_grid, titled_columns
+from vcpo_bench.reports.plots.ticks import PlainTicks
 from vcpo_bench.reports.study import Study, bin_edges, binned_runs
 
 COLORS = "cividis"
@@ -49,7 +51,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     norm = LogNorm(max(float(np.nanmin(image[image > 0])), 1e-3), 1.0)
     extent, even = (0.0, last + 1.0, float(len(sizes)), 0.0), image[_even_rows(sizes)]
     shown = axes.imshow(even, aspect="auto", interpolation="nearest", extent=extent, cmap=COLORS, norm=norm)
-    bar = figure.colorbar(shown, ax=axes, pad=0.01, aspect=40, fraction=0.03, format="%g", ticks=[0.001, 0.01, 0.1, 1])
+    bar = figure.colorbar(shown, ax=axes, pad=0.01, aspect=40, fraction=0.03, format="%g", ticks=PlainTicks())
     bar.set_label("ESS ratio")
     bar.ax.minorticks_off()
     failed = cells[cells["onset"].notna()]
@@ -60,11 +62,13 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     if room < _BLOCK_INCHES:
         axes.tick_params(axis="y", labelsize=0.85 * 72 * room)
     axes.set_xlabel("update")
+    seeds = several(cells.groupby(["staleness", "method", "lr"]).size())
     title = "Does low ESS precede failure?"
     caption = (
-        f"{title} Task {task}, regime {regime}: ESS ratio of every cell (rows, sorted by lag, method, learning rate "
-        "and seed; every block has the same height), averaged within up to 40 bins of updates. A red mark is the onset "
-        "of a collapse, rebound or nan."
+        f"{title} Task {task}, regime {regime}: ESS ratio of each of {several([len(cells)], 'run')} (rows, sorted by "
+        f"lag, method, learning rate and seed; {seeds} each; every block has the same height), averaged within up to "
+        "40 bins of updates; no interval, since every run is shown. A red mark is the onset of a collapse, rebound "
+        "or nan by the collapse rule."
     )
     centers = (edges[:-1] + edges[1:]) / 2
     names = [f"lag {c.staleness}, {c.method}, lr {rate(c.lr)}, seed {c.seed}" for c in cells.itertuples()]
@@ -126,10 +130,12 @@ def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | 
             panel.set_xlabel("lag")
         x_values = np.array(lags, dtype=np.float64)
         lines += [Line(index, f"lr {rate(lr)}", x_values, image[y]) for y, lr in enumerate(rates)]
+    seeds = several(cells.groupby(["staleness", "method", "lr"]).size())
     title = "Where is each method stable?"
     caption = (
-        f"{title} Task {task}, regime {regime}: failed of all runs (collapse, collapse with rebound, nan) by lag and "
-        "learning rate. Dark: none failed; light: all failed; empty: not run."
+        f"{title} Task {task}, regime {regime}: failed of all runs by the collapse rule (collapse, collapse with "
+        f"rebound, nan), by lag and learning rate: {seeds} each; counts, without an interval. Dark: none failed; "
+        "light: all failed; empty: not run."
     )
     name = figure_name("stability", task, regime)
     return Plot(name, title, caption, figure, [], lines, "lag", "failed_share", methods, places=True)

@@ -10,7 +10,7 @@ import numpy as np
 from vcpo_bench.analysis.method_text import base_name
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
-from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, set_scale
+from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, range_over_seeds, set_scale
 from vcpo_bench.reports.plots.method_style import LAG_LOOKS
 from vcpo_bench.reports.plots.sheet import add_legend, draw_lines, legend_columns, panel_grid
 from vcpo_bench.reports.study import Setting, Study
@@ -41,7 +41,8 @@ def kernels(study: Study, sheet: Sheet) -> Plot:
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     caption = (
-        "What each method makes of an importance weight: the factor of the gradient A grad log pi, in closed form."
+        "What each method makes of an importance weight: the factor of the gradient A grad log pi, in closed form, "
+        "without any run."
     )
     title = "What does each method make of a weight?"
     return Plot("vespo-fig2-kernels", title, caption, figure, methods, lines, "weight", "factor", list(_SIGNS))
@@ -87,7 +88,6 @@ def results_stack(study: Study, sheet: Sheet) -> Plot | None:
         found = lines_of(study, quantity, setting, index)
         lines += found
         labels.append(f"{setting.task}: {quantity.label}")
-        set_scale(axes[index], found, quantity)
         above, beside = (quantity.label, setting.task) if lying else (setting.task, quantity.label)
         if index < columns:
             typeset(axes[index].set_title(above, fontsize=sheet.font_size - lying))
@@ -97,10 +97,12 @@ def results_stack(study: Study, sheet: Sheet) -> Plot | None:
             axes[index].set_xlabel("update")
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
     draw_lines(axes, lines, methods)
+    for index, (quantity, _) in enumerate(places):
+        set_scale([axes[index]], [line for line in lines if line.panel == index], quantity)
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "How do reward, ESS, divergence and gradient norm move together?"
-    caption = f"{title} Lag {settings[0].lag}, lr {rate(settings[0].lr)}; mean over seeds with their range."
+    caption = f"{title} Lag {settings[0].lag}, lr {rate(settings[0].lr)}. {range_over_seeds(lines)}"
     return Plot("vcpo-results-stack", title, caption, figure, methods, lines, "update", "value", labels)
 
 
@@ -128,17 +130,19 @@ def lag_sweep(study: Study, sheet: Sheet) -> Plot | None:
         for line in lines_of(study, _BY_NAME["reward-steps"], setting, 0, ["vcpo"]):
             style = LAG_LOOKS[place % len(LAG_LOOKS)]
             name = f"lag {setting.lag}"
+            if line.low is not None and line.high is not None:
+                axes.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.18, linewidth=0)
             axes.plot(
                 line.x, line.y, color=style.color, linestyle=style.dash, marker=style.marker, markevery=5, label=name
             )
-            lines.append(Line(0, name, line.x, line.y, line.low, line.high))
+            lines.append(replace(line, name=name))
     if not lines:
         return None
     axes.set_xlabel("update")
     axes.set_ylabel("held-out reward")
     figure.legend(loc="outside upper center", ncols=min(len(chosen), 4))
     title = "How does vcpo learn as the lag grows?"
-    caption = f"{title} Task {task}, lr {rate(lr)}; mean over seeds."
+    caption = f"{title} Task {task}, lr {rate(lr)}. {range_over_seeds(lines)}"
     return Plot("vcpo-lag-sweep", title, caption, figure, [], lines, "update", "sampled_reward", [task])
 
 
@@ -163,15 +167,15 @@ def ablation(study: Study, sheet: Sheet) -> Plot | None:
     if sheet.legend:
         add_legend(figure, drawn, legend_columns(sheet, drawn))
     title = "Which half of vcpo does the work?"
-    caption = f"{title} Lag {settings[0].lag}, lr {rate(settings[0].lr)}; mean over seeds with their range."
+    caption = f"{title} Lag {settings[0].lag}, lr {rate(settings[0].lr)}. {range_over_seeds(lines)}"
     labels = [setting.task for setting in settings]
     return Plot("vcpo-fig9-ablation", title, caption, figure, drawn, lines, "update", "sampled_reward", labels)
 
 
-PUBLISHED: tuple[tuple[Callable[[Study, Sheet], Plot | None], bool], ...] = (
-    (kernels, False),
-    (results_stack, False),
-    (lag_sweep, False),
-    (ablation, False),
-)
-"""Each figure of a paper and whether it needs the whole text width."""
+PUBLISHED: dict[str, Callable[[Study, Sheet], Plot | None]] = {
+    "vespo-fig2-kernels": kernels,
+    "vcpo-results-stack": results_stack,
+    "vcpo-lag-sweep": lag_sweep,
+    "vcpo-fig9-ablation": ablation,
+}
+"""Each figure of a paper by its name; all fit one column."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
+from vcpo_bench.reports.plots.caption import estimate
 from vcpo_bench.reports.plots.method_style import INK
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
@@ -31,7 +32,9 @@ def pareto_k(study: Study, sheet: Sheet) -> Plot | None:
             if len(rows):
                 spread = rows.groupby("step")["k"].quantile(np.array([0.25, 0.5, 0.75])).unstack()
                 low, middle, high = (spread[level].to_numpy(np.float64) for level in (0.25, 0.5, 0.75))
-                lines.append(Line(panel, method, spread.index.to_numpy(np.float64), middle, low, high))
+                runs = tuple(sorted({int(count) for count in rows.groupby("step")["key"].nunique()}))
+                ends = (low, high) if runs[-1] > 1 else (None, None)
+                lines.append(Line(panel, method, spread.index.to_numpy(np.float64), middle, *ends, runs=runs))
     columns = columns_for(sheet, len(lags))
     figure, axes = panel_grid(sheet, len(lags), columns)
     draw_lines(axes, lines, methods)
@@ -46,7 +49,8 @@ def pareto_k(study: Study, sheet: Sheet) -> Plot | None:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "How heavy is the tail of the weights?"
     caption = (
-        f"{title} Pareto k-hat of the sequence weights in trailing windows; line: median over cells (tasks and "
-        f"learning rates pooled), band: quartiles. Above {RELIABLE} (dashed) a weighted mean is not to be relied on."
+        f"{title} Pareto k-hat of the sequence weights in trailing windows, tasks and learning rates pooled. "
+        f"{estimate(lines, 'Line: median of', 'band', 'quartiles', 'run')} "
+        f"Above {RELIABLE} (dashed) a weighted mean is not to be relied on."
     )
     return Plot("k-hat", title, caption, figure, methods, lines, "update", "k_hat", [f"lag {lag}" for lag in lags])

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
+from vcpo_bench.reports.plots.caption import several
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, legend_columns, panel_grid
 from vcpo_bench.reports.study import Study
 
@@ -51,8 +52,9 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
     caption = (
         f"{title} Area under the ROC curve of each signal, a number of updates (the lead) before the onset of failure, "
         "against runs of the same task, regime and lag that have not failed at the same update. Dashed: chance (0.5). "
-        "Below it, the signal's sign is opposite to the one fixed in advance. Band: 95% interval, resampling "
-        "configurations."
+        "Below it, the signal's sign is opposite to the one fixed in advance. "
+        f"{several(table['n_collapsed'], 'failed run')} and {several(table['n_healthy'], 'surviving run')} per point; "
+        "band: 95% interval, resampling configurations."
     )
     names = [title for title, _ in panels]
     return Plot("auroc-lead", title, caption, figure, signals, lines, "lead", "auroc", names)

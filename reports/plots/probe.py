@@ -8,6 +8,7 @@ import pandas as pd
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, legend_columns, panel_grid
+from vcpo_bench.reports.plots.ticks import log_scale, say_below
 from vcpo_bench.reports.study import Study
 
 _PANELS = (
@@ -51,15 +52,17 @@ def estimator_probe(study: Study, sheet: Sheet) -> Plot | None:
                 if line.x.size:
                     lines.append(line)
                     draw_line(axes[panel], line, methods)
-            if log:
-                axes[panel].set_yscale("log")
+            own = [line for line in lines if line.panel == panel]
+            if log and own:
+                say_below(axes[panel], own, log_scale(axes[panel], np.concatenate([line.y for line in own])))
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "What is an update worth?"
     caption = (
         f"{title} Every method's update on many batches sampled anew from the lagged policy, against the gradient of a "
         "large on-policy sample, after the optimizer's preconditioning: signal to noise |E u|²/tr Var u, squared bias "
-        f"|E u - g|²/|g|², mean cosine. Bands: 95% bootstrap intervals. {'; '.join(title for title, _ in cells)}."
+        f"|E u - g|²/|g|², mean cosine. 1 run per panel; band: 95% bootstrap interval over batches. "
+        f"{'; '.join(title for title, _ in cells)}."
     )
     return Plot("estimator-probe", title, caption, figure, methods, lines, "update", "value", labels)
 
@@ -67,4 +70,4 @@ def estimator_probe(study: Study, sheet: Sheet) -> Plot | None:
 def _line(panel: int, method: str, rows: pd.DataFrame) -> Line:
     ordered = rows[rows["value"].notna()].sort_values("step")
     x, y, low, high = (ordered[name].to_numpy(np.float64) for name in ("step", "value", "low", "high"))
-    return Line(panel, method, x, y, low, high)
+    return Line(panel, method, x, y, low, high, (1,))

@@ -13,11 +13,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.figure import Line, Sheet
 from vcpo_bench.reports.plots.method_style import look
+from vcpo_bench.reports.plots.ticks import several_ticks
 
 _LONGEST_FILE = 120  # characters: with its ending and a draft's, below the 255 bytes of file systems
 
@@ -42,9 +42,10 @@ def panel_grid(
     flat = list(axes.flat)
     for unused in flat[panels:]:
         unused.remove()
-    for index in range(panels):
+    for index, axis in enumerate(flat[:panels]):
+        several_ticks(axis)
         if index + columns >= panels:
-            flat[index].tick_params(labelbottom=True)
+            axis.tick_params(labelbottom=True)
     return figure, flat[:panels]
 
 
@@ -112,13 +113,6 @@ def legend_strip(sheet: Sheet, methods: Sequence[str]) -> Figure:
     add_legend(figure, methods, columns)
     figure.set_figheight(figure.get_figheight() + 2 * LEGEND_ROW * mpl.rcParams["legend.fontsize"] / 72)
     return figure
-
-
-def label_log_axis(axes: Axes, ratio: float) -> None:
-    """Plain numbers on a logarithmic y axis that panels may share: 1, 2, 5 where values span `ratio` < 50."""
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ratio < 50 else (1.0,), numticks=6))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def legend_columns(sheet: Sheet, methods: Sequence[str]) -> int:

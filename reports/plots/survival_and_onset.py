@@ -11,15 +11,16 @@ from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
 from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
+from vcpo_bench.reports.plots.caption import estimate, several
 from vcpo_bench.reports.plots.method_style import SURVIVORS, look
 from vcpo_bench.reports.plots.sheet import (
     add_legend,
     columns_for,
     draw_lines,
-    label_log_axis,
     legend_columns,
     panel_grid,
 )
+from vcpo_bench.reports.plots.ticks import log_scale, say_below
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.symbols import typeset
 
@@ -53,10 +54,13 @@ def survival(study: Study, sheet: Sheet) -> Plot | None:
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "How long until runs fail?"
+    band = any(line.low is not None and (line.low < line.y).any() for line in lines)
+    seeds = several(cells.groupby(["task", "regime", "lr", "staleness", "method"]).size())
     caption = (
-        f"{title} Kaplan-Meier estimate of the share of runs that have not failed (collapse, collapse with rebound, "
-        "nan), tasks and learning rates pooled; runs that reached their end, or that an alarm stopped, are censored "
-        "there. Band: 95% log-log interval."
+        f"{title} Kaplan-Meier estimate of the share of runs that have not failed by the collapse rule (collapse, "
+        f"collapse with rebound, nan): {several((line.runs[0] for line in lines), 'run')} per line, tasks and learning "
+        f"rates pooled, {seeds} each. Runs that reached their end, or that an alarm stopped, are censored there. "
+        f"{'Band: 95% log-log interval.' if band else 'There is no band.'}"
     )
     labels = [f"lag {lag}" for lag in lags]
     return Plot("survival", title, caption, figure, methods, lines, "update", "survival", labels)
@@ -66,7 +70,7 @@ def _survival_line(panel: int, method: str, runs: pd.DataFrame) -> Line:
     time = runs["onset"].where(runs["failed"], runs["last_step"])
     curve = kaplan_meier(time.to_numpy(np.float64), runs["failed"].to_numpy(bool))
     x, y, low, high = (curve[name].to_numpy(np.float64) for name in ("time", "survival", "low", "high"))
-    return Line(panel, method, x, y, low, high)
+    return Line(panel, method, x, y, low, high, (len(runs),))
 
 
 def _draw_steps(axes: Axes, line: Line, methods: list[str]) -> None:
@@ -88,11 +92,12 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
     if failed.empty:
         return None
     methods = [name for name in study.methods if (failed["method"] == name).any()]
+    lines = [line for place, one in enumerate(_ALIGNED) for line in _aligned(study, failed, methods, one.name, place)]
+    before = [line for line in lines if line.name != SURVIVORS]
+    if not before:
+        return None
     columns = columns_for(sheet, len(_ALIGNED))
     figure, axes = panel_grid(sheet, len(_ALIGNED), columns, share_y=False)
-    lines: list[Line] = []
-    for index, one in enumerate(_ALIGNED):
-        lines += _aligned(study, failed, methods, one.name, index)
     names = [*methods, SURVIVORS] if any(line.name == SURVIVORS for line in lines) else methods
     draw_lines(axes, lines, names)
     for index, one in enumerate(_ALIGNED):
@@ -100,24 +105,22 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
         panel.axvline(0, color="#7f7f7f", linewidth=0.8, linestyle=(0, (2, 2)))
         panel.set_title(one.axis_label())
         typeset(panel.title)
-        values = np.concatenate(
-            [line.y for line in lines if line.panel == index and line.name in names] or [np.ones(1)]
-        )
-        positive = values[np.isfinite(values) & (values > 0)]
-        if one.log_axis and positive.size:
-            panel.set_yscale("log")
-            label_log_axis(panel, float(positive.max() / positive.min()))
+        own = [line for line in lines if line.panel == index]
+        if one.log_axis and own:
+            say_below(panel, own, log_scale(panel, np.concatenate([line.y for line in own])))
         if index + columns >= len(_ALIGNED):
             panel.set_xlabel("updates since onset")
     if sheet.legend:
         add_legend(figure, names, legend_columns(sheet, names))
     title = "What changes before a failure?"
     caption = (
-        f"{title} Failed runs ({len(failed)}) aligned at the onset of the failure: the first evaluation of the fall, "
-        "so the fall itself may begin up to one evaluation earlier. Line: median; band: quartiles; of a "
-        "constant set of runs: those with values over the whole line, at least half of them. "
-        "Gray: runs at the same task, lag and learning rate that survived, at the same updates."
+        f"{title} Failed runs ({len(failed)}, by the collapse rule) aligned at the onset of the failure: the first "
+        "evaluation of the fall, so the fall itself may begin up to one evaluation earlier. "
+        f"{estimate(before, 'Line: median of', 'band', 'quartiles', 'run')} A line rests on the runs with values over "
+        "all of it, at least half of them."
     )
+    if SURVIVORS in names:
+        caption += " Gray: runs at the same task, lag and learning rate that survived, at the same updates."
     labels = [one.axis_label() for one in _ALIGNED]
     return Plot("ess-vs-collapse", title, caption, figure, names, lines, "since_onset", "value", labels)
 
@@ -197,5 +200,6 @@ def _quartiles(panel: int, name: str, edges: Array, values: Array) -> list[Line]
         return []
     chosen = values[np.ix_(runs, kept)]  # a copy: with thousands of runs a second one matters
     low, middle, high = np.quantile(chosen, [0.25, 0.5, 0.75], axis=0, overwrite_input=True)
-    several = int(runs.sum()) > 1
-    return [Line(panel, name, edges[:-1][kept] + BIN / 2, middle, low if several else None, high if several else None)]
+    count = int(runs.sum())
+    ends = (low, high) if count > 1 else (None, None)
+    return [Line(panel, name, edges[:-1][kept] + BIN / 2, middle, *ends, runs=(count,))]

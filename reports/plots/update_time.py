@@ -10,6 +10,7 @@ import pandas as pd
 from vcpo_bench.analysis.series import cell_rows
 from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Line, Plot, Sheet
+from vcpo_bench.reports.plots.caption import several
 from vcpo_bench.reports.plots.method_style import OKABE_ITO
 from vcpo_bench.reports.plots.sheet import panel_grid
 from vcpo_bench.reports.study import Study
@@ -22,8 +23,9 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     """Median milliseconds of each phase of an update, a bar per method; None when no time was recorded."""
     columns = [one.name for one in _PHASES]
     steps = study.results.step_columns(*columns)
-    number, names = pd.factorize(study.results.cells["method"])
-    of_method = steps[columns].groupby(number[cell_rows(steps, study.results.cells)])
+    cells = study.results.cells
+    number, names = pd.factorize(cells["method"])
+    of_method = steps[columns].groupby(number[cell_rows(steps, cells)])
     medians = 1e3 * of_method.median().rename(index=dict(enumerate(names)))
     medians = medians[medians.sum(axis=1) > 0]
     if medians.empty:
@@ -44,7 +46,8 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     figure.legend(loc="outside upper center", ncols=4 if sheet.width > 4 else 2)
     title = "Where does the time of an update go?"
     caption = (
-        f"{title} Median over updates of all cells of a method; runs side by side on one machine slow each other down."
+        f"{title} Median over the updates of {several(cells['method'].value_counts()[methods], 'run')} per method, "
+        "without an interval; runs side by side on one machine slow each other down."
     )
     lines = [Line(0, one.axis_label(), places, medians.loc[methods, one.name].to_numpy(np.float64)) for one in _PHASES]
     return Plot("phases", title, caption, figure, [], lines, "method_index", "milliseconds", [", ".join(methods)])

@@ -66,6 +66,12 @@ class Layout:
         """The columns that say what a row is about."""
         return tuple(column for column, shown in self.columns.items() if shown.kind in ("name", "rate"))
 
+    @property
+    def settings(self) -> int:
+        """How many columns, the first ones, say what a row is about; a rate that was found is a result."""
+        found = [shown.kind != "name" and column != "lr" for column, shown in self.columns.items()]
+        return [*found, True].index(True)
+
 
 def statements(study: Study, ledger: Ledger, analysis: str, *topics: str, bullets: bool = True) -> list[Prose]:
     """What an analysis says on some topics, as one block; nothing if it says nothing."""
@@ -117,7 +123,8 @@ def analysis_table(
     ]
     numeric = frozenset(place for place, one in enumerate(layout.columns.values()) if one.kind != "name")
     end = layout.intervals if any(sure) else _NONE if layout.intervals else ""
-    return [Table(layout.table, f"{layout.caption} {end}".strip(), headings, rows, numeric)] if rows else []
+    caption = f"{layout.caption} {end}".strip()
+    return [Table(layout.table, caption, headings, rows, numeric, layout.settings)] if rows else []
 
 
 def _has_interval(frame: pd.DataFrame, column: str, shown: Shown) -> bool:

@@ -23,4 +23,4 @@ def all_cells(study: Study) -> Table:
         "Every cell: settings, updates done, rewards of the first, best and last evaluation, median ESS ratio before a "
         "failure, and the verdict of the collapse rule on its evaluations with the onset of a failure."
     )
-    return Table("all-cells", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 11}))
+    return Table("all-cells", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 11}), settings=5)

@@ -37,7 +37,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
         "runs that fell furthest, and the survivors with the highest final reward."
     )
     headings = ["task", "method", "lag", "lr", "outcome", "update", "mean reward", "episodes"]
-    return [Table("episodes", caption, headings, rows, numeric=frozenset({2, 3, 5, 6}))]
+    return [Table("episodes", caption, headings, rows, numeric=frozenset({2, 3, 5, 6}), settings=4)]
 
 
 def _chosen(runs: pd.DataFrame) -> pd.DataFrame:

@@ -17,4 +17,4 @@ PLACE = Place("ESS and collapse", 60)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """The maps, then the measurements aligned at the onset."""
-    return [*scenes(study, ess_map), Picture(partial(at_onset, study))]
+    return [*scenes(study, "ess-map", ess_map), Picture("ess-vs-collapse", partial(at_onset, study))]

@@ -22,5 +22,5 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     return [
         *statements(study, ledger, "weights", ESS, KL, TAILS, NOTE),
         *curves(study, "ess-steps", "log-weight-steps"),
-        Picture(partial(pareto_k, study), wide=True),
+        Picture("k-hat", partial(pareto_k, study), wide=True),
     ]

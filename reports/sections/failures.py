@@ -47,7 +47,7 @@ def _incomplete(study: Study) -> list[Table]:
         for _, cell in cells.iterrows()
     ]
     rows += [_set_aside(problem) for problem in _unread(study)]
-    return [Table("failures", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}))] if rows else []
+    return [Table("failures", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}), settings=5)] if rows else []
 
 
 def _unread(study: Study) -> list[Problem]:

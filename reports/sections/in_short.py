@@ -22,6 +22,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     return [
         *statements(study, ledger, "coverage", EXTENT, UNFINISHED, bullets=False),
         *statements(study, ledger, "compare", ANSWER, DISAGREEMENT),
-        Picture(partial(score_at_best_rate, study), wide=True),
+        Picture("score-lag", partial(score_at_best_rate, study), wide=True),
         *statements(study, ledger, "compare", NOTE, NEXT),
     ]

@@ -27,7 +27,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     if summary.empty:
         return []
     rows = [_row(ledger, row) for _, row in summary.iterrows()]
-    return [Table("lm-eval", _CAPTION, _HEADINGS, rows, numeric=frozenset({1, 2, 6, 7, 8, 9, 10}))]
+    return [Table("lm-eval", _CAPTION, _HEADINGS, rows, numeric=frozenset({1, 2, 6, 7, 8, 9, 10}), settings=6)]
 
 
 def _row(ledger: Ledger, row: pd.Series) -> list[Entry]:

@@ -42,6 +42,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     here = table[table["lead"] == PRIMARY_LEAD].sort_values("value", ascending=False, kind="stable")
     return [
         *statements(study, ledger, "auroc", AUROC),
-        Picture(partial(lead_time, study), wide=True),
+        Picture("auroc-lead", partial(lead_time, study), wide=True),
         *analysis_table(study, ledger, "auroc", _LAYOUT, here),
     ]

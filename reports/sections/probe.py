@@ -50,8 +50,8 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     headings = [*_RUN.values(), *(f"{_QUANTITIES[name]} [95%]" for name in shown)]
     numeric = frozenset({list(_RUN).index("lr"), *range(len(_RUN), len(headings))})
     return [
-        Picture(partial(estimator_probe, study), wide=True),
-        Table("probe", _CAPTION, headings, rows, numeric),
+        Picture("estimator-probe", partial(estimator_probe, study), wide=True),
+        Table("probe", _CAPTION, headings, rows, numeric, settings=len(_RUN)),
     ]
 
 

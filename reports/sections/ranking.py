@@ -21,6 +21,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     return [
         *statements(study, ledger, "compare", TUNING),
         *comparison_tables(study, ledger, "ranking"),
-        Picture(partial(profiles, study)),
+        Picture("profiles", partial(profiles, study)),
         *comparison_tables(study, ledger, "pairs", "choices"),
     ]

@@ -15,4 +15,4 @@ PLACE = Place("Realized lag", 130)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """Histograms of realized lags."""
-    return [Picture(partial(realized_lag, study), wide=True)]
+    return [Picture("realized-lag", partial(realized_lag, study), wide=True)]

@@ -14,4 +14,4 @@ PLACE = Place("Reward against lag", 40)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """A figure of each task and regime."""
-    return [*scenes(study, reward_against_lag)]
+    return [*scenes(study, "reward-lag", reward_against_lag)]

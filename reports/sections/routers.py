@@ -37,7 +37,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
         for setting, runs in cells.groupby(_SETTING, sort=True)
     ]
     headings = ["task", "regime", "lr", "replay", "lag", "method", *_HEADINGS]
-    return [Table("routers", _CAPTION, headings, rows, numeric=frozenset({2, 4, *range(6, 11)}))]
+    return [Table("routers", _CAPTION, headings, rows, numeric=frozenset({2, 4, *range(6, 11)}), settings=6)]
 
 
 def _row(ledger: Ledger, setting: tuple[object, ...], steps: pd.DataFrame) -> list[Entry]:

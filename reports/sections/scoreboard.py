@@ -46,7 +46,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     # the last column only where a cell did not complete
     shown = len(_HEADINGS) if any(row[-1].text for row in rows) else len(_HEADINGS) - 1
     numeric = frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11} & set(range(shown)))
-    return [Table("scoreboard", caption, _HEADINGS[:shown], [row[:shown] for row in rows], numeric=numeric)]
+    return [Table("scoreboard", caption, _HEADINGS[:shown], [row[:shown] for row in rows], numeric=numeric, settings=5)]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """Statements, maps, and the tables behind them."""
     return [
         *statements(study, ledger, "compare", STABILITY),
-        *scenes(study, stability_map, wide=True),
+        *scenes(study, "stability", stability_map, wide=True),
         *comparison_tables(study, ledger, "stable_rates", "frontier"),
     ]

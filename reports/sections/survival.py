@@ -17,4 +17,4 @@ PLACE = Place("Survival", 100)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """Statements and survival curves."""
-    return [*statements(study, ledger, "collapse", SURVIVAL), Picture(partial(survival, study), wide=True)]
+    return [*statements(study, ledger, "collapse", SURVIVAL), Picture("survival", partial(survival, study), wide=True)]

@@ -21,6 +21,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     return [
         *statements(study, ledger, "compare", TIME),
         *comparison_tables(study, ledger, "targets", "non_inferiority"),
-        Picture(partial(phases, study)),
+        Picture("phases", partial(phases, study)),
         *comparison_tables(study, ledger, "cost"),
     ]

@@ -35,7 +35,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
         taken = steps[steps["key"].isin(runs["key"])]
         rows += [_row(ledger, setting, when, _eighth(taken, when)) for when in ("first", "last")]
     headings = ["task", "regime", "lr", "lag", "method", "updates", *_HEADINGS]
-    return [Table("turns", _CAPTION, headings, rows, numeric=frozenset({2, 3, *range(6, 13)}))]
+    return [Table("turns", _CAPTION, headings, rows, numeric=frozenset({2, 3, *range(6, 13)}), settings=6)]
 
 
 def _eighth(steps: pd.DataFrame, when: str) -> pd.DataFrame:

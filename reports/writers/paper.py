@@ -14,14 +14,14 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_bytes, write_text
 from vcpo_bench.naming.grammar import unknown_name
 from vcpo_bench.progress import track
-from vcpo_bench.reports.document import Document, DrawPlot, Picture
+from vcpo_bench.reports.document import Document, Picture
 from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.plots.paper_figures import PUBLISHED
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.svg import to_svg
-from vcpo_bench.reports.writers.tex import to_pgf, write_tables
+from vcpo_bench.reports.writers.tex import table_texts, to_pgf
 
 
 @dataclass(frozen=True)
@@ -107,36 +107,51 @@ def write_figures(
         results_folder: A folder that `vcpo-bench run` wrote, or several.
         out_dir: Created if need be.
         venue: One of `VENUES`, or sizes as `find_venue` reads them.
-        only: Names of the figures and tables that are wanted; empty: all.
+        only: Names of the figures and tables that are wanted, or `macros`; nothing else is written; empty: all.
         methods: Method expressions that figures and tables are restricted to; empty: all.
 
     Returns:
         The files written.
 
     Raises:
-        UsageError: Unknown venue or name, or no results.
+        UsageError: Unknown venue or name, a wanted figure that these results do not allow, or no results. Nothing was
+            written then.
     """
     sizes = find_venue(venue)
     study = restricted(open_study(results_folder), methods)
-    folder = Path(out_dir)
-    folder.mkdir(parents=True, exist_ok=True)
     document = build(study)
-    written: list[Path] = []
-    names: list[str] = []
-    pictures = list(_pictures(study, document, venue))
-    for draw, sheet in track(pictures, "drawing figures for print", len(pictures)):
-        with drawing(sizes.font):
-            plot = draw(sheet)
-            if plot is not None:
-                names.append(plot.name)
-                plot.figure.set_figheight(min(plot.figure.get_figheight(), sheet.most_height))
-                if not only or plot.name in only:
-                    written += write_plot(plot, folder)
-    tables = write_tables(document, folder, sizes.column, sizes.text)
-    names += [path.stem for path in tables]
+    texts = table_texts(document, sizes.column, sizes.text)
+    pictures = _pictures(study, document)
+    names = [*(one.name for one in pictures), *texts]
     if unknown := [name for name in only if name not in names]:
         raise UsageError(f"--only {unknown[0]}: {unknown_name('figure or table', unknown[0], names)}")
-    return written + [path for path in tables if not only or path.stem in only or path.name == "macros.tex"]
+    wanted = [one for one in pictures if not only or one.name in only]
+    plots = _drawn(track(wanted, "drawing figures for print", len(wanted)), venue, required=bool(only))
+    if only:  # a figure that cannot be drawn is known before anything is written
+        plots = iter(list(plots))
+    folder = Path(out_dir)
+    written: list[Path] = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for plot in plots:
+        with drawing(sizes.font):
+            written += write_plot(plot, folder)
+    tables = [_text(folder / f"{name}.tex", content) for name, content in texts.items() if not only or name in only]
+    return written + tables
+
+
+def _drawn(pictures: Iterable[Picture], venue: str, required: bool) -> Iterator[Plot]:
+    """The figures that the data allow, at the sizes of a venue."""
+    column, text = sheets(venue)
+    for picture in pictures:
+        sheet = text if picture.wide else column
+        with drawing(sheet.font_size):
+            plot = picture.draw(sheet)
+            if plot is None and required:
+                raise UsageError(f"--only {picture.name}: these results do not have what that figure shows")
+            if plot is not None:
+                plot.figure.set_figheight(min(plot.figure.get_figheight(), sheet.most_height))
+        if plot is not None:
+            yield plot
 
 
 def restricted(study: Study, methods: Sequence[str]) -> Study:
@@ -154,14 +169,11 @@ def restricted(study: Study, methods: Sequence[str]) -> Study:
     return Study(study.results.select(cells.loc[cells["method"].isin(methods) | (cells["staleness"] == 0), "key"]))
 
 
-def _pictures(study: Study, document: Document, venue: str) -> Iterator[tuple[DrawPlot, Sheet]]:
-    column, text = sheets(venue)
-    for section in document.sections:
-        for block in section.blocks:
-            if isinstance(block, Picture):
-                yield block.draw, text if block.wide else column
-    for draw, wide in PUBLISHED:
-        yield partial(draw, study), text if wide else column
+def _pictures(study: Study, document: Document) -> list[Picture]:
+    """The figures of the report, then those of the papers."""
+    blocks = [block for section in document.sections for block in section.blocks]
+    published = [Picture(name, partial(draw, study)) for name, draw in PUBLISHED.items()]
+    return [*(block for block in blocks if isinstance(block, Picture)), *published]
 
 
 def write_plot(plot: Plot, folder: Path) -> list[Path]:

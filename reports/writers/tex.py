@@ -22,7 +22,7 @@ from vcpo_bench.reports.writers.tex_text import SPECIAL, escape, prose
 def booktabs(table: Table, column: float = COLUMN, text: float = TEXT) -> str:
     """A `table` or `table*` environment in the style of the booktabs package, numbers aligned right.
 
-    Columns in which all rows agree are said in the caption. A table of more rows than fit a page becomes several.
+    Settings in which all rows agree are said in the caption. A table of more rows than fit a page becomes several.
 
     Args:
         table: The table.
@@ -72,21 +72,25 @@ def _entry(text: str, tone: str) -> str:
     return rf"\textbf{{{escape(text)}}}" if tone == "bad" and text else escape(text)
 
 
-def write_tables(document: Document, folder: Path, column: float = COLUMN, text: float = TEXT) -> list[Path]:
-    """Write `table-NAME.tex` for every table of a report, and `macros.tex`; returns the files.
+def table_texts(document: Document, column: float = COLUMN, text: float = TEXT) -> dict[str, str]:
+    """`table-NAME` for every table of a report, and `macros`, with the content of their `.tex` files.
 
     Args:
         document: The report.
-        folder: Where to.
         column: Width of one column of the paper, in inches.
         text: Width of its text, in inches.
     """
     found = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
-    texts = {f"table-{table.name}.tex": booktabs(table, column, text) for table in found}
-    texts["macros.tex"] = macros(document.ledger)
+    texts = {f"table-{table.name}": booktabs(table, column, text) for table in found}
+    return {**texts, "macros": macros(document.ledger)}
+
+
+def write_tables(document: Document, folder: Path, column: float = COLUMN, text: float = TEXT) -> list[Path]:
+    """Write `table_texts`; returns the files."""
+    texts = table_texts(document, column, text)
     for name, content in texts.items():
-        write_text(folder / name, content)
-    return [folder / name for name in texts]
+        write_text(folder / f"{name}.tex", content)
+    return [folder / f"{name}.tex" for name in texts]
 
 
 def macros(ledger: Ledger) -> str:

@@ -1,4 +1,4 @@
-r"""Tables for LaTeX that fit: into one column, across both, wrapped or scaled; constant columns go into the caption.
+r"""Tables for LaTeX that fit: one column, both, wrapped or scaled; settings that all rows share go into the caption.
 
 Widths are measured with Computer Modern, which matplotlib ships: no LaTeX is started.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -113,14 +114,13 @@ def choose(table: Table, column: float, text: float) -> Setting:
 
 
 def without_constants(table: Table) -> tuple[Table, str]:
-    """The table without the columns in which all rows say the same, and what they say.
+    """The table without the settings in which all rows agree, and what they are.
 
-    A table of one row keeps its columns, and every table keeps one.
+    Results stay, and so does what a table of one row is about.
     """
-    count = len(table.headings)
-    constant = [i for i in range(count) if len(table.rows) > 1 and len({row[i].text for row in table.rows}) == 1]
-    constant = constant if len(constant) < count else []
-    kept = [i for i in range(count) if i not in constant]
+    several = len(table.rows) > 1
+    constant = [i for i in range(table.settings) if several and len({row[i].text for row in table.rows}) == 1]
+    kept = [i for i in range(len(table.headings)) if i not in constant]
     said = ", ".join(
         f"{table.headings[i]} {table.rows[0][i].text}"
         for i in constant
@@ -128,7 +128,8 @@ def without_constants(table: Table) -> tuple[Table, str]:
     )
     rows: list[list[Entry]] = [[row[i] for i in kept] for row in table.rows]
     numeric = frozenset(kept.index(i) for i in table.numeric if i in kept)
-    return Table(table.name, table.caption, [table.headings[i] for i in kept], rows, numeric), said
+    headings, settings = [table.headings[i] for i in kept], table.settings - len(constant)
+    return Table(table.name, table.caption, headings, rows, numeric, settings), said
 
 
 def parts(table: Table, how: Setting) -> list[Table]:
@@ -143,7 +144,7 @@ def parts(table: Table, how: Setting) -> list[Table]:
             used = 0
         pieces[-1].append(row)
         used += needed
-    return [Table(table.name, table.caption, table.headings, rows, table.numeric) for rows in pieces]
+    return [replace(table, rows=rows) for rows in pieces]
 
 
 def _wide(entry: Entry) -> float:

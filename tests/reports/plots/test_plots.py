@@ -197,7 +197,7 @@ def test_rounding_noise_does_not_stretch_a_log_axis(study: Study) -> None:
     noisy.results.__dict__["steps"] = steps.assign(grad_norm=noise)
     quantity = next(one for one in QUANTITIES if one.column == "grad_norm")
     low, high = drawn(trajectories, noisy, SHEET, quantity, "chain", "fifo").figure.axes[0].get_ylim()
-    assert high / low == pytest.approx(2e5)
+    assert 1e5 < high / low < 2e6, "a power of ten, five or six below the largest"
     low, high = drawn(trajectories, study, SHEET, quantity, "chain", "fifo").figure.axes[0].get_ylim()
     assert high / low < 100
 

@@ -47,7 +47,7 @@ def draw(name: str, methods: list[str], sheet: Sheet) -> Plot:
 
 
 def section(*figures: tuple[str, list[str]]) -> Section:
-    return Section("here", "Here", [Picture(partial(draw, name, methods)) for name, methods in figures])
+    return Section("here", "Here", [Picture(name, partial(draw, name, methods)) for name, methods in figures])
 
 
 THREE = section(("first", ["vcpo", "tis"]), ("second", ["vcpo", "tis"]), ("other", ["ess", "lr"]))

@@ -131,15 +131,24 @@ def test_a_map_without_room_for_its_names_is_not_drawn_for_slides(make_results, 
 
 def test_some_figures_of_some_methods(small: Path, tmp_path: Path) -> None:
     found = write_figures(small, tmp_path, "2.5x1in@7pt", ["score-lag", "table-scoreboard"], ["vcpo"])
-    assert {path.stem for path in found} == {"score-lag", "table-scoreboard", "macros"}
+    assert {path.stem for path in found} == {"score-lag", "table-scoreboard"}
+    assert set(tmp_path.iterdir()) == set(found), "nothing else is left behind"
     box = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+)", (tmp_path / "score-lag.pdf").read_bytes())
     assert box
     assert float(box[1]) == pytest.approx(2.5 * 72, abs=0.1)
     assert "ess=off" not in (tmp_path / "table-scoreboard.tex").read_text()
+
+
+def test_names_are_checked_before_anything_is_written(small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new"
     with pytest.raises(UsageError, match="did you mean score-lag"):
-        write_figures(small, tmp_path, "icml", ["scores-lag"])
+        write_figures(small, out, "icml", ["table-scoreboard", "scores-lag"])
+    with pytest.raises(UsageError, match="--only k-hat: these results do not have"):
+        write_figures(small, out, "icml", ["score-lag", "k-hat"])
     with pytest.raises(UsageError, match="vespo"):
-        write_figures(small, tmp_path, "icml", (), ["vespo"])
+        write_figures(small, out, "icml", (), ["vespo"])
+    assert not out.exists()
+    assert [path.name for path in write_figures(small, out, "icml", ["macros"])] == ["macros.tex"]
 
 
 def test_kernels_are_the_closed_forms(study: Study) -> None:

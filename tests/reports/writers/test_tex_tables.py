@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.writers.tex import booktabs
 from vcpo_bench.reports.writers.tex_tables import LONGEST, SIZES, choose, parts, without_constants
 from vcpo_bench.reports.writers.tex_text import escape, prose
 
 
-def table(rows: list[list[str]], numeric: frozenset[int] = frozenset()) -> Table:
+def table(rows: list[list[str]], numeric: frozenset[int] = frozenset(), settings: int = 1) -> Table:
     headings = [f"h{i}" for i in range(len(rows[0]))]
-    return Table("t", "What it holds.", headings, [[Entry(text) for text in row] for row in rows], numeric)
+    return Table("t", "What it holds.", headings, [[Entry(text) for text in row] for row in rows], numeric, settings)
 
 
 def test_a_narrow_table_takes_one_column_a_wider_one_both_and_the_widest_is_scaled() -> None:
@@ -33,17 +37,35 @@ def test_a_scaled_table_is_exactly_as_wide_as_the_text() -> None:
     assert r"\begin{table*}" in text
 
 
-def test_what_all_rows_share_is_said_once() -> None:
+def test_settings_that_all_rows_share_are_said_once() -> None:
     lean, said = without_constants(table([["chain", "1", "0.5"], ["chain", "16", "0.4"]], frozenset({1, 2})))
     assert lean.headings == ["h1", "h2"]
     assert lean.numeric == frozenset({0, 1})
     assert said == "h0 chain"
     assert "In all rows: h0 chain." in booktabs(table([["chain", "1"], ["chain", "16"]]))
-    assert without_constants(table([["a", "", "\u2013"], ["b", "", "\u2013"]]))[1] == "", (
+    assert without_constants(table([["a", "", "\u2013"], ["b", "", "\u2013"]], settings=3))[1] == "", (
         "nothing is said of empty columns"
     )
     assert without_constants(table([["chain", "1"]]))[0].headings == ["h0", "h1"], "one row has no constants"
-    assert without_constants(table([["a"], ["a"]]))[0].headings == ["h0"], "a table keeps a column"
+
+
+def test_results_stay_where_all_rows_agree() -> None:
+    """A grid of one method had a ranking of two columns, `lag` and `method`, and a caption on the others."""
+    lean, said = without_constants(table([["vcpo", "0.5 [0.4, 0.6]", "0"], ["vcpo", "0.5 [0.4, 0.6]", "0"]]))
+    assert lean.headings == ["h1", "h2"]
+    assert said == "h0 vcpo"
+
+
+def test_no_table_of_a_report_loses_a_result(study: Study) -> None:
+    """Whatever carries an id, an interval or a count is no setting."""
+    tables = [block for section in build(study).sections for block in section.blocks if isinstance(block, Table)]
+    assert len(tables) > 5
+    for one in tables:
+        results = {place for row in one.rows for place, entry in enumerate(row) if entry.number}
+        assert all(place >= one.settings for place in results), one.name
+        assert not any("95%" in heading or "failed" in heading for heading in one.headings[: one.settings]), one.name
+        alike = replace(one, rows=[one.rows[0]] * 2)
+        assert without_constants(alike)[0].headings == one.headings[one.settings :], one.name
 
 
 @pytest.mark.parametrize("count", [1, LONGEST, LONGEST + 1, 3 * LONGEST + 5])
