@@ -18,12 +18,12 @@ from .design import LADDER, LAGS, STEPS, TASKS
 _SHOWN = ("reinforce", "tis", "clip", "gspo(high=0.04,low=0.03)", "vespo", "vcpo(ess=off)", "vcpo")
 """Methods with a line; the others are in the table."""
 _ABOVE, _BELOW = LADDER[-1] * 1.5, LADDER[0] / 1.5
-"""Where boundaries beyond the ladder are drawn, and intervals that are open end."""
+"""Where boundaries beyond the ladder are drawn, and where the intervals that reach beyond it end."""
 _BANDS = {"over the ladder": (_ABOVE, LADDER[-1] * 1.05), "under the ladder": (_BELOW, LADDER[0] / 1.05)}
 _BAND, _WORDS = "0.9", "0.35"
-_BETWEEN = 0.29
+_BETWEEN = 0.27
 """Where words hide no point: halfway between the first two lags, as a share of the panel's width."""
-_OPEN = Line2D([], [], color=_WORDS, marker="^", ls="", ms=5, label="interval open there")
+_BEYOND = Line2D([], [], color=_WORDS, marker="^", ls="", ms=5, label="interval beyond the ladder")
 
 
 def draw(levels: pd.DataFrame, path: Path) -> None:
@@ -42,7 +42,9 @@ def draw(levels: pd.DataFrame, path: Path) -> None:
             axes.minorticks_off()
         panels[0].set_ylabel(f"largest learning rate that\nsurvives {STEPS} updates")
         handles, _ = panels[0].get_legend_handles_labels()
-        figure.legend(handles=[*handles, _OPEN], loc="upper center", bbox_to_anchor=(0.5, 0.01), ncols=4, frameon=False)
+        figure.legend(
+            handles=[*handles, _BEYOND], loc="upper center", bbox_to_anchor=(0.5, 0.01), ncols=4, frameon=False
+        )
         figure.savefig(path, dpi=150, bbox_inches="tight")
 
 

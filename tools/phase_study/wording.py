@@ -172,7 +172,9 @@ def _same(table: pd.DataFrame, task: str) -> str:
 
 def _pairs(row: Mapping[Any, Any]) -> str:
     alone = f"only `vcpo` in {row['only_vcpo']}, only its control in {row['only_matched']}"
-    lives = f"at lag {row['staleness']} both survive in {row['both_survive']} of {row['pairs']} pairs, {alone}"
+    lives = (
+        f"at lag {row['staleness']} both survive in {row['both_survive']} of {counted(row['pairs'], 'pair')}, {alone}"
+    )
     if row["verdict"] == TOO_FEW:
         return f"{lives}, {TOO_FEW} to compare their reward"
     gap = with_interval(row["difference"], row["low"], row["high"], 3)
