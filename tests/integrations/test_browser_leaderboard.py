@@ -97,7 +97,7 @@ def test_a_phone_shows_every_column_without_sideways_scrolling(open_page: Callab
         tab.locator(".board tbody tr")
         .first.locator("td")
         .evaluate_all(
-            "(cells) => cells.map((cell) => { const box = cell.getBoundingClientRect(); return [box.left, box.right]; })"
+            "(cells) => cells.map((cell) => cell.getBoundingClientRect()).map((box) => [box.left, box.right])"
         )
     )
     assert all(0 <= left < right <= width for left, right in boxes)
