@@ -18,7 +18,8 @@ from vcpo_bench.api.units import CELL_COLUMNS, SCOREBOARD_COLUMNS, Meaning
 class Tables:
     """The tables of one or more results folders, each read when it is first used.
 
-    Every table has a `key` column that names its cell, so tables join on it. `table.attrs["units"]` maps columns to
+    Every table but `scoreboard`, whose rows stand for several cells, has a `key` column that names its cell, so tables
+    join on it. `table.attrs["units"]` maps columns to
     units and `table.attrs["meanings"]` to one sentence each; `units` lists both for all tables. Values that are not
     finite are missing.
     """

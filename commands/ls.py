@@ -54,6 +54,9 @@ def _print(found: Listing, as_json: bool) -> None:
         names = [heading.replace(" ", "_") for heading in found.columns]
         say(json.dumps([dict(zip(names, row, strict=True)) for row in found.rows], indent=1, ensure_ascii=False))
         return
+    if not found.rows:
+        say(found.note)
+        return
     limited = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = shutil.get_terminal_size().columns if limited else None
     for line in lines_of(found, width):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import counted, verdict
 from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.document import Document, Entry, Prose, Section, Table, sentence
-from vcpo_bench.reports.formatting import MISSING, by_size, fixed, interval, rate
+from vcpo_bench.reports.formatting import MISSING, by_size, fixed, in_words, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.html import render_document
@@ -94,11 +93,14 @@ def _changes(a: Results, b: Results) -> Table:
 def _values(results: Results) -> Iterator[tuple[str, list[str]]]:
     for column in results.cells.columns:
         if column not in _OUTCOME:
-            yield str(column), [_text(value) for value in sorted(results.cells[column].dropna().unique(), key=by_size)]
+            yield (
+                str(column),
+                [in_words(value) for value in sorted(results.cells[column].dropna().unique(), key=by_size)],
+            )
     facts: dict[str, set[str]] = {}
     for source in results.cells["provenance"]:
         for name, value in source.items():
-            facts.setdefault(f"provenance: {name}", set()).add(_text(value))
+            facts.setdefault(f"provenance: {name}", set()).add(in_words(value))
     yield from ((name, sorted(found)) for name, found in facts.items())
 
 
@@ -164,10 +166,6 @@ def _score(row: Mapping[Hashable, float], side: str) -> Entry:
     low, high = row[f"final_reward_low_{side}"], row[f"final_reward_high_{side}"]
     value = row[f"final_reward_{side}"]
     return Entry(f"{fixed(value)} {interval(low, high)}".strip(), sort=value)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
 def _listed(values: list[str]) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from numbers import Real
+
+import numpy as np
 
 from vcpo_bench.analysis.wording import learning_rate
 
@@ -52,6 +55,17 @@ def fixed(value: float | None, digits: int = 2) -> str:
 def interval(low: float, high: float, digits: int = 2) -> str:
     """`[0.51, 0.66]`, or nothing where there is no interval."""
     return "" if math.isnan(low) or math.isnan(high) else f"[{fixed(low, digits)}, {fixed(high, digits)}]"
+
+
+def in_words(value: object) -> str:
+    """A recorded setting or fact: `numpy 2.4.6, torch 2.12.0` for a mapping, `yes`, `no`, or `not recorded`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {in_words(value[name])}" for name in sorted(value, key=str))
+    if isinstance(value, list | tuple):
+        return ", ".join(map(in_words, value))
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return "not recorded" if value is None else str(value)
 
 
 def duration(seconds: float) -> str:

@@ -16,6 +16,7 @@ MOST = 1000
 
 _EVERY = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _RATIOS = re.compile(r"([^/]+?)\.\.([^/]+?)/([0-9]{1,9})")
+_UNCOUNTED = re.compile(r"([^/]+?)\.\.([^/]+)")
 
 
 def whole(item: str) -> int:
@@ -81,6 +82,10 @@ def _item(item: str, where: str, read: Callable[[str], T]) -> list[T]:
         if not first or count < 2:
             raise UsageError(f"{where}: equal ratios need a start above 0 and at least 2 values, such as 1..64/7")
         return _at_equal_ratios(first, last, count, read)
+    if uncounted := _UNCOUNTED.fullmatch(item):
+        for end in uncounted.groups():
+            read(end)
+        raise UsageError(f"{where}: says no number of values; write /N after it, such as {item}/5")
     return [read(item)]
 
 

@@ -1,4 +1,4 @@
-"""Settings from a YAML file, whose keys are the long flags of `vcpo-bench run`."""
+"""Settings from a YAML file, whose keys are the long flags of `vcpo-bench run`; underscores are read as dashes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,15 @@ def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> d
         raise UsageError(
             f"--config {name}: must contain lines such as 'methods: vcpo,clip', not {reprlib.repr(values)}"
         )
-    return {_key(key, flags, name): _value(key, value, flags, name) for key, value in values.items()}
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        flag = _flag(key, flags, name)
+        if flag in found:
+            raise UsageError(
+                f"--config {name}: {flag} is there twice, with dashes and underscores; drop one of the two"
+            )
+        found[flag] = _value(flag, value, flags, name)
+    return found
 
 
 def write_configuration(path: Path, values: Mapping[str, Any]) -> None:
@@ -82,9 +90,10 @@ def _find(name: str, presets: Path) -> Path:
     raise UsageError(f"--config {name}: no such file or preset{closest(name, known)} (presets: {', '.join(known)})")
 
 
-def _key(key: object, flags: Mapping[str, type], name: str) -> str:
-    if isinstance(key, str) and key in flags:
-        return key
+def _flag(key: object, flags: Mapping[str, type], name: str) -> str:
+    """The flag that a key names, with dashes or, as for `vb.run`, underscores."""
+    if isinstance(key, str) and (flag := key.replace("_", "-")) in flags:
+        return flag
     hint = closest(str(key), flags) or f"; legal keys: {', '.join(flags)}"
     raise UsageError(f"--config {name}: unknown key {key!r}{hint}")
 

@@ -20,6 +20,10 @@ def test_every_name_is_there(name: str) -> None:
     assert name in vb.__all__
 
 
+def test_nothing_else_is_listed() -> None:
+    assert dir(vb) == sorted([*NAMES, "__version__"])
+
+
 def test_type_checkers_know_the_same_names() -> None:
     stub = ast.parse((ROOT / "__init__.pyi").read_text())
     known = {alias.asname for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}

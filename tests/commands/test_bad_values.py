@@ -130,6 +130,8 @@ def test_results_that_cannot_be_written_to_are_shown(results: Path, monkeypatch:
         (("run", "--staleness", "0-20000"), "at most 1000 make sense"),
         (("run", "--lr", "1e-3..1e-4/5"), "the range ends below its start"),
         (("run", "--staleness", "0..8/3"), "equal ratios need a start above 0"),
+        (("run", "--lr", "1e-4..1e-3"), "says no number of values; write /N after it, such as 1e-4..1e-3/5"),
+        (("run", "--staleness", "1..16"), "says no number of values; write /N after it, such as 1..16/5"),
         (("verify", "cell", "--alpha", "nan"), "--alpha nan: a probability"),
         (("verify", "cell", "--alpha", "2"), "--alpha 2: a probability"),
         (("mismatch", "--lr", "nan"), "--lr 'nan': a learning rate"),

@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 from command_line import call
 
 from vcpo_bench.commands.support.kinds.find import kinds
+from vcpo_bench.configs import PRESETS
 from vcpo_bench.methods import METHODS
 from vcpo_bench.naming.entries import Broken
 
@@ -97,3 +99,19 @@ def test_an_unknown_kind_is_one_line_with_the_closest(tmp_path: Path) -> None:
         result.stderr
         == f"error: unknown kind 'taks'; did you mean tasks or trackers? Known: {', '.join(sorted(WORDS))}\n"
     )
+
+
+def test_presets_are_described_in_full() -> None:
+    found = {row["preset"]: row["what_it_is_for"] for row in json.loads(call("ls", "presets", "--json").stdout)}
+    for name, text in found.items():
+        lines = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+        comment = list(takewhile(lambda line: line.startswith("#"), lines))
+        assert text == " ".join(" ".join(line[1:] for line in comment).split())
+    assert any(len(text) > 200 for text in found.values())
+
+
+def test_no_results_folder_is_said_and_not_a_bare_heading(tmp_path: Path) -> None:
+    shown = call("ls", "runs", "--results", str(tmp_path))
+    assert shown.exit_code == 0
+    assert shown.stdout == f"No results folder in {tmp_path}. vcpo-bench run --out {tmp_path}/NAME makes one.\n"
+    assert json.loads(call("ls", "runs", "--results", str(tmp_path), "--json").stdout) == []

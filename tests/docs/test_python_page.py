@@ -11,6 +11,7 @@ import vcpo_bench as vb
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
 (LOOP,) = [code for code in re.findall(r"```python\n(.*?)```", PAGE, flags=re.S) if "ScoreNorms" in code]
+TABLES = re.findall(r"^\| `(\w+)` \| .* \| (?:always|`record)", PAGE, flags=re.M)
 NAMED = re.findall(r"^\| `vb\.(\w+)", PAGE, flags=re.M)
 
 
@@ -19,9 +20,14 @@ def test_the_table_lists_what_there_is() -> None:
 
 
 def test_the_tables_listed_are_those_there_are() -> None:
-    listed = re.findall(r"^\| `(\w+)` \| .* \| (?:always|`record)", PAGE, flags=re.M)
-    assert len(listed) == 7
-    assert all(hasattr(vb.Tables, name) for name in listed)
+    assert len(TABLES) == 7
+    assert all(hasattr(vb.Tables, name) for name in TABLES)
+
+
+def test_the_tables_said_to_have_a_key_have_one(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    tables = vb.load(make_results(tmp_path / "r", lags=(16,), seeds=(0,), steps=40, record="diagnostics"))
+    without = [name for name in TABLES if "key" not in getattr(tables, name)]
+    assert without == re.findall(r"all but `(\w+)` have `key`", PAGE)
 
 
 def test_the_code_on_tables_runs(make_results: Callable[..., Path], tmp_path: Path) -> None:

@@ -57,10 +57,11 @@ def test_diff_names_what_changed_and_what_flips(make_results: Callable[..., Path
     )
     cell = next((two / "cells").glob("*vcpo*")) / "cell.json"
     facts = json.loads(cell.read_text())
-    facts["provenance"]["python"] = "3.12.0 <new>"
+    facts["provenance"] |= {"python": "3.12.0 <new>", "libraries": {"torch": "2.12.0", "numpy": "2.4.6"}}
     cell.write_text(json.dumps(facts))
     text = diff(one, two).text
     assert "provenance: python" in text
+    assert "numpy 2.4.6, torch 2.12.0" in text
     assert "tis against vcpo" in text
     page = write_diff(one, two, tmp_path / "diff.html").read_text()
     assert "3.12.0 &lt;new&gt;" in page

@@ -18,7 +18,7 @@ WIDTH = 80
 
 
 class Listing(NamedTuple):
-    """A table: column names, rows of equal length, and a line that holds for all rows (or an empty string)."""
+    """A table: column names, rows of equal length, and a line that holds for all rows, or says why there are none."""
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]

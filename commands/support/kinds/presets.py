@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from vcpo_bench.commands.support.kinds.base import Listing, PageKind
 from vcpo_bench.configs import PRESETS
 
@@ -13,7 +15,7 @@ class PresetKind(PageKind):
 
     def listing(self) -> Listing:
         """The presets, with the comment that each begins with."""
-        rows = [(name, self.page(name)[0].lstrip("# ")) for name in self.names()]
+        rows = [(name, _comment(self.page(name))) for name in self.names()]
         return Listing(("preset", "what it is for"), rows)
 
     def names(self) -> list[str]:
@@ -27,3 +29,9 @@ class PresetKind(PageKind):
         if name not in self.names():
             raise self.unknown(name, self.names())
         return (PRESETS / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+
+
+def _comment(lines: list[str]) -> str:
+    """The comment at the top of a file, as one line."""
+    text = " ".join(line.lstrip("#") for line in takewhile(lambda line: line.startswith("#"), lines))
+    return " ".join(text.split())

@@ -30,7 +30,8 @@ class RunKind(Kind):
                 rows.append((str(grid.parent), *_states(grid.parent)))
             except (ValueError, OSError, RecursionError, AttributeError) as error:
                 rows.append((str(grid.parent), "?", f"damaged: a file cannot be read ({error})", "?"))
-        return Listing(("results folder", "cells", "ended", "not ended"), rows)
+        nothing = f"No results folder in {self._results}. vcpo-bench run --out {self._results / 'NAME'} makes one."
+        return Listing(("results folder", "cells", "ended", "not ended"), rows, "" if rows else nothing)
 
     def show(self, name: str, as_json: bool) -> None:
         """Print the scoreboard of the folder."""
