@@ -268,24 +268,15 @@ def test_what_the_phase_study_says_of_vcpo() -> None:
     assert "all 6 intervals (two tasks, three lags) include 1" in FINDINGS
     assert ((rates["low"] < 0) & (rates["high"] > 0)).all()
     assert (rates["reach90"] > 0.5).all(), "equality could have been shown"
-    rewards = pd.read_csv(PHASE / "rewards.csv").query("staleness == 16").set_index(["task", "against"])
 
-    def at(task: str, against: str) -> str:
-        return "{:+.2f} [{:.2f}, {:.2f}]".format(*rewards.loc[(task, against), ["difference", "low", "high"]])
 
-    alone = "vcpo(ess=off)"
-    assert f"VCPO ends below TIS on `walk` ({at('walk', 'tis')}) and below its own baseline" in FINDINGS
-    assert f"without ESS scaling ({at('walk', alone)})" in FINDINGS
-    assert (
-        f"above TIS ({at('chain', 'tis')}) and is equivalent to its baseline alone ({at('chain', alone)})" in FINDINGS
-    )
-    verdicts = {where: rewards.loc[where, "verdict"] for where in rewards.index}
-    assert verdicts == {
-        ("walk", "tis"): "less",
-        ("walk", alone): "less",
-        ("chain", "tis"): "more",
-        ("chain", alone): "equivalent",
-    }
+def test_what_vcpo_earns_in_the_phase_study() -> None:
+    rewards = pd.read_csv(PHASE / "rewards.csv").groupby("against")["verdict"]
+    tis, alone = (rewards.get_group(name).value_counts().to_dict() for name in ("tis", "vcpo(ess=off)"))
+    assert tis == {"more": 3, "less": 2, "undecided": 1}
+    assert alone == {"less": 2, "equivalent": 2, "undecided": 2}
+    assert "VCPO ends above TIS in 3 of 6 comparisons, below it in 2, and 1 is undecided" in FINDINGS
+    assert "it is never above: below in 2, equivalent in 2, undecided in 2" in FINDINGS
 
 
 def test_the_size_of_the_phase_study() -> None:
