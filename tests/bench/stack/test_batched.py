@@ -20,8 +20,8 @@ from vcpo_bench.bench.stack.stack import Stack
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.methods import Update
 
-TOLERANCE = 1e-5
-"""Relative; absolute in nats, of log-weights that are nothing but rounding."""
+TOLERANCES = {6: 1e-5, 40: 1e-4}
+"""By number of updates, as training amplifies rounding. Relative; absolute for log-weights that are only rounding."""
 
 
 @pytest.fixture
@@ -50,13 +50,13 @@ def columns(stack: Stack, updates: int) -> list[Mapping[str, list]]:
     return [recorded(trainer) for trainer in stack.trainers]
 
 
-def check(ours: list[Mapping[str, list]], theirs: list[Mapping[str, list]]) -> None:
+def check(ours: list[Mapping[str, list]], theirs: list[Mapping[str, list]], tolerance: float) -> None:
     for one, other in zip(ours, theirs, strict=True):
         assert one.keys() == other.keys()
         for name, values in one.items():
             if all(isinstance(value, float | None) for value in values):
                 numbers = [np.array(each, float) for each in (values, other[name])]  # null is nan
-                np.testing.assert_allclose(*numbers, rtol=TOLERANCE, atol=TOLERANCE, err_msg=name)
+                np.testing.assert_allclose(*numbers, rtol=tolerance, atol=tolerance, err_msg=name)
             elif name != "samples.parquet/log_ratios":  # text with six digits
                 assert values == other[name], name
 
@@ -77,7 +77,7 @@ def test_it_records_what_the_way_of_a_cpu_does(
     request.getfixturevalue("batched")
     stack = stack_of(methods, **more)
     assert isinstance(stack.learner.passes, BatchedNormPasses) == ("vcpo" in methods)
-    check(columns(stack, updates), expected)
+    check(columns(stack, updates), expected, TOLERANCES[updates])
 
 
 def test_norms_and_gradients_of_cells_of_every_kind() -> None:
