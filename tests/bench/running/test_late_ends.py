@@ -27,11 +27,26 @@ def attended(scheduler: FakeScheduler, out: Path, cells: list) -> tuple[int, Log
         return attendance.attend(log), log
 
 
-def elsewhere(work: Callable[..., object], *arguments: object) -> None:
-    """Another client of the file system does it."""
-    thread = threading.Thread(target=work, args=arguments)
-    thread.start()
-    thread.join()
+class Elsewhere:
+    """A machine that sees everything at once: its thread must start before any other becomes a client."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work, self._told = work, threading.Event()
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        self._told.wait()
+        self._work()
+
+    def do(self) -> None:
+        self._told.set()
+        self._thread.join()
+
+
+def publish(made: Path, cells: Path) -> None:
+    for path in list(made.iterdir()):
+        os.rename(path, cells / path.name)
 
 
 def test_a_cell_may_take_longer_to_show_its_end_than_nfs_hides_it() -> None:
@@ -48,11 +63,11 @@ def test_an_end_that_shows_late_is_no_death(tmp_path: Path, monkeypatch: pytest.
     for cell in cells:
         end_cell(tmp_path / "made", cell)
     clients = NfsClients(2.0, monkeypatch)
+    node = Elsewhere(lambda: publish(tmp_path / "made", tmp_path / "cells"))
 
     def work() -> None:
         if scheduler.running and scheduler.asked == 3:
-            for cell in cells:
-                elsewhere(os.rename, tmp_path / "made" / cell.key, tmp_path / "cells" / cell.key)
+            node.do()
             scheduler.completed |= scheduler.running.keys() if completed else set()
             scheduler.running.clear()
 
