@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vcpo_bench.files.durable import sync_file
+from vcpo_bench.files.durable import sync_file, sync_names
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Write to the yielded draft; it takes the place of `path` when the block ends, and is removed when it raises.
+
+    Contents and name are on the disk then: a power loss leaves the old file before, and the new one after.
 
     A link is followed, and the permissions of the file it replaces are kept. A device or pipe is written directly.
 
@@ -37,6 +39,7 @@ def replacing(path: Path) -> Iterator[Path]:
             shutil.copymode(target, draft)
         sync_file(draft)
         draft.replace(target)
+        sync_names(target.parent)
     except OSError as error:
         if error.errno is None or error.filename not in (None, str(draft)):
             raise

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
+_UNSYNCED = {errno.EINVAL, errno.EBADF}
 
 
 def sync_file(path: Path) -> None:
@@ -15,8 +16,15 @@ def sync_file(path: Path) -> None:
 
 
 def sync_names(folder: Path) -> None:
-    """Return once the names in a folder are on the disk: what was created, renamed or removed there."""
-    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+    """Return once the names in a folder are on the disk: what was created, renamed or removed there.
+
+    Some file systems cannot sync a folder: there it returns at once.
+    """
+    try:
+        _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        if error.errno not in _UNSYNCED:
+            raise
 
 
 def sync_folder(folder: Path) -> None:

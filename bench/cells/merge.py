@@ -79,6 +79,7 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
                 folder.update_grid(_listed(source / GRID_FILE))
         missing = {key: path for key, path in cells.items() if path.parent != folder.cells}
         for key, path in missing.items():
+            folder.check()
             _copy_cell(path, folder, key)
         for name, path in extras.items():
             _copy_extra(path, out / name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import read_sealed, seal_of, verify_sizes, write_sealed
-from vcpo_bench.files.claims import Claim, ClaimHeldError
+from vcpo_bench.files.claims import Claim, ClaimHeldError, ClaimLostError
 from vcpo_bench.files.parquet import is_whole
 from vcpo_bench.records import (
     CELL_FILE,
@@ -43,6 +43,7 @@ class ResultsFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.cells = path / CELLS
+        self._claim: Claim | None = None
         try:
             if path.is_dir() and any(path.iterdir()) and not ((path / GRID_FILE).exists() or self.cells.is_dir()):
                 raise UsageError(f"--out {path}: the folder holds other files; name a new folder or a results folder")
@@ -66,11 +67,25 @@ class ResultsFolder:
         """
         with ExitStack() as held:
             try:
-                held.enter_context(Claim(self.path / WRITER, say, wait))
+                self._claim = held.enter_context(Claim(self.path / WRITER, say, wait))
             except ClaimHeldError as error:
                 busy = f"another run ({error}) is writing there"
                 raise UsageError(f"--out {self.path}: {busy}; add --wait to queue behind it") from error
             yield
+
+    def check(self) -> None:
+        """Make sure, before writing what only one command may write, that this is still the one; inside `locked`.
+
+        Raises:
+            UsageError: It stood still for so long that another command took the folder over.
+        """
+        if self._claim is None:
+            raise ValueError(f"{self.path} is not locked")
+        try:
+            self._claim.check()
+        except ClaimLostError as error:
+            taken = "another command took the folder over while this one stood still, and goes on; this one ends"
+            raise UsageError(f"--out {self.path}: {taken}") from error
 
     def check_rules(self) -> None:
         """Refuse to add cells beside those of another version of the rules, which no scoreboard could compare.
@@ -102,12 +117,18 @@ class ResultsFolder:
         return path.rename(aside)
 
     def update_grid(self, cells: Mapping[str, Mapping[str, Any]]) -> None:
-        """Merge cells into `grid.json`; a cell requested by name is no longer a control only."""
+        """Merge cells into `grid.json`; a cell requested by name is no longer a control only.
+
+        Raises:
+            UsageError: See `check`.
+        """
         path = self.path / GRID_FILE
+        self.check()
         known = self._known_cells(path)
         for key, entry in cells.items():
             control = bool(entry["control"]) and bool(known.get(key, {}).get("control", True))
             known[key] = {**entry, "control": control}
+        self.check()  # not before reading alone: what another wrote since would be lost
         write_sealed(path, {"cells": known}, cover=False)
 
     @staticmethod

@@ -49,7 +49,7 @@ class Attendance:
 
     def __init__(self, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> None:
         self._scheduler, self._options = scheduler, options
-        self._file = LaunchFile(options.out.resolve())
+        self._file = LaunchFile(options.out.resolve(), options.check)
         self._cells = cells
         self._before = failed_ends(self._file.out / CELLS, cells)
         self._held: dict[str, PlannedCell] = {}
@@ -157,6 +157,7 @@ class Attendance:
             Job(self._file.out, tuple(cell.key for cell in group), group[0].config.device, make_observer)
             for group in groups
         ]
+        self._options.check()
         left, taken = iter(jobs), set[str]()
         try:
             for handles in self._scheduler.submit(jobs, self._options.jobs):
@@ -181,6 +182,7 @@ class Attendance:
             observer: Is told.
             looked: When it was looked at: what happened later cannot be in it.
         """
+        self._options.check()
         mine = {key: self._handles[key] for key in watch.waiting if key not in self._held}
         alive = self._scheduler.alive(set(mine.values()))
         gone = [key for key, handle in mine.items() if handle not in alive]

@@ -6,7 +6,7 @@ One process writes it, the one that submits. The file goes when every cell has e
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,11 @@ class LaunchFile:
 
     Args:
         out: The results folder.
+        check: Called before the file is written or removed; see `RunOptions.check`.
     """
 
-    def __init__(self, out: Path) -> None:
-        self.out, self.folder = out, out / FOLDER
+    def __init__(self, out: Path, check: Callable[[], object] = lambda: None) -> None:
+        self.out, self.folder, self._check = out, out / FOLDER, check
         self._path = self.folder / _FILE
 
     def add(self, jobs: Iterable[CellJob]) -> None:
@@ -71,6 +72,7 @@ class LaunchFile:
 
     def remove(self) -> None:
         """Remove the file, and the logs beside it: all cells have ended well."""
+        self._check()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _values(self) -> dict[str, Any]:
@@ -86,6 +88,7 @@ class LaunchFile:
         values = self._values()
         for part, entries in parts.items():
             values[part] |= entries
+        self._check()  # after reading: what another wrote since would be lost
         write_sealed(self._path, values, cover=False)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vcpo_bench.bench.cells.grid import PlannedCell
@@ -24,6 +24,8 @@ class RunOptions:
         plugins: Plug-in files, loaded by every worker.
         make_observer: Makes the observer of a cell that may be stopped early.
         stack: Cells trained as one stack by the local launcher; 0: each alone.
+        check: Called before anything is written that only the command which plans the folder may write, or submitted;
+            raises `UsageError` if that is no longer this one.
     """
 
     out: Path
@@ -33,6 +35,7 @@ class RunOptions:
     plugins: tuple[Path, ...] = ()
     make_observer: ObserverFactory | None = None
     stack: int = 0
+    check: Callable[[], object] = field(default=lambda: None, compare=False)
 
     def cell_jobs(self, groups: Iterable[Sequence[PlannedCell]]) -> list[CellJob]:
         """What a worker needs to run each group of cells: several are trained as one stack."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 
 import torch
@@ -70,9 +71,9 @@ def run_grid(
             is writing to it.
         DiskFullError: There is no space left.
     """
-    with _planned(cells, options, observer.message) as missing:
+    with _planned(cells, options, observer.message) as (missing, how):
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
-        return (launcher or Local()).run(missing, options, observer)
+        return (launcher or Local()).run(missing, how, observer)
 
 
 def detach_grid(
@@ -84,15 +85,15 @@ def detach_grid(
         UsageError: As `run_grid`, or the launcher cannot do that.
         DiskFullError: There is no space left.
     """
-    with _planned(cells, options, say) as missing:
-        return launcher.detach(missing, options)
+    with _planned(cells, options, say) as (missing, how):
+        return launcher.detach(missing, how)
 
 
 @contextmanager
 def _planned(
     cells: Sequence[PlannedCell], options: RunOptions, say: Callable[[str], object]
-) -> Iterator[list[PlannedCell]]:
-    """Enter the grid into its folder, and hold that while the missing cells, which are yielded, run."""
+) -> Iterator[tuple[list[PlannedCell], RunOptions]]:
+    """Enter the grid into its folder, and hold that while the missing cells, which are yielded, run as is yielded."""
     check_packages(cells)
     folder = ResultsFolder(options.out)
     with folder.locked(options.wait, say):
@@ -101,7 +102,7 @@ def _planned(
         missing = [cell for cell in cells if _missing(folder, cell, say)]
         for cell in set(cells) - set(missing):
             CellStore(folder.cells, cell.key).discard()  # leftovers of a kill while the cell was finishing
-        yield missing
+        yield missing, replace(options, check=folder.check)
 
 
 def check_packages(cells: Sequence[PlannedCell]) -> None:

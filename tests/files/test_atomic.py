@@ -2,9 +2,12 @@
 
 import errno
 import os
+import stat
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from lossy_disk import STATES, LossyDisk
 
 from vcpo_bench.files.atomic import replacing, write_bytes, write_text
 
@@ -28,6 +31,39 @@ def test_an_interrupted_writer_leaves_the_old_file_alone(tmp_path: Path, problem
         raise problem
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["table.csv"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads synced files through /proc")
+@pytest.mark.parametrize("unsynced", STATES)
+def test_a_power_loss_leaves_the_new_file_once_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unsynced: str
+) -> None:
+    (tmp_path / "disk").mkdir()
+    write_text(tmp_path / "disk" / "grid.json", "old")
+    with monkeypatch.context() as patch:
+        disk = LossyDisk(tmp_path / "disk", patch)
+        write_text(tmp_path / "disk" / "grid.json", "new")
+        write_text(tmp_path / "disk" / "launch.json", "first")
+    left = disk.after_power_loss(unsynced, tmp_path / "after")
+    disk.close()
+    assert {path.name: path.read_text() for path in left.iterdir()} == {"grid.json": "new", "launch.json": "first"}
+
+
+@pytest.mark.parametrize(("number", "matters"), [(errno.EINVAL, False), (errno.EIO, True)])
+def test_a_file_system_that_cannot_sync_folders_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, matters: bool
+) -> None:
+    sync = os.fsync
+
+    def refuse(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(number, os.strerror(number))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="Input/output") if matters else nullcontext():
+        write_text(tmp_path / "page.html", "x")
+    assert (tmp_path / "page.html").read_text() == "x"
 
 
 def test_a_full_disk_leaves_the_old_file_alone_and_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ class NfsClients:
         patch.setattr(socket, "gethostname", lambda: self._name(host))
         patch.setattr(threading.Thread, "start", lambda thread: self._start(thread, start))
 
-    def join(self, name: str) -> None:
+    def join(self, name: str = "node1") -> None:
         """Make this thread a machine of that name."""
         self._here.machine = _Machine(name)
         self._here.machine.runs.set()
@@ -126,7 +126,8 @@ class NfsClients:
             machine.see(kind, path, found)
         else:
             now = _outcome(fresh)
-            self.stale[kind] += _identity(found) != _identity(now)
+            if _identity(found) != _identity(now):
+                self.stale[kind] += 1
             if isinstance(now, int):
                 os.close(now)
         if isinstance(found, OSError):

@@ -29,7 +29,8 @@ def run_forks(spec: ForkSpec, keep_every: int = 0) -> dict[str, Path]:
     cells = plan_forks(spec)
     write_origins(spec, cells, False, quiet)
     folder = ResultsFolder(spec.out)
-    folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
+    with folder.locked(wait=False):
+        folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
     assert [run_cell(cell, folder.cells, keep_every, quiet) for cell in cells] == ["completed"] * len(cells)
     return {cell.config.method: folder.cells / cell.key for cell in cells}
 

@@ -18,7 +18,8 @@ from vcpo_bench.files.checksums import read_sealed, write_sealed
 
 def machine(path: Path, cells: list[PlannedCell], status: str = "completed") -> Path:
     folder = ResultsFolder(path)
-    folder.update_grid({cell.key: {"control": False} for cell in cells})
+    with folder.locked(wait=False):
+        folder.update_grid({cell.key: {"control": False} for cell in cells})
     for cell in cells:
         end_cell(folder.cells, cell, status)
     return path

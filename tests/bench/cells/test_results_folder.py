@@ -132,7 +132,8 @@ def test_a_kill_before_any_change_of_the_file_system_loses_nothing(
 def test_a_broken_grid_file_is_set_aside(tmp_path: Path) -> None:
     folder = ResultsFolder(tmp_path)
     (tmp_path / "grid.json").write_text("{")
-    folder.update_grid({"a": {"control": False}})
+    with folder.locked(wait=False):
+        folder.update_grid({"a": {"control": False}})
     assert (tmp_path / "damaged-grid.json").read_text() == "{"
     assert list(read_sealed(tmp_path / "grid.json")["cells"]) == ["a"]
 
@@ -185,8 +186,9 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
 
 def test_a_cell_once_asked_for_is_no_mere_control(tmp_path: Path) -> None:
     folder = ResultsFolder(tmp_path)
-    folder.update_grid({"a": {"control": True}, "b": {"control": False}})
-    folder.update_grid({"a": {"control": False}, "b": {"control": True}, "c": {"control": True}})
+    with folder.locked(wait=False):
+        folder.update_grid({"a": {"control": True}, "b": {"control": False}})
+        folder.update_grid({"a": {"control": False}, "b": {"control": True}, "c": {"control": True}})
     cells = read_sealed(tmp_path / "grid.json")["cells"]
     assert {key: entry["control"] for key, entry in cells.items()} == {"a": False, "b": False, "c": True}
 
