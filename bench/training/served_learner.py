@@ -22,6 +22,7 @@ from vcpo_bench.methods import Method, NonFiniteEvidence, Update
 _STATE = "served/state"
 """Tensor of a checkpoint with the name, in UTF-8, under which the server keeps weights and optimizer."""
 _VERSION = "served/version"
+_WITNESS = "served/witness"
 
 
 @runtime_checkable
@@ -52,8 +53,12 @@ class ServedPolicy(Protocol):
         """Save weights and optimizer there; returns their name."""
 
     @abstractmethod
-    def load_state(self, path: str, version: int) -> None:
-        """Continue with what was saved under a name after `version` steps."""
+    def witness(self) -> Tensor:
+        """[T] numbers by which the current weights are known again."""
+
+    @abstractmethod
+    def load_state(self, path: str, version: int, witness: Tensor) -> None:
+        """Continue with what was saved under a name after `version` steps, when `witness` returned these numbers."""
 
     @abstractmethod
     def close(self) -> None:
@@ -137,7 +142,7 @@ class ServedLearner:
     def tensors(self) -> dict[str, Tensor]:
         """The name of a state saved on the server just now, and the method's state."""
         name = torch.tensor(list(self.served.save_state().encode()), dtype=torch.uint8)
-        found = {_STATE: name, _VERSION: torch.tensor(self.served.version)}
+        found = {_STATE: name, _VERSION: torch.tensor(self.served.version), _WITNESS: self.served.witness()}
         return found | {f"method/{name}": tensor for name, tensor in self.method_state.items()}
 
     def load(self, tensors: dict[str, Tensor], same_method: bool) -> None:
@@ -151,7 +156,8 @@ class ServedLearner:
             RuntimeError: The server is away.
             LostStateError: It does not load that state.
         """
-        self.served.load_state(bytes(tensors[_STATE].tolist()).decode(), int(tensors[_VERSION]))
+        name = bytes(tensors[_STATE].tolist()).decode()
+        self.served.load_state(name, int(tensors[_VERSION]), tensors[_WITNESS])
         if same_method:
             self.method_state = under(tensors, "method/")
 

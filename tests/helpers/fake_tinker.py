@@ -66,6 +66,7 @@ class FakeServer:
         reduction: `mean` or `sum`.
         offered: Names of its base models.
         states: What was saved, by path.
+        emptied: Paths of states that it says it loads, and does not: their files are gone.
         calls: Name of every verb, in order.
         opened: What the newest client and model were opened with.
         steps: Parameters of every step.
@@ -77,6 +78,7 @@ class FakeServer:
     reduction: str = "mean"
     offered: list[str] = field(default_factory=lambda: [BASE])
     states: dict[str, Any] = field(default_factory=dict)
+    emptied: set[str] = field(default_factory=set)
     calls: list[str] = field(default_factory=list)
     opened: dict[str, Any] = field(default_factory=dict)
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -111,14 +113,6 @@ class Service:
         self.server.note("create")
         self.server.opened |= settings | {"base_model": base_model}
         return Training(self.server)
-
-    def create_training_client_from_state_with_optimizer(self, path: str) -> Any:
-        self.server.note("load")
-        made = Training(self.server)
-        weights, optimizer = self.server.states[path]
-        made.weights.data.copy_(weights)
-        made.optimizer.load_state_dict(copy.deepcopy(optimizer))
-        return made
 
 
 class Training:
@@ -178,6 +172,15 @@ class Training:
         self.server.note("save_state")
         path = f"tinker://{self.model_id}/weights/{name}"
         self.server.states[path] = (self.weights.detach().clone(), copy.deepcopy(self.optimizer.state_dict()))
+        return Answer(record(path=path))
+
+    def load_state_with_optimizer(self, path: str) -> Answer:
+        self.server.note("load")
+        if path in self.server.emptied:
+            return Answer(record(path=path))
+        weights, optimizer = self.server.states[path]
+        self.weights.data.copy_(weights)
+        self.optimizer.load_state_dict(copy.deepcopy(optimizer))
         return Answer(record(path=path))
 
 

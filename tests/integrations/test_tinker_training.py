@@ -1,7 +1,9 @@
-"""Cells on a real Tinker server: which weights draw a token, rewards that rise, kills of either side."""
+"""Cells on a real Tinker server: which weights draw a token, rewards that rise, kills of either side, a lost state."""
 
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ from patience import within
 from tinker_runs import AGREEMENT, config, facts_of, run, table_of
 from tinker_server import TinkerServer
 
+from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.learners.tinker_api import service
 from vcpo_bench.bench.learners.tinker_api.policy import TinkerPolicy
 from vcpo_bench.bench.training.build import build_trainer
@@ -36,10 +39,10 @@ def test_the_tokens_of_an_update_were_drawn_by_the_version_of_its_lag(
     with closing(build_trainer(cell, start=server.model)) as trainer:
         policy, update = trainer.policy, trainer.learner.update
         assert isinstance(policy, TinkerPolicy)
-        states, taken = list[str](), list[Trajectories]()
+        states, taken = list[tuple[str, int, torch.Tensor]](), list[Trajectories]()
 
         def watched(batch: Trajectories, now: int) -> LearnerStep:
-            states.append(policy.save_state())
+            states.append((policy.save_state(), policy.version, policy.witness()))
             taken.append(batch)
             return update(batch, now)
 
@@ -48,7 +51,7 @@ def test_the_tokens_of_an_update_were_drawn_by_the_version_of_its_lag(
             trainer.advance()
         gaps = torch.zeros(7, 7)
         for version, state in enumerate(states):
-            policy.load_state(state, version)
+            policy.load_state(*state)
             for now, batch in enumerate(taken):
                 gaps[version, now] = (trainer.learner.logp(batch) - batch.behavior_logp).abs().max()
     tables = {name: pd.DataFrame(table.columns) for name, table in trainer.recorder.tables.items()}
@@ -70,6 +73,38 @@ def test_the_reward_rises(server: TinkerServer, tmp_path: Path) -> None:
     reward = table_of(tmp_path, cell)["sampled_reward"]
     print("reward of each update", [round(each, 3) for each in reward])
     assert float(reward[-5:].mean()) > float(reward[:5].mean()) + 0.1
+
+
+def test_a_state_that_the_server_has_lost_is_one_line_that_says_what_to_do(
+    server: TinkerServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its file this server says that it loads it, and keeps untrained ones. Without its record it refuses."""
+    cell = config(server.model)
+    known = set((server.folder / "checkpoints").iterdir())
+    with monkeypatch.context() as patched:
+        patched.setattr("vcpo_bench.bench.running.run_cell.CHECKPOINT_SECONDS", 0.0)
+        at_update(2, lambda: 1 / 0, patched)
+        assert run(cell, server.model, tmp_path) == "error"
+    (model,) = set((server.folder / "checkpoints").iterdir()) - known
+    shutil.rmtree(model)
+    reasons = [failed(cell, server.model, tmp_path)]
+    with closing(sqlite3.connect(server.folder / "tinker.db")) as records, records:
+        records.execute("DELETE FROM checkpoints WHERE model_id = ?", (model.name,))
+    reasons += [failed(cell, server.model, tmp_path)]
+    print(reasons)
+    for reason, named in zip(reasons, ("tinker_state_lost", "tinker_request_failed"), strict=True):
+        assert f"{named}: {server.url}, load_state tinker://{model.name}/" in reason
+        assert f"if it is lost, delete the folder cells/{cell.key(1)}" in reason
+    shutil.rmtree(tmp_path / "cells" / cell.key(1))
+    assert run(cell, server.model, tmp_path) == "completed"
+
+
+def failed(cell: CellConfig, model: Path, out: Path) -> str:
+    """Why a cell ends with an error after two updates."""
+    assert run(cell, model, out) == "error"
+    facts = facts_of(out, cell)
+    assert facts["steps_done"] == 2
+    return str(facts["reason"])
 
 
 def at_update(update: int, happens: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.learners.tinker_api.rows import LOSS, Row, averaged_over, datum, pieces, read_logp, unpadded
 from vcpo_bench.bench.learners.tinker_api.service import RequestRefusedError, Service, ready
+from vcpo_bench.bench.learners.tinker_api.witness import WITNESS, nothing_loaded
 from vcpo_bench.bench.optimizers.adamw import ADAMW, AdamW
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.truncation import Truncation
@@ -121,10 +123,13 @@ class TinkerPolicy(Policy):
     def score(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> ServedScores:
         """See `Policy.score`; without gradient, one `forward` on the server, over all tokens (`kept` is None)."""
         assert kept is None, "refused when the grid is planned"
-        rows, trained, types = self._rows(prompts, responses, mask), self.trained, self.service.types
+        return ServedScores(self._forward(self._rows(prompts, responses, mask), mask), mask)
+
+    def _forward(self, rows: Sequence[Row], mask: Tensor) -> Tensor:
+        trained, types = self.trained, self.service.types
         data = [datum(types, row, *[[0.0] * len(row.response)] * 2) for row in rows]
         done = self.service.call("forward", lambda: trained.forward(data, LOSS).result())
-        return ServedScores(read_logp(done.loss_fn_outputs, rows, mask), mask)
+        return read_logp(done.loss_fn_outputs, rows, mask)
 
     def step(
         self,
@@ -237,24 +242,29 @@ class TinkerPolicy(Policy):
             self._saved = (self.version, str(path))
         return self._saved[1]
 
-    def load_state(self, path: str, version: int) -> None:
+    def witness(self) -> Tensor:
+        """[T] log-probabilities of a few fixed tokens, by which `load_state` knows the weights again."""
+        return self._forward([WITNESS], torch.ones(1, len(WITNESS.response), dtype=torch.bool))[0]
+
+    def load_state(self, path: str, version: int, witness: Tensor) -> None:
         """Continue with weights and optimizer that were saved.
 
         Args:
             path: What `save_state` returned, in this process or another one.
             version: Steps they have seen.
+            witness: What `witness` returned when they were saved.
 
         Raises:
-            LostStateError: The server refused.
+            LostStateError: The server refused, or its weights are untrained afterwards.
         """
-        client = self.service.client
         self.close()
+        trained, untrained = self.trained, self.witness()
         try:
-            self._trained = self.service.call(
-                f"load_state {path}", lambda: ready(client.create_training_client_from_state_with_optimizer(path))
-            )
+            self.service.call(f"load_state {path}", lambda: trained.load_state_with_optimizer(path).result())
         except RequestRefusedError as refused:
             raise LostStateError(str(refused)) from None
+        if nothing_loaded(self.witness(), witness, untrained):
+            raise LostStateError(f"tinker_state_lost: {self.service.url}, load_state {path}: its weights are untrained")
         self.version, self._sampling, self._saved = version, None, (version, path)
 
     def close(self) -> None:

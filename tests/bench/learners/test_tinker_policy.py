@@ -112,9 +112,9 @@ def test_a_saved_state_continues_elsewhere_with_its_moments(monkeypatch: pytest.
         which.step(*batch.flat()[:3], which.score(*batch.flat()).logp, torch.ones(batch.flat()[1].shape), 0.01, 1.0)
 
     step(policy)
-    path = policy.save_state()
+    path, witness = policy.save_state(), policy.witness()
     assert policy.save_state() == path  # nothing has changed since
-    other.load_state(path, 1)
+    other.load_state(path, 1, witness)
     assert other.version == 1
     step(policy)
     step(other)

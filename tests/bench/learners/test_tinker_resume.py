@@ -91,6 +91,9 @@ def test_a_state_that_the_server_has_lost_is_one_line_that_says_what_to_do(
     with monkeypatch.context() as interrupted:
         refuse_update_4(server, interrupted)
         assert tinker_cells.run(cell, tmp_path)[1]["steps_done"] == 4
+    server.emptied = set(server.states)
+    assert "tinker_state_lost: http://server.test:8000" in tinker_cells.run(cell, tmp_path)[1]["reason"]
+    server.emptied = set()
     kept, server.states = server.states, {}
     for _ in range(2):  # a rerun makes it no worse
         status, facts = tinker_cells.run(cell, tmp_path)
