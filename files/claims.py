@@ -65,6 +65,7 @@ class Claim:
         wait: Wait for another process that holds it, as long as it takes.
         job: Name of the scheduler's job this process runs in. A claim that the same job made on another machine is
             taken over at once: the scheduler has started the job again. Empty: no job.
+        watch: What earlier tries have seen of the claim: it is tried once more, without waiting. None: no such tries.
 
     Attributes:
         token: Different for every claim ever made; hexadecimal digits.
@@ -72,9 +73,14 @@ class Claim:
     """
 
     def __init__(
-        self, folder: Path, say: Callable[[str], object] = lambda _: None, wait: bool = True, job: str = ""
+        self,
+        folder: Path,
+        say: Callable[[str], object] = lambda _: None,
+        wait: bool = True,
+        job: str = "",
+        watch: Watch | None = None,
     ) -> None:
-        self.folder, self._say, self._wait, self._job = folder, say, wait, job
+        self.folder, self._say, self._wait, self._job, self._watch = folder, say, wait, job, watch
         self._claimed = Claimed(this_process(), job)
         self.token = self._claimed.holder.token
         self.note: dict[str, Any] = {}
@@ -86,13 +92,14 @@ class Claim:
         """Hold the claim.
 
         Raises:
-            ClaimHeldError: Another process holds it and is at work, and `wait` is False.
+            ClaimHeldError: Another process holds it and is at work, and `wait` is False; or it may be, and `watch` is
+                given.
             OSError: The file cannot be created, or the folder around `folder` is gone.
         """
         began, told, pause = time.monotonic(), False, _SHORTEST
-        watch = _Watch()
+        watch = self._watch or Watch()
         while not self._try(watch):
-            if not self._wait and watch.lives:
+            if self._watch or (not self._wait and watch.lives):
                 raise ClaimHeldError(watch.holder())
             if not told and time.monotonic() - began > PATIENCE_SECONDS:
                 self._say(f"waiting for {watch.holder()}, which works on {self.folder}")
@@ -120,7 +127,7 @@ class Claim:
         if not held or numbers_in(self.folder)[-1:] != [self._number]:
             raise ClaimLostError(f"{self.folder} was taken over by another process")
 
-    def _try(self, watch: _Watch) -> bool:
+    def _try(self, watch: Watch) -> bool:
         try:
             return self._try_once(watch)
         except OSError as error:
@@ -128,7 +135,7 @@ class Claim:
                 raise
             return False  # the folder has just been removed
 
-    def _try_once(self, watch: _Watch) -> bool:
+    def _try_once(self, watch: Watch) -> bool:
         names = names_in(self.folder)
         if not names:
             self._number = create_with_folder(self.folder, self._claimed)
@@ -154,8 +161,8 @@ class Claim:
                 rewrite(claim_path(self.folder, self._number), self._claimed)
 
 
-class _Watch:
-    """What a waiting process has seen of a claim."""
+class Watch:
+    """What a process that waits for a claim has seen of it."""
 
     def __init__(self) -> None:
         self._seen: tuple[Path, str] | None = None
@@ -181,6 +188,7 @@ class _Watch:
         return bool(found and job and found.job == job) or self._silent > LEASE_SECONDS
 
     def holder(self) -> str:
+        """Who holds it, in words."""
         found = Claimed.read(self._seen[1]) if self._seen else None
         return found.holder.described() if found else "a process that did not sign"
 
@@ -193,7 +201,7 @@ class Look:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._watch = folder, _Watch()
+        self._folder, self._watch = folder, Watch()
 
     def sees_holder(self) -> bool:
         """Whether somebody does, as far as is known; to be asked again and again."""

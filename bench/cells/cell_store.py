@@ -18,7 +18,7 @@ from pathlib import Path
 from vcpo_bench.bench.cells.results_folder import status_of
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.claim_files import is_claim, names_in
-from vcpo_bench.files.claims import Claim, ClaimLostError
+from vcpo_bench.files.claims import Claim, ClaimLostError, Watch
 from vcpo_bench.files.durable import publish_folder, sync_names
 from vcpo_bench.files.missing import is_missing, unless_missing
 from vcpo_bench.records import PARTIAL_SUFFIX
@@ -54,19 +54,26 @@ class CellStore:
         self.partial = cells / f"{key}{PARTIAL_SUFFIX}"
 
     @contextmanager
-    def open(self, say: Callable[[str], object] = lambda _: None, wait: bool = True, job: str = "") -> Iterator[None]:
+    def open(
+        self,
+        say: Callable[[str], object] = lambda _: None,
+        wait: bool = True,
+        job: str = "",
+        watch: Watch | None = None,
+    ) -> Iterator[None]:
         """Claim the partial folder inside the block, after any worker that outlived its killed parent.
 
         Args:
             say: Called with one line, which names that worker, when it takes long to end.
-            wait: Wait for another worker; see `files.claims.Claim`, as for `job`.
+            wait: Wait for another worker; see `files.claims.Claim`, as for `job` and `watch`.
             job: Name of the scheduler's job this worker runs in.
+            watch: What earlier tries have seen; it is tried once more.
 
         Raises:
-            ClaimHeldError: Another worker has the cell, and `wait` is False.
+            ClaimHeldError: Another worker has the cell, and it is not to be waited for.
             ClaimLostError: Another worker has taken it over already.
         """
-        with Claim(self.partial, say, wait, job) as self.claim:
+        with Claim(self.partial, say, wait, job, watch) as self.claim:
             with self._unless_taken():
                 sync_names(self.partial.parent)
                 self._tidy()

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.running.ending import record_failure
+from vcpo_bench.bench.running.giving_up import GivenUp
 from vcpo_bench.bench.running.jobs import Job
 from vcpo_bench.bench.running.launch_file import LaunchFile
 from vcpo_bench.bench.running.launchers.catalog import Scheduler
@@ -57,6 +57,7 @@ class Attendance:
         self._new: set[str] = set()
         self.strays = 0
         self._ends: Counter[tuple[str, bool]] = Counter()
+        self._given_up = GivenUp(self._file.out / CELLS)
         self._missed: dict[str, float] = {}
         self._canceled = 0
         self._explained: set[str] = set()
@@ -81,6 +82,7 @@ class Attendance:
         self.strays = len(strays)
         self._cancel(strays | self._file.replaced().keys())
         fresh = [cell for cell in self._cells if cell.key not in self._handles]
+        self._ends.update({(key, False): count for key, count in self._file.deaths().items()})
         self._file.add(self._options.cell_jobs((cell,) for cell in self._cells))
         self._hand_over(fresh)
         return len(fresh) - self.held
@@ -102,6 +104,7 @@ class Attendance:
             watch.look()
             if not watch.waiting:
                 break
+            self._record_given_up(watch)
             if time.monotonic() - asked > self._scheduler.every:
                 self._look_after(watch, observer, looked)
                 asked = time.monotonic()
@@ -183,13 +186,16 @@ class Attendance:
             looked: When it was looked at: what happened later cannot be in it.
         """
         self._options.check()
-        mine = {key: self._handles[key] for key in watch.waiting if key not in self._held}
+        mine = {key: self._handles[key] for key in watch.waiting if key not in self._held and key not in self._given_up}
         alive = self._scheduler.alive(set(mine.values()))
         gone = [key for key, handle in mine.items() if handle not in alive]
         self._missed = {key: self._missed.get(key, time.monotonic()) for key in gone}
         settled = looked - SETTLE_SHARE * claims.LEASE_SECONDS
         lost = [key for key in gone if self._missed[key] <= settled]
+        before = self._ends.copy()
         again = [watch.waiting[key] for key in lost if self._must_run_again(key, watch, observer)]
+        if died := [key for key in lost if self._ends[key, False] > before[key, False]]:
+            self._file.died({key: self._ends[key, False] for key in died})
         for cell in again:
             del self._missed[cell.key]
         free = [key for key, cell in self._held.items() if cell.config.series not in watch.waiting]
@@ -224,8 +230,13 @@ class Attendance:
         elif again:
             observer.message(f"{label}: its job {handle} ended early{said}; submitted again")
         else:
-            record_failure(cell, self._file.out / CELLS, f"its job ended early {MAX_DEATHS} times{said}", "")
+            self._given_up.add(cell, f"its job ended early {MAX_DEATHS} times{said}", handle)
         return again
+
+    def _record_given_up(self, watch: StoreWatch) -> None:
+        """Record what was given up, and begin to count anew: the next command runs it again."""
+        if recorded := self._given_up.record(watch.waiting):
+            self._file.died(dict.fromkeys(recorded, 0))
 
     def _leave(self, cell: PlannedCell, why: str, watch: StoreWatch, observer: GridObserver) -> None:
         """Give up a cell that was canceled, and those held back for its step scales."""

@@ -20,7 +20,7 @@ from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import write_sealed
-from vcpo_bench.files.claims import ClaimLostError
+from vcpo_bench.files.claims import ClaimLostError, Watch
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION
@@ -65,7 +65,14 @@ def _write(
     return reason
 
 
-def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback_text: str) -> None:
+def record_failure(
+    cell: PlannedCell,
+    cells_folder: Path,
+    reason: str,
+    traceback_text: str,
+    job: str = "",
+    watch: Watch | None = None,
+) -> bool:
     """End a cell that no worker can run: status `error`, with the tables up to its latest checkpoint.
 
     Args:
@@ -73,13 +80,19 @@ def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback
         cells_folder: `cells` of the results folder.
         reason: Why, in one line.
         traceback_text: What the last worker raised; may be empty.
+        job: The scheduler's job that had the cell, and has gone; empty: none.
+        watch: What earlier tries have seen of the claim on the cell, which is then not waited for; None: it is.
+
+    Returns:
+        Whether it has ended now; False: another worker has taken it over.
 
     Raises:
+        ClaimHeldError: Another worker may have the cell, and `watch` is given.
         DiskFullError: There is no space left.
     """
     store = CellStore(cells_folder, cell.key)
     try:
-        with suppress(ClaimLostError), store.open():  # whoever took the cell over ends it
+        with suppress(ClaimLostError), store.open(job=job, watch=watch):  # whoever took the cell over ends it
             recorder, steps_done = _recorded(cell, store)
             facts = _facts(
                 cell, "error", reason, without_paths(f"{traceback_text}{reason}\n"), steps_done, recorder.seconds()
@@ -87,10 +100,12 @@ def record_failure(cell: PlannedCell, cells_folder: Path, reason: str, traceback
             with store.finish(failed=True) as folder:
                 recorder.write(folder)
                 write_sealed(folder / CELL_FILE, facts)
+            return True
     except OSError as problem:
         if is_disk_full(problem):
             raise disk_full([cells_folder]) from problem
         raise
+    return False
 
 
 def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:

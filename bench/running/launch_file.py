@@ -22,7 +22,7 @@ from vcpo_bench.records import CELLS
 FOLDER = ".launch"
 """Folder of a results folder with this file and the logs of jobs."""
 _FILE = "launch.json"
-_PARTS = ("cells", "handles", "replaced")
+_PARTS = ("cells", "handles", "replaced", "deaths")
 
 
 class LaunchFile:
@@ -57,6 +57,14 @@ class LaunchFile:
         values = self._values()
         current = set(values["handles"].values())
         return {handle: key for handle, key in values["replaced"].items() if handle not in current}
+
+    def died(self, deaths: Mapping[str, int]) -> None:
+        """Enter how many jobs have died since a cell last ended, by its key."""
+        self._write(deaths=deaths)
+
+    def deaths(self) -> dict[str, int]:
+        """How many jobs have died since a cell last ended, by its key; 0 and missing are the same."""
+        return dict(self._values()["deaths"])
 
     def jobs(self, keys: Collection[str], make_observer: ObserverFactory | None) -> list[CellJob]:
         """How cells are to be run.

@@ -112,7 +112,7 @@ def test_who_is_taken_for_dead_learns_it_and_leaves_the_folder_alone(tmp_path: P
 def test_a_claim_on_an_old_listing_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere(tmp_path, number=3)
     monkeypatch.setattr(claims, "names_in", lambda _: [f"{PREFIX}00000001"])
-    watch = claims._Watch()
+    watch = claims.Watch()
     monkeypatch.setattr(watch, "is_abandoned", lambda *_: True)
     assert not Claim(tmp_path)._try(watch)
     assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}00000003"]
@@ -195,7 +195,7 @@ def test_a_released_claim_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.M
 def test_two_who_see_no_folder_make_one_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "names_in", lambda _: [])
     with Claim(tmp_path / "cell") as first:
-        assert not Claim(tmp_path / "cell")._try(claims._Watch())
+        assert not Claim(tmp_path / "cell")._try(claims.Watch())
         first.check()
     assert not list(tmp_path.iterdir())
 
