@@ -122,8 +122,9 @@ def _best(low: Array, high: Array, start: Array) -> tuple[Array, float]:
 
     # The default simplex is 5% of each coordinate: nothing where one is near 0, and the search would end at once.
     simplex = np.vstack([start, start + 0.5 * np.eye(len(start))])
-    options = {"xatol": 1e-5, "fatol": 1e-9, "initial_simplex": simplex}
-    found = optimize.minimize(loss, start, method="Nelder-Mead", options=options)
+    found = optimize.minimize(
+        loss, start, method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-9, "initial_simplex": simplex}
+    )
     return np.clip(found.x, [-6, -np.inf][: len(start)], [3, np.inf][: len(start)]), -float(found.fun)
 
 

@@ -155,7 +155,7 @@ def reach(rates: pd.DataFrame) -> str:
     """How far the interval between equal boundaries would reach, and whether *equivalent* is within reach."""
     if "reach90" not in rates:
         return ""
-    most = rates.loc[rates["seeds"].idxmax()]
+    most = rates.sort_values("seeds").iloc[-1]
     factor, seeds = number(2.0 ** most["reach90"]), int(most["seeds"])
     lead = (
         f"If the two lay between the same rates in all {seeds} seeds, the 90% interval would reach a factor of {factor}"
