@@ -11,6 +11,7 @@ from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate
 from vcpo_bench.reports.plots.method_style import look
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, legend_columns, panel_grid
+from vcpo_bench.reports.plots.ticks import LEAST, places
 from vcpo_bench.reports.scores import at_rate, scale, score_name, was_chosen
 from vcpo_bench.reports.study import Study
 
@@ -35,10 +36,10 @@ def score_at_best_rate(study: Study, sheet: Sheet) -> Plot | None:
     window = _window(lines)
     for index, (axis, task) in enumerate(zip(axes, tasks, strict=True)):
         axis.set_title(task)
-        axis.set_xticks(range(len(lags)), [str(lag) for lag in lags])
+        places(axis, lags)
         axis.set_xlabel("lag (updates)")
         axis.set_ylim(*window)
-        axis.yaxis.set_major_locator(MaxNLocator(4, min_n_ticks=3))
+        axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], min_n_ticks=LEAST))
         if index % columns == 0:
             axis.set_ylabel(score_name(study))
     if sheet.legend:

@@ -21,7 +21,7 @@ from vcpo_bench.reports.plots.sheet import (
     legend_columns,
     panel_grid,
 )
-from vcpo_bench.reports.plots.ticks import log_scale, say_below, say_instead
+from vcpo_bench.reports.plots.ticks import all_below, log_scale, noise_floor, plain, say_below, say_instead
 from vcpo_bench.reports.study import Setting, Study, bin_edges, binned_runs
 from vcpo_bench.reports.symbols import typeset
 
@@ -95,15 +95,14 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
             panel.set_xlabel("update")
         if all(line.panel != index for line in lines):
             say_instead(panel, "not recorded" if setting in settings else "not run")
-    for index in range(len(panels) if quantity.by_lag else 1):
-        shared = [axes[index]] if quantity.by_lag else axes
-        set_scale(shared, lines, quantity)
-        if quantity.by_lag:
-            beside = [line for line in lines if (line.panel - index) % columns == 0 and (fits or line.panel == index)]
-            axes[index].set_ylim(bottom=min([0.0, *(float(line.y.min()) for line in beside)]))
+    floor = 0.0 if quantity.by_lag else set_scale(axes, lines, quantity)
+    for index in range(len(panels) if quantity.by_lag else 0):
+        beside = [line for line in lines if (line.panel - index) % columns == 0 and (fits or line.panel == index)]
+        _from_zero(axes[index], beside, lines)
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     caption = f"{quantity.title} Task {task}, regime {regime}; {_source(quantity)}. {range_over_seeds(lines)}"
+    caption += says_floor(floor)
     if quantity.by_lag and len(lags) > 1:
         caption += " The vertical axes of different lags differ."
     labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in panels]
@@ -115,6 +114,22 @@ def _source(quantity: Quantity) -> str:
     if quantity.table == "evals":
         return f"column {quantity.column} of the evaluations on held-out prompts"
     return f"column {quantity.column} of the updates, averaged within up to {quantity.bins} bins"
+
+
+def _from_zero(axes: Axes, own: list[Line], lines: list[Line]) -> None:
+    """A linear y axis that includes 0, of lines of one lag; those that are nothing beside all lines are called so."""
+    sizes = np.concatenate([np.abs(line.y) for line in lines])
+    floor = noise_floor(sizes) if sizes.any() else 0.0
+    if all_below(own, floor):
+        axes.set_ylim(0.0, 1.0)
+        say_below(axes, own, floor)
+    else:
+        axes.set_ylim(bottom=min([0.0, *(float(line.y.min()) for line in own)]))
+
+
+def says_floor(floor: float) -> str:
+    """How captions say that a log axis is cut off."""
+    return f" Values below {plain(floor)} are not shown." if floor else ""
 
 
 def range_over_seeds(lines: list[Line]) -> str:
@@ -164,17 +179,22 @@ def _stack(runs: list[tuple[Array, Array]], quantity: Quantity) -> tuple[Array, 
     return centers, binned_runs(runs, edges)
 
 
-def set_scale(axes: Sequence[Axes], lines: list[Line], quantity: Quantity) -> None:
+def set_scale(axes: Sequence[Axes], lines: list[Line], quantity: Quantity) -> float:
     """The y axis of a quantity that these panels share: logarithmic with plain numbers, or from 0 for rewards.
 
     Args:
         axes: The panels, with their lines drawn.
         lines: All lines of the figure or, where a panel stands alone, its own.
         quantity: What they show.
+
+    Returns:
+        Where the axis is cut off; 0: nowhere.
     """
     if quantity.log:
         floor = log_scale(axes[0], np.concatenate([line.y for line in lines] or [np.ones(0)]))
         for index, panel in enumerate(axes):
             say_below(panel, [line for line in lines if len(axes) == 1 or line.panel == index], floor)
-    elif quantity.table == "evals" and lines:
+        return floor
+    if quantity.table == "evals" and lines:
         axes[0].set_ylim(bottom=min(0.0, min(float(line.y.min()) for line in lines)))
+    return 0.0

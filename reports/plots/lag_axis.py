@@ -14,7 +14,7 @@ from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.caption import estimate, several
 from vcpo_bench.reports.plots.method_style import INK, look
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, legend_columns, panel_grid
-from vcpo_bench.reports.plots.ticks import LEAST
+from vcpo_bench.reports.plots.ticks import LEAST, places
 from vcpo_bench.reports.study import Study
 
 
@@ -39,7 +39,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     for line in lines:
         _draw(axes[line.panel], line, lags, methods)
     for index, (panel_axes, lr) in enumerate(zip(axes, rates, strict=True)):
-        panel_axes.set_xticks(range(len(lags)), [str(lag) for lag in lags])
+        places(panel_axes, lags)
         if index + columns >= len(rates):
             panel_axes.set_xlabel("lag (updates)")
         panel_axes.set_ylim(bottom=0, top=max(1e-3, min(1.1 * max(_tops(lines)), max(_tops(lines)) + 0.1)))

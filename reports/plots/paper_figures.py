@@ -10,7 +10,7 @@ import numpy as np
 from vcpo_bench.analysis.method_text import base_name
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
-from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, range_over_seeds, set_scale
+from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, range_over_seeds, says_floor, set_scale
 from vcpo_bench.reports.plots.method_style import LAG_LOOKS
 from vcpo_bench.reports.plots.sheet import add_legend, draw_lines, legend_columns, panel_grid
 from vcpo_bench.reports.study import Setting, Study
@@ -97,12 +97,15 @@ def results_stack(study: Study, sheet: Sheet) -> Plot | None:
             axes[index].set_xlabel("update")
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
     draw_lines(axes, lines, methods)
-    for index, (quantity, _) in enumerate(places):
+    floors = [
         set_scale([axes[index]], [line for line in lines if line.panel == index], quantity)
+        for index, (quantity, _) in enumerate(places)
+    ]
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "How do reward, ESS, divergence and gradient norm move together?"
     caption = f"{title} Lag {settings[0].lag}, lr {rate(settings[0].lr)}. {range_over_seeds(lines)}"
+    caption += says_floor(max(floors))
     return Plot("vcpo-results-stack", title, caption, figure, methods, lines, "update", "value", labels)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import AutoLocator, FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
-from vcpo_bench.analysis.wording import rounded_rate
 from vcpo_bench.reports.figure import Array, Line
 from vcpo_bench.reports.plots.method_style import INK
 
@@ -35,6 +34,12 @@ class PlainTicks(LogLocator):
         return ticks
 
 
+def places(axes: Axes, lags: Sequence[int]) -> None:
+    """An x axis on which lags stand at equal distances, with room beside the outermost for their bars and markers."""
+    axes.set_xticks(range(len(lags)), [str(lag) for lag in lags])
+    axes.set_xlim(-0.12 * (len(lags) - 1) - 0.05, 1.12 * (len(lags) - 1) + 0.05)
+
+
 def several_ticks(axes: Axes) -> None:
     """At least `LEAST` ticks on both axes, which are still linear."""
     for axis in (axes.xaxis, axes.yaxis):
@@ -58,14 +63,23 @@ def log_scale(axes: Axes, values: Array) -> float:
         return 0.0
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(PlainTicks())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     axes.yaxis.set_minor_locator(NullLocator())
-    high = float(positive.max())
-    floor = 10.0 ** (math.floor(math.log10(high)) - DECADES)
+    floor = noise_floor(positive)
     if float(positive.min()) >= floor:
         return 0.0
-    axes.set_ylim(floor, 2 * high)
+    axes.set_ylim(floor, 2 * float(positive.max()))
     return floor
+
+
+def plain(value: float) -> str:
+    """The number of a tick: `0.001`, `1e-5`."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
+def noise_floor(values: Array) -> float:
+    """A power of ten below which values are called nothing beside the largest of these, which is above 0."""
+    return float(10.0 ** (math.floor(math.log10(values.max())) - DECADES))
 
 
 def say_below(axes: Axes, lines: Sequence[Line], floor: float) -> None:
@@ -76,9 +90,14 @@ def say_below(axes: Axes, lines: Sequence[Line], floor: float) -> None:
         lines: Its lines.
         floor: Where its axis ends; 0: it shows everything.
     """
-    tops = [line.y if line.high is None else line.high for line in lines]
-    if floor and tops and all(np.nanmax(top) < floor for top in tops):
-        say_instead(axes, f"below {rounded_rate(floor, 1)}")
+    if all_below(lines, floor):
+        say_instead(axes, f"below {plain(floor)}")
+
+
+def all_below(lines: Sequence[Line], floor: float) -> bool:
+    """Whether there are lines, and all of them with their bands are smaller than this."""
+    drawn = [values for line in lines for values in (line.y, line.low, line.high) if values is not None]
+    return bool(drawn) and all(float(np.nanmax(np.abs(values))) < floor for values in drawn)
 
 
 def say_instead(axes: Axes, text: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from vcpo_bench.reports.document import Table
+from vcpo_bench.reports.document import Entry, Table
 from vcpo_bench.reports.formatting import MISSING
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.scores import at_rate, scale, was_chosen
@@ -25,6 +25,14 @@ _RANKING = {
     "iqm": Shown("interquartile mean [95%]", interval="own"),
     "mean": Shown("mean [95%]", interval="own"),
     "optimality_gap": Shown("optimality gap [95%]", interval="own"),
+}
+_BY_TASK = {
+    "staleness": _LAG,
+    "task": _TASK,
+    "method": _METHOD,
+    "seeds": Shown("runs", "count"),
+    "failed": Shown("failed", "count"),
+    "mean": Shown("mean [95%]", interval="plain"),
 }
 _PAIRS = {
     "staleness": _LAG,
@@ -115,6 +123,9 @@ _COST = {
 BASELINE = "baseline"
 """What the table of costs says of a method that others are compared with."""
 
+ALL_TASKS = "all tasks"
+"""What the ranking says in the place of a task where tasks are pooled."""
+
 _BOOTSTRAP = "95% intervals: bootstrap over seeds, stratified by task"
 _OVER_PAIRS = "95% intervals: Student t over pairs of the same task, lag and seed, averaged where a seed has several."
 _ALL = (
@@ -187,8 +198,26 @@ def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
             frame = _baselines_named(frame)
         if name in _IN_ORDER:
             frame = frame.sort_values(list(layout.named[:3]))
-        tables += analysis_table(study, ledger, "compare", layout, frame)
+        found = analysis_table(study, ledger, "compare", layout, frame)
+        tables += [_by_task(study, ledger, one) for one in found] if name == "ranking" else found
     return tables
+
+
+def _by_task(study: Study, ledger: Ledger, ranking: Table) -> Table:
+    """The ranking with the rows of each task below those of all tasks at the same lag; of one task as it is."""
+    frame = study.findings("compare").tables["by_task"]
+    if frame["task"].nunique() < 2:
+        return ranking
+    frame = frame.sort_values(["staleness", "task", "mean"], ascending=[True, True, False], kind="stable")
+    (tasks,) = analysis_table(study, ledger, "compare", Layout("by_task", "", _BY_TASK), frame)
+    pooled = [[lag, Entry(ALL_TASKS), *rest] for lag, *rest in ranking.rows]
+    iqm, gap = (list(_RANKING).index(name) + 1 for name in ("iqm", "optimality_gap"))
+    single = [[*row[:iqm], Entry(MISSING), *row[iqm:gap], Entry(MISSING)] for row in tasks.rows]
+    lags = list(dict.fromkeys(row[0].text for row in pooled))
+    rows = [row for lag in lags for row in (*pooled, *single) if row[0].text == lag]
+    headings = [ranking.headings[0], _TASK.heading, *ranking.headings[1:]]
+    caption = f"{ranking.caption} By task: mean over its runs, with a 95% Student-t interval where there are several."
+    return Table(ranking.name, caption, headings, rows, frozenset(range(3, len(headings))), settings=3)
 
 
 def _layout(study: Study, name: str) -> Layout:

@@ -43,6 +43,7 @@ def make(folder: Path, make_results: Make, seeds: tuple[int, ...]) -> Study:
         steps["ess_ratio"] = 0.5 + steps["ess_ratio"] / 2
         on_policy = (steps["lag_max"] == 0) | (steps["step"] < 3)
         steps["kl_mu_theta_k3"] = steps["kl_mu_theta_k3"].mask(on_policy, 1e-15)
+        steps["log_weight_max"] = steps["log_weight_max"].mask(on_policy, 1e-7)
         steps.to_parquet(file, index=False)
     return Study(load(folder))
 
@@ -121,10 +122,24 @@ def test_rounding_noise_is_called_so_in_both_figures_of_kl(study: Study) -> None
     assert stack is not None
     texts = [[text.get_text() for text in axes.texts] for axes in curves.figure.axes]
     low = curves.figure.axes[0].get_ylim()[0]
-    assert texts == [[f"below {low:.0e}".replace("e-0", "e-")], [], []]
+    end = f"below {low:.0e}".replace("e-0", "e-")
+    assert texts == [[end], [], []]
+    assert f"Values {end} are not shown." in curves.caption
     below = stack.figure.axes[[label.partition(": ")[2] for label in stack.panels].index(quantity.label)]
     assert below.get_ylim()[0] > 1e-9
     assert not below.texts, "its lines leave the noise behind"
+    assert "are not shown" in stack.caption
+
+
+def test_rounding_noise_of_weights_has_no_axis_of_its_own(study: Study) -> None:
+    quantity = next(one for one in QUANTITIES if one.name == "log-weight-steps")
+    with drawing():
+        plot = trajectories(study, Sheet(), quantity, "chain", "fifo")
+    assert plot is not None
+    first, *others = plot.figure.axes
+    assert first.get_ylim() == (0.0, 1.0)
+    assert [text.get_text() for text in first.texts] == ["below 1e-5"]
+    assert not any(axes.texts for axes in others)
 
 
 def test_captions_say_how_many_and_how_sure(figures: list[Plot]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vcpo_bench.analysis.results import load
-from vcpo_bench.reports.formatting import MISSING
+from vcpo_bench.reports.formatting import MISSING, fixed
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.sections.comparison_tables import comparison_tables
+from vcpo_bench.reports.sections.comparison_tables import ALL_TASKS, comparison_tables
 from vcpo_bench.reports.study import Study
 
 
@@ -23,3 +23,26 @@ def test_no_method_is_compared_with_itself_in_the_table_of_costs(
         "tis": "baseline",
         "clip": MISSING,
     }
+
+
+def test_the_ranking_has_the_rows_of_each_task_below_the_pooled_ones(
+    make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    methods = ("vcpo", "clip")
+    one = Study(load(make_results(tmp_path / "one", methods=methods, lags=(1, 16), seeds=(0, 1), steps=40)))
+    (single,) = comparison_tables(one, Ledger(), "ranking")
+    assert "task" not in single.headings
+    make_results(tmp_path / "two", methods=methods, lags=(1, 16), seeds=(0, 1), steps=40, tasks=("chain", "walk"))
+    study = Study(load(tmp_path / "two"))
+    (table,) = comparison_tables(study, Ledger(), "ranking")
+    assert {len(row) for row in table.rows} == {len(table.headings)}
+    places = [(row[0].text, row[1].text) for row in table.rows]
+    assert list(dict.fromkeys(places)) == [(lag, task) for lag in ("1", "16") for task in (ALL_TASKS, "chain", "walk")]
+    at = {heading: place for place, heading in enumerate(table.headings)}
+    rows = {tuple(entry.text for entry in row[:3]): row for row in table.rows}
+    found = study.findings("compare").tables["by_task"].set_index(["staleness", "task", "method"])
+    row, mean = rows["16", "walk", "vcpo"], found.loc[(16, "walk", "vcpo")]
+    assert row[at["mean [95%]"]].text == f"{fixed(mean['mean'])} [{fixed(mean['low'])}, {fixed(mean['high'])}]"
+    assert (row[at["runs"]].text, rows["16", ALL_TASKS, "vcpo"][at["runs"]].text) == ("2", "4")
+    assert row[at["interquartile mean [95%]"]].text == MISSING
+    assert "By task: mean over its runs" in table.caption
