@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The report in a real browser (Debian's Chromium through Playwright) and the PDF as images, in an environment of its own.
 # It has no torch: reports must do without.
-# minutes: 2
+# minutes: 4
 set -euo pipefail
 if ! command -v chromium >/dev/null || ! command -v pdftoppm >/dev/null; then
     .ci/apt update

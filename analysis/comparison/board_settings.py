@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -23,8 +23,8 @@ def unusual_settings(cells: pd.DataFrame) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{} for _ in range(len(cells))]
     for name, before in NOT_SEPARATED.items():
         for own, value in zip(found, cells.get(name, [before] * len(cells)), strict=True):
-            plain: Callable[[Any], Any] = type(before)
-            known = plain(before if pd.isna(value) else value)
+            kind: type[Any] = type(before)
+            known = kind(before if pd.isna(value) else value)
             if known != DEFAULTS[name]:
                 own[name] = known
     return found

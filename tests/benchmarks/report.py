@@ -26,6 +26,7 @@ def build(folder: Path, cells: int, steps: int) -> int:
     spec = importlib.util.spec_from_file_location("synthetic", ROOT / "tests" / "conftest.py")
     assert spec is not None
     assert spec.loader is not None
+    sys.path.insert(0, str(ROOT / "tests" / "helpers"))
     synthetic = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(synthetic)
     methods = METHODS if cells > 500 else METHODS[:4]
