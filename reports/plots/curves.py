@@ -161,7 +161,7 @@ def lines_of(
         low = np.where(finite, values, np.inf).min(axis=0)
         high = np.where(finite, values, -np.inf).max(axis=0)
         counts = tuple(sorted({int(count) for count in finite.sum(axis=0)}))
-        ends = (low, high) if len(runs) > 1 else (None, None)
+        ends: tuple[Array | None, Array | None] = (low, high) if len(runs) > 1 else (None, None)
         lines.append(Line(panel, method, x, mean, *ends, runs=counts))
     return lines
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.analysis.series import cell_rows
-from vcpo_bench.reports.figure import Line, Plot, Sheet
+from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.caption import estimate, several
 from vcpo_bench.reports.plots.method_style import INK, look
@@ -87,7 +87,7 @@ def _final_rewards(
     if not found:
         return None
     x, y, low, high, sizes = np.array(sorted(found), dtype=np.float64).T
-    ends = (None, None) if np.isnan(low).all() else (low, high)
+    ends: tuple[Array | None, Array | None] = (None, None) if np.isnan(low).all() else (low, high)
     return Line(panel, method, x, y, *ends, runs=tuple(sorted({int(size) for size in sizes})))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vcpo_bench.reports.figure import Line, Plot, Sheet
+from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate
 from vcpo_bench.reports.plots.method_style import INK
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, legend_columns, panel_grid
@@ -33,7 +33,7 @@ def pareto_k(study: Study, sheet: Sheet) -> Plot | None:
                 spread = rows.groupby("step")["k"].quantile(np.array([0.25, 0.5, 0.75])).unstack()
                 low, middle, high = (spread[level].to_numpy(np.float64) for level in (0.25, 0.5, 0.75))
                 runs = tuple(sorted({int(count) for count in rows.groupby("step")["key"].nunique()}))
-                ends = (low, high) if runs[-1] > 1 else (None, None)
+                ends: tuple[Array | None, Array | None] = (low, high) if runs[-1] > 1 else (None, None)
                 lines.append(Line(panel, method, spread.index.to_numpy(np.float64), middle, *ends, runs=runs))
     columns = columns_for(sheet, len(lags))
     figure, axes = panel_grid(sheet, len(lags), columns)

@@ -201,5 +201,5 @@ def _quartiles(panel: int, name: str, edges: Array, values: Array) -> list[Line]
     chosen = values[np.ix_(runs, kept)]  # a copy: with thousands of runs a second one matters
     low, middle, high = np.quantile(chosen, [0.25, 0.5, 0.75], axis=0, overwrite_input=True)
     count = int(runs.sum())
-    ends = (low, high) if count > 1 else (None, None)
+    ends: tuple[Array | None, Array | None] = (low, high) if count > 1 else (None, None)
     return [Line(panel, name, edges[:-1][kept] + BIN / 2, middle, *ends, runs=(count,))]

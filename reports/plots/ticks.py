@@ -22,16 +22,16 @@ DECADES = 5
 class PlainTicks(LogLocator):
     """Ticks of a logarithmic axis: decades; where the view holds few of them also 2 and 5, or even steps."""
 
-    def tick_values(self, vmin: float, vmax: float) -> Array:
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """The ticks between these ends of the view."""
         finer: tuple[Locator, ...] = (LogLocator(numticks=6), LogLocator(subs=(1.0, 2.0, 5.0), numticks=6))
         ticks = np.zeros(0)
         for locator in (*finer, MaxNLocator(4, min_n_ticks=LEAST)):
-            found = np.asarray(locator.tick_values(vmin, vmax), dtype=np.float64)  # type: ignore[no-untyped-call]
+            found = np.asarray(locator.tick_values(vmin, vmax), dtype=np.float64)
             ticks = found[(found >= vmin) & (found <= vmax)]
             if ticks.size >= LEAST:
                 break
-        return ticks
+        return [float(tick) for tick in ticks]
 
 
 def places(axes: Axes, lags: Sequence[int]) -> None:
@@ -43,7 +43,7 @@ def places(axes: Axes, lags: Sequence[int]) -> None:
 def several_ticks(axes: Axes) -> None:
     """At least `LEAST` ticks on both axes, which are still linear."""
     for axis in (axes.xaxis, axes.yaxis):
-        locator = AutoLocator()  # type: ignore[no-untyped-call]
+        locator = AutoLocator()
         locator.set_params(min_n_ticks=LEAST)
         axis.set_major_locator(locator)
 
