@@ -114,12 +114,13 @@ def choose(table: Table, column: float, text: float) -> Setting:
 
 
 def without_constants(table: Table) -> tuple[Table, str]:
-    """The table without the settings in which all rows agree, and what they are.
+    """The table without the settings in which all rows agree, and what they are, and without columns that are empty.
 
     Results stay, and so does what a table of one row is about.
     """
     several = len(table.rows) > 1
-    constant = [i for i in range(table.settings) if several and len({row[i].text for row in table.rows}) == 1]
+    texts = [{row[i].text.strip() for row in table.rows} for i in range(len(table.headings))]
+    constant = [i for i, own in enumerate(texts) if several and (own <= {"", MISSING} or _shared(table, i, own))]
     kept = [i for i in range(len(table.headings)) if i not in constant]
     said = ", ".join(
         f"{table.headings[i]} {table.rows[0][i].text}"
@@ -128,8 +129,13 @@ def without_constants(table: Table) -> tuple[Table, str]:
     )
     rows: list[list[Entry]] = [[row[i] for i in kept] for row in table.rows]
     numeric = frozenset(kept.index(i) for i in table.numeric if i in kept)
-    headings, settings = [table.headings[i] for i in kept], table.settings - len(constant)
+    headings, settings = [table.headings[i] for i in kept], sum(i < table.settings for i in kept)
     return Table(table.name, table.caption, headings, rows, numeric, settings), said
+
+
+def _shared(table: Table, column: int, texts: set[str]) -> bool:
+    """Whether a column is a setting, the same in all rows."""
+    return column < table.settings and len(texts) == 1
 
 
 def parts(table: Table, how: Setting) -> list[Table]:

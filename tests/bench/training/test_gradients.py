@@ -40,6 +40,8 @@ def test_it_holds_every_parameter_that_has_a_gradient() -> None:
 
 def test_a_frozen_head_has_none() -> None:
     assert seen(with_gradient(body=1.0)).head is None
+    assert math.isnan(seen(with_gradient(body=1.0)).head_norm)
+    assert seen(with_gradient(body=1.0, head=2.0)).head_norm == 6.0  # 9 components of 2
 
 
 def test_dots_are_with_the_previous_gradient() -> None:

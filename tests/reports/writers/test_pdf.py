@@ -83,9 +83,9 @@ def test_markup_in_strings_is_printed_not_read(tiny: Path, make_results: Callabl
 
 
 def test_columns_that_say_nothing_are_not_printed() -> None:
-    rows = [[Entry(text) for text in row] for row in (("clip", "3", "\u2013", ""), ("vcpo", "3", "\u2013", ""))]
-    headings = ["method", "seeds", "95%", "not completed"]
-    printed = _table(Table("scoreboard", "Rewards.", headings, rows, frozenset({1, 2})))
-    assert printed["headings"] == ["method"]
-    assert printed["numeric"] == []
+    rows = [[Entry(text) for text in (name, "3", "0.5", "\u2013", "")] for name in ("clip", "vcpo")]
+    headings = ["method", "seeds", "reward", "95%", "not completed"]
+    printed = _table(Table("scoreboard", "Rewards.", headings, rows, frozenset({1, 2, 3}), settings=2))
+    assert printed["headings"] == ["method", "reward"], "a result stays although all rows agree in it"
+    assert printed["numeric"] == [1]
     assert printed["caption"] == "Rewards. In all rows: seeds 3."
