@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import within
 
 WIDTHS = ((1280, "light"), (800, "dark"), (390, "light"))
 
@@ -35,6 +36,7 @@ def opened(browser: Any, page_file: Path) -> Iterator[Callable[..., Any]]:
         context = browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, accept_downloads=True)
         contexts.append(context)
         tab = context.new_page()
+        tab.set_default_timeout(1000 * within(30.0))
         tab.on("console", lambda message: logs.append(message.text))
         tab.on("pageerror", lambda error: logs.append(str(error)))
         inside = ("file:", "data:", "blob:")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import within
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,7 @@ def open_cell(browser: Any) -> Iterator[Callable[[Path, int], tuple[Any, Any]]]:
 
     def opened(page: Path, width: int) -> tuple[Any, Any]:
         tab = browser.new_page(viewport={"width": width, "height": 900})
+        tab.set_default_timeout(1000 * within(30.0))
         tabs.append(tab)
         # Chromium's own listing of a folder warns about itself.
         tab.on("console", lambda said: None if said.text.startswith("crbug/") else logs.append(said.text))

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from patience import within
 
 GALLERY = ".gallery:has(#figure-reward-lag-chain)"
 
@@ -29,6 +30,7 @@ def open_page(browser: Any, page_file: Path) -> Iterator[Callable[[int], Any]]:
 
     def opened(width: int) -> Any:
         tab = browser.new_page(viewport={"width": width, "height": 900})
+        tab.set_default_timeout(1000 * within(30.0))
         tabs.append(tab)
         tab.on("console", lambda message: logs.append(message.text))
         tab.on("pageerror", lambda error: logs.append(str(error)))

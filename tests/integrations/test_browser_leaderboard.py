@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import within
 
 STUDIES = Path(__file__).resolve().parents[2] / "docs" / "studies" / "leaderboard"
 
@@ -33,6 +34,7 @@ def open_page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
         context = browser.new_context(offline=True, viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         tab = context.new_page()
+        tab.set_default_timeout(1000 * within(30.0))
         tab.on("console", lambda message: logs.append(message.text))
         tab.on("pageerror", lambda error: logs.append(str(error)))
         tab.on("request", lambda request: requested.append(request.url))

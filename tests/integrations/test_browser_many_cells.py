@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import within
 
 METHODS = ("vcpo", "vespo", "gspo", "clip", "tis", "vcpo(ess=off)", "vcpo(baseline=group)", "mis")
 RATES = (1e-4, 3e-4)
@@ -29,6 +30,7 @@ def page_file(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPa
 def tab(browser: Any, page_file: Path) -> Iterator[Any]:
     logs: list[str] = []
     opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened.set_default_timeout(1000 * within(30.0))
     opened.on("console", lambda message: logs.append(message.text))
     opened.on("pageerror", lambda error: logs.append(str(error)))
     opened.goto(page_file.as_uri())
