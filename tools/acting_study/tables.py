@@ -116,7 +116,7 @@ def check_repeated(known: pd.DataFrame, new: pd.DataFrame) -> None:
         first, again = both[name].astype(float), both[f"{name}_again"].astype(float)
         same = np.isclose(first, again, rtol=1e-6, equal_nan=True)
         if not same.all():
-            where = both.loc[~same, RUN].to_dict("records")[0]
+            where = pd.DataFrame(both.loc[~same, RUN]).to_dict("records")[0]
             raise RuntimeError(f"this machine's results differ from {RUNS.name} at {where}; set that table aside")
 
 

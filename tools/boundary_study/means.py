@@ -32,12 +32,14 @@ def over_groups(values: NDArray[np.float64], null: float, least_error: float = 0
     """
     mean, free = float(values.mean()), values.size - 1
     error = max(float(values.std(ddof=1) / np.sqrt(values.size)), least_error)
-    ends = [mean + float(special.stdtrit(free, level)) * error for level in (0.025, 0.975, 0.05, 0.95)]
+    low, high, low90, high90 = (
+        mean + float(special.stdtrit(free, level)) * error for level in (0.025, 0.975, 0.05, 0.95)
+    )
     if error > 0:
         p = float(2 * special.stdtr(free, -abs(mean - null) / error))
     else:
         p = 1.0 if abs(mean - null) <= EQUAL else 0.0
-    return GroupMean(mean, *ends, p)
+    return GroupMean(mean, low, high, low90, high90, p)
 
 
 def perfect_error(cases: int) -> float:

@@ -43,7 +43,7 @@ def _rate(runs: pd.DataFrame, task: str, lag: int, pairs: pd.DataFrame) -> dict[
     high = (pairs["high_vcpo"] - pairs["low_other"]).to_numpy(float)
     said = np.isfinite(low) | np.isfinite(high)
     seeds = int(said.sum())
-    row = {"task": task, "staleness": lag, "against": MATCHED, "seeds": seeds}
+    row: dict[str, object] = {"task": task, "staleness": lag, "against": MATCHED, "seeds": seeds}
     row |= {"lender_failed": _lenders_failed(runs, pairs)}
     if not seeds:
         return row | {"verdict": BOTH_AT_END}

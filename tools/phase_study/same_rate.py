@@ -28,17 +28,14 @@ def same_rate(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame([_row(task, lag, group) for (task, lag), group in pairs.groupby(["task", "staleness"])])
 
 
-def _row(task: str, lag: int, pairs: pd.DataFrame) -> dict[str, object]:
+def _row(task: object, lag: object, pairs: pd.DataFrame) -> dict[str, object]:
     ours, matched = pairs["failed_vcpo"].astype(bool), pairs["failed_matched"].astype(bool)
     both = pairs[~ours & ~matched]
     by_seed = (both["final_reward_vcpo"] - both["final_reward_matched"]).groupby(both["seed"]).mean()
     ends = (*t_interval(by_seed), *t_interval(by_seed, 0.90))
-    counts = {"pairs": len(pairs), "both_survive": len(both)}
-    counts |= {"only_vcpo": int((~ours & matched).sum()), "only_matched": int((ours & ~matched).sum())}
-    return (
-        {"task": task, "staleness": lag}
-        | counts
-        | {"seeds": len(by_seed), "difference": by_seed.mean()}
-        | dict(zip(("low", "high", "low90", "high90"), ends, strict=True))
-        | {"verdict": verdict(*ends, margin=REWARD_MARGIN, values=len(by_seed))}
-    )
+    row: dict[str, object] = {"task": task, "staleness": lag}
+    row |= {"pairs": len(pairs), "both_survive": len(both)}
+    row |= {"only_vcpo": int((~ours & matched).sum()), "only_matched": int((ours & ~matched).sum())}
+    row |= {"seeds": len(by_seed), "difference": by_seed.mean()}
+    row |= dict(zip(("low", "high", "low90", "high90"), ends, strict=True))
+    return row | {"verdict": verdict(*ends, margin=REWARD_MARGIN, values=len(by_seed))}
