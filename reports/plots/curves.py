@@ -89,12 +89,14 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
     draw_lines(axes, lines, methods)
     for index, (setting, panel) in enumerate(zip(panels, axes, strict=True)):
         panel.set_title(_panel_title(setting, len(rates)))
-        if index % columns == 0:
-            typeset(panel.set_ylabel(quantity.label))
         if index + columns >= len(panels):
             panel.set_xlabel("update")
         if all(line.panel != index for line in lines):
             say_instead(panel, "not recorded" if setting in settings else "not run")
+    if len(panels) > columns:  # once for all rows: beside a low panel of a slide it would run into the next
+        typeset(figure.supylabel(quantity.label, fontsize=sheet.font_size))
+    else:
+        typeset(axes[0].set_ylabel(quantity.label))
     floor = 0.0 if quantity.by_lag else set_scale(axes, lines, quantity)
     for index in range(len(panels) if quantity.by_lag else 0):
         beside = [line for line in lines if (line.panel - index) % columns == 0 and (fits or line.panel == index)]

@@ -143,6 +143,7 @@ def lag_sweep(study: Study, sheet: Sheet) -> Plot | None:
         return None
     axes.set_xlabel("update")
     axes.set_ylabel("held-out reward")
+    set_scale([axes], lines, _BY_NAME["reward-steps"])
     figure.legend(loc="outside upper center", ncols=min(len(chosen), 4))
     title = "How does vcpo learn as the lag grows?"
     caption = f"{title} Task {task}, lr {rate(lr)}. {range_over_seeds(lines)}"
@@ -167,6 +168,7 @@ def ablation(study: Study, sheet: Sheet) -> Plot | None:
         panel.set_title(setting.task)
         panel.set_xlabel("update")
     axes[0].set_ylabel("held-out reward")
+    set_scale(axes, lines, _BY_NAME["reward-steps"])
     if sheet.legend:
         add_legend(figure, drawn, legend_columns(sheet, drawn))
     title = "Which half of vcpo does the work?"

@@ -131,6 +131,21 @@ def test_rounding_noise_is_called_so_in_both_figures_of_kl(study: Study) -> None
     assert "are not shown" in stack.caption
 
 
+def test_rows_of_panels_share_the_label_of_their_axis(make_results: Make, tmp_path: Path) -> None:
+    """On a slide the labels of two rows ran into each other."""
+    root = make_results(tmp_path / "r", methods=("vcpo",), lags=(1, 4), seeds=(0,), steps=40, lrs=(1e-4, 3e-4))
+    sheet = sheets("beamer")[1]
+    with drawing(sheet.font_size):
+        plot = trajectories(Study(load(root)), sheet, QUANTITIES[0], "chain", "fifo")
+        assert plot is not None
+        plot.figure.set_figheight(min(plot.figure.get_figheight(), sheet.most_height))
+        plot.figure.canvas.draw()
+        labels = [axes.yaxis.label for axes in plot.figure.axes if axes.get_ylabel()]
+        labels += [text for text in plot.figure.texts if text.get_text() == QUANTITIES[0].label]
+        (box,) = (label.get_window_extent() for label in labels)
+    assert 0 <= box.y0 < box.y1 <= plot.figure.bbox.y1
+
+
 def test_rounding_noise_of_weights_has_no_axis_of_its_own(study: Study) -> None:
     quantity = next(one for one in QUANTITIES if one.name == "log-weight-steps")
     with drawing():
@@ -165,5 +180,6 @@ def test_counts_are_those_of_the_runs(study: Study) -> None:
         sweep = lag_sweep(study, Sheet())
     assert sweep is not None
     assert "Line: mean over 2 seeds; band: smallest to largest seed." in sweep.caption
+    assert sweep.figure.axes[0].get_ylim()[0] == 0.0, "rewards start at 0, as in the other figures"
     assert len(sweep.figure.axes[0].collections) == len(sweep.lines) == 2, "a band per line"
     assert all(line.low is not None and np.all(line.low <= line.y) for line in sweep.lines)
