@@ -73,7 +73,7 @@ def records(folder: Path, device: str = "cpu") -> dict[str, Any]:
 
 def test_a_failure_is_a_result_and_is_tried_again_last(faked: Path) -> None:
     assert [call(faked, "--stage", "1") for _ in range(2)] == [1, 1]
-    assert (faked / "work/cpu-tiny/work/ran").read_text().split() == ["fails", "works", "fails"]
+    assert (faked / "work" / "cpu-tiny" / "work" / "ran").read_text().split() == ["fails", "works", "fails"]
     found = records(faked)
     assert found["works"]["status"] == "ok"
     assert found["works"]["result"]["size"] == "small"
@@ -147,7 +147,7 @@ def test_another_machine_continues_from_what_came_home(faked: Path) -> None:
     assert sorted(path.name for path in (faked / "out").iterdir()) == [archive.name, "gpu-day-cpu-tiny.json"]
     assert call(faked / "there", "--stage", "1", "--limit", "0", "--resume", str(archive)) == 3
     assert records(faked / "there")["works"] == records(faked)["works"]
-    there = faked / "there/work/cpu-tiny/home/diagram/cells"
+    there = faked / "there" / "work" / "cpu-tiny" / "home/diagram/cells"
     assert [path.name for path in there.iterdir()] == ["one"]
 
 
