@@ -74,6 +74,15 @@ def half_way(out: Path, updates: int = 2) -> list[Path]:
     return [path for path in found if int(path.name.rpartition("-")[2]) >= updates]
 
 
+def newest_checkpoints(out: Path) -> dict[str, int]:
+    """Update of the newest checkpoint of each cell that has one and has not ended, by key."""
+    found: dict[str, int] = {}
+    for path in half_way(out, 0):
+        key, update = path.parent.name.removesuffix(".partial"), int(path.name.rpartition("-")[2])
+        found[key] = max(update, found.get(key, update))
+    return found
+
+
 def digest(out: Path) -> dict[str, str]:
     """Hash of every number of every ended cell, wall-clock times aside, and of the kept weights."""
     found = {}

@@ -89,6 +89,20 @@ def test_table_sorts_and_downloads(opened: Callable[..., Any]) -> None:
     assert len(rows) == len(rising) + 1
 
 
+_POINTED_AT = """(figure, [across, down]) => {
+  const data = JSON.parse(figure.querySelector("script").textContent);
+  const view = figure.querySelector(".drawing svg").viewBox.baseVal;
+  const [px, py] = [across * view.width, down * view.height];
+  const inside = ({ box }) => px > box[0] && px < box[2] && py > box[1] && py < box[3];
+  const panel = data.panels.findIndex(inside), { box, x: [low, high] } = data.panels[panel];
+  const line = data.lines.find((one) => one.panel === panel && one.name === "vcpo"), updates = data.xs[line.x];
+  const update = low + (px - box[0]) / (box[2] - box[0]) * (high - low);
+  const at = updates.map((one) => Math.abs(one - update)).reduce((best, far, i, all) => far < all[best] ? i : best, 0);
+  return [updates[at], line.y[at]];
+}"""
+"""The update nearest to a place in a figure, and the value of vcpo there, from the figure's data."""
+
+
 def test_hovering_and_arrow_keys_read_values(opened: Callable[..., Any]) -> None:
     tab = opened()
     figure = tab.locator("#figure-reward-steps-chain")
@@ -96,8 +110,10 @@ def test_hovering_and_arrow_keys_read_values(opened: Callable[..., Any]) -> None
     box = figure.locator(".drawing svg").bounding_box()
     tab.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 0.3 * box["height"])
     text = figure.locator(".readout").inner_text()
-    assert text.startswith("lr 1e-4, lag 16, update ")
-    assert "vcpo 0.7" in text
+    update, value = figure.evaluate(_POINTED_AT, [0.9, 0.3])
+    assert text.startswith(f"lr 1e-4, lag 16, update {update}: ")
+    assert float(re.findall(r"\bvcpo (\S+)", text)[0]) == pytest.approx(value, rel=1e-2)
+    assert "tis" in text
     figure.locator(".drawing").focus()
     tab.keyboard.press("ArrowDown")
     tab.keyboard.press("ArrowRight")

@@ -18,6 +18,7 @@ from launched_grids import (
     finish,
     half_way,
     living_workers,
+    newest_checkpoints,
     read_until,
     send,
     start,
@@ -92,6 +93,12 @@ def reach_the_time_limit(cluster: SlurmCluster, out: Path) -> None:
     wait_for("the workers have ended", lambda: not {*workers} & {*living_workers(out)})
 
 
+def have_gone_on(out: Path, before: dict[str, int]) -> bool:
+    """Whether both cells have ended or have a checkpoint later than before."""
+    now = newest_checkpoints(out)
+    return len(ended(out)) + sum(update > before.get(key, -1) for key, update in now.items()) == 2
+
+
 def test_the_time_limit_reached_twice_with_progress(
     cluster: SlurmCluster, tmp_path: Path, expected: dict[str, str]
 ) -> None:
@@ -100,9 +107,9 @@ def test_the_time_limit_reached_twice_with_progress(
     process = start(out, *BRIEF)
     wait_for("a cell is half-way", lambda: half_way(out))
     reach_the_time_limit(cluster, out)
-    done = max(int(path.name.rpartition("-")[2]) for path in half_way(out))
+    before = newest_checkpoints(out)
     cluster.hurry()
-    wait_for("a cell goes on", lambda: half_way(out, done + 5))
+    wait_for("both cells have gone on", lambda: have_gone_on(out, before))
     reach_the_time_limit(cluster, out)
     cluster.hurry()
     assert "ended early" not in finish(process)
