@@ -11,7 +11,7 @@ from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.monitoring.detectors import read_detector
 from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.results import Results, load
-from vcpo_bench.records import GRID_FILE
+from vcpo_bench.bench.cells.results_folder import ended_keys
 
 from .cells import FORKS, PARENTS, parent_cells
 from .design import DETECTOR, METHOD, NOTHING, SLOWER, Branch, Heard, Parent, Policy, branches, parents
@@ -28,7 +28,7 @@ LAST = 3
 
 def run_table(out: Path) -> pd.DataFrame:
     """One row per run that has ended: `RUN` and `FACTS`; parents have act `nothing` at update 0, and their alarm."""
-    folders = [out / name for name in (PARENTS, FORKS) if (out / name / GRID_FILE).exists()]
+    folders = [out / name for name in (PARENTS, FORKS) if ended_keys(out / name)]
     tables = [table for table in (_rows(load(folder)) for folder in folders) if len(table)]
     return pd.concat([*tables] or [_empty()], ignore_index=True).sort_values(RUN).reset_index(drop=True)
 

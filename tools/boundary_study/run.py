@@ -18,6 +18,7 @@ from boundary_study.design import STEPS, Place, wanted
 from boundary_study.tables import FOLDER, Tables, joined, outcomes
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.results_folder import ended_keys
 from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.run_grid import run_grid
@@ -65,7 +66,7 @@ def cells(runs: Sequence[tuple[Place, float, int]]) -> list[PlannedCell]:
 
 def ended(out: Path) -> Tables:
     """The runs of a results folder."""
-    return Tables.of(out) if (out / "grid.json").exists() else Tables.empty()
+    return Tables.of(out) if ended_keys(out) else Tables.empty()
 
 
 def main() -> None:

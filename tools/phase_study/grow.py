@@ -9,6 +9,7 @@ import pandas as pd
 
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.results_folder import ended_keys
 from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.run_grid import run_grid
@@ -62,4 +63,4 @@ def cells(runs: Sequence[tuple[Unit, int]]) -> list[PlannedCell]:
 
 def ended(out: Path) -> pd.DataFrame:
     """The runs of a results folder. Those that only lend step scales count as well."""
-    return run_table(out) if (out / "grid.json").exists() else pd.DataFrame()
+    return run_table(out) if ended_keys(out) else pd.DataFrame()
