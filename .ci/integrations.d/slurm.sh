@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Grids on a real Slurm: its packages are unpacked into a folder, nothing is installed. Needs root, as Slurm's daemons do.
-# minutes: 7
+# minutes: 8
 set -euo pipefail
 packages="freeipmi-common libevent-core-2.1-7 libevent-pthreads-2.1-7 libfreeipmi17 libhwloc15 libipmimonitoring6
     liblua5.3-0 libmunge2 libpmix2 librrd8 munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd"
@@ -20,8 +20,8 @@ apt=$PWD/.ci/apt
 }
 for package in "$folder"/debs/*.deb; do dpkg -x "$package" "$folder/root"; done
 python3 -m venv "$folder/venv"
-"$folder/venv/bin/pip" install --no-compile --quiet 'torch>=2.11,<2.14' submitit==1.5.4 pytest==9.2.0 \
+"$folder/venv/bin/pip" install --no-compile --quiet 'torch>=2.11,<2.14' submitit==1.5.4 ray==2.60.0 transformers==5.23.0 pytest==9.2.0 \
     numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pydantic pyyaml typer rich safetensors
 VCPO_BENCH_SLURM_ROOT=$folder/root PYTHONPATH=$PWD/.types OMP_NUM_THREADS=1 "$folder/venv/bin/python" -m pytest \
-    --confcutdir=tests/integrations -W default -ra tests/integrations/test_slurm.py --durations=8 |
+    --confcutdir=tests/integrations -W default -ra tests/integrations/test_slurm*.py --durations=8 |
     .ci/all_passed

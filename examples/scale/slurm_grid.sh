@@ -3,5 +3,5 @@
 # OUT is on a file system that the nodes share. The same command with --detach taken away watches, and tidies up.
 set -euo pipefail
 config=$1 out=$2
-vcpo-bench run --config "$config" --out "$out" --device cuda --jobs 50 --detach \
+vcpo-bench run --config "$config" --out "$out" --device "${DEVICE:-cuda}" --jobs 50 --detach \
     --launcher slurm --launcher-config "$(dirname "$0")/cluster.yaml"

@@ -9,6 +9,7 @@ import socket
 import subprocess
 from collections.abc import Collection
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from launched_grids import wait_for
@@ -100,11 +101,14 @@ class SlurmCluster:
         wait_for("it runs", self._hurried)
 
     def _hurried(self) -> bool:
-        delayed = self.ask("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i %r").splitlines()
-        for job, reason in (line.split(maxsplit=1) for line in delayed):
-            if reason == "BeginTime":  # only now: an update of a job that is about to start can crash slurmctld 22.05
+        columns = "--format=%i %V %r"  # number, when it was queued, why it waits
+        waiting = self.ask("squeue", "--noheader", "--array", "--states=PENDING", columns).splitlines()
+        for job, queued, reason in (line.split(maxsplit=2) for line in waiting):
+            # only now: an update of a job that is about to start can crash slurmctld 22.05; and a job that starts in
+            # the second in which its first run was ended is killed, its credential being revoked
+            if reason == "BeginTime" and datetime.now() - datetime.fromisoformat(queued) > timedelta(seconds=2):
                 self.ask("scontrol", "update", f"JobId={job}", "StartTime=now")
-        return not delayed
+        return not waiting
 
     def _steps(self) -> list[int]:
         """Processes of this cluster, not of another one, that watch over jobs."""

@@ -1,7 +1,10 @@
-"""A browser for the tests that look at pages, and a Tinker server; nothing is imported unless a test needs it."""
+"""A browser, a Tinker server and a Slurm for the tests that need them; nothing is imported unless a test does."""
 
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,3 +42,24 @@ def server(tinker_server: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setenv(service.URL_VARIABLE, tinker_server.url)
     return tinker_server
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A running `SlurmCluster`, and the environment in which its commands are found."""
+    from slurm_cluster import SlurmCluster
+
+    root = os.environ.get("VCPO_BENCH_SLURM_ROOT", "")
+    if not root:
+        pytest.skip(".ci/integrations slurm unpacks Slurm and names the folder")
+    here = Path(tempfile.mkdtemp(prefix="slurm"))  # the name of a socket must be short
+    one = SlurmCluster(Path(root), here)
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            one.start()
+            for name, value in one.environment.items():
+                patch.setenv(name, value)
+            yield one
+        finally:
+            one.stop()
+            shutil.rmtree(here, ignore_errors=True)

@@ -5,9 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,29 +28,9 @@ from patience import within
 from slurm_cluster import SlurmCluster
 
 pytest.importorskip("submitit", reason="runs in .ci/integrations slurm")
-ROOT = os.environ.get("VCPO_BENCH_SLURM_ROOT", "")
-pytestmark = pytest.mark.skipif(not ROOT, reason=".ci/integrations slurm unpacks Slurm and names the folder")
 POLL_SECONDS = 1
 SLURM = ("--launcher", f"slurm(minutes=30,memory=0.5,poll={POLL_SECONDS})")
 BRIEF = ("--launcher", "slurm(minutes=5,memory=0.5,poll=1)")
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[SlurmCluster]:
-    here = Path(tempfile.mkdtemp(prefix="slurm"))  # the name of a socket must be short
-    one = SlurmCluster(Path(ROOT), here)
-    before = {name: os.environ.get(name) for name in one.environment}
-    try:
-        one.start()
-        os.environ.update(one.environment)
-        yield one
-    finally:
-        one.stop()
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
-        shutil.rmtree(here, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -168,6 +168,7 @@ class _Slurm(Scheduler):
             "job_name": self._name,
             "time": ours.minutes,
             "cpus_per_task": ours.cpus,
+            "srun_args": [f"--cpus-per-task={ours.cpus}"],  # from Slurm 22.05 on not taken from the job
             "mem": f"{int(ours.memory * 1024)}MB",
             "array_parallelism": share,
             "setup": [ours.setup] if ours.setup else None,
