@@ -30,7 +30,7 @@ def config_schema(command: Any) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Configuration of vcpo-bench run",
-        "description": "Keys are the long flags of vcpo-bench run, without dashes in front; those within may be underscores.",
+        "description": "Keys are the long flags of vcpo-bench run without dashes in front; others may be underscores.",
         "type": "object",
         "additionalProperties": False,
         "properties": properties,
