@@ -93,7 +93,7 @@ def test_the_whole_catalog_is_one_bibliography() -> None:
 
 
 def test_every_paper_of_the_table_is_named_by_a_method() -> None:
-    assert set(known_papers()) == {number for name in METHODS.kinds for number in numbers(name)}
+    assert set(known_papers()) <= {number for name in METHODS.kinds for number in numbers(name)}
 
 
 @pytest.mark.parametrize("number", sorted(known_papers()))
