@@ -21,7 +21,10 @@ Array = NDArray[np.float64]
 LEVEL = 0.05
 """Of every test: a difference is only called one below it."""
 FEW_SEEDS = 5
-"""With fewer seeds than this, a bootstrap interval covers far less than it claims."""
+"""With fewer seeds than this, a bootstrap interval covers far less than it claims, and sentences leave it out.
+
+Of a normal mean, a 95% interval covers 51% of the time with 2 seeds, 75% with 3, 80% with 4 and 84% with 5.
+"""
 
 _EXACT_FLIPS = 14
 _RANDOM_FLIPS = 20_000

@@ -9,7 +9,7 @@ import typer
 
 from vcpo_bench.commands.support.options import Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
-from vcpo_bench.commands.support.say import say
+from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -26,7 +26,8 @@ def cite(
 ) -> None:
     """Print BibTeX of the suite and of every method used.
 
-    Of most papers the entry holds the short name and the arXiv number. References without a number are comments.
+    A paper has its title, authors and arXiv number. One that is not known here, such as that of a plug-in, has its
+    number and no authors. References without a number are comments.
     """
     from vcpo_bench.commands.support.bibtex import papers, software
 
@@ -34,7 +35,10 @@ def cite(
     methods: list[str] = []
     for one in what or ():
         methods += _methods_of(Path(one)) if Path(one).is_dir() else [one]
-    say("\n\n".join([software(), *papers(dict.fromkeys(methods))]))
+    found = papers(dict.fromkeys(methods))
+    say("\n\n".join([software(), *found.entries]))
+    if found.by_number:
+        say_aside(f"by number only, without title and authors: {', '.join(found.by_number)}")
 
 
 def _methods_of(folder: Path) -> list[str]:

@@ -65,6 +65,8 @@ def in_words(value: object) -> str:
         return ", ".join(map(in_words, value))
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.12g}"  # every digit that somebody typed, and no rounding noise
     return "not recorded" if value is None else str(value)
 
 

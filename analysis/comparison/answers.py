@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.pairs import decidable
+from vcpo_bench.analysis.comparison.rankings import iqm_in_words
 from vcpo_bench.analysis.findings import Finding, Findings
 from vcpo_bench.analysis.intervals import LEVEL
-from vcpo_bench.analysis.wording import fixed, interval_of, learning_rate, listed, row_by_row, with_interval
+from vcpo_bench.analysis.wording import fixed, learning_rate, listed, row_by_row, with_interval
 
 ANSWER = "answer"
 """Topic: which method at each lag, at which rate, by how much, and whether it can be told from chance."""
@@ -20,17 +21,17 @@ DISAGREEMENT = "disagreement"
 NEXT = "next"
 """Topic: what to run next."""
 
-_COLUMNS = ("staleness", "method", "rates", "iqm", "iqm_low", "iqm_high", "runner_up", "ahead", "ahead_low")
+_COLUMNS = ("staleness", "method", "rates", "seeds", "iqm", "iqm_low", "iqm_high", "runner_up", "ahead", "ahead_low")
 _PAIR = ("first", "second", "estimate", "low", "high", "p_holm")
 
 
 def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFrame) -> pd.DataFrame:
     """One row per lag: the method with the highest interquartile mean, and how far it is from the next.
 
-    Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `iqm` with `_low` and `_high`, `runner_up`
-    (empty: none), `ahead` (paired difference of mean scores) with `_low` and `_high`, `p_holm`, and `outcome`: `clear`,
-    `behind` (the mean of the next is higher by more than chance explains), `chance`, `untested` (too few pairs) or
-    `alone`.
+    Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `seeds` (fewest in a task), `iqm` with
+    `_low` and `_high`, `runner_up` (empty: none), `ahead` (paired difference of mean scores) with `_low` and `_high`,
+    `p_holm`, and `outcome`: `clear`, `behind` (the mean of the next is higher by more than chance explains), `chance`,
+    `untested` (too few pairs) or `alone`.
 
     Args:
         ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
@@ -41,7 +42,7 @@ def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFr
     for lag, here in ranking.groupby("staleness", sort=True):
         best = here.iloc[0]
         row = {"staleness": lag, "method": best["method"], "rates": _rates(choices, lag, str(best["method"]))}
-        row |= {name: best[name] for name in ("iqm", "iqm_low", "iqm_high")}
+        row |= {name: best[name] for name in ("seeds", "iqm", "iqm_low", "iqm_high")}
         runner_up = str(here.iloc[1]["method"]) if len(here) > 1 else ""
         rows.append(row | {"runner_up": runner_up} | _ahead(pairs, lag, str(best["method"]), runner_up))
     columns = [*_COLUMNS, "ahead_high", "p_holm", "outcome"]
@@ -80,7 +81,7 @@ def answers(found: Findings) -> Iterator[Finding]:
     for part, row in row_by_row(found.tables["answers"]):
         rate = f" at learning rate {row['rates']}" if row["rates"] else ""
         scores = "scores" if row["outcome"] == "alone" else "scores highest,"
-        text = f"Lag {row['staleness']}: {row['method']}{rate} {scores} {interval_of(row, 'iqm')}{_margin(row)}."
+        text = f"Lag {row['staleness']}: {row['method']}{rate} {scores} {iqm_in_words(row)}{_margin(row)}."
         yield found.finding(ANSWER, text, "answers", part, tuple(found.tables["answers"].columns))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,8 @@ from vcpo_bench.analysis.comparison.aggregates import (
 )
 from vcpo_bench.analysis.comparison.best_learning_rate import widening
 from vcpo_bench.analysis.comparison.normalized_rewards import RAW
-from vcpo_bench.analysis.intervals import stratified_t, within_unit
+from vcpo_bench.analysis.intervals import FEW_SEEDS, stratified_t, within_unit
+from vcpo_bench.analysis.wording import counted, fixed, interval_of
 
 PROFILE_LEVELS = np.round(np.linspace(-1.0, 1.5, 51), 2)
 
@@ -53,6 +56,18 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
     columns += [f"{one}{end}" for one in names for end in ("", "_low", "_high")]
     table = pd.DataFrame(rows, columns=columns)
     return table.sort_values([*place, "iqm"], ascending=[True] * len(place) + [False], ignore_index=True)
+
+
+def iqm_in_words(row: Mapping[Any, Any] | pd.Series) -> str:
+    """`0.90 [0.80, 1.00]`, or `0.90 (2 seeds, too few for an interval)`: it would look surer than it is.
+
+    Args:
+        row: Of `ranking`: its columns `iqm`, `iqm_low`, `iqm_high`, and `seeds`.
+    """
+    seeds = int(row["seeds"])
+    if seeds >= FEW_SEEDS or pd.isna(row["iqm"]):
+        return interval_of(row, "iqm")
+    return f"{fixed(float(row['iqm']))} ({counted(seeds, 'seed')}, too few for an interval)"
 
 
 def task_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:

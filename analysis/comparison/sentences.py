@@ -9,9 +9,10 @@ import pandas as pd
 
 from vcpo_bench.analysis.comparison.best_learning_rate import were_tuned
 from vcpo_bench.analysis.comparison.pairs import decidable, why_not_judged
+from vcpo_bench.analysis.comparison.rankings import iqm_in_words
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
 from vcpo_bench.analysis.intervals import FEW_SEEDS, LEVEL, seed_warning
-from vcpo_bench.analysis.wording import interval_of, learning_rate, listed, row_by_row
+from vcpo_bench.analysis.wording import learning_rate, listed, row_by_row
 
 RANKING = "ranking"
 """Topic: which method is best at each lag, and which it beats."""
@@ -92,10 +93,12 @@ def winners(found: Findings, column: str) -> Iterator[Finding]:
         tuned = "at its best learning rate, " if were_tuned(runs[runs["staleness"] == lag]) else ""
         text = (
             f"Lag {lag}: {tuned}{best['method']} has {'the highest' if len(rows) > 1 else 'an'} interquartile mean of "
-            f"{unit}{',' if len(rows) > 1 else ' of'} {interval_of(best, 'iqm')}."
+            f"{unit}{',' if len(rows) > 1 else ' of'} {iqm_in_words(best)}."
         )
         unit = unit.partition(" (")[0]  # the scale is explained once
-        yield found.finding(RANKING, text, "ranking", rows, ("staleness", "method", "iqm", "iqm_low", "iqm_high"))
+        yield found.finding(
+            RANKING, text, "ranking", rows, ("staleness", "method", "seeds", "iqm", "iqm_low", "iqm_high")
+        )
         yield from _beaten(found, lag, str(best["method"]))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import vcpo_bench
 from vcpo_bench.errors import UsageError
@@ -13,24 +13,16 @@ from vcpo_bench.naming.grammar import read_items, unknown_name
 _ARXIV = re.compile(r"(?P<name>[^;]*?)\s*(?P<number>[0-9]{4}\.[0-9]{5})")
 
 
-class Paper(NamedTuple):
-    """Title and authors of a paper, as CITATION.cff has them."""
+class Bibliography(NamedTuple):
+    """What the methods of some expressions are cited by.
 
-    title: str
-    authors: tuple[str, ...]
+    Attributes:
+        entries: One text per source, each paper once, below the names that it stands for.
+        by_number: arXiv numbers of the papers of which only the short name and the number are known here.
+    """
 
-
-FULL = {
-    "2602.17616": Paper(
-        "Stable Asynchrony: Variance-Controlled Off-Policy RL for LLMs",
-        ("Huang, Luke J.", "Zhang, Zhuoyang", "Hu, Qinghao", "Yang, Shang", "Han, Song"),
-    ),
-    "2602.10693": Paper(
-        "VESPO: Variational Sequence-Level Soft Policy Optimization for Stable Off-Policy LLM Training",
-        ("Shen, Guobin", "Zhao, Chenxiao", "Cheng, Xiang", "Huang, Lei", "Yu, Xing"),
-    ),
-}
-"""The papers of which more than the number is recorded here."""
+    entries: list[str]
+    by_number: list[str]
 
 
 def software() -> str:
@@ -44,11 +36,11 @@ def software() -> str:
     return _entry("software", "vcpo_bench", fields)
 
 
-def papers(expressions: Iterable[str]) -> list[str]:
-    """The entries of the papers behind some methods, each paper once.
+def papers(expressions: Iterable[str]) -> Bibliography:
+    """The papers behind some methods.
 
-    What a method's page gives without an arXiv number, such as an implementation, is a comment. Of most papers only the
-    short name and the number are recorded: the number finds the rest.
+    What a method's page gives without an arXiv number, such as an implementation, is a comment. A paper that is not in
+    the table of papers, such as that of a plug-in, has the short name and the number: the number finds the rest.
 
     Args:
         expressions: Method expressions, parts included.
@@ -56,41 +48,51 @@ def papers(expressions: Iterable[str]) -> list[str]:
     Raises:
         UsageError: A name is unknown.
     """
+    from vcpo_bench.methods.assembly.papers import known_papers
+
+    notes: dict[str, list[str]] = {}
     entries: dict[str, str] = {}
-    for expression in expressions:
-        for name, kind in _classes(expression):
-            for key, entry in _of(name, kind):
-                entries.setdefault(key, entry)
-    return list(entries.values())
+    for name, reference in dict(one for expression in expressions for one in _named(expression)).items():
+        for key, entry in _entries(name, reference):
+            notes.setdefault(key, []).append(_comment(f"{name}: {reference or 'no paper'}"))
+            entries.setdefault(key, entry)
+    texts = ["\n".join([*notes[key], entry]).rstrip() for key, entry in entries.items()]
+    return Bibliography(texts, [key for key, entry in entries.items() if entry and key not in known_papers()])
 
 
-def _classes(expression: str) -> Iterator[tuple[str, Any]]:
-    """Name and class of a method and of each part of an expression."""
+def _comment(text: str) -> str:
+    """Text between entries: BibTeX knows no comments, and reads whatever follows an @ as an entry."""
+    return f"% {text.replace('@', '(at)')}"
+
+
+def _named(expression: str) -> Iterator[tuple[str, str]]:
+    """Name and reference of a method and of each part of an expression."""
     from vcpo_bench.methods import METHODS
 
     for item in read_items(expression):
         kind = METHODS.entries.lookup(item.name.text)
         if kind is None:
             raise UsageError(unknown_name("method", item.name.text, METHODS.names()))
-        yield kind.name, kind
+        yield kind.name, str(kind.reference)
 
 
-def _of(name: str, kind: Any) -> Iterator[tuple[str, str]]:
-    reference = str(kind.reference)
+def _entries(name: str, reference: str) -> Iterator[tuple[str, str]]:
+    """Key and entry of each paper of a reference; a reference without an arXiv number is its own key, with no entry."""
+    from vcpo_bench.methods.assembly.papers import Paper, known_papers
+
     found = list(_ARXIV.finditer(reference))
     if not found:
-        yield reference, f"% {name}: {reference}"
+        yield reference, ""
     for one in found:
-        number, short = one["number"], one["name"].strip(" ;,") or name
-        paper = FULL.get(number)
-        fields = {"title": paper.title if paper else short}
-        if paper:
-            fields["author"] = " and ".join(paper.authors)
+        number = one["number"]
+        paper = known_papers().get(number) or Paper(one["name"].strip(" ;,") or name, authors="")
+        fields = {"title": f"{{{paper.title}}}"}  # a second pair of braces keeps the capitals of names
+        if paper.authors:
+            fields["author"] = paper.authors
         fields |= {"year": f"20{number[:2]}", "eprint": number, "archiveprefix": "arXiv"}
-        yield number, _entry("misc", f"arxiv_{number.replace('.', '_')}", fields, note=f"{name}: {reference}")
+        fields["url"] = f"https://arxiv.org/abs/{number}"
+        yield number, _entry("misc", f"arxiv_{number.replace('.', '_')}", fields)
 
 
-def _entry(kind: str, key: str, fields: dict[str, str], note: str = "") -> str:
-    lines = [f"% {note}"] if note else []
-    lines += [f"@{kind}{{{key},", *(f"  {name} = {{{value}}}," for name, value in fields.items()), "}"]
-    return "\n".join(lines)
+def _entry(kind: str, key: str, fields: dict[str, str]) -> str:
+    return "\n".join([f"@{kind}{{{key},", *(f"  {name} = {{{value}}}," for name, value in fields.items()), "}"])

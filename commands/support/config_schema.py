@@ -30,10 +30,15 @@ def config_schema(command: Any) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Configuration of vcpo-bench run",
-        "description": "Keys are the long flags of vcpo-bench run, without dashes in front.",
+        "description": "Keys are the long flags of vcpo-bench run without dashes in front; others may be underscores.",
         "type": "object",
         "additionalProperties": False,
         "properties": properties,
+        "patternProperties": {
+            f"^(?!{flag}$){flag.replace('-', '[-_]')}$": {"$ref": f"#/properties/{flag}"}
+            for flag in properties
+            if "-" in flag
+        },  # not in `properties`: editors complete the spelling that --save-config writes
     }
 
 

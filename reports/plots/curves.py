@@ -22,6 +22,7 @@ from vcpo_bench.reports.plots.sheet import (
     panel_grid,
 )
 from vcpo_bench.reports.plots.ticks import all_below, log_scale, noise_floor, plain, say_below, say_instead
+from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import Setting, Study, bin_edges, binned_runs
 from vcpo_bench.reports.symbols import typeset
 
@@ -104,7 +105,7 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     caption = f"{quantity.title} Task {task}, regime {regime}; {_source(quantity)}. {range_over_seeds(lines)}"
-    caption += says_floor(floor)
+    caption += says_floor(floor) + mark_zeros(axes, lines, methods)
     if quantity.by_lag and len(lags) > 1:
         caption += " The vertical axes of different lags differ."
     labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in panels]

@@ -13,6 +13,7 @@ from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, range_over_seeds, says_floor, set_scale
 from vcpo_bench.reports.plots.method_style import LAG_LOOKS
 from vcpo_bench.reports.plots.sheet import add_legend, draw_lines, legend_columns, panel_grid
+from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import Setting, Study
 from vcpo_bench.reports.symbols import typeset
 
@@ -105,7 +106,7 @@ def results_stack(study: Study, sheet: Sheet) -> Plot | None:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "How do reward, ESS, divergence and gradient norm move together?"
     caption = f"{title} Lag {settings[0].lag}, lr {rate(settings[0].lr)}. {range_over_seeds(lines)}"
-    caption += says_floor(max(floors))
+    caption += says_floor(max(floors)) + mark_zeros(axes, lines, methods)
     return Plot("vcpo-results-stack", title, caption, figure, methods, lines, "update", "value", labels)
 
 

@@ -9,6 +9,7 @@ from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, legend_columns, panel_grid
 from vcpo_bench.reports.plots.ticks import log_scale, say_below
+from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import Study
 
 _PANELS = (
@@ -64,6 +65,7 @@ def estimator_probe(study: Study, sheet: Sheet) -> Plot | None:
         f"|E u - g|²/|g|², mean cosine. 1 run per panel; band: 95% bootstrap interval over batches. "
         f"{'; '.join(title for title, _ in cells)}."
     )
+    caption += mark_zeros(axes, lines, methods)
     return Plot("estimator-probe", title, caption, figure, methods, lines, "update", "value", labels)
 
 

@@ -21,6 +21,7 @@ from vcpo_bench.reports.plots.sheet import (
     panel_grid,
 )
 from vcpo_bench.reports.plots.ticks import log_scale, say_below
+from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.symbols import typeset
 
@@ -119,6 +120,7 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
         f"{estimate(before, 'Line: median of', 'band', 'quartiles', 'run')} A line rests on the runs with values over "
         "all of it, at least half of them."
     )
+    caption += mark_zeros(axes, lines, names)
     if SURVIVORS in names:
         caption += " Gray: runs at the same task, lag and learning rate that survived, at the same updates."
     labels = [one.axis_label() for one in _ALIGNED]

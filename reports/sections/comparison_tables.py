@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from vcpo_bench.analysis.intervals import FEW_SEEDS
 from vcpo_bench.reports.document import Entry, Table
 from vcpo_bench.reports.formatting import MISSING
 from vcpo_bench.reports.numbers import Ledger
@@ -229,8 +230,10 @@ def _layout(study: Study, name: str) -> Layout:
         return replace(layout, caption=layout.caption.replace("scores", "scores at best learning rates"))
     if name == "ranking":
         widened = ", widened for the choice of learning rates" if was_chosen(study) else ""
+        few = study.findings("compare").tables["ranking"]["seeds"].lt(FEW_SEEDS).any()
+        narrow = f"; with fewer than {FEW_SEEDS} seeds they are too narrow" if few else ""
         caption = f"Methods, each at {at_rate(study)}. {scale(study)}"
-        return replace(layout, caption=caption, intervals=f"{_BOOTSTRAP}{widened}.")
+        return replace(layout, caption=caption, intervals=f"{_BOOTSTRAP}{widened}{narrow}.")
     return layout
 
 

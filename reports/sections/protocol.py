@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from vcpo_bench.analysis.wording import counted
 from vcpo_bench.reports.document import Block, Entry, Table
-from vcpo_bench.reports.formatting import by_size, duration
+from vcpo_bench.reports.formatting import by_size, duration, in_words
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.study import Study
@@ -31,7 +29,7 @@ def _protocol(study: Study) -> Table:
     shown += sorted(name for name in cells.columns if name not in _HIDDEN)
     rows = []
     for name in shown:
-        values = [_text(value) for value in sorted(cells[name].dropna().unique(), key=by_size)]
+        values = [in_words(value) for value in sorted(cells[name].dropna().unique(), key=by_size)]
         if values:
             rows.append([Entry(name), Entry(_listed(values))])
     rows.append([Entry("rules version"), Entry(", ".join(sorted({str(v) for v in cells["rules_version"].dropna()})))])
@@ -43,7 +41,7 @@ def _provenance(study: Study) -> Table:
     values: dict[str, dict[str, int]] = {}
     for source in study.results.cells["provenance"]:
         for name, value in source.items():
-            text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+            text = in_words(value)
             per_value = values.setdefault(str(name), {})
             per_value[text] = per_value.get(text, 0) + 1
     rows = []
@@ -62,7 +60,3 @@ def _listed(values: list[str]) -> str:
     return (
         ", ".join(named) if sum(map(len, named)) < _READABLE else f"{len(named)} values, from {named[0]} to {named[-1]}"
     )
-
-
-def _text(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

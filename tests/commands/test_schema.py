@@ -1,6 +1,7 @@
 """`vcpo-bench schema`: it accepts what `--config` accepts."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,30 @@ def test_it_is_as_strict_as_the_reader() -> None:
     assert not accepts(found["properties"]["controls"], 1)
     assert all(one["description"] for one in found["properties"].values())
     assert not {"config", "save-config", "dry-run", "plugin"} & set(found["properties"])
+
+
+def rules(found: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """What the schema says of a key; nothing: it is refused."""
+    patterns = [rule for pattern, rule in found["patternProperties"].items() if re.search(pattern, key)]
+    named = [found["properties"][rule["$ref"].removeprefix("#/properties/")] for rule in patterns]
+    return named + [rule for name, rule in found["properties"].items() if name == key]
+
+
+@pytest.mark.parametrize(
+    "key", ["lr-warmup", "lr_warmup", "eval_every", "methods", "lr__warmup", "lrwarmup", "_methods"]
+)
+def test_it_takes_dashes_and_underscores_as_the_reader_does(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(f"{key}: 7\n" if key != "methods" else "methods: clip\n")
+    read = call("run", "--config", str(file), "--dry-run", "--seeds", "1", "--out", str(tmp_path / "r"))
+    assert len(rules(schema(), key)) == (1 if read.exit_code == 0 else 0), read.output
+
+
+def test_every_flag_with_dashes_may_have_underscores() -> None:
+    found = schema()
+    for flag, rule in found["properties"].items():
+        assert rules(found, flag) == [rule]
+        assert rules(found, flag.replace("-", "_")) == [rule]
 
 
 def test_its_defaults_can_be_run(tmp_path: Path) -> None:

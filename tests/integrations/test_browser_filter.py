@@ -77,6 +77,17 @@ def test_the_filter_reaches_tables_figures_and_cells(open_page: Callable[[int], 
     assert tab.locator("#figure-reward-lag-walk").is_visible()
 
 
+def test_rows_of_all_tasks_stay_when_one_is_chosen(open_page: Callable[[int], Any]) -> None:
+    tab = open_page(1280)
+    every = shown_rows(tab, "ranking")
+    assert {row[1] for row in every} == {"all tasks", "chain", "walk"}
+    tab.select_option("select[name=task]", "chain")
+    assert shown_rows(tab, "ranking") == [row for row in every if row[1] != "walk"]
+    tab.select_option("select[name=lag]", "16")
+    tab.select_option("select[name=method]", "tis")
+    assert [row[:3] for row in shown_rows(tab, "ranking")] == [["16", "all tasks", "tis"], ["16", "chain", "tis"]]
+
+
 def test_one_legend_rules_its_gallery_and_stays_in_sight(open_page: Callable[[int], Any]) -> None:
     tab = open_page(1280)
     legend = tab.locator(f"{GALLERY} > .legend")

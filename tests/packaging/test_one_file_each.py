@@ -148,7 +148,8 @@ TESTS = """
 tests/test_arrows.py tests/methods/test_describe.py tests/methods/test_registry.py tests/methods/test_properties.py
 tests/records tests/tools/test_columns_page.py tests/reports/test_order.py tests/analysis/test_commands.py
 tests/analysis/monitoring/test_signals.py tests/commands/test_ls.py tests/commands/test_verbs.py
-tests/commands/test_help.py tests/bench/tasks/test_tasks.py tests/bench/regimes/test_every_regime.py
+tests/commands/test_help.py tests/commands/test_cite.py tests/bench/tasks/test_tasks.py
+tests/bench/regimes/test_every_regime.py
 """
 """The generic tests: of lists, of generated pages, and of properties that everything of a kind has."""
 

@@ -19,13 +19,15 @@
     return [...new Set(found)].sort((a, b) => Number(a) - Number(b) || a.localeCompare(b, "en", { numeric: true }));
   });
   const chosen = AXES.map(() => "");
+  // A row of another value is left out. What is no value of the axis, such as "all tasks", is about the chosen one too.
+  const isOther = (text, at) => text !== chosen[at] && values[at].includes(text);
   const said = document.createElement("output");
 
   function apply() {
     let rows = 0, kept = 0;
     for (const { table, places } of tables) {
       for (const row of table.tBodies[0].rows) {
-        row.hidden = places.some((place, at) => chosen[at] && place >= 0 && plain(row.cells[place].textContent) !== chosen[at]);
+        row.hidden = places.some((place, at) => chosen[at] && place >= 0 && isOther(plain(row.cells[place].textContent), at));
         rows += 1;
         kept += !row.hidden;
       }

@@ -9,8 +9,8 @@ from vcpo_bench.analysis.comparison.answers import answers, answers_table, disag
 from vcpo_bench.analysis.findings import CellsBehind, Findings, agreeing
 
 RANKING = pd.DataFrame(
-    [(16, "vcpo", 0.9, 0.8, 1.0), (16, "tis", 0.7, 0.6, 0.8)],
-    columns=["staleness", "method", "iqm", "iqm_low", "iqm_high"],
+    [(16, "vcpo", 6, 0.9, 0.8, 1.0), (16, "tis", 6, 0.7, 0.6, 0.8)],
+    columns=["staleness", "method", "seeds", "iqm", "iqm_low", "iqm_high"],
 )
 CHOICES = pd.DataFrame([(16, "vcpo", 3e-4), (16, "vcpo", 1e-4)], columns=["staleness", "method", "chosen_lr"])
 PAIR = ["staleness", "first", "second", "estimate", "low", "high", "p", "p_exact", "p_holm", "pairs"]
@@ -77,6 +77,17 @@ def test_what_was_not_compared_is_said(count: int, words: str) -> None:
     table = answers_table(RANKING.iloc[: 2 - count], pd.DataFrame(columns=PAIR), CHOICES.iloc[:0])
     assert words in said(table)[0]
     assert "learning rate" not in said(table)[0]
+
+
+@pytest.mark.parametrize(("seeds", "shown"), [(1, "1 seed"), (2, "2 seeds"), (4, "4 seeds"), (5, "")])
+def test_few_seeds_have_no_bootstrap_interval(seeds: int, shown: str) -> None:
+    """Two seeds redrawn give back their own range, which covers the mean half of the time."""
+    table = answers_table(
+        RANKING.assign(seeds=seeds), pairs(16, "vcpo", "tis", 0.2, 0.1, 0.3, 0.01, 0.1, 0.01, 4), CHOICES
+    )
+    few = f"0.90 ({shown}, too few for an interval)"
+    assert (few if shown else "0.90 [0.80, 1.00]") in said(table)[0]
+    assert said(table)[0].endswith("; too few seeds to tell it from tis, the next.")
 
 
 def test_tasks_that_disagree_are_named() -> None:

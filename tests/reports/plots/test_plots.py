@@ -202,6 +202,29 @@ def test_rounding_noise_does_not_stretch_a_log_axis(study: Study) -> None:
     assert high / low < 100
 
 
+def test_gradients_of_exactly_0_are_marked_at_the_edge_of_a_log_axis_and_counted(study: Study) -> None:
+    still = Study(study.results.select(study.cells["key"]))
+    steps = study.results.steps
+    vcpo = set(study.cells.loc[(study.cells["method"] == "vcpo") & (study.cells["staleness"] == 16), "key"])
+    off = steps["key"].isin(vcpo) & (steps["step"] > 60)
+    still.results.__dict__["steps"] = steps.assign(grad_norm=steps["grad_norm"].mask(off, 0.0))
+    quantity = next(one for one in QUANTITIES if one.column == "grad_norm")
+    plot = drawn(trajectories, still, SHEET, quantity, "chain", "fifo")
+    points = [line.y for line in plot.lines]
+    zeros = sum(int((y == 0).sum()) for y in points)
+    assert zeros > 1
+    assert f" {zeros} of {sum(y.size for y in points)} points are exactly 0: markers on the lower edge." in plot.caption
+    place = plot.methods.index("vcpo")
+    (marks,) = [
+        line for axes in plot.figure.axes for line in axes.lines if (line.get_gid() or "").startswith(f"m{place}-zero-")
+    ]
+    (own,) = [line for line in plot.lines if line.name == "vcpo" and (line.y == 0).any()]
+    assert list(marks.get_xdata()) == list(own.x[own.y == 0])
+    assert set(marks.get_ydata()) == {0.0}
+    assert marks.get_transform() == marks.axes.get_xaxis_transform()
+    assert "exactly 0" not in drawn(trajectories, study, SHEET, quantity, "chain", "fifo").caption
+
+
 def test_missing_and_infinite_values_leave_gaps(study: Study) -> None:
     broken = Study(study.results.select(study.cells["key"]))
     steps = study.results.steps.copy()

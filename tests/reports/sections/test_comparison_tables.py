@@ -46,3 +46,14 @@ def test_the_ranking_has_the_rows_of_each_task_below_the_pooled_ones(
     assert (row[at["runs"]].text, rows["16", ALL_TASKS, "vcpo"][at["runs"]].text) == ("2", "4")
     assert row[at["interquartile mean [95%]"]].text == MISSING
     assert "By task: mean over its runs" in table.caption
+
+
+def test_the_ranking_says_where_bootstrap_intervals_are_too_narrow(
+    make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    for seeds, said in ((4, True), (5, False)):
+        root = make_results(
+            tmp_path / str(seeds), methods=("vcpo", "clip"), lags=(16,), seeds=range(seeds), steps=40, controls=False
+        )
+        (table,) = comparison_tables(Study(load(root)), Ledger(), "ranking")
+        assert ("with fewer than 5 seeds they are too narrow" in table.caption) is said
