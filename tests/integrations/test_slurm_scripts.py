@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hf_models import save
 from launched_grids import digest, wait_for
 from patience import within
 from slurm_cluster import SlurmCluster
@@ -90,6 +89,8 @@ def test_a_grid_from_a_login_node(cluster: SlurmCluster, node: None, tmp_path: P
 
 
 def test_a_sharded_cell(cluster: SlurmCluster, node: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hf_models import save
+
     monkeypatch.setenv("SHARDS", "2")
     cell = config(tmp_path, CELL.format(model=save(tmp_path / "model")))
     sbatch(tmp_path / "log", SCRIPTS / "slurm_cell.sh", cell, tmp_path / "slurm")
@@ -98,7 +99,7 @@ def test_a_sharded_cell(cluster: SlurmCluster, node: None, tmp_path: Path, monke
 
 
 def test_a_grid_on_ray_inside_an_allocation(cluster: SlurmCluster, node: None, tmp_path: Path) -> None:
-    pytest.importorskip("ray")
+    pytest.importorskip("ray", reason="runs in .ci/integrations slurm")
     grid = config(tmp_path, GRID)
     sbatch(tmp_path / "log", SCRIPTS / "ray_grid.sh", grid, tmp_path / "ray")
     run("vcpo-bench", "run", "--config", grid, "--out", tmp_path / "here")
