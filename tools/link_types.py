@@ -24,13 +24,18 @@ def wanted() -> dict[str, str]:
 
 def present() -> dict[str, str]:
     """Name of every link there is, and what it holds."""
-    return {path.name: str(path.readlink()) if path.is_symlink() else "" for path in LINKS.iterdir()}
+    return {path.name: str(path.readlink()) if path.is_symlink() else "" for path in _entries()}
+
+
+def _entries() -> list[Path]:
+    """Without what Python compiles there when it imports the package from there."""
+    return [path for path in LINKS.iterdir() if path.name != "__pycache__"]
 
 
 def write() -> None:
     """Make the links that are missing and remove the others."""
     LINKS.mkdir(parents=True, exist_ok=True)
-    for path in LINKS.iterdir():
+    for path in _entries():
         path.unlink()
     for name, target in wanted().items():
         (LINKS / name).symlink_to(target)
