@@ -20,7 +20,8 @@ def contrast(task: str, one: str, other: str) -> "pd.Series[float]":
 def said(task: str, one: str, other: str) -> str:
     """Its numbers as the README prints them."""
     row = contrast(task, one, other)
-    return "{} [{}, {}]".format(*(f"{row[name]:.2f}".replace("-0.00", "0.00") for name in ("difference", "low", "high")))
+    value, low, high = (f"{row[name]:.2f}".replace("-0.00", "0.00") for name in ("difference", "low", "high"))
+    return f"{value} [{low}, {high}]"
 
 
 def test_the_size_of_the_study() -> None:
