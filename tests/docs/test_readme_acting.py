@@ -30,19 +30,31 @@ def test_the_size_of_the_study() -> None:
     assert (runs["task"].nunique(), runs["seed"].nunique()) == (2, 8)
 
 
-def test_how_many_fail_without_an_act() -> None:
-    table = pd.read_csv(STUDY / "treatments.csv").query("parents == 'risky' and treatment == 'no act'")
-    row = table.set_index("task").loc
-    shares = [f"{row[task]['failed']} of {row[task]['seeds']}" for task in ("walk", "chain")]
-    assert f"Without an act {shares[0]} runs fail on `walk` and {shares[1]} on `chain`." in TEXT
+def treatment(task: str, parents: str, name: str) -> "pd.Series[float]":
+    """The row of a treatment."""
+    table = pd.read_csv(STUDY / "treatments.csv").set_index(["task", "parents", "treatment"])
+    return table.loc[(task, parents, name)]
 
 
-def test_acting_at_the_alarm_and_at_any_time() -> None:
+def test_how_many_fail_untouched() -> None:
+    rows = [treatment(task, "risky", "no act") for task in ("walk", "chain")]
+    shares = [f"{row['failed']:g} of {row['seeds']:g}" for row in rows]
+    assert f"Untouched, {shares[0]} runs fail on `walk` and {shares[1]} on `chain`" in TEXT
+    failed, down = (sum(row[name] for row in rows) for name in ("failed", "down"))
+    assert f"{failed - down:g} of these {failed:g} are no longer down at the end" in TEXT
+    parents = pd.read_csv(STUDY / "parents.csv").query("parents == 'risky'")
+    assert f"The detector speaks before the fall in {parents['before_onset'].sum()} of the {failed:g}." in TEXT
+
+
+def test_acting_at_the_alarm_and_at_other_updates() -> None:
     at = "vcpo at the alarm"
     walk, chain = (said(task, at, "no act") for task in ("walk", "chain"))
     assert f"At the alarm it ends {walk} above doing nothing on `walk` and {chain} on `chain`." in TEXT
+    rows = [treatment(task, "risky", "vcpo at a placebo time") for task in ("walk", "chain")]
+    first, last = min(row["first_at"] for row in rows), max(row["last_at"] for row in rows)
     walk, chain = (said(task, at, "vcpo at a placebo time") for task in ("walk", "chain"))
-    assert f"it is equivalent within 0.05: {walk} and {chain}." in TEXT
+    assert f"At updates {first:g} to {last:g}, drawn without a look at the run, it is equivalent within 0.05" in TEXT
+    assert f": {walk} and {chain}." in TEXT
     for task in ("walk", "chain"):
         assert contrast(task, at, "no act")["verdict"] == "higher"
         assert contrast(task, at, "vcpo at a placebo time")["verdict"] == "equivalent"
@@ -51,7 +63,22 @@ def test_acting_at_the_alarm_and_at_any_time() -> None:
 
 def test_false_alarms() -> None:
     walk, chain = (said(task, "vcpo at a false alarm", "no act") for task in ("walk", "chain"))
-    number, interval = walk.split(" ", 1)
-    assert f"they end {number} {interval} higher on `walk` (undecided) and {chain} on `chain`." in TEXT
+    assert f"no cost in healthy runs**: {walk} on `walk` (undecided) and {chain} on `chain`." in TEXT
     found = [contrast(task, "vcpo at a false alarm", "no act") for task in ("walk", "chain")]
     assert [row["verdict"] for row in found] == ["undecided", "higher"]
+    assert f"has one there, {said('chain', 'lr/3 at a false alarm', 'no act')} on `chain`" in TEXT
+    assert contrast("chain", "lr/3 at a false alarm", "no act")["verdict"] == "lower"
+
+
+def test_what_the_page_says_it_does_not_show() -> None:
+    runs = pd.read_csv(STUDY / "runs.csv")
+    page = " ".join((STUDY / "README.md").read_text().split())
+    assert "After every act more than 100 updates were left" in page
+    assert (runs["updates"] == 300).all()
+    assert runs["at"].max() < 200
+    assert "hangs on one seed, in which `tis` ends at 0" in page
+    tis = runs.query("task == 'chain' and act == 'tis'")["final_reward"].sort_values()
+    assert tis.iloc[0] < 0.005 < 0.8 < tis.iloc[1]
+    assert "would have survived: there is one such run" in page
+    survivors = runs.query("group == 'risky' and act == 'nothing' and not failed")
+    assert survivors["alarm"].notna().sum() == len(survivors) == 1

@@ -134,7 +134,7 @@ def treated(runs: pd.DataFrame) -> pd.DataFrame:
         row = rows[_place(branch) if branch else _untouched(policy)]
         place = {"task": policy.parent.task, "group": policy.parent.group, "seed": policy.parent.seed}
         place |= {"when": policy.when, "act": policy.act, "at": branch.at if branch else np.nan}
-        found.append(place | {name: row[name] for name in ("final_reward", "failed", "down")})
+        found.append(place | {name: row[name] for name in ("final_reward", "failed", "down", "onset")})
     return pd.DataFrame(found)
 
 

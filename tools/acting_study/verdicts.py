@@ -126,8 +126,9 @@ def treatment_table(table: pd.DataFrame) -> pd.DataFrame:
         table: Of `tables.treated`.
 
     Returns:
-        Columns `task`, `parents`, `treatment`, `seeds`, `acted`, `median_at`, `reward` with its 95% interval, `failed`
-        by the written rule, `down` when it ends, and, paired with no act, `saved` (it was down and is not) and `lost`.
+        Columns `task`, `parents`, `treatment`, `seeds`, `acted`, `first_at`, `median_at`, `last_at`, `reward` with its
+        95% interval, `failed` by the written rule, `failed_after`: of those, onset after the act, `down` when it ends,
+        and, paired with no act, `saved` (it was down and is not) and `lost`.
     """
     rows = []
     for task, group in product(RATES, GROUPS):
@@ -142,8 +143,11 @@ def treatment_table(table: pd.DataFrame) -> pd.DataFrame:
 def _earned(one: pd.DataFrame, untouched: pd.Series) -> dict[str, Any]:
     down, reward = one["down"].astype(bool), mean_row(one["final_reward"], "reward")
     reward["low"], reward["high"] = within_unit(one["final_reward"], reward["low"], reward["high"])
-    row = {"seeds": len(one), "acted": int(one["at"].notna().sum()), "median_at": one["at"].median()} | reward
-    row |= {"failed": int(one["failed"].sum()), "down": int(down.sum())}
+    at, failed = one["at"], one["failed"].astype(bool)
+    row = {"seeds": len(one), "acted": int(at.notna().sum())}
+    row |= {"first_at": at.min(), "median_at": at.median(), "last_at": at.max()} | reward
+    after = failed & ~(one["onset"] <= at)
+    row |= {"failed": int(failed.sum()), "failed_after": int(after.sum()), "down": int(down.sum())}
     return row | {"saved": int((untouched & ~down).sum()), "lost": int((~untouched & down).sum())}
 
 
