@@ -14,7 +14,7 @@ class Listener(Protocol):
     """Receives how far a loop is."""
 
     def advanced(self, what: str, done: int, total: int) -> None:
-        """`done` of `total` items are finished; 0 when the loop begins."""
+        """`done` of `total` items are finished; 0 when the loop begins, `total` when it has ended, also early."""
 
 
 _listener: ContextVar[Listener | None] = ContextVar("vcpo_bench_progress", default=None)
@@ -33,9 +33,13 @@ def track(items: Iterable[T], what: str, total: int) -> Iterator[T]:
         yield from items
         return
     listener.advanced(what, 0, total)
-    for done, item in enumerate(items, 1):
-        yield item
-        listener.advanced(what, done, total)
+    try:
+        for done, item in enumerate(items, 1):
+            yield item
+            if done < total:
+                listener.advanced(what, done, total)
+    finally:  # also where whoever loops has enough
+        listener.advanced(what, total, total)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from vcpo_bench import records
 from vcpo_bench.analysis.recorded_tables import Problem
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import CHECKSUM, Seal, read_sealed, seal_of
+from vcpo_bench.progress import track
 from vcpo_bench.records.cell_file import read_cell_file
 
 PARTIAL = "partial"
@@ -42,7 +43,8 @@ def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]
         raise UsageError(f"{folder} is not a results folder: it has no {records.CELLS}/ inside")
     controls, problems = _read_controls(folder)
     rows, seals = [], {}
-    for path in sorted(entry for entry in root.iterdir() if entry.is_dir()):
+    folders = sorted(entry for entry in root.iterdir() if entry.is_dir())
+    for path in track(folders, "reading cells", len(folders)):
         partial = path.name.endswith(records.PARTIAL_SUFFIX)
         if (partial and not include_partial) or path.name.startswith("."):
             continue

@@ -22,6 +22,7 @@ from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_togeth
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.naming.moved import warn_renamed
+from vcpo_bench.progress import track
 
 GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
 """The columns that identify a group of cells that differ only in their seed."""
@@ -145,7 +146,8 @@ class Results:
 
     def samples_by_cell(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """The recorded trajectories of one cell after another: all of a large study at once may not fit in memory."""
-        for key, path in zip(self.cells["key"], self.cells["path"], strict=True):
+        cells = zip(self.cells["key"], self.cells["path"], strict=True)
+        for key, path in track(cells, "reading trajectories", len(self.cells)):
             table = self._read(Path(path) / records.SAMPLES_FILE, records.SAMPLES_FILE, key, optional=True)
             if table is not None and table.num_rows:
                 yield str(key), concatenate([(str(key), table)], records.SAMPLES_FILE).drop(columns="key")
@@ -185,7 +187,8 @@ class Results:
             key, folder, end = cell
             return self._open(Path(folder, kind), kind, key, optional or end == "error", columns)
 
-        for key, table in zip(keys, ahead(found, zip(keys, folders, ends, strict=True)), strict=True):
+        tables = zip(keys, ahead(found, zip(keys, folders, ends, strict=True)), strict=True)
+        for key, table in track(tables, f"reading {kind.removesuffix('.parquet')}", len(keys)):
             yield str(key), self._noted(table)
 
     def _read(

@@ -50,6 +50,7 @@ def calibrate(
     from vcpo_bench.analysis.results import load_comparable
     from vcpo_bench.errors import UsageError
     from vcpo_bench.files.atomic import replacing, write_text
+    from vcpo_bench.progress import track
     from vcpo_bench.records import CELLS
 
     check_file("--out", out)
@@ -63,7 +64,9 @@ def calibrate(
     study = (
         study_of_results(load_comparable(paths), called)
         if all(ours)
-        else study_of_logs([read_run(path, framework, columns) for path in paths], called)
+        else study_of_logs(
+            [read_run(log, framework, columns) for log in track(paths, "reading logs", len(paths))], called
+        )
     )
     found = run(study, [one.detector for one in given])
     write_text(out, found.document)

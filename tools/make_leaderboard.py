@@ -2,9 +2,8 @@
 
     python tools/make_leaderboard.py
 
-Every study is here whose tables have the settings, the end and the score of every run. The others are not: those of
-calibration, prediction and probe ship no scores, those of language models ship pages, and a study that still runs has
-no page yet.
+Every study is here whose tables have the settings, the end and the score of every run; docs/leaderboard.md says which
+have not.
 """
 
 from __future__ import annotations
@@ -19,6 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import pandas as pd
 from arm_study.arm_tables import LAST as LAST_OF_ARMS
 from arm_study.arms import Arm
+from phase_study.design import STEPS as STEPS_OF_PHASE
+from phase_study.tables import LAST as LAST_OF_PHASE
+from phase_study.tables import RUNS as RUNS_OF_PHASE
+from phase_study.tables import shipped
 from scorecard.catalog import all_facts
 from scorecard.tables import LAST as LAST_OF_SCORECARD
 from scorecard.tables import Tables
@@ -39,6 +42,8 @@ STUDIES = DOCS / "studies"
 FOLDER = STUDIES / "leaderboard"
 UNTIL = 10_000
 """Updates: more than any run of the scorecard has."""
+LAST_OF_TINKER = 2
+"""Evaluations after the start: there are three in all."""
 
 
 def entry(name: str, day: str, rules_version: str, last: int, scores: pd.DataFrame, settings: pd.DataFrame) -> Entry:
@@ -109,6 +114,22 @@ def scorecard() -> Entry:
     return entry("scorecard", "2026-11-23", "2.0", LAST_OF_SCORECARD, scores, settings)
 
 
+def phase() -> Entry:
+    """The runs of the phase study that its search asked for and that its rule of collapse could judge."""
+    runs = shipped(RUNS_OF_PHASE)
+    scores = runs.rename(columns={"final_reward": "score"}).assign(regime="fifo", control=False, status="completed")
+    settings = as_set([CellSettings(steps=STEPS_OF_PHASE)] * len(runs))
+    return entry("phase", "2026-11-24", "2.0", LAST_OF_PHASE, scores, settings)
+
+
+def tinker() -> Entry:
+    """The cells that a Tinker server trained."""
+    cells = pd.read_csv(STUDIES / "tinker" / "cells.csv")
+    evals = pd.read_csv(STUDIES / "tinker" / "evals.csv").sort_values("step").groupby("key")["sampled_reward"]
+    scores = cells.assign(score=cells["key"].map(evals.apply(lambda curve: curve.tail(LAST_OF_TINKER).mean())))
+    return entry("tinker", "2026-11-22", "2.0", LAST_OF_TINKER, scores, cells)
+
+
 def as_set(settings: Iterable[CellSettings]) -> pd.DataFrame:
     """One row per run with its settings."""
     return pd.DataFrame([one.model_dump() for one in settings])
@@ -121,6 +142,8 @@ def entries() -> Iterator[Entry]:
     yield arm_study("tool-use", "tool_study")
     yield arm_study("moe", "moe_study")
     yield scorecard()
+    yield phase()
+    yield tinker()
 
 
 def texts() -> dict[str, str]:

@@ -16,6 +16,7 @@ from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.prediction.alarm_outcomes import Outcomes, held, outcomes
 from vcpo_bench.analysis.prediction.clusters import clustered_ratio, clustered_share
 from vcpo_bench.analysis.prediction.panel import Flags
+from vcpo_bench.progress import track
 
 FOLDS = 5
 ANY = "any of them"
@@ -45,7 +46,8 @@ def judge(given: Material, folds: Sequence[Flags]) -> pd.DataFrame:
     (share of healthy runs with an alarm), `false_per_1000` (alarms per 1,000 updates of healthy runs), `recall`
     (failures announced in time), each with `_low` and `_high`; `median_lead`, `n_dips`, `dips_alarmed` (count).
     """
-    return _judged(given, [(tune(given, ~test), test) for test in folds])
+    tuned = [(tune(given, ~test), test) for test in track(folds, "tuning without some of the runs", len(folds))]
+    return _judged(given, tuned)
 
 
 def measure(given: Material, detectors: Sequence[Detector]) -> pd.DataFrame:

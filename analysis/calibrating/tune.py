@@ -12,6 +12,7 @@ from vcpo_bench.analysis.monitoring.signal import SIGNALS
 from vcpo_bench.analysis.prediction.alarm_outcomes import Clock, clock, outcomes
 from vcpo_bench.analysis.prediction.panel import Array, Flags
 from vcpo_bench.analysis.prediction.thresholds import Levels, levels, peaks, share_threshold
+from vcpo_bench.progress import track
 
 TARGET = 0.1
 """Share of healthy runs in which any detector may speak."""
@@ -45,7 +46,8 @@ def material(study: Study) -> Material:
     """Levels and peaks of every candidate."""
     time = clock(study.panel)
     names = [name for name in study.panel.recorded() if name in SIGNALS.kinds and name not in LEFT_OUT]
-    candidates = {name: levels(study.panel, name) for name in names if SIGNALS.get(name).role != "circumstance"}
+    wanted = [name for name in names if SIGNALS.get(name).role != "circumstance"]
+    candidates = {name: levels(study.panel, name) for name in track(wanted, "smoothing signals", len(wanted))}
     return Material(study, time, candidates, {name: peaks(one, time) for name, one in candidates.items()})
 
 

@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from vcpo_bench.analysis.results import Results, Verdicts
 from vcpo_bench.analysis.series import beginnings, first_long_streak, in_order
 from vcpo_bench.analysis.tolerance import EQUAL
+from vcpo_bench.progress import track
 
 Kind = Literal[
     "healthy", "stall", "transient dip", "collapse with rebound", "collapse", "nan", "stopped", "not applicable"
@@ -176,7 +177,7 @@ def sensitivity(results: Results, rule: CollapseRule | None = None) -> pd.DataFr
     never = len(results.cells) - len(cells)
     base = _verdicts(cells, curves, chosen)
     rows = []
-    for varied in rules:
+    for varied in track(rules, "judging by other rules", len(rules)):
         pairs = list(zip(base, _verdicts(cells, curves, varied), strict=True))
         kinds = [other.kind for _, other in pairs]
         same = [(one.kind in FAILURES) == (other.kind in FAILURES) for one, other in pairs]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import pandas as pd
 
 from vcpo_bench.analysis.collapse.stable_learning_rates import frontier, stable_rates
 from vcpo_bench.analysis.commands.base import Analysis
@@ -21,6 +24,7 @@ from vcpo_bench.analysis.comparison.time_to_target import TARGETS, target_table,
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.naming.parameters import integer
+from vcpo_bench.progress import track
 
 
 def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findings:
@@ -39,27 +43,36 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     runs = tuned.runs
     tables = {"anchors": rewards.anchors, "scores": rewards.table, "tuned": runs}
     tables |= {"choices": tuned.choices, "budget": tuned.budget}
-    tables["ranking"] = ranking(runs, column, ["staleness"], replications)
-    tables["by_task"] = task_means(runs, column)
-    tables["pairs"] = all_pairs(runs, column)
-    tables["improvement"] = improvement_table(runs, column, replications)
-    tables["profiles"] = profile_table(runs, column, replications)
     times = target_times(results, rewards, sorted({*TARGETS, *SHARES}))
-    tables["targets"] = target_table(times[times["target"].isin(TARGETS)], runs)
-    tables["speedup"] = speedup_table(times[times["target"].isin(SHARES)], runs, rewards)
-    not_inferior = tables["speedup"]["share"].isin(NOT_INFERIOR)
-    tables["non_inferiority"] = tables["speedup"][not_inferior].reset_index(drop=True)
-    tables["by_rate"] = ranking(cells, column, ["staleness", "lr"], replications)
-    tables |= {"stable_rates": stable_rates(cells), "frontier": frontier(cells)}
-    tables |= {"ablation": ablation_table(runs, cells, column), "step_controls": step_controls(cells, column)}
-    tables["cost"] = cost_table(results)
-    tables["answers"] = answers_table(tables["ranking"], tables["pairs"], tables["choices"])
+    steps: dict[str, Callable[[], pd.DataFrame]] = {
+        "ranking": lambda: ranking(runs, column, ["staleness"], replications),
+        "by_task": lambda: task_means(runs, column),
+        "pairs": lambda: all_pairs(runs, column),
+        "improvement": lambda: improvement_table(runs, column, replications),
+        "profiles": lambda: profile_table(runs, column, replications),
+        "targets": lambda: target_table(times[times["target"].isin(TARGETS)], runs),
+        "speedup": lambda: speedup_table(times[times["target"].isin(SHARES)], runs, rewards),
+        "non_inferiority": lambda: _non_inferiority(tables["speedup"]),
+        "by_rate": lambda: ranking(cells, column, ["staleness", "lr"], replications),
+        "stable_rates": lambda: stable_rates(cells),
+        "frontier": lambda: frontier(cells),
+        "ablation": lambda: ablation_table(runs, cells, column),
+        "step_controls": lambda: step_controls(cells, column),
+        "cost": lambda: cost_table(results),
+        "answers": lambda: answers_table(tables["ranking"], tables["pairs"], tables["choices"]),
+    }
+    for name, compute in track(steps.items(), "comparing methods", len(steps)):
+        tables[name] = compute()
     found = Findings(tables, cells_behind(rewards.table, runs))
     found.statements += [*answers(found), *disagreements(found), *next_steps(found)]
     found.statements += [*say.limits(found), *say.winners(found, column), *say.tuning(found)]
     found.statements += [*effects.stability(found), *effects.ablation(found), *effects.step_controls(found)]
     found.statements += [*effects.targets(found), *effects.speedup(found), *effects.cost(found)]
     return found
+
+
+def _non_inferiority(speedup: pd.DataFrame) -> pd.DataFrame:
+    return speedup[speedup["share"].isin(NOT_INFERIOR)].reset_index(drop=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from vcpo_bench.analysis.comparison.scoreboard import curve_facts
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import CHECKSUM, read_sealed, verified_bytes, write_sealed
+from vcpo_bench.progress import track
 
 FILE = ".curve-facts.json"
 """In a results folder: the columns of `curve_facts` of its ended cells, sealed."""
@@ -47,7 +48,11 @@ def kept_curve_facts(results: Results) -> pd.DataFrame:
     for folder in results.folders:
         known |= _read(folder / FILE)
     cells = list(zip(results.cells["key"], results.cells["path"], strict=True))
-    kept = {key: known[key]["facts"] for key, path in cells if key in known and _is_current(known[key], path, results)}
+    kept = {
+        key: known[key]["facts"]
+        for key, path in track(cells, "verifying cells", len(cells))
+        if key in known and _is_current(known[key], path, results)
+    }
     new = [key for key, _ in cells if key not in kept]
     if not new:
         return _table(kept)

@@ -17,7 +17,6 @@ from vcpo_bench.analysis.monitoring.trailing import streamed_mean, streamed_mean
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
 from vcpo_bench.analysis.prediction.signal_values import each_signal, signal_values
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.progress import track
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -161,8 +160,7 @@ def panels_by_signal(results: Results) -> Iterator[Panel]:
     """`build_panel` with one signal at a time, for what looks at each signal alone: much less memory."""
     bare = _judged(results, None)
     signals = all_signals()
-    found = each_signal(results, list(bare.runs["key"]), bare.updates, signals)
-    for name, values in track(found, "judging signals", len(signals)):
+    for name, values in each_signal(results, list(bare.runs["key"]), bare.updates, signals):
         yield bare.with_values({name: values})
 
 

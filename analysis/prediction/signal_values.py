@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.monitoring.signal import Signal
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.series import in_order, spans
+from vcpo_bench.progress import track
 
 Array = NDArray[np.float64]
 
@@ -76,7 +77,7 @@ def each_signal(
     known = {name: table[name].to_numpy(np.float64) for name in ("step", *columns)}
     row = {key: number for number, key in enumerate(keys)}
     blocks = list(_blocks((row.get(key, -1), rows) for key, rows in spans(table)))
-    for name, signal in signals.items():
+    for name, signal in track(signals.items(), "judging signals", len(signals)):
         values: Array | None = None
         for place, step, found in _found(signal, known, blocks):
             if values is None and np.isfinite(found).any():

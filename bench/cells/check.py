@@ -14,6 +14,7 @@ from vcpo_bench.bench.cells.results_folder import TABLES, ResultsFolder
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import read_sealed, seal_of, verify_files, verify_sealed
 from vcpo_bench.files.parquet import read_parquet
+from vcpo_bench.progress import track
 from vcpo_bench.records import (
     CELL_FILE,
     CELLS,
@@ -57,18 +58,22 @@ def check_folder(results: Path) -> Iterator[Checked]:
         raise UsageError(f"{results} is not a results folder: it has no {CELLS}/ inside")
     if (grid := results / GRID_FILE).exists():
         yield _checked(grid, "list of cells", partial(read_sealed, grid))
-    for folder in sorted(path for path in (results / CELLS).iterdir() if path.is_dir()):
+    cells = sorted(path for path in (results / CELLS).iterdir() if path.is_dir())
+    for folder in track(cells, "verifying cells", len(cells)):
         if not folder.name.endswith(PARTIAL_SUFFIX):
             yield _checked(folder, "cell", partial(_verify_cell, folder))
         for checkpoint in (*numbered(folder / KEPT).values(), *numbered(folder, CHECKPOINT).values()):
             found = _check_state(checkpoint, "checkpoint")
             if not found.damage or not _goes_away(checkpoint):
                 yield found
-    for state in sorted(path for path in (results / ORIGINS_FOLDER).glob("[!.]*") if path.is_dir()):
+    states = sorted(path for path in (results / ORIGINS_FOLDER).glob("[!.]*") if path.is_dir())
+    for state in track(states, "verifying fork states", len(states)):
         yield _check_state(state, "fork state")
-    for name in (PROBES_FOLDER, SCORES_FOLDER):
-        for table in sorted((results / name).glob("[!.]*.parquet")):
-            yield _checked(table, "table", partial(_verify_table, table))
+    tables = [
+        path for name in (PROBES_FOLDER, SCORES_FOLDER) for path in sorted((results / name).glob("[!.]*.parquet"))
+    ]
+    for table in track(tables, "verifying tables", len(tables)):
+        yield _checked(table, "table", partial(_verify_table, table))
 
 
 def set_aside(folder: ResultsFolder, found: Checked) -> str:

@@ -19,6 +19,7 @@ from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import read_sealed, seal_of, verify_files
 from vcpo_bench.files.durable import publish_folder, sync_file, sync_names
 from vcpo_bench.files.parquet import read_parquet
+from vcpo_bench.progress import track
 from vcpo_bench.records import (
     CELL_FILE,
     CELLS,
@@ -78,10 +79,10 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
             if (source / GRID_FILE).exists():
                 folder.update_grid(_listed(source / GRID_FILE))
         missing = {key: path for key, path in cells.items() if path.parent != folder.cells}
-        for key, path in missing.items():
+        for key, path in track(missing.items(), "copying cells", len(missing)):
             folder.check()
             _copy_cell(path, folder, key)
-        for name, path in extras.items():
+        for name, path in track(extras.items(), "copying states and tables", len(extras)):
             _copy_extra(path, out / name)
     begun = [
         path.name.removesuffix(PARTIAL_SUFFIX) for one in sources for path in (one / CELLS).glob(f"*{PARTIAL_SUFFIX}")
@@ -120,7 +121,8 @@ def _chosen(folders: Sequence[Path]) -> tuple[dict[str, Path], list[str]]:
     """The folder to take every cell from, by key, and the keys of cells that contradict each other."""
     chosen: dict[str, Path] = {}
     conflicts = []
-    for key, path in ((path.name, path) for folder in folders for path in _ended(folder)):
+    ended = [(path.name, path) for folder in folders for path in _ended(folder)]
+    for key, path in track(ended, "comparing cells", len(ended)):
         known = chosen.setdefault(key, path)
         if known == path or status_of(path) == "error":
             continue

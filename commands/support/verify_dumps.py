@@ -38,6 +38,7 @@ def verify_dumps(folder: Path, alpha: float, honest: int) -> Iterator[Finding]:
 
     from vcpo_bench.analysis.logs.readers.token_dumps import dump_gaps
     from vcpo_bench.bench.replay.verify.findings import TooFewHonestError, judge
+    from vcpo_bench.progress import track
 
     dumps = dump_gaps(folder)
     steps = sorted({dump.step for dump in dumps})
@@ -48,7 +49,7 @@ def verify_dumps(folder: Path, alpha: float, honest: int) -> Iterator[Finding]:
         )
     known = np.concatenate([dump.gaps for dump in dumps if dump.step in steps[:honest]])
     tested = [dump for dump in dumps if dump.step not in steps[:honest]]
-    for dump in tested:
+    for dump in track(tested, "testing dumps", len(tested)):
         try:
             finding = judge(f"step {dump.step} ({dump.file})", dump.gaps, known, alpha / len(tested))
         except TooFewHonestError as error:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from patience import within
 
+from vcpo_bench.analysis.comparison.leaderboard import read_entry
 from vcpo_bench.methods import method_names
+from vcpo_bench.reports.writers.leaderboard import render
 
 pytest.importorskip("mkdocs", reason="runs in .ci/integrations docs")
 
@@ -94,3 +96,12 @@ def test_the_reference_has_every_package_and_what_it_exports(site: Path, pages: 
     assert "vcpo_bench.records.column.Column" in pages[site / "reference/records/index.html"].anchors
     exported = (site / "reference/methods/index.html").read_text()
     assert 'href="core/index.html#vcpo_bench.methods.core.batch.Batch"' in exported
+
+
+def test_the_leaderboard_is_linked_and_shows_every_entry(site: Path, pages: dict[Path, Page]) -> None:
+    entries = [read_entry(path) for path in sorted((ROOT / "docs" / "studies" / "leaderboard").glob("*.json"))]
+    board = site / "studies" / "leaderboard" / "index.html"
+    assert "studies/leaderboard/index.html" in pages[site / "leaderboard.html"].links
+    assert board.read_text(encoding="utf-8") == render(entries)
+    assert {f"study-{one.name}" for one in entries} <= pages[board].anchors
+    assert all((board.parent / "entries" / f"{one.name}.csv").exists() for one in entries)

@@ -1,28 +1,15 @@
 """What a wheel holds: the rooms with their data, found by looking, and nothing of an earlier build."""
 
-import subprocess
-import sys
-import tarfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from patience import within
+from shipped import of_the_package
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-OUTSIDE = {".ci", ".github", ".types", "docs", "examples", "notebooks", "tests", "tools"}
-DEVELOPMENT = {"setup.py", "noxfile.py"}
 
 WheelOf = Callable[[Path], list[str]]
-
-
-def of_the_package(name: str) -> bool:
-    """Whether a tracked file belongs in the wheel."""
-    top, *below = name.split("/")
-    if below:
-        return top not in OUTSIDE
-    return name in ("py.typed", "__init__.pyi") or (name.endswith(".py") and name not in DEVELOPMENT)
 
 
 def files(folder: Path) -> set[Path]:
@@ -71,18 +58,6 @@ def test_what_lies_about_in_a_checkout_stays_out(source: Path, wheel_of: WheelOf
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text("vcpo_bench/methods/gone.py\n" if name.endswith(".txt") else "")
     assert wheel_of(source) == clean
-
-
-@pytest.mark.slow
-def test_a_source_distribution_builds_the_same_wheel(source: Path, wheel_of: WheelOf, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(source)]
-    subprocess.run(command, check=True, timeout=within(300), capture_output=True)
-    (packed,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(packed) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    (unpacked,) = (tmp_path / "unpacked").iterdir()
-    assert not {path.name for path in unpacked.iterdir()} & (OUTSIDE | {"noxfile.py"})
-    assert wheel_of(unpacked) == wheel_of(source)
 
 
 def test_every_folder_with_python_files_is_a_package(tracked: list[str]) -> None:

@@ -27,7 +27,8 @@ def test_the_entries_are_current() -> None:
 
 
 def test_every_row_of_every_study_is_on_one_board(shipped: dict[str, Entry], tmp_path: Path) -> None:
-    assert set(shipped) == {"cures", "every-method", "moe", "protocol", "scorecard", "step-rules", "tool-use"}
+    short = {"cures", "every-method", "step-rules"}
+    assert set(shipped) == {"moe", "phase", "protocol", "scorecard", "tinker", "tool-use", *short}
     write_site(tmp_path, list(shipped.values()))
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert len(re.findall("<tbody>", page)) == len(boards(list(shipped.values())))
@@ -53,3 +54,30 @@ def test_scores_are_those_of_the_studys_own_table(shipped: dict[str, Entry]) -> 
     told = {(row["task"], row["rule"], row["rate"]): row["reward"] for row in table.to_dict("records")}
     assert own == pytest.approx(told, abs=1e-5)
     assert {entry.last_evaluations for entry in shipped.values()} == {2, 3}
+
+
+def test_every_run_of_the_phase_study_counts_in_its_row(shipped: dict[str, Entry]) -> None:
+    runs = pd.read_csv(ROOT / "docs" / "studies" / "phase" / "runs.csv")
+    place = ["task", "method", "staleness", "lr"]
+    wanted = runs.groupby(place).agg(seeds=("seed", "size"), failed=("failed", "sum"), score=("final_reward", "mean"))
+    rows = {(one["task"], one["method"], one["lag"], one["lr"]): one for one in shipped["phase"].rows}
+    assert set(rows) == set(wanted.index)
+    for name in ("seeds", "failed", "score"):
+        assert [rows[key][name] for key in wanted.index] == pytest.approx(wanted[name].tolist(), abs=1e-6), name
+
+
+def test_scores_of_the_tinker_study_leave_the_start_policy_out(shipped: dict[str, Entry]) -> None:
+    evals = pd.read_csv(ROOT / "docs" / "studies" / "tinker" / "evals.csv")
+    trained = evals[evals["step"] > 0]["sampled_reward"].mean()
+    rows = shipped["tinker"].rows
+    assert sum(row["score"] * row["seeds"] for row in rows) / 12 == pytest.approx(trained, abs=1e-6)
+    assert all(row["settings"]["learner"] == "tinker(rank=8)" for row in rows)
+
+
+def test_the_page_names_every_study_that_is_no_entry(shipped: dict[str, Entry]) -> None:
+    left_out = (
+        (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8").split("## Studies that are not entries")[1]
+    )
+    named = set(re.findall(r"\]\(studies/([a-z-]+)/", left_out))
+    finished = {path.parent.name for path in (ROOT / "docs" / "studies").glob("*/README.md")}
+    assert named == finished - set(shipped)

@@ -28,6 +28,7 @@ SPEC.loader.exec_module(links)
         ("project/CHANGELOG.md", "(docs/methods.md)", "(../methods.md)"),
         ("studies/protocol/README.md", "(tables/)", "(tables/index.md)"),
         ("studies/protocol/README.md", "(report.html.gz)", "(report.html)"),
+        ("leaderboard.md", "(studies/leaderboard)", "(studies/leaderboard/index.html)"),
         ("index.md", "(notebooks/own_method.ipynb)", "(notebooks/own_method.md)"),
         ("notebooks/own_method.md", "(../docs/methods.md)", "(../methods.md)"),
     ],

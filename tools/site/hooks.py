@@ -20,7 +20,8 @@ def on_files(files: Files, config: Any) -> Files:
     config.nav = navigation.menu(sorted(uri for uri in {*written, *made} if uri.endswith(".md")))
     for packed in [file for file in files if file.src_uri.endswith(".html.gz")]:
         files.remove(packed)
-    for uri, content in (made | links.unpacked() | links.pages_linked_from(written | made)).items():
+    shown = links.unpacked() | links.leaderboard() | links.pages_linked_from(written | made)
+    for uri, content in (made | shown).items():
         files.append(File.generated(config, uri, content=content))
     return files
 

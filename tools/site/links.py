@@ -6,10 +6,16 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from vcpo_bench.analysis.comparison.leaderboard import read_entry
+from vcpo_bench.reports.writers.leaderboard import write_site
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^()\s#]+)(#[^()\s]*)?(?=\))")
 FENCE = re.compile(r"^(```+).*?^\1\s*$", flags=re.S | re.M)
+BOARD = PurePosixPath("docs/studies/leaderboard")
+"""Folder of the leaderboard's entries; the site has its page there."""
 AS_TEXT = {".cff", ".css", ".json", ".py", ".sh", ".toml", ".yaml", ".yml", ""}
 
 
@@ -33,6 +39,15 @@ def unpacked() -> dict[str, bytes]:
     """Rendered reports that `docs/` holds compressed, by address."""
     packed = sorted((ROOT / "docs").rglob("*.html.gz"))
     return {_page_of(PurePosixPath(path.relative_to(ROOT))): gzip.decompress(path.read_bytes()) for path in packed}
+
+
+def leaderboard() -> dict[str, str]:
+    """The leaderboard of the repository's own studies, as `vcpo-bench publish` writes it, by address."""
+    entries = [read_entry(path) for path in sorted((ROOT / BOARD).glob("*.json"))]
+    with TemporaryDirectory() as folder:
+        written = write_site(Path(folder), entries)
+        where = BOARD.relative_to("docs")
+        return {str(where / path.relative_to(folder)): path.read_text(encoding="utf-8") for path in written}
 
 
 def _notebook(path: Path) -> str:
@@ -95,6 +110,8 @@ def _page_of(target: PurePosixPath) -> str:
     path = ROOT / target
     if str(target) == "README.md":
         return "index.md"
+    if target == BOARD:
+        return f"{BOARD.relative_to('docs')}/index.html"
     if target.parts[0] == "docs":
         inside = str(target.relative_to("docs")).removesuffix(".gz")
         return f"{inside}/index.md" if path.is_dir() else inside

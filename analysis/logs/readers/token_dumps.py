@@ -13,6 +13,7 @@ from vcpo_bench.analysis.diagnostics.ess import kish_ess, max_weight_ess
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k
 from vcpo_bench.analysis.logs.readers.jsonl import objects
 from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.progress import track
 
 Array = NDArray[np.float64]
 
@@ -61,10 +62,8 @@ class DumpGaps(NamedTuple):
 def dump_gaps(folder: Path) -> list[DumpGaps]:
     """The gaps of every dump in a folder, by step and name; files without both log-probabilities are left out."""
     found = []
-    for path in folder.rglob("*.jsonl"):
-        step = dump_step(path)
-        if step is None:
-            continue
+    dumps = [(step, path) for path in folder.rglob("*.jsonl") if (step := dump_step(path)) is not None]
+    for step, path in track(dumps, "reading dumps", len(dumps)):
         known = (_sequence(row) for row in objects(path, Rows(keep=lambda _: False)))
         gaps = [float(np.sqrt(np.square(one[0]).mean())) for one in known if one is not None]
         if gaps:

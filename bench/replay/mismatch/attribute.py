@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from vcpo_bench.bench.replay.mismatch.component import MismatchComponent
 from vcpo_bench.bench.replay.mismatch.gaps import Gap, Sum, ess_at, gap_of, sum_of_squares
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
 from vcpo_bench.bench.replay.mismatch.rig import Drawn, Rig
+from vcpo_bench.progress import track
 
 EXACT, ALL = "exact path", "all of them"
 
@@ -72,9 +74,12 @@ def attribute(rig: Rig, components: Sequence[MismatchComponent], lengths: Sequen
         lengths: Tokens at which the ESS of sequence weights is given.
     """
     able = [component for component in components if not component.why_not(rig)]
-    exact = rig.draw(rig.exact)
-    alone = {component.text(): rig.draw(component.switched(rig.exact, rig)) for component in able}
-    together = rig.draw(_all_on(rig, able)) if len(able) > 1 else None
+    paths: dict[str, Callable[[], SamplingPath]] = {EXACT: lambda: rig.exact}
+    paths |= {component.text(): partial(component.switched, rig.exact, rig) for component in able}
+    if len(able) > 1:
+        paths[ALL] = partial(_all_on, rig, able)
+    alone = {name: rig.draw(path()) for name, path in track(paths.items(), "sampling on each path", len(paths))}
+    exact, together = alone.pop(EXACT), alone.pop(ALL, None)
     rows = [_row(EXACT, exact, lengths)]
     for component in components:
         name = component.text()

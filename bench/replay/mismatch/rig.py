@@ -22,6 +22,7 @@ from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Rollout
 from vcpo_bench.errors import UsageError
+from vcpo_bench.progress import track
 
 _ROWS = 64
 """Trajectories scored at once, on every path."""
@@ -141,7 +142,7 @@ def open_rig(config: CellConfig, start: Path | None, lag: int, device: str = "")
         raise UsageError(f"--task {config.task}: has an environment; choose a task of one turn")
     policy = trainer.policy
     older = {name: weight.detach().clone() for name, weight in policy.named_parameters()}
-    for update in range(lag):
+    for update in track(range(lag), "updates of lag", lag):
         trainer.learner.update(trainer.source.next_batch(update).batch, update)
     prompts = trainer.task.held_out(config.prompts)
     return Rig(policy, trainer.task, open_sampler(config, trainer.task, policy), prompts, config.responses, older)

@@ -20,6 +20,7 @@ from vcpo_bench.bench.replay.verify.stored import Recorded, StoredRun
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.errors import UsageError
+from vcpo_bench.progress import track
 
 _HONEST, _CANARY = 4 * 10**9, 5 * 10**9
 """First batch index of honest draws and of canary prompts: random streams that no run reads."""
@@ -63,9 +64,10 @@ def verify_cell(
                 "checked; drop --no-canaries"
             )
         level = alpha / (len(tested) + len(pushes))
-        known = [verifier.gaps(v, declared[v]) for v in list(declared)[:honest]]
+        first = list(declared)[:honest]
+        known = [verifier.gaps(v, declared[v]) for v in track(first, "scoring honest versions", len(first))]
         try:
-            for version in tested:
+            for version in track(tested, "testing versions", len(tested)):
                 yield verifier.test(version, declared[version], np.concatenate(known) if known else None, level)
             yield from verifier.pushes(pushes, level) if pushes else ()
         except TooFewHonestError as error:
@@ -156,7 +158,7 @@ class _Verifier:
                 level=level,
             )
             canaries.learn(lambda prompts, noise: pushed.generate(prompts, noise, task), version=self.run.versions[0])
-            for version in versions:
+            for version in track(versions, "checking pushes", len(versions)):
                 learner.load_trained(self.run.state(version))
                 pushed.publish(version)
                 self._load(version)

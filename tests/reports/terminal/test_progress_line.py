@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import time
 
+import pytest
 from rich.console import Console
+from slow_terminal import REAL, SlowTerminal
 
 from vcpo_bench.progress import listening, track
 from vcpo_bench.reports.terminal.progress_line import ProgressLine
@@ -46,3 +48,47 @@ def test_every_item_is_reported_when_its_turn_is_over() -> None:
     with listening(Ear()):
         heard.extend(track("ab", "letters", 2))
     assert heard == [("letters", 0, 2), "a", ("letters", 1, 2), "b", ("letters", 2, 2)]
+
+
+def test_of_nested_loops_the_inner_one_is_shown_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = SlowTerminal(monkeypatch, seconds=2.0)
+    with REAL(terminal.console) as line, listening(line):
+        for _ in track(range(2), "outer", 2):
+            for _ in track(range(2), "inner", 2):
+                assert [task.description for task in line._shown.tasks if task.visible] == ["inner"]
+            assert [task.description for task in line._shown.tasks if task.visible] == ["outer"]
+        assert line._shown.tasks == []
+
+
+def test_a_loop_that_was_left_early_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = SlowTerminal(monkeypatch, seconds=2.0)
+    with REAL(terminal.console) as line, listening(line):
+        assert next(iter(track("ab", "letters", 2))) == "a"
+        assert not line._shown.live.is_started
+        unfinished = track("ab", "outer", 2), track("ab", "inner", 2)
+        for loop in unfinished:
+            next(loop)
+        next(unfinished[0])
+        assert [task.description for task in line._shown.tasks] == ["outer"]
+
+
+def test_answers_between_loops_are_printed_without_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = SlowTerminal(monkeypatch, seconds=2.0)
+    with REAL(terminal.console) as line, listening(line):
+        for _ in track("a", "letters", 1):
+            assert line._shown.live.is_started
+        assert not line._shown.live.is_started
+        for _ in track("b", "more letters", 1):
+            assert line._shown.live.is_started
+    assert "more letters" in terminal.shown
+
+
+def test_what_a_loop_prints_to_a_file_or_pipe_arrives_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = SlowTerminal(monkeypatch, seconds=2.0)
+    with REAL(terminal.console) as line, listening(line):
+        for letter in track("ab", "letters", 2):
+            print(letter)
+    assert capsys.readouterr().out == "a\nb\n"
+    assert "letters" in terminal.shown
