@@ -102,7 +102,7 @@ def test_on_a_gpu_only_the_default_optimizer_is_stacked() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_method_over_many_updates(part: int) -> None:
-    """40 updates, and 300 every night."""
+    """40 updates, and 300 with `HARDENING=long`."""
     check(every_method()[part::PARTS], 300 if os.environ.get("HARDENING") == "long" else 40, eval_every=20)
 
 
