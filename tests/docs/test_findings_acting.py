@@ -1,4 +1,4 @@
-"""What the README says of acting on an alarm is recomputed from the tables of that study."""
+"""What the findings say of acting on an alarm is recomputed from the tables of that study."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pandas as pd
 
 ROOT = Path(__file__).parents[2]
 STUDY = ROOT / "docs" / "studies" / "acting"
-TEXT = " ".join((ROOT / "README.md").read_text().split("**Acting on an alarm.**")[1].split("\n**")[0].split())
+TEXT = " ".join((ROOT / "docs" / "findings.md").read_text().split("**Acting on an alarm.**")[1].split("\n**")[0].split())
 CONTRASTS = pd.concat([pd.read_csv(STUDY / f"{name}.csv") for name in ("primary", "secondary")])
 
 
@@ -18,7 +18,7 @@ def contrast(task: str, one: str, other: str) -> "pd.Series[float]":
 
 
 def said(task: str, one: str, other: str) -> str:
-    """Its numbers as the README prints them."""
+    """Its numbers as the page prints them."""
     row = contrast(task, one, other)
     value, low, high = (f"{row[name]:.2f}".replace("-0.00", "0.00") for name in ("difference", "low", "high"))
     return f"{value} [{low}, {high}]"

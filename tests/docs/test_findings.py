@@ -1,4 +1,4 @@
-"""Every number of the README's findings is recomputed from a table that ships."""
+"""Every number of the findings is recomputed from a table that ships, and the README's are a selection of them."""
 
 import re
 from collections.abc import Iterable
@@ -11,14 +11,23 @@ from scorecard.fact import VERDICTS
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "docs" / "studies"
 TASKS = ("walk", "walk-eos")
+PAGE = (ROOT / "docs" / "findings.md").read_text()
 TEXT = (ROOT / "README.md").read_text()
 README = " ".join(TEXT.split())
-FINDINGS = " ".join(TEXT.split("## What came out so far")[1].split("\n## ")[0].split())
+FINDINGS = " ".join(PAGE.split())
 SCORES = pd.read_csv(STUDIES / "protocol" / "tables" / "scores.csv")
 
 
+def test_the_readme_has_a_selection() -> None:
+    selected = TEXT.split("## What came out so far\n")[1].split("\n## ")[0].replace("](docs/", "](")
+    parts = [part for part in re.split(r"\n\n|\n(?=- )", selected) if part.startswith(("- **", "**"))]
+    own = ("**More.**",)
+    assert len(parts) > 10
+    assert [part for part in parts if part not in PAGE and not part.startswith(own)] == []
+
+
 def mean_score(task: str, method: str, lag: int) -> str:
-    """Mean final reward over seeds at learning rate 3e-4, as the README prints it."""
+    """Mean final reward over seeds at learning rate 3e-4, as the page prints it."""
     own = SCORES[(SCORES["task"] == task) & (SCORES["method"] == method) & (SCORES["staleness"] == lag)]
     own = own[own["lr"] == 3e-4]
     assert len(own) >= 4
@@ -44,7 +53,7 @@ def paired(task: str, lag: int, first: str, second: str) -> tuple[float, float, 
 
 
 def shown(numbers: Iterable[float], form: str = "") -> str:
-    """An estimate with its interval, as the README prints it."""
+    """An estimate with its interval, as the page prints it."""
     value, low, high = (f"{number:{form}.3f}" for number in numbers)
     return f"{value} [{low.removeprefix('+')}, {high.removeprefix('+')}]"
 
@@ -140,7 +149,7 @@ def test_a_learning_rate_that_is_too_high() -> None:
 
 
 def counts_in_words(verdicts: "pd.Series[str]") -> str:
-    """How many facts have which verdict, as the README says it; one verdict per fact."""
+    """How many facts have which verdict, as the page says it; one verdict per fact."""
     counts = verdicts.value_counts().reindex(list(VERDICTS), fill_value=0)
     words = {verdict: str(count) if count else "none" for verdict, count in counts.items()}
     return (
@@ -207,7 +216,7 @@ def test_which_failed_runs_come_back() -> None:
     failed = runs[runs["failed"]]
     back = (failed["event"] == "collapse with rebound").groupby(failed["task"]).mean()
     assert set(back.index) == {"walk", "chain"}
-    assert back.between(0.18, 0.32).all(), f"the README says about a quarter on either task, not {dict(back)}"
+    assert back.between(0.18, 0.32).all(), f"the page says about a quarter on either task, not {dict(back)}"
     assert "about a quarter of the failed runs on either task" in FINDINGS
 
 
