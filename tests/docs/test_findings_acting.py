@@ -6,7 +6,8 @@ import pandas as pd
 
 ROOT = Path(__file__).parents[2]
 STUDY = ROOT / "docs" / "studies" / "acting"
-TEXT = " ".join((ROOT / "docs" / "findings.md").read_text().split("**Acting on an alarm.**")[1].split("\n**")[0].split())
+PAGE = (ROOT / "docs" / "findings.md").read_text()
+TEXT = " ".join(PAGE.split("**Acting on an alarm.**")[1].split("\n**")[0].split())
 CONTRASTS = pd.concat([pd.read_csv(STUDY / f"{name}.csv") for name in ("primary", "secondary")])
 
 
