@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 from scipy import stats
-from scorecard.fact import VERDICTS
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "docs" / "studies"
@@ -148,64 +147,12 @@ def test_a_learning_rate_that_is_too_high() -> None:
     assert rules.loc["tis+gap-aware", "step_scale"].max() < 0.1
 
 
-def counts_in_words(verdicts: "pd.Series[str]") -> str:
-    """How many facts have which verdict, as the page says it; one verdict per fact."""
-    counts = verdicts.value_counts().reindex(list(VERDICTS), fill_value=0)
-    words = {verdict: str(count) if count else "none" for verdict, count in counts.items()}
-    return (
-        "{reproduced} are reproduced, {refuted} refuted, {undecided} undecided, {cannot be tested here} cannot be "
-        "tested here and {not run} wait for runs"
-    ).format(**words)
-
-
-def test_scorecard_counts() -> None:
-    facts = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv").groupby("fact")["fact_verdict"].first()
-    assert f"tests {len(facts)} published facts" in FINDINGS
-    assert counts_in_words(facts) in FINDINGS
-    named = re.findall(r"fact (\d+), (undecided|reproduced|refuted)\)", FINDINGS)
-    assert {int(fact): verdict for fact, verdict in named} == {
-        number: facts[number] for number in (1, 2, 3, 4, 6, 19, 23)
-    }
-
-
-def test_counts_when_every_fact_has_run() -> None:
-    said = counts_in_words(pd.Series(["reproduced", "refuted", "refuted"]))
-    assert said.startswith("1 are reproduced, 2 refuted, none undecided, none cannot be tested here and none wait")
-
-
 def test_time_to_target() -> None:
     figures = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv").set_index(["fact", "part"])["figure"]
     means = re.findall(r"(\d+) at k = (\d+)", figures[2, "slower with k"])
     assert [lag for _, lag in means] == ["0", "16", "32", "64", "128"]
     assert {mean for mean, lag in means if lag != "0"} == {"500"}, "a mean of 500 of 500: no run arrives earlier"
     assert f"90% of that gain takes {means[0][0]} updates; no run at lags 16 to 128" in " ".join(FINDINGS.split())
-
-
-def test_scorecard() -> None:
-    verdicts = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv")
-    parts = verdicts.set_index(["fact", "part"])
-    for part in ("walk, learning rate 0.0008", "chain, learning rate 0.0016"):
-        assert parts.loc[(1, part), "verdict"] == "reproduced"
-        figure = parts.loc[(1, part), "figure"]
-        assert re.search(r"tis 8 of 8 .*vcpo 0 of 8 .*at lag 0 0 of 8", figure)
-    lost = {task: parts.loc[(3, f"{task}: tis fails, opob alone survives"), "figure"] for task in ("walk", "chain")}
-    assert "`vcpo(baseline=group)` 0 of 8, `vcpo(ess=off)` 8 of 8" in lost["walk"]
-    assert "`vcpo(baseline=group)` 8 of 8, `vcpo(ess=off)` 7 of 8" in lost["chain"]
-    first = parts.loc[(4, "walk: ess before kl")]
-    assert first["verdict"] == "refuted"
-    assert (
-        f"on `walk` KL raises its alarm {-first['value']:.0f} updates earlier; on `chain` this is undecided" in FINDINGS
-    )
-    assert parts.loc[(4, "chain: ess before kl"), "verdict"] == "undecided"
-    gap = -100 * parts.loc[(2, "end of k = 128"), ["value", "high", "low"]].astype(float)
-    assert "lag 128 loses {:.0f}% [{:.0f}, {:.0f}] of the synchronous gain".format(*gap) in FINDINGS
-    flat = 100 * parts.loc[(19, "vespo loses at most 15%"), ["value", "low", "high"]].astype(float)
-    assert "it loses {:.0f}% [{:.0f}, {:.0f}]".format(*flat) in FINDINGS
-    assert parts.loc[(19, "sapo is steeper than grpo and gspo"), "verdict"] == "reproduced"
-    assert "failed at N = 16 and 32: 0 of 16" in parts.loc[(19, "sapo collapses"), "figure"]
-    clipped = [100 * parts.loc[(18, f"gspo on {task}"), "value"] for task in ("walk", "chain")]
-    sentence = "clips {:.0f}% of the tokens on `walk` at lag 1 already and {:.0f}% on `chain`"
-    assert sentence.format(*clipped) in FINDINGS
 
 
 def test_which_failed_runs_come_back() -> None:
