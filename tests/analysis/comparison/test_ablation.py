@@ -99,7 +99,8 @@ def test_a_method_that_is_worse_by_more_than_chance_is_not_called_equal():
     table = runs({"a": 0.95, "b": 0.9}, seeds=16)
     table.loc[(table["method"] == "a") & (table["seed"] % 4 == 0), "score"] -= 1.2
     pairs = all_pairs(table, "score")
-    ranking = pd.DataFrame({"staleness": 16, "method": ["a", "b"], "iqm": [0.95, 0.9], "iqm_low": 0.8, "iqm_high": 1.0})
+    means = {"iqm": [0.95, 0.9], "iqm_low": 0.8, "iqm_high": 1.0}
+    ranking = pd.DataFrame({"staleness": 16, "method": ["a", "b"], "seeds": 16} | means)
     tables = {"ranking": ranking, "pairs": pairs, "tuned": table.assign(rates=1)}
     cells = pd.DataFrame({"key": ["one"], "staleness": [16]})
     found = Findings(tables, {name: agreeing(cells, "staleness") for name in tables})
