@@ -14,9 +14,9 @@ FINDINGS = " ".join((ROOT / "docs" / "findings.md").read_text().split())
 def counts_in_words(verdicts: "pd.Series[str]") -> str:
     """How many facts have which verdict, as the page says it; one verdict per fact."""
     counts = verdicts.value_counts().reindex(list(VERDICTS), fill_value=0)
-    waiting = counts.pop("not run")
-    words = ", ".join(f"{count or 'none'} {verdict}" for verdict, count in counts.items())
-    return words.replace(" reproduced", " are reproduced", 1) + (f" and {waiting} without runs" if waiting else "")
+    words = [f"{count or 'none'} {verdict}" for verdict, count in counts.items() if count or verdict != "not run"]
+    words[0] = words[0].replace(" reproduced", " are reproduced")
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def test_scorecard_counts() -> None:
@@ -25,13 +25,13 @@ def test_scorecard_counts() -> None:
     assert counts_in_words(facts) in FINDINGS
     named = re.findall(r"fact (\d+), (undecided|reproduced|refuted)\)", FINDINGS)
     assert {int(fact): verdict for fact, verdict in named} == {
-        number: facts[number] for number in (1, 2, 3, 4, 6, 8, 9, 19, 23)
+        number: facts[number] for number in (1, 2, 3, 4, 6, 8, 9, 19, 21, 23)
     }
 
 
 def test_counts_when_every_fact_has_run() -> None:
     said = counts_in_words(pd.Series(["reproduced", "refuted", "refuted"]))
-    assert said == "1 are reproduced, 2 refuted, none undecided, none cannot be tested here"
+    assert said == "1 are reproduced, 2 refuted, none undecided and none cannot be tested here"
 
 
 def test_scorecard() -> None:
@@ -71,3 +71,12 @@ def test_survival_by_cap_and_by_batch() -> None:
     own, other = (batches[name].replace(", ", " ").split() for name in ("tis", "token-tis"))
     assert f"with 8, 16 and 32 prompts it survives {own[0]}, {own[1]} and {own[2]} updates" in FINDINGS
     assert f"TIS per token {other[0]}, {other[1]} and {other[2]}" in FINDINGS
+
+
+def test_long_runs() -> None:
+    parts = VERDICT_TABLE[VERDICT_TABLE["fact"] == 21].set_index("part")
+    for name in ("cispo", "gspo"):
+        assert parts.loc[f"{name} fails", "figure"].startswith("failed within 1,500: 0 of 4 ")
+    assert "no run of CISPO or GSPO fails within 1,500 updates (0 of 4 each)" in FINDINGS
+    assert "entropy doubles after update 300: 0 of 4" in parts.loc["bapo's entropy blows up", "figure"]
+    assert "the entropy of BAPO doubles in none of 4" in FINDINGS
