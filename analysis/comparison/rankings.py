@@ -23,6 +23,7 @@ from vcpo_bench.analysis.intervals import FEW_SEEDS, stratified_t, within_unit
 from vcpo_bench.analysis.wording import counted, fixed, interval_of
 
 PROFILE_LEVELS = np.round(np.linspace(-1.0, 1.5, 51), 2)
+RAW_LEVELS = np.round(np.linspace(0.0, 1.0, 51), 2)
 
 
 def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int = REPLICATIONS) -> pd.DataFrame:
@@ -106,14 +107,14 @@ def improvement_table(runs: pd.DataFrame, column: str, replications: int = REPLI
 def profile_table(runs: pd.DataFrame, column: str, replications: int = REPLICATIONS) -> pd.DataFrame:
     """Performance profiles over task, lag and seed: share of a method's runs that score above each level.
 
-    Columns `method`, `level` (-1 to 1.5), `share`, `low`, `high`.
+    Columns `method`, `level` (-1 to 1.5, of raw rewards 0 to 1), `share`, `low`, `high`.
     """
-    parts = []
+    parts, levels = [], RAW_LEVELS if column == RAW else PROFILE_LEVELS
     for method, part in runs.groupby("method", sort=False):
         groups = part.groupby(["task", "regime", "staleness"])
         strata = [one[column].dropna().to_numpy(dtype=np.float64) for _, one in groups]
-        share, low, high = performance_profile(strata, PROFILE_LEVELS, replications)
-        columns = {"method": method, "level": PROFILE_LEVELS, "share": share, "low": low, "high": high}
+        share, low, high = performance_profile(strata, levels, replications)
+        columns = {"method": method, "level": levels, "share": share, "low": low, "high": high}
         parts.append(pd.DataFrame(columns))
     names = ["method", "level", "share", "low", "high"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)

@@ -89,6 +89,8 @@ def test_rewards_are_called_normalized_only_where_they_are(
         assert ("rewards as they are" in caption) == (not synchronous)
     axis = "score" if synchronous else "reward"
     assert drawn(study).figure.axes[0].get_ylabel() == drawn(study, profiles).figure.axes[0].get_xlabel() == axis
+    levels = study.findings("compare").tables["profiles"]["level"]
+    assert (levels.min(), levels.max()) == ((-1, 1.5) if synchronous else (0, 1)), "rewards lie from 0 to 1"
 
 
 def test_one_seed_has_no_interval(tmp_path: Path, make_results: Make) -> None:
