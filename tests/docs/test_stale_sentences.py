@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STALE = re.compile(
-    r"\bnot (been )?run yet|\bthere is no page until|\byet to be run\b|\bregistered, not run\b|still being run"
+    r"\bnot (been )?run yet|\bthere is no page until|\byet to be run\b|\bregistered, not run\b|still being run|\bno page yet\b"
     r"|\bis \[registered\]\(",
     re.IGNORECASE,
 )
