@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STALE = re.compile(
-    r"\bnot (been )?run yet|\bthere is no page until|\byet to be run\b|\bregistered, not run\b|still being run|\bno page yet\b"
-    r"|\bis \[registered\]\(",
+    r"\bnot (been )?run yet|\bthere is no page until|\byet to be run\b|\bregistered, not run\b|still being run"
+    r"|\bno page yet\b|\bis \[registered\]\(",
     re.IGNORECASE,
 )
 """Once a study has a page, its registration is not all there is."""
