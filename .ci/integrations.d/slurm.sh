@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Grids on a real Slurm: its packages are unpacked into a folder, nothing is installed. Needs root, as Slurm's daemons do.
-# minutes: 8
+# minutes: 9
 set -euo pipefail
 packages="freeipmi-common libevent-core-2.1-7 libevent-pthreads-2.1-7 libfreeipmi17 libhwloc15 libipmimonitoring6
     liblua5.3-0 libmunge2 libpmix2 librrd8 munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd"
