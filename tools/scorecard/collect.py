@@ -34,8 +34,9 @@ def collect(results: Path, folder: Path, facts: Iterable[Fact]) -> int:
     for path in folder.glob(UPDATES.format("*")):
         path.unlink()
     for first in range(0, max(len(tables.runs), 1), RUNS_PER_FILE):
-        part = tables.updates["run"].between(first, first + RUNS_PER_FILE - 1)
-        _write(tables.updates[part], folder / UPDATES.format(f"{first:03d}"))
+        part = tables.updates[tables.updates["run"].between(first, first + RUNS_PER_FILE - 1)]
+        if len(part):  # a table without rows would make all columns objects when it is read
+            _write(part, folder / UPDATES.format(f"{first:03d}"))
     tables.runs.to_csv(folder / RUNS, index=False)
     return len(tables.runs)
 

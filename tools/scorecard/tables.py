@@ -58,8 +58,7 @@ class Tables:
             return cls.empty(docs)
         runs, evals = (pd.read_csv(folder / name) for name in (RUNS, EVALS))
         updates = [pd.read_csv(path) for path in sorted(folder.glob(UPDATES.format("*")))]
-        filled = [table for table in updates if len(table)] or updates  # a table without rows makes columns of objects
-        return cls(runs, evals, pd.concat(filled, ignore_index=True), docs)
+        return cls(runs, evals, pd.concat(updates or [cls.empty(docs).updates], ignore_index=True), docs)
 
     @classmethod
     def empty(cls, docs: Path) -> Tables:
