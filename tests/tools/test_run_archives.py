@@ -1,0 +1,95 @@
+"""Archives keep what analyses read, are the same file for the same runs, and unpack into a results folder."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from run_archives.pack import pack_folder
+from run_archives.unpack import unpack_folder
+
+from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.monitoring.signal import all_signals
+from vcpo_bench.analysis.results import Results, load
+
+
+@pytest.fixture(scope="module")
+def recorded(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two methods at two lags, with a run that failed, one that ended as nan and one in an error."""
+    shapes = {"vcpo": "healthy", "tis": "nan", "clip": "error", "reinforce": "collapsed"}
+    folder = tmp_path_factory.mktemp("archives") / "results"
+    return make_results(folder, ("vcpo", "tis", "clip"), shapes=shapes, record="diagnostics")
+
+
+@pytest.fixture(scope="module")
+def again(recorded: Path) -> Path:
+    """The same runs, packed and unpacked."""
+    packed, out = recorded.parent / "packed", recorded.parent / "again"
+    names = [path.name for path in pack_folder(recorded, packed)]
+    assert "chain_vcpo_fifo_16.zip" in names
+    assert not any("clip" in name for name in names), "its runs ended in an error"
+    unpack_folder(packed, out)
+    return out
+
+
+def without_errors(folder: Path) -> Results:
+    found = load(folder)
+    return found.select(found.cells.query("status != 'error'")["key"])
+
+
+def test_an_unpacked_folder_says_what_the_recorded_one_does(recorded: Path, again: Path) -> None:
+    first, second = without_errors(recorded), load(again)
+    assert not second.problems
+    drop = ["path", "control", "error"]
+    pd.testing.assert_frame_equal(
+        first.cells.drop(columns=drop), second.cells.drop(columns=drop), check_like=True, check_dtype=False
+    )
+    pd.testing.assert_frame_equal(first.evals, second.evals)
+    pd.testing.assert_frame_equal(first.lags, second.lags)
+    pd.testing.assert_frame_equal(events(first).drop(columns=drop), events(second).drop(columns=drop), check_like=True)
+    timed = [name for name in first.steps if name.startswith("seconds_")]
+    assert timed
+    ours = second.steps.drop(columns=timed)
+    pd.testing.assert_frame_equal(first.steps.drop(columns=timed), ours, rtol=1e-7, check_dtype=False, check_like=True)
+
+
+def test_signals_are_the_same(recorded: Path, again: Path) -> None:
+    first, second = (dict(found.steps_by_cell()) for found in (without_errors(recorded), load(again)))
+    assert first.keys() == second.keys()
+    for name in ("ess", "kl", "reward_low", "log_weight_var"):
+        signal = all_signals()[name]
+        for key, steps in first.items():
+            assert signal.of(second[key]) == pytest.approx(signal.of(steps), rel=1e-6, abs=1e-7, nan_ok=True)
+
+
+def test_the_same_runs_make_the_same_file(recorded: Path, again: Path, tmp_path: Path) -> None:
+    for path in pack_folder(recorded, tmp_path):
+        assert path.read_bytes() == (recorded.parent / "packed" / path.name).read_bytes()
+
+
+def test_only_some_archives_are_written_on_request(recorded: Path, tmp_path: Path) -> None:
+    assert [path.name for path in pack_folder(recorded, tmp_path, "tis_fifo_1.")] == []
+    assert [path.name for path in pack_folder(recorded, tmp_path, "tis_fifo_16")] == ["chain_tis_fifo_16.zip"]
+
+
+def test_controls_stay_controls_and_subfolders_stay_apart(recorded: Path, tmp_path: Path) -> None:
+    key = "some-control"
+    source = tmp_path / "results"
+    cell = next(path for path in (recorded / "cells").iterdir() if "vcpo" in path.name)
+    target = source / "cells" / key
+    target.mkdir(parents=True)
+    for file in cell.iterdir():
+        (target / file.name).write_bytes(file.read_bytes())
+    facts = json.loads((cell / "cell.json").read_text())
+    (target / "cell.json").write_text(json.dumps(facts | {"key": key, "control": True}))
+    pack_folder(source, tmp_path / "packed" / "one")
+    pack_folder(recorded, tmp_path / "packed" / "two")
+    unpack_folder(tmp_path / "packed", tmp_path / "again")
+    assert load(tmp_path / "again" / "one").cells[["key", "control"]].to_numpy().tolist() == [[key, True]]
+    assert len(load(tmp_path / "again" / "two").cells) > 1
+
+
+def test_a_folder_without_archives_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="holds no archive"):
+        unpack_folder(tmp_path, tmp_path / "again")
