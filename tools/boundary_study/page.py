@@ -1,7 +1,7 @@
 """Writes the tables and the page of the boundary study, and the tables of its registration.
 
     python tools/boundary_study/page.py RESULTS     # adds the runs to the shipped tables, and counts places
-    python tools/boundary_study/page.py --end       # when the study has ended: the page of the shipped tables
+    python tools/boundary_study/page.py --end       # when it has ended, after supplement.py: the page of the tables
     python tools/boundary_study/page.py --register  # the tables of the registration instead; only before the first run
 
 Until enough places count there is no page. A test fails when the page is not current.
@@ -27,6 +27,7 @@ from boundary_study.coverage import COVERAGE
 from boundary_study.design import LEAST_GROUPS, LEAST_PLACES, PLACES
 from boundary_study.tables import FOLDER, SIGNALS, Tables, joined
 from boundary_study.verdicts import enough, made
+from boundary_study.wording import null_sentence
 from vcpo_bench.analysis.monitoring.signal import all_signals
 
 TEXT = Path(__file__).with_name("page.md")
@@ -82,11 +83,17 @@ def refresh(folder: Path, end: bool) -> None:
 
 
 def write(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Write the page, and one CSV file per table."""
+    """Write the page, and one CSV file per table.
+
+    Args:
+        folder: Of the study, in which `supplement.py` has made its tables.
+        tables: Of `verdicts.made`.
+    """
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     tasks = tables["tasks"]
-    parts = {**tables, "tasks": wide(tasks), "disagreement": disagreement(tasks)}
+    nulls = null_sentence(pd.read_csv(folder / "tables" / "nulls.csv"))
+    parts = {**tables, "tasks": wide(tasks), "disagreement": disagreement(tasks), "nulls": nulls}
     (folder / "README.md").write_text(render(TEXT.read_text(encoding="utf-8"), parts), encoding="utf-8")
 
 

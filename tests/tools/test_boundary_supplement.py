@@ -1,0 +1,73 @@
+"""The general analysis of the boundary study sees its main runs, of places that count, and nobody before the end."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from boundary_study import design, supplement, verdicts, wording
+from boundary_study.design import PILOT_SEEDS, SEEDS, Place
+from boundary_world import null_models
+
+PLACE = Place("walk", "tis", 16, 3e-4)
+STEPS = 100
+
+
+@pytest.fixture
+def results(make_results: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One place: half of its seeds collapse; the runs of another rate and another method are not of it."""
+    monkeypatch.setattr("boundary_study.tables.PLACES", (PLACE,))
+    for module in ("tables", "areas"):
+        monkeypatch.setattr(f"boundary_study.{module}.STEPS", STEPS)
+
+    def shape(method: str, lag: int, seed: int) -> str:
+        return "collapsed" if seed % 2 else "healthy"
+
+    return make_results(
+        tmp_path / "results",
+        ("tis", "vcpo"),
+        lags=(16,),
+        seeds=(*PILOT_SEEDS, *SEEDS),
+        steps=STEPS,
+        tasks=("walk",),
+        lrs=(3e-4, 6e-4),
+        shapes=shape,
+        controls=False,
+        record="diagnostics",
+    )
+
+
+def test_nobody_looks_before_enough_places_count(results: Path) -> None:
+    with pytest.raises(RuntimeError, match="1 places count: too few"):
+        supplement.main_runs(results)
+
+
+def test_the_main_runs_of_places_that_count_are_analyzed(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supplement, "enough", lambda found: len(found) == 1)
+    cells = supplement.main_runs(results).cells
+    assert sorted(cells["seed"]) == list(SEEDS)
+    assert set(cells["method"]) == {"tis"}
+    assert set(cells["lr"]) == {3e-4}
+    supplement.write(results, tmp_path / "tables")
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        *(f"{name}.csv" for name in supplement.TABLES),
+        supplement.SENTENCES,
+    }
+    assert "32 runs were started" in (tmp_path / "tables" / supplement.SENTENCES).read_text()
+    within = pd.read_csv(tmp_path / "tables" / "nulls.csv")
+    assert set(within["null"]) == {"permuted within configuration"}, "one configuration alone has no other null"
+
+
+def test_what_a_null_model_leaves_is_said() -> None:
+    nulls = null_models()
+    said = "it has 0.50 [0.40, 0.60] (95% of 200 draws), one-sided p = 0.02. So ESS says something"
+    assert said in wording.null_sentence(nulls)
+    assert "one-sided p = 0.30. So it is not shown that" in wording.null_sentence(nulls.assign(p=0.3))
+    assert wording.null_sentence(nulls.iloc[:0]) == "Too few runs have a landmark 20 updates ahead."
+
+
+def test_the_bars_are_those_of_the_study() -> None:
+    assert supplement.enough is verdicts.enough
+    assert design.LEAST_PLACES == 8
