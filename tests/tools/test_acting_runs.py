@@ -67,7 +67,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_parents_come_first_and_nothing_is_made_twice(machine: Machine, tmp_path: Path) -> None:
     run.grow(tables.shipped(tmp_path / "none"), tmp_path, 1, 32)
-    assert machine.asked == [("parents", 32), ("parents", 32), ("forks", 96)], "the second finds its cells ended"
+    assert machine.asked == [("parents", 64), ("parents", 64), ("forks", 192)], "the second finds its cells ended"
     assert tables.complete(machine.done)
     machine.asked.clear()
     run.grow(tables.shipped(tmp_path / "none"), tmp_path, 1, 32)
@@ -92,7 +92,7 @@ def test_a_parent_that_comes_out_otherwise_is_refused(machine: Machine, tmp_path
     other = parents.assign(final_reward=parents["final_reward"] + 0.01 * (parents["seed"] == 205))
     with pytest.raises(RuntimeError, match=r"differ from runs.csv at .*'seed': 205"):
         run.grow(other, tmp_path, 1, 32)
-    assert machine.asked == [("parents", 32)]
+    assert machine.asked == [("parents", 64)]
 
 
 def test_failed_cells_end_the_program(machine: Machine, tmp_path: Path) -> None:
@@ -138,6 +138,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "RATES", {"chain": 3e-3})
     for where, name, value in (
         (design, "SEEDS", (0, 1)),
+        (design, "WAVES", ((0, 1),)),
+        (verdicts, "WAVES", ((0, 1),)),
         (design, "STEPS", 12),
         (cells, "SETTINGS", small),
         (cells, "LAG", 2),

@@ -1,28 +1,26 @@
 """The acting study finds planted effects, acts at the registered times, and says what it has not shown."""
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from acting_study import cells, design, page, tables, verdicts
-from acting_study.design import NOTHING, SEEDS, SLOWER, STEPS, Heard, Parent, Policy
+from acting_study import design, page, tables, verdicts, wording
+from acting_study.design import NOTHING, SEEDS, SLOWER, STEPS, WAVES, Heard, Parent, Policy
 from made_pages import assert_alike
-from short_studies.contrasts import MARGIN
 
-from vcpo_bench.analysis.monitoring.stop_on_alarm import stop_default
 from vcpo_bench.records import RULES_VERSION
 
-REGISTRATION = tables.FOLDER / "registration.md"
 FIRST = SEEDS[0]
+OLD = WAVES[0]
 Reward = Callable[[Policy, float], float]
 
 
 def alarms(parent: Parent) -> float:
-    """Risky parents are alarmed at update 60 plus their seed; the last one, and calm ones, are silent."""
-    return 60.0 + parent.seed - FIRST if parent.group == "risky" and parent.seed != SEEDS[-1] else np.nan
+    """Risky parents are alarmed at update 60 plus their place in the wave; the last one, and calm ones, are silent."""
+    place = (parent.seed - FIRST) % 8
+    return 60.0 + place if parent.group == "risky" and place != 7 else np.nan
 
 
 def heard() -> dict[Parent, Heard]:
@@ -36,7 +34,7 @@ def row(parent: Parent, act: str, at: int, reward: float, failed: bool) -> dict[
     return place | facts | {"alarm": alarms(parent) if act == NOTHING else np.nan}
 
 
-def planted(gain: Reward, failing: int = 8) -> pd.DataFrame:
+def planted(gain: Reward, failing: int = 16) -> pd.DataFrame:
     """Every run of the study: risky parents end at 0.1, calm ones at 0.6, and a treatment adds its gain."""
     rows = []
     for policy, branch in design.branches(heard()).items():
@@ -74,7 +72,7 @@ def test_alarms_are_heeded_and_silence_is_kept() -> None:
     assert found[Policy(silent, "placebo", "vcpo")] is not None
     assert found[Policy(Parent("chain", "calm", 202), "false alarm", "vcpo")].at == 62
     assert found[Policy(Parent("chain", "calm", 207), "false alarm", SLOWER)].at == 63, "the mean of the others"
-    assert len(found) == 2 * 8 * (5 + 3)
+    assert len(found) == 2 * 16 * (5 + 3)
 
 
 def test_a_parent_that_had_ended_is_left_alone() -> None:
@@ -89,8 +87,8 @@ def test_a_parent_that_had_ended_is_left_alone() -> None:
 @pytest.mark.parametrize("task", ["walk", "chain"])
 @pytest.mark.parametrize("alarm", [1.0, 2.0, 57.0, 60.0, 150.0])
 def test_placebos_lie_evenly_around_the_mean_alarm(task: str, alarm: float) -> None:
-    known = dict.fromkeys(SEEDS, alarm)
-    drawn = sorted(design.placebo(Parent(task, "risky", seed), known) for seed in SEEDS)
+    known = dict.fromkeys(OLD, alarm)
+    drawn = sorted(design.placebo(Parent(task, "risky", seed), known) for seed in OLD)
     assert np.mean(drawn) == alarm
     assert (drawn[0], drawn[-1]) == (round(0.5 + (2 * alarm - 1) / 16), 2 * alarm - drawn[0])
     gaps = np.diff(drawn)
@@ -98,18 +96,29 @@ def test_placebos_lie_evenly_around_the_mean_alarm(task: str, alarm: float) -> N
 
 
 def test_a_placebo_knows_the_others_and_not_its_own_run() -> None:
-    known = {seed: 60.0 + 3 * (seed - FIRST) for seed in SEEDS}
-    drawn = [design.placebo(Parent("walk", "risky", seed), known) for seed in SEEDS]
-    assert drawn == [design.placebo(Parent("walk", "risky", seed), known | {seed: np.nan}) for seed in SEEDS]
-    assert drawn != [design.placebo(Parent("chain", "risky", seed), known) for seed in SEEDS]
+    known = {seed: 60.0 + 3 * (seed - FIRST) for seed in OLD}
+    drawn = [design.placebo(Parent("walk", "risky", seed), known) for seed in OLD]
+    assert drawn == [design.placebo(Parent("walk", "risky", seed), known | {seed: np.nan}) for seed in OLD]
+    assert drawn != [design.placebo(Parent("chain", "risky", seed), known) for seed in OLD]
     assert drawn != sorted(drawn), "which stratum a seed has is a permutation"
-    assert np.isnan(design.placebo(Parent("walk", "risky", FIRST), dict.fromkeys(SEEDS, np.nan) | {FIRST: 60.0}))
+    assert np.isnan(design.placebo(Parent("walk", "risky", FIRST), dict.fromkeys(OLD, np.nan) | {FIRST: 60.0}))
 
 
 def test_placebos_of_late_alarms_lie_within_the_run() -> None:
-    late = [design.placebo(Parent("walk", "risky", seed), dict.fromkeys(SEEDS, 290.0)) for seed in SEEDS]
+    late = [design.placebo(Parent("walk", "risky", seed), dict.fromkeys(OLD, 290.0)) for seed in OLD]
     assert max(late) <= STEPS - 1
     assert np.mean(late) == STEPS / 2, "smaller than the mean alarm"
+
+
+def test_a_wave_of_seeds_knows_nothing_of_the_other() -> None:
+    late = {one: Heard(250.0 if one.seed in WAVES[1] else 60.0, STEPS) for one in design.parents()}
+    for wave, mean in zip(WAVES, (60, 150), strict=True):
+        drawn = [design.update_of(Parent("walk", "risky", seed), "placebo", late) for seed in wave]
+        assert np.mean(drawn) == mean
+    orders = [
+        np.argsort([design.update_of(Parent("walk", "risky", s), "placebo", late) for s in wave]) for wave in WAVES
+    ]
+    assert orders[0].tolist() != orders[1].tolist()
 
 
 def test_planted_effects_are_found(runs: pd.DataFrame) -> None:
@@ -117,7 +126,7 @@ def test_planted_effects_are_found(runs: pd.DataFrame) -> None:
     primary, secondary = made["primary"], made["secondary"]
     assert list(primary["task"]) == ["walk", "chain"]
     assert set(primary["verdict"]) == {"higher"}
-    assert (primary["apart"] == 7).all(), "one of 8 was silent, and counts as it is"
+    assert (primary["apart"] == 14).all(), "one of 8 was silent, and counts as it is"
     assert primary["difference"].to_numpy() == pytest.approx(0.6 * 7 / 8, abs=0.02)
     walk = secondary[secondary["task"] == "walk"].set_index(["one", "other"])["verdict"].to_dict()
     assert walk == {
@@ -132,50 +141,66 @@ def test_planted_effects_are_found(runs: pd.DataFrame) -> None:
     assert (secondary["p_holm"] >= secondary["p"]).all()
 
 
+def test_each_wave_stands_beside_all_seeds(runs: pd.DataFrame) -> None:
+    """The gain of one contrast is taken from the second wave only."""
+    weaker = (
+        (runs["seed"].isin(WAVES[1])) & (runs["task"] == "walk") & (runs["act"] == SLOWER) & (runs["group"] == "risky")
+    )
+    made = verdicts.made(runs.assign(final_reward=runs["final_reward"] - 0.2 * weaker))
+    waves = made["waves"]
+    assert waves["wave"].value_counts().to_dict() == {"200 to 207": 16, "208 to 215": 16}
+    assert (waves["seeds"] == 8).all()
+    place = (waves["task"] == "walk") & (waves["one"] == f"{SLOWER} at the alarm") & (waves["other"] == "no act")
+    assert waves.loc[place, "verdict"].tolist() == ["higher", "equivalent"]
+    said = wording.agreement(made)
+    assert "Seeds 208 to 215 alone give the verdict of all seeds in 15 of 16 contrasts." in said
+    assert said.endswith(f"They give another in: `walk`, {SLOWER} at the alarm minus no act (equivalent).")
+
+
 def test_runs_are_saved_and_lost_in_pairs(runs: pd.DataFrame) -> None:
     lost = (runs["group"] == "calm") & (runs["act"] == "vcpo") & (runs["seed"] == 204)
     worse = runs.assign(failed=runs["failed"] | lost, down=runs["down"] | lost)
     found = verdicts.made(worse)["treatments"].set_index(["task", "parents", "treatment"])
     at_alarm = found.loc[("walk", "risky", "vcpo at the alarm")]
-    assert at_alarm[["seeds", "acted", "median_at", "failed"]].tolist() == [8, 7, 63, 1]
-    assert at_alarm[["down", "saved", "lost"]].tolist() == [1, 7, 0]
+    assert at_alarm[["seeds", "acted", "median_at", "failed"]].tolist() == [16, 14, 63, 2]
+    assert at_alarm[["down", "saved", "lost"]].tolist() == [2, 14, 0]
     assert found.loc[("walk", "calm", "vcpo at a false alarm"), ["down", "saved", "lost"]].tolist() == [1, 0, 1]
-    assert found.loc[("chain", "risky", "no act"), ["acted", "failed", "saved", "lost"]].tolist() == [0, 8, 0, 0]
+    assert found.loc[("chain", "risky", "no act"), ["acted", "failed", "saved", "lost"]].tolist() == [0, 16, 0, 0]
 
 
 def test_placebos_are_split_by_the_alarm_of_their_parent(runs: pd.DataFrame) -> None:
     table = tables.treated(runs)
     placebo = (table["task"] == "walk") & (table["when"] == "placebo")
     rewards = {seed: float(number) for number, seed in enumerate(SEEDS)}
-    times = dict(zip(SEEDS, (10, 20, 62, 90, np.nan, 30, 99, 70), strict=True))
+    times = dict(zip(SEEDS, 2 * (10, 20, 62, 90, np.nan, 30, 99, 70), strict=True))
     seeds = table["seed"]
     moved = table.assign(
         at=table["at"].mask(placebo, seeds.map(times)),
         final_reward=table["final_reward"].mask(placebo, seeds.map(rewards)),
     )
     found = verdicts.placebo_table(moved).set_index(["task", "placebo"]).loc["walk"]
-    assert found["runs"].to_dict() == {"before its alarm": 3, "at its alarm or later": 3, "no alarm": 1}
-    assert found["reward"].tolist() == pytest.approx([2.0, 11 / 3, 7.0]), "seed 204 ended before its placebo"
+    assert found["runs"].to_dict() == {"before its alarm": 6, "at its alarm or later": 6, "no alarm": 2}
+    assert found["reward"].tolist() == pytest.approx([6.0, 23 / 3, 11.0]), "seeds 204 and 212 ended before"
 
 
 def test_parents_and_their_alarms_are_counted(runs: pd.DataFrame) -> None:
     late = runs["onset"].where((runs["seed"] != 203) | runs["onset"].isna(), 50.0)
     found = verdicts.parent_table(runs.assign(onset=late)).set_index(["task", "parents"])
     risky = found.loc[("walk", "risky")]
-    assert risky[["failed", "alarmed", "median_alarm", "before_onset", "median_lead"]].tolist() == [8, 7, 63, 6, 17]
+    assert risky[["failed", "alarmed", "median_alarm", "before_onset", "median_lead"]].tolist() == [16, 14, 63, 13, 17]
     calm = found.loc[("walk", "calm")]
     assert (calm["lr"], calm["failed"], calm["alarmed"], calm["low"]) == (5e-5, 0, 0, 0.0)
     assert 0 < calm["high"] < 0.4
 
 
 def test_there_is_no_verdict_without_failures_acts_or_health(runs: pd.DataFrame) -> None:
-    few = verdicts.made(planted(rescues, failing=3))
+    few = verdicts.made(planted(rescues, failing=7))
     assert set(few["primary"]["verdict"]) == {"too few failures"}
     assert few["primary"]["p"].isna().all()
     whole = tables.treated(runs)
-    silent = whole.assign(at=whole["at"].where((whole["when"] != "alarm") | (whole["seed"] < 203)))
+    silent = whole.assign(at=whole["at"].where((whole["when"] != "alarm") | (whole["seed"] < 207)))
     assert set(verdicts.contrast_table(silent, [verdicts.PRIMARY])["verdict"]) == {"too few acts"}
-    sick = whole.assign(failed=whole["failed"] | (whole["group"] == "calm") & (whole["seed"] < 203))
+    sick = whole.assign(failed=whole["failed"] | (whole["group"] == "calm") & (whole["seed"] < 205))
     rows = verdicts.contrast_table(sick, verdicts.SECONDARY)
     ill = rows["verdict"] == "parents not healthy"
     assert rows.loc[ill, "one"].unique().tolist() == ["vcpo at a false alarm", f"{SLOWER} at a false alarm"]
@@ -185,11 +210,11 @@ def test_there_is_no_verdict_without_failures_acts_or_health(runs: pd.DataFrame)
 def test_the_placebo_is_another_run_only_at_another_update(runs: pd.DataFrame) -> None:
     table = tables.treated(runs)
     own = table[(table["when"] == "alarm") & (table["act"] == "vcpo")].set_index(["task", "group", "seed"])["at"]
-    same = table["when"].eq("placebo") & (table["seed"] < 206)
+    same = table["when"].eq("placebo") & (table["seed"] < 209)
     index = pd.MultiIndex.from_frame(table[["task", "group", "seed"]])
     moved = table.assign(at=table["at"].mask(same, pd.Series(own.reindex(index).to_numpy(), table.index)))
     rows = verdicts.contrast_table(moved, verdicts.SECONDARY[:1])
-    assert set(rows["apart"]) == {2}
+    assert set(rows["apart"]) == {7}
     assert set(rows["verdict"]) == {"too few acts"}
 
 
@@ -221,52 +246,3 @@ def test_the_page_follows_from_the_shipped_runs(tmp_path: Path) -> None:
     page.refresh(tmp_path)
     for made in tmp_path.glob("*.[mc][ds]*"):
         assert_alike(made, tables.FOLDER / made.name, "python tools/acting_study/page.py")
-
-
-@pytest.mark.parametrize("path", [REGISTRATION, page.TEXT], ids=["registration", "page"])
-def test_the_bias_of_the_bar_on_failures_is_the_one_named(path: Path) -> None:
-    text, seeds, least = path.read_text(encoding="utf-8"), len(SEEDS), verdicts.LEAST_FAILURES
-    assert "0.4 of reward between a run that fails and one that does not" in " ".join(text.split())
-    for rate, said in ((0.35, 0.083), (0.5, 0.043)):
-        assert f"+{said}" in text
-        weights = [math.comb(seeds, n) * rate**n * (1 - rate) ** (seeds - n) for n in range(seeds + 1)]
-        failing = sum(n * weights[n] for n in range(least, seeds + 1)) / sum(weights[least:]) / seeds
-        assert 0.4 * (failing - rate) == pytest.approx(said, abs=0.0005)
-
-
-def test_the_registration_says_what_the_code_does() -> None:
-    text = " ".join(REGISTRATION.read_text(encoding="utf-8").split())
-    run, per_parent = STEPS * design.CORE_SECONDS, {group: len(design.PLAN[group]) for group in design.GROUPS}
-    branches = len(design.RATES) * len(SEEDS) * sum(per_parent.values())
-    states = len(design.RATES) * len(SEEDS) * 3
-    settings = cells.SETTINGS
-    for said in (
-        f"> **Rules {RULES_VERSION}**",
-        "**Registered before its first run.**",
-        f"lag {design.LAG}, regime fifo, {STEPS} updates",
-        f"of {settings.prompts} prompts x {settings.responses} responses",
-        f"record level {settings.record}",
-        f"Seeds {SEEDS[0]} to {SEEDS[-1]}",
-        "2e-4 on `walk`, 1e-4 on `chain`. *Calm* ones have a quarter of it: 5e-5 and 2.5e-5.",
-        f"{len(design.parents())} parents",
-        f"`{design.DETECTOR}`",
-        f"At most {branches} branches",
-        f"so {run * len(design.parents()):.0f} core-seconds for the parents",
-        f"at most {run * branches:.0f} for the branches",
-        f"at most {states * 50 * design.CORE_SECONDS:.0f} for replaying",
-        f"Margin {MARGIN}",
-        f"fewer than {verdicts.LEAST_ACTS} seeds have two different runs",
-        f"fewer than {verdicts.LEAST_FAILURES} of {len(SEEDS)} parents fail",
-        f"more than {len(SEEDS) - verdicts.LEAST_HEALTHY} of {len(SEEDS)} fail",
-        f"from 1 to min(2m, {STEPS}) - 1",
-        f"above m = {STEPS // 2} its mean is smaller",
-        f"cut into {len(SEEDS)} equal strata",
-        f"{2 * sum(len(each.pairs) for each in verdicts.SECONDARY)} contrasts, 7 per task",
-        f"mean sampled held-out reward of the last {tables.LAST} evaluations",
-    ):
-        assert said in text, said
-    assert [Parent(task, "risky", 0).lr for task in ("walk", "chain")] == [2e-4, 1e-4]
-    assert [Parent(task, "calm", 0).lr for task in ("walk", "chain")] == [5e-5, 2.5e-5]
-    assert design.SLOWDOWN == 3
-    if not tables.RUNS.exists():
-        assert stop_default(settings.record).detector.text == design.DETECTOR

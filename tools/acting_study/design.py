@@ -17,8 +17,10 @@ METHOD = "reinforce"
 """Of every parent."""
 LAG = 16
 STEPS = 300
-SEEDS = tuple(range(200, 208))
-"""In no other study: what became of seeds 0 and 1 at some of these rates is known."""
+WAVES = (tuple(range(200, 208)), tuple(range(208, 216)))
+"""Seeds in the order in which they were registered, in no other study: what became of seeds 0 and 1 at some of these
+rates is known. Seeds of a wave know the alarms of that wave only."""
+SEEDS = tuple(seed for wave in WAVES for seed in wave)
 RATES = {"walk": 2e-4, "chain": 1e-4}
 """Learning rate of the risky parents of each task."""
 CALMER = 4
@@ -121,14 +123,19 @@ def branches(heard: Mapping[Parent, Heard]) -> dict[Policy, Branch | None]:
 
 def update_of(parent: Parent, when: When, heard: Mapping[Parent, Heard]) -> int | None:
     """The update at which something is done to a parent; None: there is none within its updates."""
-    alarms = {one.seed: heard[one].alarm for one in parents() if (one.task, one.group) == (parent.task, "risky")}
+    alarms = {seed: heard[Parent(parent.task, "risky", seed)].alarm for seed in WAVES[wave_of(parent.seed)]}
     own = alarms[parent.seed]
     at = own if when == "alarm" else placebo(parent, alarms) if when == "placebo" else _borrowed(own, parent, alarms)
     return int(at) if at < heard[parent].updates else None
 
 
+def wave_of(seed: int) -> int:
+    """Which wave a seed is of."""
+    return next(number for number, wave in enumerate(WAVES) if seed in wave)
+
+
 def placebo(parent: Parent, alarms: Mapping[int, float]) -> float:
-    """An update that knows nothing of this run; NaN where all other seeds of the task were silent.
+    """An update that knows nothing of this run; NaN where all other seeds of its task and wave were silent.
 
     The updates from 1 to `2m - 1`, where m is the mean alarm of the others, are cut into as many equal strata as there
     are seeds, and each seed takes the midpoint of another one. Where all seeds have the same m, the mean over seeds is
@@ -136,13 +143,14 @@ def placebo(parent: Parent, alarms: Mapping[int, float]) -> float:
 
     Args:
         parent: A risky parent; its task and seed fix the stratum.
-        alarms: Alarms of the risky parents of its task, by seed.
+        alarms: Alarms of the risky parents of its task and wave, by seed.
     """
     mean = _others(parent, alarms)
     if math.isnan(mean):
         return math.nan
     seeds = sorted(alarms)
-    strata = np.random.default_rng(zlib.crc32(parent.task.encode())).permutation(len(seeds))
+    draws = np.random.default_rng(zlib.crc32(parent.task.encode()) + wave_of(parent.seed))
+    strata = draws.permutation(len(seeds))
     share = (strata[seeds.index(parent.seed)] + 0.5) / len(seeds)
     return float(round(0.5 + share * (min(2 * round(mean), STEPS) - 1)))
 

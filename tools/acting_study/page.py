@@ -18,7 +18,7 @@ from arm_study.filled_page import render
 
 from acting_study.tables import FOLDER, RUNS, complete, joined, run_table, shipped
 from acting_study.verdicts import made
-from acting_study.wording import answer
+from acting_study.wording import agreement, answer
 
 TEXT = Path(__file__).with_name("page.md")
 
@@ -28,7 +28,9 @@ def write(runs: pd.DataFrame, folder: Path) -> None:
     tables = made(runs)
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
-    parts: dict[str, pd.DataFrame | str] = {**tables, "answer": answer(tables)}
+    waves = tables["waves"].drop(columns=["question", "apart"])
+    parts: dict[str, pd.DataFrame | str] = {**tables, "waves": waves}
+    parts |= {"answer": answer(tables), "agreement": agreement(tables)}
     (folder / "README.md").write_text(render(TEXT.read_text(encoding="utf-8"), parts), encoding="utf-8")
 
 

@@ -12,7 +12,7 @@ from short_studies.contrasts import contrast, judged, mean_row
 
 from vcpo_bench.analysis.intervals import wilson, within_unit
 
-from .design import GROUPS, NOTHING, PLAN, RATES, SEEDS, SLOWER, Group, Parent, When
+from .design import GROUPS, NOTHING, PLAN, RATES, SEEDS, SLOWER, WAVES, Group, Parent, When
 from .tables import treated
 
 Treatment = tuple[When, str]
@@ -21,12 +21,12 @@ VCPO: Treatment = ("alarm", "vcpo")
 PLACEBO: Treatment = ("placebo", "vcpo")
 CHEAPER: tuple[Treatment, ...] = (("alarm", "tis"), ("alarm", SLOWER))
 _TIMES: Mapping[When, str] = {"alarm": "the alarm", "placebo": "a placebo time", "false alarm": "a false alarm"}
-LEAST_ACTS = 4
-"""Seeds in which the two sides must be different runs, for a verdict."""
-LEAST_FAILURES = 4
-"""Risky parents that must fail, for a verdict on a task's risky parents."""
-LEAST_HEALTHY = 6
-"""Calm parents that must not fail, for a verdict on a task's calm parents."""
+LEAST_ACTS = 0.5
+"""Share of seeds in which the two sides must be different runs, for a verdict."""
+LEAST_FAILURES = 0.5
+"""Share of risky parents that must fail, for a verdict on a task's risky parents."""
+LEAST_HEALTHY = 0.75
+"""Share of calm parents that must not fail, for a verdict on a task's calm parents."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,28 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {
         "primary": contrast_table(table, [PRIMARY]),
         "secondary": contrast_table(table, SECONDARY),
+        "waves": wave_table(table),
         "treatments": treatment_table(table),
         "placebos": placebo_table(table),
         "parents": parent_table(runs),
     }
+
+
+def wave_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Every contrast in each wave of seeds alone; Holm's families are those of the page, within the wave.
+
+    Args:
+        table: Of `tables.treated`.
+
+    Returns:
+        The columns of `contrast_table`, and `wave`: its seeds.
+    """
+    found = []
+    for wave in WAVES:
+        own = table[table["seed"].isin(wave)]
+        parts = [contrast_table(own, questions) for questions in ([PRIMARY], SECONDARY)]
+        found.append(pd.concat(parts).assign(wave=f"{wave[0]} to {wave[-1]}"))
+    return pd.concat(found, ignore_index=True)
 
 
 def contrast_table(table: pd.DataFrame, questions: Sequence[Question]) -> pd.DataFrame:
@@ -100,11 +118,11 @@ def _compared(own: pd.DataFrame, left: Treatment, right: Treatment) -> dict[str,
 
 def _why_not(group: str, apart: int, failed: int, seeds: int) -> str:
     """Why there is no verdict; empty: there is one."""
-    if group == "risky" and failed < LEAST_FAILURES:
+    if group == "risky" and failed < LEAST_FAILURES * seeds:
         return "too few failures"
-    if group == "calm" and seeds - failed < LEAST_HEALTHY:
+    if group == "calm" and seeds - failed < LEAST_HEALTHY * seeds:
         return "parents not healthy"
-    return "too few acts" if apart < LEAST_ACTS else ""
+    return "too few acts" if apart < LEAST_ACTS * seeds else ""
 
 
 def _of(own: pd.DataFrame, treatment: Treatment) -> pd.DataFrame:

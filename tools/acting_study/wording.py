@@ -29,3 +29,19 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
 def _difference(row: Mapping[Any, Any]) -> str:
     gap = with_interval(row["difference"], row["low"], row["high"])
     return f"{row['one']} minus {row['other']} {gap} (**{row['verdict']}**)"
+
+
+def agreement(tables: Mapping[str, pd.DataFrame]) -> str:
+    """In how many contrasts the second wave of seeds alone gives the verdict of all seeds, and where it does not.
+
+    Args:
+        tables: Of `verdicts.made`.
+    """
+    place = ["task", "one", "other"]
+    whole = pd.concat([tables["primary"], tables["secondary"]]).set_index(place)["verdict"]
+    seeds, alone = list(tables["waves"].groupby("wave", sort=False))[-1]
+    verdicts = alone.set_index(place)["verdict"]
+    other = verdicts[verdicts != whole[verdicts.index]]
+    same = f"Seeds {seeds} alone give the verdict of all seeds in {len(whole) - len(other)} of {len(whole)} contrasts."
+    apart = [f"`{task}`, {one} minus {less} ({verdict})" for (task, one, less), verdict in other.to_dict().items()]
+    return f"{same} They give another in: {'; '.join(apart)}." if apart else same
