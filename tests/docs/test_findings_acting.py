@@ -27,8 +27,8 @@ def said(task: str, one: str, other: str) -> str:
 
 def test_the_size_of_the_study() -> None:
     runs = pd.read_csv(STUDY / "runs.csv")
-    assert f"{len(runs)} runs, registered beforehand: REINFORCE at lag 16, on two tasks with 8 seeds each" in TEXT
-    assert (runs["task"].nunique(), runs["seed"].nunique()) == (2, 8)
+    assert f"{len(runs)} runs, registered beforehand: REINFORCE at lag 16, on two tasks with 16 seeds each" in TEXT
+    assert (runs["task"].nunique(), runs["seed"].nunique()) == (2, 16)
 
 
 def treatment(task: str, parents: str, name: str) -> "pd.Series[float]":
@@ -62,12 +62,20 @@ def test_acting_at_the_alarm_and_at_other_updates() -> None:
         assert contrast(task, "lr/3 at the alarm", at)["verdict"] == "lower"
 
 
+def test_new_seeds_alone() -> None:
+    place = ["task", "one", "other"]
+    waves = pd.read_csv(STUDY / "waves.csv")
+    alone = waves[waves["wave"] == "208 to 215"].set_index(place)["verdict"]
+    same = int((alone == CONTRASTS.set_index(place)["verdict"][alone.index]).sum())
+    assert f"alone they give the same verdict in {same} of {len(alone)} contrasts" in TEXT
+
+
 def test_false_alarms() -> None:
     walk, chain = (said(task, "vcpo at a false alarm", "no act") for task in ("walk", "chain"))
-    assert f"no cost in healthy runs**: {walk} on `walk` (undecided) and {chain} on `chain`." in TEXT
+    assert f"gained a little in healthy runs**: {walk} on `walk` and {chain} on `chain`." in TEXT
     found = [contrast(task, "vcpo at a false alarm", "no act") for task in ("walk", "chain")]
-    assert [row["verdict"] for row in found] == ["undecided", "higher"]
-    assert f"has one there, {said('chain', 'lr/3 at a false alarm', 'no act')} on `chain`" in TEXT
+    assert [row["verdict"] for row in found] == ["higher", "higher"]
+    assert f"had a cost there, {said('chain', 'lr/3 at a false alarm', 'no act')} on `chain`" in TEXT
     assert contrast("chain", "lr/3 at a false alarm", "no act")["verdict"] == "lower"
 
 
@@ -77,9 +85,9 @@ def test_what_the_page_says_it_does_not_show() -> None:
     assert "After every act more than 100 updates were left" in page
     assert (runs["updates"] == 300).all()
     assert runs["at"].max() < 200
-    assert "hangs on one seed, in which `tis` ends at 0" in page
+    assert "hangs on two of 16 seeds, in which `tis` ends at 0" in page
     tis = runs.query("task == 'chain' and act == 'tis'")["final_reward"].sort_values()
-    assert tis.iloc[0] < 0.005 < 0.8 < tis.iloc[1]
+    assert tis.iloc[1] < 0.005 < 0.8 < tis.iloc[2]
     assert "would have survived: there is one such run" in page
     survivors = runs.query("group == 'risky' and act == 'nothing' and not failed")
     assert survivors["alarm"].notna().sum() == len(survivors) == 1

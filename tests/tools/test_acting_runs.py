@@ -13,6 +13,7 @@ from acting_study import cells, design, page, run, tables, verdicts
 from acting_study.design import NOTHING, SLOWER, STEPS, Branch, Parent
 from replays import quiet
 from replays import tables as recorded
+from run_archives.unpack import unpack_folder
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
@@ -193,3 +194,10 @@ def _check_alone(out: Path, branch: Branch) -> None:
     folder = ResultsFolder(out.parent / "alone")
     assert run_cell(cell, folder.cells, 0, quiet) == "completed"
     assert repr(recorded(folder.cells / cell.key)) == repr(recorded(out / cells.FORKS / "cells" / cell.key))
+
+
+@pytest.mark.slow  # unpacks every run
+def test_the_shipped_updates_make_the_shipped_table(tmp_path: Path) -> None:
+    unpack_folder(tables.FOLDER / "updates", tmp_path)
+    made, known = tables.run_table(tmp_path), tables.shipped(tables.RUNS)
+    pd.testing.assert_frame_equal(made, known, check_dtype=False, rtol=1e-6)
