@@ -199,6 +199,9 @@ def test_there_is_a_page_when_enough_places_count(
     assert "it has 0.50 [0.40, 0.60] (95% of 200 draws), one-sided p = 0.02. So ESS says something" in text
     assert f"> **Rules {RULES_VERSION}**" in text
     assert "| ESS better |" in text
+    assert "- **ESS, 10 updates ahead: can tell.** AUROC 0.80 [0.74, 0.86] against a bar of 0.6; 160 failed" in text
+    assert "*cannot be tested here*: `length_surge`" in text
+    assert "*equivalent*: `log_weight_var`" in text
     assert "| length_surge | constant | constant | constant |" in text
     assert pd.read_csv(tmp_path / "tasks.csv")["places"].sum() == 10 * (len(SIGNALS) - 1)
 

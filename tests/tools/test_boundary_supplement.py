@@ -6,8 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from boundary_study import design, supplement, verdicts, wording
-from boundary_study.design import PILOT_SEEDS, SEEDS, Place
-from boundary_world import null_models
+from boundary_study.design import PILOT_SEEDS, PLACES, SEEDS, Place
+from boundary_study.tried import tried_table
+from boundary_world import null_models, planted
 
 PLACE = Place("walk", "tis", 16, 3e-4)
 STEPS = 100
@@ -71,3 +72,13 @@ def test_what_a_null_model_leaves_is_said() -> None:
 def test_the_bars_are_those_of_the_study() -> None:
     assert supplement.enough is verdicts.enough
     assert design.LEAST_PLACES == 8
+
+
+def test_every_place_that_was_begun_is_shown() -> None:
+    runs = planted(PLACES[:2]).runs
+    second = runs["method"] == PLACES[1].method
+    runs = runs[~second | (runs["seed"] < SEEDS[5])]
+    found = tried_table(runs).set_index("method")
+    assert found.loc["reinforce", ["pilot_rates", "main", "failed", "counts"]].tolist() == [1, 32, 16, "yes"]
+    assert found.loc["tis", ["main", "failed", "counts"]].tolist() == [5, 5, "no"]
+    assert found["lr"].tolist() == [PLACES[0].guess, PLACES[1].guess]

@@ -27,7 +27,7 @@ from boundary_study.coverage import COVERAGE
 from boundary_study.design import LEAST_GROUPS, LEAST_PLACES, PLACES
 from boundary_study.tables import FOLDER, SIGNALS, Tables, joined
 from boundary_study.verdicts import enough, made
-from boundary_study.wording import null_sentence
+from boundary_study.wording import answer, null_sentence
 from vcpo_bench.analysis.monitoring.signal import all_signals
 
 TEXT = Path(__file__).with_name("page.md")
@@ -94,6 +94,7 @@ def write(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     tasks = tables["tasks"]
     nulls = null_sentence(pd.read_csv(folder / "tables" / "nulls.csv"))
     parts = {**tables, "tasks": wide(tasks), "disagreement": disagreement(tasks), "nulls": nulls}
+    parts |= {"answer": answer(tables)}
     (folder / "README.md").write_text(render(TEXT.read_text(encoding="utf-8"), parts), encoding="utf-8")
 
 

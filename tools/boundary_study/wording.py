@@ -1,13 +1,48 @@
-"""What the page of the boundary study says of a null model, in words made from its row."""
+"""What the page of the boundary study says, in words made from its tables."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import pandas as pd
 from study_pages.markdown_table import number
 
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.null_models import DRAWS, WITHIN
-from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD
+from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD as LEAD_OF_NULLS
+
+from .areas import LEADS, PRIMARY_LEAD
+from .verdicts import BAR
+
+
+def answer(tables: Mapping[str, pd.DataFrame]) -> str:
+    """The registered question for ESS, its rivals alone and against ESS, and the other leads.
+
+    Args:
+        tables: Of `verdicts.made`, with enough places.
+    """
+    signals, leads = tables["signals"].set_index("signal"), tables["leads"].set_index(["signal", "lead"])
+    ess = signals.loc[PRIMARY]
+    by_lead = [f"{lead}: {_area(leads.loc[(PRIMARY, lead)])}" for lead in LEADS]
+    lines = [
+        f"**ESS, {PRIMARY_LEAD} updates ahead: {ess['verdict']}.** AUROC {_area(ess)} against a bar of {BAR:g}; "
+        f"{ess['failed']:.0f} failed and {ess['survivors']:.0f} surviving seeds of {ess['places']:.0f} configurations.",
+        f"ESS by lead, without a bar: {'; '.join(by_lead)}.",
+        f"Rivals alone: {_by_verdict(signals.drop(PRIMARY)['verdict'])}.",
+        f"ESS against each rival, paired: {_by_verdict(tables['rivals'].set_index('rival')['verdict'])}.",
+    ]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _area(row: pd.Series) -> str:
+    if pd.isna(row["auroc"]):
+        return "too few configurations"
+    return f"{number(row['auroc'])} [{number(row['low'])}, {number(row['high'])}]"
+
+
+def _by_verdict(verdicts: pd.Series) -> str:
+    named = verdicts.groupby(verdicts, sort=False).groups.items()
+    return "; ".join(f"*{verdict}*: {', '.join(f'`{name}`' for name in names)}" for verdict, names in named)
 
 
 def null_sentence(nulls: pd.DataFrame) -> str:
@@ -18,7 +53,7 @@ def null_sentence(nulls: pd.DataFrame) -> str:
     """
     rows = nulls[(nulls["signal"] == PRIMARY) & (nulls["null"] == WITHIN)]
     if rows.empty:
-        return f"Too few runs have a landmark {PRIMARY_LEAD} updates ahead."
+        return f"Too few runs have a landmark {LEAD_OF_NULLS} updates ahead."
     row = rows.iloc[0]
     if row["p"] < 0.05:
         verdict = "So ESS says something of the seed that its configuration does not."
@@ -26,7 +61,7 @@ def null_sentence(nulls: pd.DataFrame) -> str:
         verdict = "So it is not shown that ESS says more of a seed than its configuration does."
     value, mean, low, high, p = (number(row[name]) for name in ("value", "null_mean", "null_low", "null_high", "p"))
     return (
-        f"Exploratory. {PRIMARY_LEAD} updates ahead, against runs of the same task and lag whatever their method, ESS "
+        f"Exploratory. {LEAD_OF_NULLS} updates ahead, against runs of the same task and lag whatever their method, ESS "
         f"has AUROC {value}. When its series are dealt out anew among the seeds of each configuration, it has {mean} "
         f"[{low}, {high}] (95% of {DRAWS} draws), one-sided p = {p}. {verdict}"
     )
