@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 from boundary_study import design, supplement, verdicts, wording
 from boundary_study.design import PILOT_SEEDS, PLACES, SEEDS, Place
+from boundary_study.tables import FOLDER, RUN, Tables
 from boundary_study.tried import tried_table
 from boundary_world import null_models, planted
+from run_archives.unpack import unpack_folder
 
 PLACE = Place("walk", "tis", 16, 3e-4)
 STEPS = 100
@@ -82,3 +84,13 @@ def test_every_place_that_was_begun_is_shown() -> None:
     assert found.loc["reinforce", ["pilot_rates", "main", "failed", "counts"]].tolist() == [1, 32, 16, "yes"]
     assert found.loc["tis", ["main", "failed", "counts"]].tolist() == [5, 5, "no"]
     assert found["lr"].tolist() == [PLACES[0].guess, PLACES[1].guess]
+
+
+@pytest.mark.slow  # unpacks every run
+def test_the_shipped_updates_make_the_shipped_tables(tmp_path: Path) -> None:
+    unpack_folder(FOLDER / "updates", tmp_path)
+    made, shipped = Tables.of(tmp_path), Tables.read(FOLDER)
+    pd.testing.assert_frame_equal(made.runs, shipped.runs, check_dtype=False, rtol=1e-5)
+    signals = made.signals.sort_values([*RUN, "update"]).reset_index(drop=True)
+    pd.testing.assert_frame_equal(signals, shipped.signals, check_dtype=False, rtol=1e-4, atol=2e-5)
+    assert len(supplement.main_runs(tmp_path).cells) == 32 * len(pd.read_csv(FOLDER / "places.csv"))

@@ -52,8 +52,9 @@ class Area:
         return _by_group(self.known, self.each[np.isfinite(self.each)][:, None])[:, 0]
 
     def seed_draws(self) -> Array:
-        """Mean over groups in each replicate of the seeds, [B]; the places stay as they are."""
-        return np.asarray(np.nanmean(_by_group(self.known, self.drawn[np.isfinite(self.each)]), axis=0))
+        """Mean over groups in each replicate of the seeds that has a number, [B]; the places stay as they are."""
+        means = _by_group(self.known, self.drawn[np.isfinite(self.each)])
+        return np.asarray(np.nanmean(means[:, np.isfinite(means).any(axis=0)], axis=0))
 
     def only(self, places: tuple[Place, ...]) -> Area:
         """The same with no other places than these."""

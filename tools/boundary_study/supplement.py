@@ -19,7 +19,7 @@ import pandas as pd
 
 from boundary_study.areas import panels
 from boundary_study.design import SEEDS
-from boundary_study.tables import FOLDER, PLACE, Tables
+from boundary_study.tables import FOLDER, PLACE, SIGNALS, Tables
 from boundary_study.verdicts import enough
 from vcpo_bench.analysis.commands.prediction import analyze_prediction
 from vcpo_bench.analysis.results import Results, load
@@ -43,6 +43,8 @@ TABLES = (
     "verdicts",
 )
 """Of `analyze_prediction`, those that the fourteen points ask for and `runs.csv` does not have."""
+RUN_BY_RUN = ("misses", "false_alarms")
+"""Tables of single runs, of the signals of this study only."""
 SENTENCES = "findings.txt"
 
 
@@ -72,7 +74,9 @@ def write(results: Path, folder: Path) -> None:
     found = analyze_prediction(main_runs(results))
     folder.mkdir(parents=True, exist_ok=True)
     for name in TABLES:
-        found.tables[name].to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
+        table = found.tables[name]
+        kept = table[table["signal"].isin(SIGNALS)] if name in RUN_BY_RUN else table
+        kept.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
     sentences = "".join(f"{statement.text}\n" for statement in found.statements)
     (folder / SENTENCES).write_text(sentences, encoding="utf-8")
 

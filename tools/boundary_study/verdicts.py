@@ -59,7 +59,8 @@ def signal_table(found: Mapping[Place, Panel], lead: int = PRIMARY_LEAD) -> pd.D
     """
     kept = with_landmarks(found, lead)
     if not enough(kept):
-        return pd.DataFrame([{"signal": name, "places": len(kept), "verdict": TOO_FEW} for name in SIGNALS])
+        few = {"places": len(kept), "groups": len({place.group for place in kept}), "verdict": TOO_FEW}
+        return pd.DataFrame([{"signal": name} | few for name in SIGNALS])
     table = pd.DataFrame([_signal_row(name, area(kept, name, lead), kept, lead) for name in SIGNALS])
     table["p_holm"] = holm(table["p"].where(table["signal"] != PRIMARY))
     return table.assign(verdict=[_told(row) for row in table.to_dict("records")])

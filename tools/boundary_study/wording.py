@@ -14,6 +14,8 @@ from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD as LEAD_OF_NULLS
 from .areas import LEADS, PRIMARY_LEAD
 from .verdicts import BAR
 
+CHANCE = 0.5
+
 
 def answer(tables: Mapping[str, pd.DataFrame]) -> str:
     """The registered question for ESS, its rivals alone and against ESS, and the other leads.
@@ -26,12 +28,19 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
     by_lead = [f"{lead}: {_area(leads.loc[(PRIMARY, lead)])}" for lead in LEADS]
     lines = [
         f"**ESS, {PRIMARY_LEAD} updates ahead: {ess['verdict']}.** AUROC {_area(ess)} against a bar of {BAR:g}; "
-        f"{ess['failed']:.0f} failed and {ess['survivors']:.0f} surviving seeds of {ess['places']:.0f} configurations.",
+        f"{ess['failed']:.0f} failed and {ess['survivors']:.0f} surviving seeds of {ess['places']:.0f} configurations. "
+        f"{_against_chance(ess)}",
         f"ESS by lead, without a bar: {'; '.join(by_lead)}.",
         f"Rivals alone: {_by_verdict(signals.drop(PRIMARY)['verdict'])}.",
         f"ESS against each rival, paired: {_by_verdict(tables['rivals'].set_index('rival')['verdict'])}.",
     ]
     return "\n".join(f"- {line}" for line in lines)
+
+
+def _against_chance(row: pd.Series) -> str:
+    if row["low"] <= CHANCE <= row["high"]:
+        return "Guessing is 0.5, and the interval holds it: ESS is not shown to know more than a guess."
+    return "Guessing is 0.5, and the interval does not hold it."
 
 
 def _area(row: pd.Series) -> str:

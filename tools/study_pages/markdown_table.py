@@ -43,6 +43,6 @@ def _interval(low: float, high: float) -> str:
 def _cell(name: str, value: object) -> str:
     if name in _CODE:
         return f"`{value}`"
-    if name in ("rate", "lr") and isinstance(value, float):
+    if name in ("rate", "lr") and isinstance(value, float) and not math.isnan(value):
         return f"{value:g}"
     return number(value) if isinstance(value, float) else str(value)
