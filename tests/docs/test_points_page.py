@@ -9,13 +9,16 @@ from page_prose import STUDIES, prose, table
 PAGE = STUDIES / "points.md"
 TEXT = prose(PAGE)
 TABLES = STUDIES / "prediction" / "tables"
-POINTS = table(PAGE, ["", "point", "prediction", "comparisons"])
+POINTS = table(PAGE, ["", "point", "prediction", "boundary", "comparisons"])
 
 
 def test_every_point_has_a_verdict_and_its_reason() -> None:
     assert list(POINTS) == [str(number) for number in range(1, 15)]
-    for number, (_, verdict, comparisons) in POINTS.items():
+    own = TEXT.split("## Boundary, point by point")[1].split("## Comparisons")[0]
+    for number, (_, verdict, boundary, comparisons) in POINTS.items():
         assert verdict in ("met", "half", "no")
+        assert boundary in ("met", "half", "no", "-")
+        assert f"{number}. **{boundary.title()}" in own
         assert comparisons in ("met", "half", "no", "-")
         assert f"{number}. **{verdict.title()}.**" in TEXT
         assert (f"* **{number}.**" in TEXT) == (comparisons in ("half", "no"))
@@ -54,3 +57,21 @@ def test_no_lead_over_the_rivals_named() -> None:
     gain = pd.read_csv(TABLES / "increment.csv").query("lead == 20").set_index("comparison")["verdict"]
     named = [f"ESS alone against {name}" for name in ("kl", "reward_low", "the configuration")]
     assert set(gain[[*named, "everything + ESS against everything"]]) == {"cannot be told apart"}
+
+
+def test_numbers_of_the_boundary_study() -> None:
+    folder = STUDIES / "boundary"
+    assert f"has all {len(pd.read_csv(folder / 'runs.csv'))} runs" in TEXT
+    ess = pd.read_csv(folder / "signals.csv").set_index("signal").loc["ess"]
+    assert f"{ess['failed']:.0f} failures against {ess['survivors']:.0f} survivors, in seven groups" in TEXT
+    assert ess["groups"] == 7
+    assert f"not to tell {ess['auroc']:.2f} from 0.5 or from 0.6" in TEXT
+    assert ess["low"] < 0.5 < 0.6 < ess["high"]
+    each = pd.read_csv(folder / "places.csv")["ess_auroc"]
+    assert f"ESS has {each.min():.2f} to {each.max():.2f} in single configurations" in TEXT
+    definitions = pd.read_csv(folder / "tables" / "definitions.csv").query("signal == 'ess'")
+    assert (len(definitions), (definitions["verdict"] == "too few").sum()) == (5, 3)
+    assert pd.read_csv(folder / "tables" / "nulls.csv").query("signal == 'ess'")["null"].nunique() == 5
+    assert (pd.read_csv(folder / "places.csv")["staleness"] != 16).sum() == 1
+    leads = pd.read_csv(folder / "leads.csv").query("signal == 'ess'").set_index("lead")["auroc"]
+    assert leads.notna().to_dict() == {5: True, 10: True, 20: True, 40: False}

@@ -17,7 +17,7 @@ from .by_task import task_table
 from .design import LEAST_GROUPS, LEAST_PLACES, Place
 from .means import over_groups, perfect_error
 from .tables import RIVALS, SIGNALS, Tables
-from .tried import tried_table
+from .tried import fate_table, tried_table
 
 BAR = 0.6
 """What an AUROC must exceed to be of use."""
@@ -39,6 +39,7 @@ def made(tables: Tables) -> dict[str, pd.DataFrame]:
         "leads": lead_table(found),
         "places": place_table(found),
         "tried": tried_table(tables.runs),
+        "fates": fate_table(runs),
         "alarms": alarm_table(runs),
     }
 

@@ -1,0 +1,65 @@
+"""What the findings say of the boundary study is recomputed from its tables."""
+
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[2]
+STUDY = ROOT / "docs" / "studies" / "boundary"
+PAGE = (ROOT / "docs" / "findings.md").read_text()
+TEXT = " ".join(PAGE.split("**Which seed will fail.**")[1].split("\n**")[0].split())
+SIGNALS = pd.read_csv(STUDY / "signals.csv").set_index("signal")
+RIVALS = pd.read_csv(STUDY / "rivals.csv").set_index("rival")
+
+
+def said(row: "pd.Series[float]") -> str:
+    """An AUROC with its interval, as the page prints it."""
+    return f"{row['auroc']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def test_the_size_of_the_study() -> None:
+    places = pd.read_csv(STUDY / "places.csv")
+    assert f"{len(pd.read_csv(STUDY / 'runs.csv'))} runs, registered beforehand: {len(places)} configurations" in TEXT
+    assert places["task"].nunique() == 3
+    failed = places["failed"]
+    assert f"makes {failed.min()} to {failed.max()} of 32 seeds fail within 300 updates" in TEXT
+
+
+def test_fates_are_blurred() -> None:
+    fates = pd.read_csv(STUDY / "fates.csv").set_index(["counts_as", "event"])["runs"]
+    rebound, failed = fates["failed", "collapse with rebound"], fates["failed"].sum()
+    dip, survived = fates["survived", "transient dip"], fates["survived"].sum()
+    assert f"{rebound} of the {failed} failures have recovered by update 300" in TEXT
+    assert f"{dip} of the {survived} survivors had a dip too short to count" in TEXT
+    page = " ".join((STUDY / "README.md").read_text().split())
+    assert ("most failures are falls that had recovered" in page) == (rebound > failed / 2)
+    assert ("most survivors had a dip" in page) == (dip > survived / 2)
+
+
+def test_ess() -> None:
+    assert f"Its AUROC is {said(SIGNALS.loc['ess'])} (undecided against a bar of 0.6)" in TEXT
+    assert SIGNALS.loc["ess", "verdict"] == "undecided"
+    assert SIGNALS.loc["ess", "low"] < 0.5, "not told from guessing"
+    tasks = pd.read_csv(STUDY / "tasks.csv").set_index(["signal", "task"])["auroc"]["ess"]
+    assert f"{tasks['walk']:.2f} on `walk`, {tasks['chain']:.2f} on `chain` and {tasks['walk-eos']:.2f} on" in TEXT
+    leads = pd.read_csv(STUDY / "leads.csv").set_index(["signal", "lead"]).loc["ess"]
+    assert f"At 5 updates ahead it is {said(leads.loc[5])}, at 20 it is {said(leads.loc[20])}." in TEXT
+
+
+def test_rivals() -> None:
+    assert f"KL has {said(SIGNALS.loc['kl'])} and a low training reward {said(SIGNALS.loc['reward_low'])}." in TEXT
+    assert SIGNALS["auroc"].idxmax() == "log_weight_low"
+    assert f"the log-weights, {said(SIGNALS.loc['log_weight_low'])}." in TEXT
+    tested = RIVALS["difference"].dropna()
+    assert len(tested) == 9
+    assert "None of the nine rivals that could be tested passes the bar" in TEXT
+    assert not (SIGNALS["verdict"] == "can tell").any()
+    assert set(RIVALS.loc[tested.index, "verdict"]) == {"undecided"}
+
+
+def test_detectors() -> None:
+    alarms = pd.read_csv(STUDY / "alarms.csv").set_index("detector")
+    whole, ess = alarms.loc["any of them"], alarms.loc["ess"]
+    assert f"at least one before {whole['before']:g} of {whole['failures']:g} failures" in TEXT
+    assert f"in {whole['alarmed']:g} of {whole['survivors']:g} surviving runs" in TEXT
+    assert f"that of ESS before {ess['before']:g}, and in {ess['alarmed']:g}." in TEXT
