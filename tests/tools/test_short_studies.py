@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from short_studies import contrasts, page
 from short_studies.catalog import all_studies, chosen
-from short_studies.collect import PLACE, run_table, whole
+from short_studies.collect import PLACE, RUNS, joined, lacking, run_table, shipped, whole
 from short_studies.run import make, plan
 from short_studies.studies import cures, every_method, step_rules
 from short_studies.study import Study
@@ -42,8 +42,8 @@ def test_page_and_tables_follow_from_the_shipped_runs(study: Study) -> None:
     assert filled(text, made, page.TOOL) == text, "run: python tools/short_studies/page.py"
     for name, table in tables.items():
         assert (study.folder / f"{name}.csv").read_text() == table.to_csv(index=False, float_format="%.6g")
-    if (study.folder / page.RUNS).exists():
-        assert whole(study, pd.read_csv(study.folder / page.RUNS))
+    runs = shipped(study)
+    assert runs.empty or whole(study, runs)
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
@@ -68,12 +68,39 @@ def test_rules_have_equal_budgets_and_one_host() -> None:
     assert rates[step_rules.GAP] == pytest.approx([4 * rate for rate in rates[step_rules.ESS]])
 
 
-def test_a_run_has_no_part_in_the_choice_of_its_rate() -> None:
-    rewards = {1e-4: [0.5, 0.5, 0.5], 2e-4: [0.9, 0.4, 0.4]}
-    rows = [{"lr": lr, "seed": seed, "final_reward": r} for lr, rs in rewards.items() for seed, r in enumerate(rs)]
-    kept = contrasts.chosen_rates(pd.DataFrame(rows)).set_index("seed")
-    assert kept["lr"].to_dict() == {0: 1e-4, 1: 2e-4, 2: 2e-4}
-    assert contrasts.best_rate(pd.DataFrame(rows)) == (2e-4, True)
+def at_rates(rewards: np.ndarray[Any, Any], method: str = "tis") -> pd.DataFrame:
+    """Runs of one method from their rewards, [seeds, rates]."""
+    rows = [
+        {"method": method, "lr": 1e-4 * 2**rate, "seed": seed, "final_reward": value}
+        for (seed, rate), value in np.ndenumerate(rewards)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_methods_are_compared_at_their_best_rates_and_the_choice_is_part_of_the_error() -> None:
+    one, other = np.array([[0.5, 0.9], [0.5, 0.7], [0.5, 0.8]]), np.array([[0.6, 0.1], [0.7, 0.2], [0.5, 0.0]])
+    found = contrasts.tuned_contrast(at_rates(one), at_rates(other))
+    assert (found["seeds"], found["difference"]) == (3, pytest.approx(0.2))
+    assert found["low"] < found["low90"] < 0.2 < found["high90"] < found["high"]
+    assert contrasts.best_rate(at_rates(one)) == (2e-4, True)
+    clear, close = np.array([[0.0, 0.5 + 0.1 * (seed % 2)] for seed in range(8)]), np.zeros((8, 2))
+    close[:, 1] = clear[:, 1]
+    close[:, 0] = close[::-1, 1]
+    widths = [row["high"] - row["low"] for row in (contrasts.best_mean(at_rates(each)) for each in (clear, close))]
+    assert widths[0] == pytest.approx(2 * 2.365 * 0.05 * (8 / 7) ** 0.5 / 8**0.5, rel=0.05), "one rate: a t interval"
+    same = contrasts.tuned_contrast(at_rates(clear), at_rates(clear))
+    assert (same["difference"], same["p"]) == (0.0, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", [0.0, 0.5, 2.0])
+def test_equal_methods_are_seldom_told_apart(gap: float) -> None:
+    random, wrong = np.random.default_rng(4), 0
+    ahead = np.array([-4 * gap, -gap, 0, -gap, -4 * gap, -9 * gap])
+    for _ in range(200):
+        both = [at_rates(ahead + random.normal(size=(16, 6))) for _ in range(2)]
+        wrong += contrasts.tuned_contrast(*both)["p"] < 0.05
+    assert wrong <= 18, "9%: choosing on the other seeds alone would give 12% to 26%"
 
 
 @pytest.mark.parametrize(("lead", "said"), [(0.1, "ESS better"), (-0.1, "ESS worse"), (0.0, "equivalent")])
@@ -95,6 +122,19 @@ def test_noise_is_undecided_and_edges_are_flagged() -> None:
     edges = step_rules.tables(runs)["rules"].set_index("rule")["at_edge"]
     assert set(edges[step_rules.GAP]) == {"yes"}
     assert set(edges.drop(step_rules.GAP)) == {""}
+
+
+def test_runs_of_two_sessions_add_up(tmp_path: Path) -> None:
+    study = replace(STUDIES["step-rules"], name=str(tmp_path))
+    assert len(lacking(study, shipped(study))) == len(study.cells())
+    runs = planted(study, lambda row: 0.5)
+    old, new = runs[runs["seed"] < 3], runs[runs["seed"] >= 2].assign(final_reward=0.9)
+    old.to_csv(tmp_path / RUNS, index=False, float_format="%.6g")
+    assert {cell.config.seed for cell in lacking(study, shipped(study))} == {3, 4}
+    both = joined(shipped(study), new)
+    assert whole(study, both)
+    assert lacking(study, both) == []
+    assert set(both.loc[both["seed"] == 2, "final_reward"]) == {0.9}
 
 
 def test_a_rule_that_never_acts_is_named_and_a_rule_that_forgives_the_rate_is_seen() -> None:

@@ -1,6 +1,6 @@
 """Writes the tables and pages of the short studies.
 
-    python tools/short_studies/page.py RESULTS [--studies NAMES]   # runs.csv of each whole study, and what follows
+    python tools/short_studies/page.py RESULTS [--studies NAMES]   # adds to runs.csv of each whole study; what follows
     python tools/short_studies/page.py                             # what follows from the shipped runs.csv
 
 A test fails when a page is not current. A study whose runs are not all there keeps its page as it is.
@@ -19,10 +19,10 @@ from study_pages.markdown_table import markdown
 from study_pages.markers import filled
 
 from short_studies.catalog import chosen
-from short_studies.collect import run_table, whole
+from short_studies.collect import RUNS, joined, run_table, shipped, whole
 from short_studies.study import Study, Tables
 
-RUNS, PAGE = "runs.csv", "README.md"
+PAGE = "README.md"
 TOOL = "tools/short_studies/page.py"
 NOT_YET = "No runs yet."
 
@@ -54,7 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     for study in chosen(given.studies):
         if given.results and (given.results / study.name / "cells").exists():
-            runs = run_table(study, given.results / study.name)
+            runs = joined(shipped(study), run_table(study, given.results / study.name))
             if not whole(study, runs):
                 print(f"{study.name}: {len(runs)} of {len(study.cells())} runs; its page stays as it is")
                 continue

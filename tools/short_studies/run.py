@@ -1,7 +1,8 @@
 """The runs of the short studies: `python tools/short_studies/run.py RESULTS [--studies NAMES] [--jobs 1] [--stack 32]`.
 
-Makes the runs that are missing, study after study, each in RESULTS/NAME. Stopped at any time, the same command goes
-on. `--plan` only prints what would be run. Afterwards `python tools/short_studies/page.py RESULTS` makes the pages.
+Makes the runs that the shipped tables lack, study after study, each in RESULTS/NAME. Stopped at any time, the same
+command goes on. `--plan` only prints what would be run. Afterwards `python tools/short_studies/page.py RESULTS` makes
+the pages.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from short_studies.catalog import chosen
+from short_studies.collect import lacking, shipped
 from short_studies.study import Study
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.run_grid import run_grid
@@ -50,8 +52,11 @@ def plan(studies: list[Study]) -> str:
 
 
 def make(study: Study, options: RunOptions) -> None:
-    """Make the missing runs of one study. A run that ends in an error is told, and the next study goes on."""
-    cells = list(study.cells().values())
+    """Make the runs that a study's table lacks. A run that ends in an error is told, and the next study goes on."""
+    cells = lacking(study, shipped(study))
+    if not cells:
+        print(f"{study.name}: every run is in its table", flush=True)
+        return
     print(f"{study.name}: {len(cells)} runs in {options.out}", flush=True)
     if failed := run_grid(cells, options, PlainView(PlainConsole())):
         print(f"{failed} runs ended in an error; see: vcpo-bench show {options.out}", flush=True)

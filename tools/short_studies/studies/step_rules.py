@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from short_studies.contrasts import MARGIN, best_rate, chosen_rates, contrast, judged, mean_row
+from short_studies.contrasts import MARGIN, best_mean, best_rate, judged, mean_row, tuned_contrast
 from short_studies.study import SEEDS, TASKS, Study, Tables, short
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 
@@ -50,12 +50,13 @@ def tables(runs: pd.DataFrame) -> Tables:
 
 
 def rules_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Per task and rule: reward with the rate chosen on the other seeds, and what the rule did there."""
+    """Per task and rule: reward at the best rate, and what the rule did there."""
     rows = []
     for (task, rule), own in runs.groupby(["task", "method"], sort=False):
-        kept, (rate, edge) = chosen_rates(own), best_rate(own)
+        rate, edge = best_rate(own)
+        kept = own[own["lr"] == rate]
         row = {"task": task, "rule": rule, "rate": rate, "at_edge": "yes" if edge else ""}
-        row |= mean_row(kept["final_reward"], "reward")
+        row |= best_mean(own)
         row |= {"failed": f"{int(kept['failed'].sum())} of {len(kept)}"}
         row |= {name: kept[name].mean() for name in ("step_scale", "ess", "lag")}
         rows.append(row)
@@ -66,13 +67,11 @@ def contrasts(runs: pd.DataFrame) -> pd.DataFrame:
     """ESS minus each other rule, per task; the primary family is adjusted by itself, the rest by itself."""
     rows = []
     for task, own in runs.groupby("task", sort=False):
-        rewards = {
-            rule: chosen_rates(of_rule).set_index("seed")["final_reward"] for rule, of_rule in own.groupby("method")
-        }
+        rules = dict(iter(own.groupby("method")))
         for rule in RULES:
             if rule != ESS:
                 facts = {"task": task, "against": rule, "primary": "yes" if (task, rule) in RIVALS else ""}
-                rows.append(facts | contrast(rewards[ESS], rewards[rule]))
+                rows.append(facts | tuned_contrast(rules[ESS], rules[rule]))
     table = pd.DataFrame(rows)
     families = [judged(own, "ESS better", "ESS worse") for _, own in table.groupby("primary", sort=True)]
     return pd.concat(families[::-1]).reset_index(drop=True)
