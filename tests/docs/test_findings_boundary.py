@@ -62,4 +62,6 @@ def test_detectors() -> None:
     whole, ess = alarms.loc["any of them"], alarms.loc["ess"]
     assert f"at least one before {whole['before']:g} of {whole['failures']:g} failures" in TEXT
     assert f"in {whole['alarmed']:g} of {whole['survivors']:g} surviving runs" in TEXT
+    monitor = " ".join((ROOT / "docs" / "monitor.md").read_text().split())
+    assert f"at least one fired in {whole['alarmed']:g} of the {whole['survivors']:g} runs that survived" in monitor
     assert f"that of ESS before {ess['before']:g}, and in {ess['alarmed']:g}." in TEXT
