@@ -51,7 +51,7 @@ def cluster() -> Iterator[Any]:
 
     root = os.environ.get("VCPO_BENCH_SLURM_ROOT", "")
     if not root:
-        pytest.skip(".ci/integrations slurm unpacks Slurm and names the folder")
+        pytest.skip("needs a Slurm: .ci/integrations slurm unpacks one and names its folder")
     here = Path(tempfile.mkdtemp(prefix="slurm"))  # the name of a socket must be short
     one = SlurmCluster(Path(root), here)
     with pytest.MonkeyPatch.context() as patch:

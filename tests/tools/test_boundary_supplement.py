@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from boundary_study import design, supplement, verdicts, wording
+from boundary_study import supplement, wording
 from boundary_study.design import PILOT_SEEDS, PLACES, SEEDS, Place
 from boundary_study.tables import FOLDER, RUN, Tables
 from boundary_study.tried import tried_table
@@ -69,11 +69,6 @@ def test_what_a_null_model_leaves_is_said() -> None:
     assert said in wording.null_sentence(nulls)
     assert "one-sided p = 0.30. So it is not shown that" in wording.null_sentence(nulls.assign(p=0.3))
     assert wording.null_sentence(nulls.iloc[:0]) == "Too few runs have a landmark 20 updates ahead."
-
-
-def test_the_bars_are_those_of_the_study() -> None:
-    assert supplement.enough is verdicts.enough
-    assert design.LEAST_PLACES == 8
 
 
 def test_every_place_that_was_begun_is_shown() -> None:

@@ -68,11 +68,6 @@ def test_the_same_runs_make_the_same_file(recorded: Path, again: Path, tmp_path:
         assert path.read_bytes() == (recorded.parent / "packed" / path.name).read_bytes()
 
 
-def test_only_some_archives_are_written_on_request(recorded: Path, tmp_path: Path) -> None:
-    assert [path.name for path in pack_folder(recorded, tmp_path, "tis_fifo_1.")] == []
-    assert [path.name for path in pack_folder(recorded, tmp_path, "tis_fifo_16")] == ["chain_tis_fifo_16.zip"]
-
-
 def test_controls_stay_controls_and_subfolders_stay_apart(recorded: Path, tmp_path: Path) -> None:
     key = "some-control"
     source = tmp_path / "results"

@@ -1,4 +1,4 @@
-"""Packs a results folder: `python tools/run_archives/pack.py RESULTS FOLDER [--only TEXT]`.
+"""Packs a results folder: `python tools/run_archives/pack.py RESULTS FOLDER`.
 
 One archive per task, method, regime and lag; forks apart from other runs. An archive that is there is written anew.
 """
@@ -31,13 +31,12 @@ def name_of(cell: Mapping[str, object]) -> str:
     return "_".join([*words, *(["fork"] if cell["parent"] else [])])
 
 
-def pack_folder(results: Path, folder: Path, only: str = "") -> list[Path]:
+def pack_folder(results: Path, folder: Path) -> list[Path]:
     """Write the archives of a results folder; cells that ended in an error have no tables, and are left out.
 
     Args:
         results: Results folder.
         folder: Where the archives go.
-        only: Of archives whose name has this text.
 
     Returns:
         The archives.
@@ -45,10 +44,10 @@ def pack_folder(results: Path, folder: Path, only: str = "") -> list[Path]:
     groups: dict[str, list[Path]] = defaultdict(list)
     for cell in load(results).cells.query("status != 'error'").to_dict("records"):
         groups[name_of({str(name): value for name, value in cell.items()})].append(Path(cell["path"]))
-    chosen = {folder / f"{name}{SUFFIX}": cells for name, cells in groups.items() if only in name}
-    for path, cells in chosen.items():
+    archives = {folder / f"{name}{SUFFIX}": cells for name, cells in groups.items()}
+    for path, cells in archives.items():
         pack(cells, path)
-    return list(chosen)
+    return list(archives)
 
 
 def main() -> None:
@@ -56,9 +55,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="", help="pack archives whose name has this text")
     given = parser.parse_args()
-    for path in pack_folder(given.results, given.folder, given.only):
+    for path in pack_folder(given.results, given.folder):
         print(f"{path}  {path.stat().st_size / 1024:.0f} KiB")
 
 
