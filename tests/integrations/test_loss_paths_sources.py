@@ -51,7 +51,7 @@ def clean_modules() -> Iterator[None]:
 
 def source(variable: str) -> Path:
     if variable not in os.environ:
-        pytest.skip(f"{variable} names no checkout, CI has none; docs/loss_paths.md says how, test_loss.py does without")
+        pytest.skip(f"{variable} names no checkout, CI has none; docs/loss_paths.md helps, test_loss.py does without")
     return Path(os.environ[variable])
 
 
