@@ -43,5 +43,6 @@ def agreement(tables: Mapping[str, pd.DataFrame]) -> str:
     verdicts = alone.set_index(place)["verdict"]
     other = verdicts[verdicts != whole[verdicts.index]]
     same = f"Seeds {seeds} alone give the verdict of all seeds in {len(whole) - len(other)} of {len(whole)} contrasts."
-    apart = [f"`{task}`, {one} minus {less} ({verdict})" for (task, one, less), verdict in other.to_dict().items()]
+    rows = other.reset_index().to_dict("records")
+    apart = [f"`{row['task']}`, {row['one']} minus {row['other']} ({row['verdict']})" for row in rows]
     return f"{same} They give another in: {'; '.join(apart)}." if apart else same

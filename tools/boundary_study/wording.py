@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from study_pages.markdown_table import number
@@ -23,35 +24,39 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
     Args:
         tables: Of `verdicts.made`, with enough places.
     """
-    signals, leads = tables["signals"].set_index("signal"), tables["leads"].set_index(["signal", "lead"])
-    ess = signals.loc[PRIMARY]
-    by_lead = [f"{lead}: {_area(leads.loc[(PRIMARY, lead)])}" for lead in LEADS]
+    signals = {row["signal"]: row for row in tables["signals"].to_dict("records")}
+    leads = {(row["signal"], row["lead"]): row for row in tables["leads"].to_dict("records")}
+    ess = signals.pop(PRIMARY)
+    rivals = dict(tables["rivals"][["rival", "verdict"]].itertuples(index=False))
+    by_lead = [f"{lead}: {_area(leads[PRIMARY, lead])}" for lead in LEADS]
     lines = [
         f"**ESS, {PRIMARY_LEAD} updates ahead: {ess['verdict']}.** AUROC {_area(ess)} against a bar of {BAR:g}; "
         f"{ess['failed']:.0f} failed and {ess['survivors']:.0f} surviving seeds of {ess['places']:.0f} configurations. "
         f"{_against_chance(ess)}",
         f"ESS by lead, without a bar: {'; '.join(by_lead)}.",
-        f"Rivals alone: {_by_verdict(signals.drop(PRIMARY)['verdict'])}.",
-        f"ESS against each rival, paired: {_by_verdict(tables['rivals'].set_index('rival')['verdict'])}.",
+        f"Rivals alone: {_by_verdict({name: row['verdict'] for name, row in signals.items()})}.",
+        f"ESS against each rival, paired: {_by_verdict(rivals)}.",
     ]
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _against_chance(row: pd.Series) -> str:
+def _against_chance(row: Mapping[Any, Any]) -> str:
     if row["low"] <= CHANCE <= row["high"]:
         return "Guessing is 0.5, and the interval holds it: ESS is not shown to know more than a guess."
     return "Guessing is 0.5, and the interval does not hold it."
 
 
-def _area(row: pd.Series) -> str:
+def _area(row: Mapping[Any, Any]) -> str:
     if pd.isna(row["auroc"]):
         return "too few configurations"
     return f"{number(row['auroc'])} [{number(row['low'])}, {number(row['high'])}]"
 
 
-def _by_verdict(verdicts: pd.Series) -> str:
-    named = verdicts.groupby(verdicts, sort=False).groups.items()
-    return "; ".join(f"*{verdict}*: {', '.join(f'`{name}`' for name in names)}" for verdict, names in named)
+def _by_verdict(verdicts: Mapping[str, str]) -> str:
+    named: dict[str, list[str]] = {}
+    for name, verdict in verdicts.items():
+        named.setdefault(verdict, []).append(f"`{name}`")
+    return "; ".join(f"*{verdict}*: {', '.join(names)}" for verdict, names in named.items())
 
 
 def null_sentence(nulls: pd.DataFrame) -> str:

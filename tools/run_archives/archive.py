@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vcpo_bench.files.checksums import CHECKSUM, FILES, read_sealed, write_sealed
@@ -58,11 +59,10 @@ def unpack(path: Path, results: Path) -> int:
         names = [name for name in archive.namelist() if name != FACTS]
         tables = {name: pq.read_table(io.BytesIO(archive.read(name))) for name in names}
     for name, table in tables.items():
-        keys = table.column(KEY)
         for cell in facts:
             folder = results / CELLS / cell["key"]
             folder.mkdir(parents=True, exist_ok=True)
-            write_parquet(folder / name, table.filter(pa.compute.equal(keys, cell["key"])).drop_columns(KEY))
+            write_parquet(folder / name, table.filter(pc.field(KEY) == cell["key"]).drop_columns(KEY))
     for cell in facts:
         write_sealed(results / CELLS / cell["key"] / CELL_FILE, cell)
     _plan(results / GRID_FILE, facts)
@@ -104,8 +104,6 @@ def _small(table: pa.Table) -> bytes:
     split = [column.name for column in table.schema if pa.types.is_floating(column.type)]
     rest = [name for name in table.column_names if name not in split]
     sink = io.BytesIO()
-    encoding = dict.fromkeys(split, "BYTE_STREAM_SPLIT")
-    pq.write_table(
-        table, sink, compression="zstd", compression_level=_LEVEL, use_dictionary=rest, column_encoding=encoding
-    )
+    encoding: dict[str, Any] = {"use_dictionary": rest, "column_encoding": dict.fromkeys(split, "BYTE_STREAM_SPLIT")}
+    pq.write_table(table, sink, compression="zstd", compression_level=_LEVEL, **encoding)
     return sink.getvalue()
