@@ -6,14 +6,18 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from short_studies.contrasts import MARGIN, best_mean, best_rate, judged, mean_row, tuned_contrast
-from short_studies.study import SEEDS, TASKS, Study, Tables, short
+from short_studies.contrasts import MARGIN, best_rate, contrast, judged, mean_row
+from short_studies.study import TASKS, Study, Tables, short
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 
 STEPS, LAG = 80, 16
-RATES = (1e-4, 2e-4, 4e-4, 8e-4)
+RATES = (5e-5, 1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3)
+CHOOSING, JUDGING = tuple(range(5)), tuple(range(5, 16))
+"""Seeds that choose each rule's rate, and those over which the rules are compared at it."""
 HOST = "tis"
 ESS, GAP, SURGE = "tis+ess", "tis+gap-aware", "tis+length-surge(factor=1.25,window=20)"
+KL = "tis+kl-adaptive"
+TOO_HIGH = 8e-4
 HIGHER = {GAP: 4.0}
 """Rules whose ladder starts higher: by their formula the scale at lag 16 lies between 1/17 and 1/5."""
 RULES = (
@@ -22,7 +26,7 @@ RULES = (
     GAP,
     SURGE,
     f"tis+drift-cap(updates={STEPS})",
-    "tis+kl-adaptive",
+    KL,
     "tis+update-norm",
     "tis+dc-asgd(rule=adaptive)",
     "tis+gac",
@@ -36,27 +40,37 @@ def grids() -> Iterator[GridSpec]:
     for factor in (1.0, *HIGHER.values()):
         rules = tuple(rule for rule in RULES if HIGHER.get(rule, 1.0) == factor)
         rates = tuple(float(f"{rate * factor:.1e}") for rate in RATES)
-        yield GridSpec(rules, (LAG,), SEEDS, TASKS, rates, settings=short(STEPS), controls=False)
+        yield GridSpec(rules, (LAG,), CHOOSING + JUDGING, TASKS, rates, settings=short(STEPS), controls=False)
 
 
 def tables(runs: pd.DataFrame) -> Tables:
-    """The rules at their rates, ESS against each other rule, how wrong a rate may be, and every rate."""
+    """The rules at their rates, ESS against each other rule, a rate too high, how wrong a rate may be, every rate."""
     return {
         "rules": rules_table(runs),
         "contrasts": contrasts(runs),
+        "too_high": too_high(runs),
         "ladders": ladders_table(runs),
         "rates": rates_table(runs),
     }
 
 
+def at_its_rate(own: pd.DataFrame) -> tuple[pd.DataFrame, float, bool]:
+    """Runs of the judging seeds at the rate that is best for the choosing ones, that rate, whether it is at an edge.
+
+    Args:
+        own: Runs of one task and rule.
+    """
+    rate, edge = best_rate(own[own["seed"].isin(CHOOSING)])
+    return own[own["seed"].isin(JUDGING) & (own["lr"] == rate)], rate, edge
+
+
 def rules_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Per task and rule: reward at the best rate, and what the rule did there."""
+    """Per task and rule: its rate, and over the judging seeds the reward and what the rule did there."""
     rows = []
     for (task, rule), own in runs.groupby(["task", "method"], sort=False):
-        rate, edge = best_rate(own)
-        kept = own[own["lr"] == rate]
+        kept, rate, edge = at_its_rate(own)
         row = {"task": task, "rule": rule, "rate": rate, "at_edge": "yes" if edge else ""}
-        row |= best_mean(own)
+        row |= mean_row(kept["final_reward"], "reward")
         row |= {"failed": f"{int(kept['failed'].sum())} of {len(kept)}"}
         row |= {name: kept[name].mean() for name in ("step_scale", "ess", "lag")}
         rows.append(row)
@@ -67,14 +81,24 @@ def contrasts(runs: pd.DataFrame) -> pd.DataFrame:
     """ESS minus each other rule, per task; the primary family is adjusted by itself, the rest by itself."""
     rows = []
     for task, own in runs.groupby("task", sort=False):
-        rules = dict(iter(own.groupby("method")))
+        rules = {rule: at_its_rate(table)[0].set_index("seed")["final_reward"] for rule, table in own.groupby("method")}
         for rule in RULES:
             if rule != ESS:
                 facts = {"task": task, "against": rule, "primary": "yes" if (task, rule) in RIVALS else ""}
-                rows.append(facts | tuned_contrast(rules[ESS], rules[rule]))
+                rows.append(facts | contrast(rules[ESS], rules[rule]))
     table = pd.DataFrame(rows)
     families = [judged(own, "ESS better", "ESS worse") for _, own in table.groupby("primary", sort=True)]
     return pd.concat(families[::-1]).reset_index(drop=True)
+
+
+def too_high(runs: pd.DataFrame) -> pd.DataFrame:
+    """ESS scaling and `kl-adaptive` minus the constant step, all at `TOO_HIGH`, over the judging seeds."""
+    there = runs[runs["seed"].isin(JUDGING) & (runs["lr"] == TOO_HIGH)]
+    rows = []
+    for task, own in there.groupby("task", sort=False):
+        rules = {rule: table.set_index("seed")["final_reward"] for rule, table in own.groupby("method")}
+        rows += [{"task": task, "rule": rule} | contrast(rules[rule], rules[HOST]) for rule in (ESS, KL)]
+    return judged(pd.DataFrame(rows), "higher", "lower")
 
 
 def ladders_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -125,6 +149,11 @@ def answer(made: Tables) -> list[str]:
         )
     hosts = made["ladders"][made["ladders"]["rule"] == HOST]
     gains = " and ".join(f"{row['best'] - row['start']:.2f} on `{row['task']}`" for row in hosts.to_dict("records"))
+    lines += [
+        f"`{row['task']}`, `{row['rule']}` against the constant step, both at {TOO_HIGH:g}: {row['difference']:+.3f} "
+        f"[{row['low']:.3f}, {row['high']:.3f}], **{row['verdict']}**."
+        for row in made["too_high"].to_dict("records")
+    ]
     lines.append(
         f"What there is to tell apart: the constant step at its best rate gained {gains}; the margin is {MARGIN}."
     )
@@ -140,4 +169,5 @@ def answer(made: Tables) -> list[str]:
     return lines
 
 
-STUDY = Study("step-rules", 1, tuple(grids()), 3.2, ("rules", "contrasts", "ladders", "rates"), tables, answer)
+SHOWN = ("rules", "contrasts", "too_high", "ladders", "rates")
+STUDY = Study("step-rules", 1, tuple(grids()), 3.2, SHOWN, tables, answer)
