@@ -14,9 +14,8 @@ from vcpo_bench.bench.cells.grid import PlannedCell
 from .study import Study
 
 RUNS = "runs.csv"
-PLACE = ["task", "method", "regime", "staleness", "lr", "seed"]
 LAST = 2
-"""Evaluations whose mean is the final reward: those of the last 20 updates."""
+"""Evaluations whose mean is the final reward."""
 QUANTITIES = {
     "lag": "lag_mean",
     "ess": "ess_ratio",
@@ -35,7 +34,7 @@ def run_table(study: Study, results: Path) -> pd.DataFrame:
         results: Its results folder.
 
     Returns:
-        Columns `PLACE`, `status`, `event`, `failed`, `onset`, `start_reward`, `final_reward` and those of `QUANTITIES`.
+        Columns `study.place`, `status`, `event`, `failed`, `onset`, `start_reward`, `final_reward`, `QUANTITIES`.
     """
     loaded = load(results)
     table = events(loaded)
@@ -47,27 +46,28 @@ def run_table(study: Study, results: Path) -> pd.DataFrame:
     for name, column in QUANTITIES.items():
         table[name] = table["key"].map(settled[column].mean())
     table.loc[table["status"] == "error", ["start_reward", "final_reward", *QUANTITIES]] = np.nan
-    kept = [*PLACE, "status", "event", "failed", "onset", "start_reward", "final_reward", *QUANTITIES]
-    return table[kept].sort_values(PLACE, kind="stable").reset_index(drop=True)
+    kept = [*study.place, "status", "event", "failed", "onset", "start_reward", "final_reward", *QUANTITIES]
+    return table[kept].sort_values([*study.place], kind="stable").reset_index(drop=True)
 
 
 def shipped(study: Study) -> pd.DataFrame:
     """The runs that ship with a study; none where there is no table yet."""
     path = study.folder / RUNS
-    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=PLACE)
+    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*study.place])
 
 
-def joined(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
-    """The runs of two tables; where both have a run, that of the second."""
+def joined(study: Study, old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """The runs of two tables of a study; where both have a run, that of the second."""
+    place = [*study.place]
     both = pd.concat([one for one in (old, new) if len(one)] or [old], ignore_index=True)
-    return both.drop_duplicates(PLACE, keep="last").sort_values(PLACE, kind="stable").reset_index(drop=True)
+    return both.drop_duplicates(place, keep="last").sort_values(place, kind="stable").reset_index(drop=True)
 
 
 def lacking(study: Study, runs: pd.DataFrame) -> list[PlannedCell]:
     """The cells of a study whose runs are not in a table."""
-    known = set(runs[PLACE].itertuples(index=False, name=None))
+    known = set(runs[[*study.place]].itertuples(index=False, name=None))
     cells = study.cells().values()
-    return [cell for cell in cells if tuple(getattr(cell.config, name) for name in PLACE) not in known]
+    return [cell for cell in cells if tuple(getattr(cell.config, name) for name in study.place) not in known]
 
 
 def whole(study: Study, runs: pd.DataFrame) -> bool:

@@ -54,7 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     for study in chosen(given.studies):
         if given.results and (given.results / study.name / "cells").exists():
-            runs = joined(shipped(study), run_table(study, given.results / study.name))
+            runs = joined(study, shipped(study), run_table(study, given.results / study.name))
             if not whole(study, runs):
                 print(f"{study.name}: {len(runs)} of {len(study.cells())} runs; its page stays as it is")
                 continue

@@ -17,6 +17,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 TASKS = ("walk", "walk-eos")
 SEEDS = tuple(range(5))
 EVAL_EVERY = 20
+PLACE = ("task", "method", "regime", "staleness", "lr", "seed")
+"""What tells apart the runs of a study, unless it names more."""
 
 
 def short(steps: int, prompts: int = 8) -> CellSettings:
@@ -36,6 +38,7 @@ class Study:
         shown: Names of its tables.
         tables: Those tables, from the runs of the whole study.
         answer: The sentences that the tables decide.
+        place: Settings and axes that tell its runs apart.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Study:
     shown: tuple[str, ...]
     tables: Callable[[pd.DataFrame], Tables]
     answer: Callable[[Tables], Sequence[str]]
+    place: tuple[str, ...] = PLACE
 
     @property
     def folder(self) -> Path:

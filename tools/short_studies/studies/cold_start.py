@@ -1,0 +1,92 @@
+"""What the fill of the pipeline and the warm-up of the learning rate do to a run whose learning rate is too high."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from short_studies.contrasts import contrast, judged
+from short_studies.study import PLACE, Study, Tables
+from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.settings import CellSettings
+
+STEPS, RATE, SEEDS, TASKS = 120, 1e-3, tuple(range(400, 408)), ("walk", "chain")
+METHODS, LAGS, WARMUPS = ("reinforce", "vcpo"), (1, 16, 64), (0, 20)
+GROW, HOLD = "fifo", "fifo(fill=hold)"
+EARLY = {
+    "warm-up - none, lags 16 and 64": ("early", (16, 64)),
+    "warm-up - none, lag 1": ("failed", (1,)),
+}
+"""Effects of the warm-up on a share of runs: its name, the share, and over which lags."""
+
+
+def grids() -> Iterator[GridSpec]:
+    """One grid per warm-up; a pipeline of lag 1 is full after one update, so there only one fill is run."""
+    for warmup in WARMUPS:
+        settings = CellSettings(steps=STEPS, prompts=8, eval_every=10, lr_warmup=warmup)
+        for regime, lags in ((GROW, LAGS), (HOLD, LAGS[1:])):
+            yield GridSpec(METHODS, lags, SEEDS, TASKS, (RATE,), (regime,), settings=settings, controls=False)
+
+
+def tables(runs: pd.DataFrame) -> Tables:
+    """What the warm-up and the fill change, and every setting."""
+    marked = runs.assign(early=runs["failed"] & (runs["onset"] < runs["staleness"]))
+    return {"effects": effects(marked), "settings": settings_table(marked)}
+
+
+def effects(runs: pd.DataFrame) -> pd.DataFrame:
+    """Paired differences of the shares of runs, one value per seed and task; all of one family."""
+    rows = []
+    for task, own in runs.groupby("task", sort=False):
+        grown = own[own["regime"] == GROW]
+        for name, (share, lags) in EARLY.items():
+            there = grown[grown["staleness"].isin(lags)]
+            rows.append({"task": task, "effect": name, "of": share} | _difference(there, share, "lr_warmup", (20, 0)))
+        late = own[(own["staleness"] > 1) & (own["lr_warmup"] == 20)]
+        for share in ("early", "failed"):
+            facts = {"task": task, "effect": "hold - grow, warm-up 20", "of": share}
+            rows.append(facts | _difference(late, share, "regime", (HOLD, GROW)))
+    return judged(pd.DataFrame(rows), "higher", "lower")
+
+
+def _difference(runs: pd.DataFrame, share: str, by: str, levels: tuple[object, object]) -> dict[str, float]:
+    shares = runs.groupby([by, "seed"])[share].mean()
+    return contrast(shares[levels[0]], shares[levels[1]])
+
+
+def settings_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Per setting: failures, how many of them while the pipeline filled, the median onset."""
+    rows = []
+    for (task, method, lag, regime, warmup), own in runs.groupby(
+        ["task", "method", "staleness", "regime", "lr_warmup"], sort=False
+    ):
+        row = {"task": task, "method": method, "lag_asked": lag, "fill": "hold" if regime == HOLD else "grow"}
+        row |= {"warmup": warmup, "failed": f"{int(own['failed'].sum())} of {len(own)}"}
+        row |= {"while_filling": int(own["early"].sum()), "median_onset": own.loc[own["failed"], "onset"].median()}
+        rows.append(row | {"lag": own["lag"].mean(), "reward": own["final_reward"].mean()})
+    return pd.DataFrame(rows)
+
+
+def answer(made: Tables) -> list[str]:
+    """Each effect with its verdict, and how often a run failed before its lag was reached."""
+    lines = [
+        f"`{row['task']}`, {row['effect']}, share of runs that {SAID[row['of']]}: {row['difference']:+.2f} "
+        f"[{row['low']:.2f}, {row['high']:.2f}], **{row['verdict']}**."
+        for row in made["effects"].to_dict("records")
+    ]
+    table = made["settings"]
+    for warmup in WARMUPS:
+        own = table[(table["warmup"] == warmup) & (table["fill"] == "grow") & (table["lag_asked"] > 1)]
+        failed = int(np.sum([int(str(text).split(" of ")[0]) for text in own["failed"]]))
+        lines.append(
+            f"Warm-up of {warmup} updates, lags 16 and 64: {own['while_filling'].sum()} of {failed} failures began "
+            "before the requested lag was reached."
+        )
+    return lines
+
+
+SAID = {"early": "fail before the lag is reached", "failed": "fail"}
+SHOWN = ("effects", "settings")
+STUDY = Study("cold-start", 5, tuple(grids()), 5, SHOWN, tables, answer, (*PLACE, "lr_warmup"))
