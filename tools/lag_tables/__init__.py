@@ -1,0 +1,1 @@
+"""The lags that the studies realized, beside those they asked for."""

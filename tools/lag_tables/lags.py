@@ -1,0 +1,85 @@
+"""Realized lags and early failures per study, task and requested lag, from what ships with the studies."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from run_archives.archive import FACTS, KEY
+
+from vcpo_bench.records import LAGS_FILE
+
+PLACE = ["study", "task", "asked"]
+RUNS, ARCHIVES = "runs.csv", "*/updates/**/*.zip"
+
+
+def table(studies: Path) -> pd.DataFrame:
+    """One row per study, task and requested lag.
+
+    Args:
+        studies: Folder with a folder per study.
+
+    Returns:
+        Columns `study`, `task`, `asked` (updates), `archived` (runs whose updates ship); `mean`, `lowest` and `highest`
+        realized lag of their trajectories from update `asked` on; `runs` in the study's table, `failed` of them, and
+        `early`: failures whose onset is before update `asked`, so that the lag was not yet reached. What a study does
+        not ship is missing.
+    """
+    recorded = pd.DataFrame([row for path in sorted(studies.glob(ARCHIVES)) for row in _of_archive(studies, path)])
+    parts = [_realized(recorded)] if len(recorded) else []
+    parts += [failures(name, pd.read_csv(studies / name / RUNS)) for name in _with_onsets(studies)]
+    whole = pd.concat(parts).groupby(PLACE, as_index=False).first()
+    return whole.sort_values(PLACE).reset_index(drop=True)
+
+
+def _of_archive(studies: Path, path: Path) -> Iterator[dict[str, Any]]:
+    """Sums over the trajectories of each run from the update on at which its lag is reached."""
+    with zipfile.ZipFile(path) as archive:
+        facts = {cell["key"]: cell["config"] for cell in json.loads(archive.read(FACTS))}
+        lags = pd.read_parquet(io.BytesIO(archive.read(LAGS_FILE)))
+    asked = lags[KEY].map({key: config["staleness"] for key, config in facts.items()})
+    settled = lags[lags["step"] >= asked]
+    weighted = (settled["lag"] * settled["trajectories"]).groupby(settled[KEY]).sum()
+    grouped = settled.groupby(KEY)
+    counts, lowest, highest = grouped["trajectories"].sum(), grouped["lag"].min(), grouped["lag"].max()
+    for key, config in facts.items():
+        row = {"study": path.relative_to(studies).parts[0], "task": config["task"], "asked": config["staleness"]}
+        if key in counts:
+            row |= {"lags": weighted[key], "trajectories": counts[key], "lowest": lowest[key], "highest": highest[key]}
+        yield row
+
+
+def _realized(recorded: pd.DataFrame) -> pd.DataFrame:
+    grouped = recorded.groupby(PLACE)
+    sums = grouped[["lags", "trajectories"]].sum()
+    return pd.DataFrame(
+        {
+            "archived": grouped.size(),
+            "mean": sums["lags"] / sums["trajectories"],
+            "lowest": grouped["lowest"].min(),
+            "highest": grouped["highest"].max(),
+        }
+    ).reset_index()
+
+
+def _with_onsets(studies: Path) -> list[str]:
+    """Studies whose table of runs says when each of them fell."""
+    found = []
+    for path in sorted(studies.glob(f"*/{RUNS}")):
+        columns = set(pd.read_csv(path, nrows=0).columns)
+        if {"task", "staleness", "failed", "onset"} <= columns:
+            found.append(path.parent.name)
+    return found
+
+
+def failures(study: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs, failures and early failures of a study's table."""
+    failed = runs["failed"].astype(bool)
+    marked = runs.assign(study=study, asked=runs["staleness"], early=failed & (runs["onset"] < runs["staleness"]))
+    grouped = marked.assign(failed=failed).groupby(PLACE)
+    return grouped.agg(runs=("seed", "size"), failed=("failed", "sum"), early=("early", "sum")).reset_index()
