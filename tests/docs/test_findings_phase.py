@@ -1,11 +1,17 @@
 """What the findings say of the phase study is recomputed from its tables, task by task."""
 
+import math
+import re
 from itertools import pairwise
 
 import pandas as pd
 import pytest
+import yaml
 from page_prose import STUDIES, ends, number
+from phase_study import contrasts, horizons
+from phase_study.contrasts import RATE_MARGIN, REWARD_MARGIN
 from phase_study.design import LADDER, LAGS, METHODS, STEPS, TASKS
+from phase_study.tables import HORIZON_LAG, HORIZONS
 
 PHASE = STUDIES / "phase"
 PAGE = (STUDIES.parent / "findings.md").read_text(encoding="utf-8")
@@ -118,3 +124,21 @@ def test_what_the_page_of_the_study_says_by_hand() -> None:
     assert {round(high / low, 6) for low, high in pairwise(LADDER)} == {2.0}
     assert "each twice the one before" in STUDY
     assert set(RUNS["lr"].round(10)) <= {round(rate, 10) for rate in LADDER}
+
+
+def test_what_is_left_to_the_preset() -> None:
+    preset = yaml.safe_load((STUDIES.parents[1] / "configs" / "phase.yaml").read_text(encoding="utf-8"))
+    sizes = [len(re.split(r",(?![^(]*\))", preset[name])) for name in ("methods", "staleness", "task", "lr")]
+    assert f"(`vcpo-bench run --config phase`, {math.prod(sizes) * preset['seeds']:,} cells)" in STUDY
+    assert f"`walk-eos`, {preset['seeds']} seeds at the boundary and `+lr-shuffled` are left to the preset" in STUDY
+    assert "walk-eos" in preset["task"]
+    assert "+lr-shuffled" in preset["methods"]
+
+
+def test_margins_and_least_numbers_of_the_page() -> None:
+    assert f"the 90% interval lies within +-{RATE_MARGIN}" in STUDY
+    assert f"fewer than {contrasts.LEAST_PAIRS} pairs that say anything give no verdict" in STUDY
+    assert STUDY.count(f"margin {REWARD_MARGIN}") == 2
+    assert f"Intervals by resampling seeds, from {horizons.LEAST_SEEDS} seeds on." in STUDY
+    assert f"failures by update {HORIZONS[0]}, {HORIZONS[1]} and {HORIZONS[2]}" in STUDY
+    assert f"At lag {HORIZON_LAG}, with failures" in STUDY

@@ -1,8 +1,12 @@
 """The sentences of the page on router mismatch are those of its tables."""
 
+import re
+
 import pandas as pd
 import pytest
 from page_prose import STUDIES, ends, number, prose
+
+from vcpo_bench.methods import parse_method
 
 STUDY = STUDIES / "moe"
 TEXT = prose(STUDY / "README.md")
@@ -89,3 +93,18 @@ def test_what_the_factor_of_rspo_changes() -> None:
     shift = pd.read_csv(STUDY / "shift.csv").query("what == 'final reward, difference'")
     assert set(shift["verdict"]) == {"equivalent"}
     assert f"all {len(shift)} differences between `rspo` and `gmpo` are equivalent within 0.05" in TEXT
+
+
+def test_what_the_page_says_of_the_design() -> None:
+    folder = STUDIES.parents[1] / "tools" / "moe_study"
+    source = (folder / "design.py").read_text() + (folder / "tables.py").read_text()
+    steps, since = (re.findall(rf"^{name} = (\d+)$", source, flags=re.MULTILINE)[0] for name in ("STEPS", "SINCE"))
+    assert f"{steps} updates on `chain`" in TEXT
+    assert f"are means over the updates from {since} on" in TEXT
+    (alike,) = re.findall(r"^ALIKE = \((.*)\)$", source, flags=re.MULTILINE)
+    assert f"*Left*: the ratio is within [{alike}] at 90%" in TEXT
+    (margin,) = re.findall(r"^MARGIN = (.*)$", source, flags=re.MULTILINE)
+    assert f"difference in reward is within {margin} at 90%" in TEXT
+    assert "gspo(high=0.04,low=0.03)" in source
+    assert "`gspo` has bounds of 0.03 and 0.04 here, a hundred times the published ones." in TEXT
+    assert parse_method("gspo(low=3e-4,high=4e-4)").canonical == "gspo"
