@@ -1,8 +1,8 @@
 """What a signal is: one number per update that might warn of a collapse.
 
-Greater is more dangerous, and nothing comes from the future. The sign of each was fixed before any run was judged: it
-is the direction in which a paper, or plain sense, expects trouble. A signal that turns out to point the other way is
-reported so; its sign is not changed.
+Greater is more dangerous, and nothing comes from the future. The sign of each is written, not fitted: it is the
+direction in which a paper, or plain sense, expects trouble. A signal that turns out to point the other way is reported
+so; its sign is not changed.
 """
 
 from __future__ import annotations

@@ -159,12 +159,10 @@ def test_which_failed_runs_come_back() -> None:
     figures = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv").set_index(["fact", "part"])["figure"]
     assert all("by update 600: 0 of 16" in figures[6, task] for task in ("walk", "chain"))
     assert "0 of 16 on `walk` at 8e-4 and 0 of 16 on `chain` at 1.6e-3, by update 600" in FINDINGS
-    runs = pd.read_csv(STUDIES / "phase" / "runs.csv")
-    failed = runs[runs["failed"]]
-    back = (failed["event"] == "collapse with rebound").groupby(failed["task"]).mean()
-    assert set(back.index) == {"walk", "chain"}
-    assert back.between(0.18, 0.32).all(), f"the page says about a quarter on either task, not {dict(back)}"
-    assert "about a quarter of the failed runs on either task" in FINDINGS
+    failed = pd.read_csv(STUDIES / "phase" / "runs.csv").query("failed")
+    back = (failed["event"] == "collapse with rebound").groupby(failed["task"]).agg(["sum", "count"])
+    walk, chain = ("{} of the {}".format(*back.loc[task]) for task in ("walk", "chain"))
+    assert f"{walk} failed runs on `walk` and {chain} on `chain` [recover]" in FINDINGS
 
 
 def test_how_many_methods_trl_refuses() -> None:
@@ -184,60 +182,3 @@ def test_four_tools_on_the_same_logs() -> None:
         counts = f"{row['broken_spoken']} of {row['broken']} | {row['healthy_spoken']} of {row['healthy']}"
         assert f"| {name} | {counts} |" in README
         assert f"the same {row['broken'] + row['healthy']} logs" in README
-
-
-PHASE = STUDIES / "phase"
-
-
-def test_the_exponents_of_the_phase_study() -> None:
-    table = pd.read_csv(PHASE / "exponents.csv")
-    asked = table[table["lag"] == "asked"].set_index(["task", "method"])
-    said = [
-        " and ".join(
-            "{:.2f} [{:.2f}, {:.2f}]{}".format(*asked.loc[(task, method), ["exponent", "low", "high"]], where)
-            for task, where in zip(("walk", "chain"), places, strict=True)
-        )
-        for method, places in (
-            ("reinforce", (" on `walk`", " on `chain`")),
-            *((m, ("", "")) for m in ("tis", "clip", "vcpo")),
-        )
-    ]
-    sentence = "The exponent of 1 / lag is {} for REINFORCE; {} for TIS; {} for `clip`; {} for VCPO."
-    assert sentence.format(*said) in FINDINGS
-    assert set(asked.loc[asked["verdict"] == "holds"].index) == {("walk", "reinforce"), ("chain", "reinforce")}
-    corrected = asked.drop("reinforce", level="method")
-    assert len(corrected) == 2 * 8
-    assert (corrected["high"] < 0.75).all()
-    assert set(corrected["verdict"]) == {"refuted"}
-    parts = pd.read_csv(STUDIES / "scorecard" / "verdicts.csv").query("fact == 23")
-    lag = parts[parts["part"].str.startswith("1 / lag")].set_index("part")["verdict"]
-    assert (lag.eq("reproduced") == lag.index.str.contains("reinforce")).all()
-    assert set(lag) == {"reproduced", "refuted"}
-
-
-def test_what_the_phase_study_says_of_vcpo() -> None:
-    rates = pd.read_csv(PHASE / "rates.csv")
-    assert len(rates) == 6
-    assert set(rates["verdict"]) == {"undecided"}
-    ratio = 2 ** rates["difference"]
-    assert f"It bears {ratio.min():.1f} to {ratio.max():.1f} times the learning rate of the same updates" in FINDINGS
-    assert "all 6 intervals (two tasks, three lags) include 1" in FINDINGS
-    assert ((rates["low"] < 0) & (rates["high"] > 0)).all()
-    assert (rates["reach90"] > 0.5).all(), "equality could have been shown"
-
-
-def test_what_vcpo_earns_in_the_phase_study() -> None:
-    rewards = pd.read_csv(PHASE / "rewards.csv").groupby("against")["verdict"]
-    tis, alone = (rewards.get_group(name).value_counts().to_dict() for name in ("tis", "vcpo(ess=off)"))
-    assert tis == {"more": 3, "less": 2, "undecided": 1}
-    assert alone == {"less": 2, "equivalent": 2, "undecided": 2}
-    assert "VCPO ends above TIS in 3 of 6 comparisons, below it in 2, and 1 is undecided" in FINDINGS
-    assert "it is never above: below in 2, equivalent in 2, undecided in 2" in FINDINGS
-
-
-def test_the_size_of_the_phase_study() -> None:
-    runs = pd.read_csv(PHASE / "runs.csv")
-    assert f"{len(runs)} runs, registered beforehand: for nine methods, lags 4, 16 and 64 and 4 seeds" in FINDINGS
-    assert runs["seed"].nunique() == 4
-    assert runs["method"].nunique() == 9
-    assert set(runs["staleness"]) == {0, 4, 16, 64}

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from scorecard.fact import VERDICTS
 
 ROOT = Path(__file__).parents[2]
@@ -34,30 +35,96 @@ def test_counts_when_every_fact_has_run() -> None:
     assert said == "1 are reproduced, 2 refuted, none undecided and none cannot be tested here"
 
 
-def test_scorecard() -> None:
-    parts = VERDICT_TABLE.set_index(["fact", "part"])
-    for part in ("walk, learning rate 0.0008", "chain, learning rate 0.0016"):
-        assert parts.loc[(1, part), "verdict"] == "reproduced"
-        figure = parts.loc[(1, part), "figure"]
-        assert re.search(r"tis 8 of 8 .*vcpo 0 of 8 .*at lag 0 0 of 8", figure)
-    lost = {task: parts.loc[(3, f"{task}: tis fails, opob alone survives"), "figure"] for task in ("walk", "chain")}
-    assert "`vcpo(baseline=group)` 0 of 8, `vcpo(ess=off)` 8 of 8" in lost["walk"]
-    assert "`vcpo(baseline=group)` 8 of 8, `vcpo(ess=off)` 7 of 8" in lost["chain"]
-    first = parts.loc[(4, "walk: ess before kl")]
-    assert first["verdict"] == "refuted"
-    assert (
-        f"on `walk` KL raises its alarm {-first['value']:.0f} updates earlier; on `chain` this is undecided" in FINDINGS
+PARTS = VERDICT_TABLE.set_index(["fact", "part"])
+
+
+def failed(fact: int, part: str, method: str) -> str:
+    """`8 of 8`: the failed runs of a method, from the figure of a part."""
+    (found,) = re.findall(rf"`?{re.escape(method)}`? (\d+ of \d+)", PARTS.loc[(fact, part), "figure"])
+    return str(found)
+
+
+def ran(fact: int, *words: str) -> bool:
+    """Whether one run set of a fact has these words."""
+    sets = VERDICT_TABLE.query("fact == @fact")["runs"].iloc[0].split(" / ")
+    return any(all(word in one for word in words) for one in sets)
+
+
+def test_tis_fails_and_vcpo_does_not() -> None:
+    lost = set()
+    for task, rate in (("walk", "0.0008"), ("chain", "0.0016")):
+        part = f"{task}, learning rate {rate}"
+        lost.add((failed(1, part, "tis"), failed(1, part, "vcpo"), failed(1, part, "at lag 0")))
+        assert PARTS.loc[(1, part), "verdict"] == "reproduced"
+        assert ran(1, f"{task} reinforce, tis", "lag 16", f"learning rate {rate}")
+    ((tis, vcpo, synchronous),) = lost
+    assert f"{tis} runs fail against {vcpo.split(' ')[0]} of 8, on `walk` at 8e-4 and on `chain` at 1.6e-3" in FINDINGS
+    assert synchronous == "0 of 8", "where synchronous training survives"
+
+
+def test_the_halves_of_vcpo() -> None:
+    part = "{}: tis fails, opob alone survives"
+    own = {
+        (task, name): failed(3, part.format(task), f"vcpo({name})")
+        for task in ("walk", "chain")
+        for name in ("ess=off", "baseline=group")
+    }
+    said = (
+        "`vcpo(ess=off)` fails in {} runs on `walk` and in {} on `chain`. ESS scaling alone, `vcpo(baseline=group)`, "
+        "fails in {} on `walk` and in {} on `chain`."
     )
-    assert parts.loc[(4, "chain: ess before kl"), "verdict"] == "undecided"
-    gap = -100 * parts.loc[(2, "end of k = 128"), ["value", "high", "low"]].astype(float)
-    assert "lag 128 loses {:.0f}% [{:.0f}, {:.0f}] of the synchronous gain".format(*gap) in FINDINGS
-    flat = 100 * parts.loc[(19, "vespo loses at most 15%"), ["value", "low", "high"]].astype(float)
-    assert "it loses {:.0f}% [{:.0f}, {:.0f}]".format(*flat) in FINDINGS
-    assert parts.loc[(19, "sapo is steeper than grpo and gspo"), "verdict"] == "reproduced"
-    assert "failed at N = 16 and 32: 0 of 16" in parts.loc[(19, "sapo collapses"), "figure"]
-    clipped = [100 * parts.loc[(18, f"gspo on {task}"), "value"] for task in ("walk", "chain")]
+    places = [(task, name) for name in ("ess=off", "baseline=group") for task in ("walk", "chain")]
+    assert said.format(*(own[place] for place in places)) in FINDINGS
+
+
+def test_ess_and_kl() -> None:
+    first = PARTS.loc[(4, "walk: ess before kl")]
+    assert first["verdict"] == "refuted"
+    said = f"on `walk` KL raises its alarm {-first['value']:.0f} updates earlier; on `chain` this is undecided"
+    assert said in FINDINGS
+    assert PARTS.loc[(4, "chain: ess before kl"), "verdict"] == "undecided"
+
+
+def test_what_lag_costs_vcpo() -> None:
+    gap = -100 * PARTS.loc[(2, "end of k = 128"), ["value", "high", "low"]].astype(float)
+    said = "on `walk` at 4e-4, lag 128 loses {:.0f}% [{:.0f}, {:.0f}] of the synchronous gain after 500 updates"
+    assert said.format(*gap) in FINDINGS
+    assert ran(2, "walk vcpo", "lag 0, 16, 32, 64, 128", "learning rate 0.0004", "500 updates")
+
+
+def test_vespo_on_stale_mini_batches() -> None:
+    flat = 100 * PARTS.loc[(19, "vespo loses at most 15%"), ["value", "low", "high"]].astype(float)
+    assert "on `walk` at 4e-4, from 4 to 32 of them, it loses {:.0f}% [{:.0f}, {:.0f}]".format(*flat) in FINDINGS
+    assert ran(19, "walk vespo", "minibatch", "learning rate 0.0004")
+    assert PARTS.loc[(19, "vespo is flatter than grpo and gspo"), "verdict"] == "reproduced"
+    assert PARTS.loc[(19, "sapo is steeper than grpo and gspo"), "verdict"] == "reproduced"
+    assert "failed at N = 16 and 32: 0 of 16" in PARTS.loc[(19, "sapo collapses"), "figure"]
+    clipped = [100 * PARTS.loc[(18, f"gspo on {task}"), "value"] for task in ("walk", "chain")]
     sentence = "clips {:.0f}% of the tokens on `walk` at lag 1 already and {:.0f}% on `chain`"
     assert sentence.format(*clipped) in FINDINGS
+
+
+@pytest.mark.parametrize(
+    ("number", "published", "said"),
+    [
+        (2, "within about 3 points of k = 0", "(published: about 3 points)"),
+        (18, "GSPO clips about 15% of tokens", "(fact 18; published: about 15%)"),
+        (8, "sequence TIS with a cap of 8 survives longest", "against the published cap of 8"),
+    ],
+)
+def test_published_numbers_are_those_of_the_registration(number: int, published: str, said: str) -> None:
+    text = (ROOT / "docs" / "studies" / "scorecard" / "registration.md").read_text()
+    row = re.findall(rf"^\| {number} \| ([^|]*) \|", text, flags=re.M)[0]
+    assert published in row
+    assert said in FINDINGS
+
+
+def test_which_rates_the_other_facts_ran() -> None:
+    assert "(fact 8, refuted): at lag 16 and 6e-4, sequence TIS with caps" in FINDINGS
+    assert ran(8, "walk tis", "lag 16", "learning rate 0.0006", "300 updates")
+    assert all(ran(9, "walk tis, token-tis", "0.0006", f"of {batch} prompts") for batch in (8, 16, 32))
+    assert "(parts of fact 21, undecided): on `walk` at 4e-4, with 4 of them, no run" in FINDINGS
+    assert ran(21, "walk gspo, cispo", "minibatch", "lag 3", "learning rate 0.0004", "1500 updates")
 
 
 def test_survival_by_cap_and_by_batch() -> None:

@@ -1,7 +1,9 @@
 """The tables of the studies on language models are those of what ships with them."""
 
 import gzip
+import json
 import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -52,3 +54,69 @@ def test_the_table_of_language_models() -> None:
             assert seeds == 2
             name = "reinforce (control)" if method == "reinforce" else method
             assert shown[name][place] == f"{reward:.2f}", (task, lag, method)
+
+
+def rewards_over_updates(report: Path) -> dict[str, dict[str, list[float]]]:
+    """Sampled reward at each evaluation by panel and method, as the curves of a shipped report have it."""
+    page = gzip.decompress(report.read_bytes()).decode()
+    scripts = re.finditer(r'<script type="application/json">(.*?)</script>', page, flags=re.DOTALL)
+    (data,) = (one for one in scripts if "column sampled_reward of" in page[one.start() - 900 : one.start()])
+    found: dict[str, dict[str, list[float]]] = {}
+    for line in json.loads(data[1])["lines"]:
+        found.setdefault(str(line["panel"]), {})[line["name"]] = line["y"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("page", "report", "said"),
+    [
+        (VLLM, "report", "warmed up to a sampled reward of {start}"),
+        (VLLM, "report", "after 50 updates, from {start} at the start"),
+        (LANGUAGE, "countdown", "--out m-count # {start} at the end"),
+        (LANGUAGE, "countdown", "| start | {start} | {start} | 0.33 | 0.33 |"),
+        (LANGUAGE, "arithmetic", "--out m-arith # {start} at the end"),
+        (LANGUAGE, "arithmetic", "| start | 0.31 | 0.31 | {start} | {start} |"),
+    ],
+)
+def test_where_the_runs_start(page: Path, report: str, said: str) -> None:
+    curves = rewards_over_updates(page.with_name(f"{report}.html.gz"))
+    starts = {round(rewards[0], 4) for panel in curves.values() for rewards in panel.values()}
+    (start,) = starts
+    assert said.format(start=f"{start:.2f}") in prose(page)
+    assert start * 256 == pytest.approx(round(start * 256), abs=0.02), "a share of the 256 held-out prompts"
+
+
+def llama(layers: int, width: int) -> int:
+    """Parameters of a Llama with a character tokenizer, embeddings tied: its hidden width is 8/3 of its width."""
+    characters, hidden = 99, 8 * width // 3
+    return layers * (4 * width**2 + 3 * width * hidden + 2 * width) + width + characters * width
+
+
+@pytest.mark.parametrize(
+    ("page", "layers", "width", "said"),
+    [
+        (VLLM, 2, 96, "parameters (2 layers of width 96) with a character tokenizer"),
+        (LANGUAGE, 4, 128, "parameters (4 layers of width 128; `llama(1M)` of this version has a width of 144)"),
+        (STUDIES / "trl" / "README.md", 2, 64, "parameters on two-term arithmetic"),
+    ],
+)
+def test_how_large_the_models_are(page: Path, layers: int, width: int, said: str) -> None:
+    assert f"{llama(layers, width):,} {said}" in prose(page)
+
+
+def test_the_sizes_that_this_version_makes() -> None:
+    pytest.importorskip("tokenizers")
+    from vcpo_bench.bench.policies.hf.create import shape_for
+
+    assert shape_for(1e6) == (4, 144, 16)
+    assert shape_for(3e5, 32) == (2, 96, 32)
+    assert shape_for(1e5)[:2] == (2, 64)
+
+
+def test_how_many_cells_the_language_models_ran() -> None:
+    cells = sum(seeds for task in ("countdown", "arithmetic") for seeds, _ in reported(task).values())
+    assert f"{cells} cells, all completed" in prose(LANGUAGE)
+    assert "At lag 0 clip, vespo and reinforce are the same update, and end alike." in prose(LANGUAGE)
+    for task in ("countdown", "arithmetic"):
+        ended = {f"{reported(task)[method, 0][1]:.2f}" for method in ("clip", "vespo", "reinforce")}
+        assert len(ended) == 1

@@ -59,13 +59,42 @@ def test_no_lead_over_the_rivals_named() -> None:
     assert set(gain[[*named, "everything + ESS against everything"]]) == {"cannot be told apart"}
 
 
+def test_the_commands_of_the_boundary_study_are_those_of_its_page() -> None:
+    own = TEXT.split("## Boundary, point by point")[1].split("## Comparisons")[0]
+    assert "[Three commands](boundary/README.md#reproduce) make all tables again" in own
+    named = re.findall(r"`(tools/[\w/]+\.py)(?: --end)?`", own.split("14. **")[1])
+    assert named == [
+        f"tools/{name}.py" for name in ("run_archives/unpack", "boundary_study/supplement", "boundary_study/page")
+    ]
+    page = (STUDIES / "boundary" / "README.md").read_text().split("## Reproduce")[1]
+    for name in named:
+        assert f"python {name} " in page
+        assert (STUDIES.parents[1] / name).exists()
+    assert "page.py results/boundary --end" in page
+
+
+def test_what_the_boundary_study_does_not_correct() -> None:
+    registered = prose(STUDIES / "boundary" / "registration.md")
+    for said in (
+        "The other leads are reported without bars.",
+        "(TOST at 5%, uncorrected)",
+        "not corrected for their number",
+    ):
+        assert said in registered
+    assert POINTS["10"][2] == "half"
+
+
 def test_numbers_of_the_boundary_study() -> None:
     folder = STUDIES / "boundary"
     assert f"has all {len(pd.read_csv(folder / 'runs.csv'))} runs" in TEXT
     ess = pd.read_csv(folder / "signals.csv").set_index("signal").loc["ess"]
     assert f"{ess['failed']:.0f} failures against {ess['survivors']:.0f} survivors, in seven groups" in TEXT
     assert ess["groups"] == 7
-    assert f"not to tell {ess['auroc']:.2f} from 0.5 or from 0.6" in TEXT
+    assert f"Too few to tell {ess['auroc']:.2f} from 0.5 or from 0.6" in TEXT
+    highest = pd.read_csv(folder / "signals.csv")["high"].max()
+    assert f"10 updates ahead no interval goes above {highest:.2f}, those of single tasks aside" in TEXT
+    assert 0.725 < highest <= 0.73
+    assert (pd.read_csv(folder / "tasks.csv")["high"] > highest).any(), "single tasks go above it"
     assert ess["low"] < 0.5 < 0.6 < ess["high"]
     each = pd.read_csv(folder / "places.csv")["ess_auroc"]
     assert f"ESS has {each.min():.2f} to {each.max():.2f} in single configurations" in TEXT

@@ -25,6 +25,16 @@ def test_how_many_configurations_decide_the_fate_of_all_their_seeds() -> None:
     assert f"the {len(cases)} of the primary endpoint of {cases.groupby(CONFIGURATION).ngroups}" in said
 
 
+def test_what_simulated_studies_show_is_said_alike() -> None:
+    """The simulation is a test of its own, tests/analysis/prediction/test_shared_fates.py."""
+    assert "in 40% when runs are resampled, in 6.5% of 400 when configurations are" in " ".join(PAGE.split())
+    other = " ".join((STUDY.parents[1] / "analysis.md").read_text().split())
+    assert "told from chance in 6.5% of 400 simulated studies, and in 40% where runs are resampled" in other
+    source = (STUDY.parents[2] / "tests" / "analysis" / "prediction" / "test_shared_fates.py").read_text()
+    assert "assert by_run >= 35" in source
+    assert "assert by_configuration <= 15" in source
+
+
 def test_every_interval_of_resampled_runs_is_marked() -> None:
     """Those of null models and of random alarms, which resample nothing, are not."""
     summary = PAGE.split("## Summary")[1].split("\n## ")[0]

@@ -103,7 +103,7 @@ def test_ratios_of_signal_to_noise(sentence: str, shown: list[tuple[str, str, in
         ("reinforce on fresh data ({}, {}, {})", "walk", "reinforce (lag 0)", "cosine", (50, 150, 250)),
         ("other way round (vcpo {}, {}, {};", "chain", "vcpo", "cosine", (50, 150, 250)),
         ("cosine {}, {} and {} against", "walk", OPOB, "cosine", (50, 150, 250)),
-        ("against {}, {} and {}. (", "walk", "tis", "cosine", (50, 150, 250)),
+        ("against {}, {} and {}.", "walk", "tis", "cosine", (50, 150, 250)),
     ],
 )
 def test_values(sentence: str, task: str, method: str, quantity: str, steps: tuple[int, ...]) -> None:
@@ -139,6 +139,22 @@ def test_ranges() -> None:
     chain = FOUND.xs(("chain", ESS, 16, "step_scale"), level=(0, 1, 2, 3)).xs(False, level=1)["value"]
     assert "is 0.95 or more there" in TEXT
     assert chain.min() >= 0.95
+
+
+def test_what_no_table_has_is_without_a_number() -> None:
+    """A star stands behind what was measured once: such a sentence has no number but that of the update."""
+    said = PAGE.read_text().split("## In words")[1].split("## Caveats")[0]
+    starred = re.findall(r"[^.]*\.\*(?!\*)", said)
+    assert len(starred) == 1
+    assert not re.findall(r"\d", " ".join(starred))
+    assert "no table of it ships" in said
+
+
+def test_the_sizes_of_the_probe() -> None:
+    sizes = ROWS[ROWS["method"] == "tis"].groupby("step")["fresh"].first()
+    assert sizes.to_dict() == {50: 256, 150: 256, 250: 192}
+    assert "64 batches sampled by the weights of 16 updates before and 256 (192 at update 250) fresh batches" in TEXT
+    assert set(ROWS.loc[(ROWS["lag"] == 16), "n"]) == {64}
 
 
 def test_the_summary_of_the_study() -> None:

@@ -105,6 +105,43 @@ def test_vcpo_against_tis_and_vespo_on_walk() -> None:
     assert at_1["mean"].max() - at_1["mean"].min() < 0.02
 
 
+def test_vcpo_on_chain_is_the_same_at_every_lag() -> None:
+    found = (
+        pd.read_csv(STUDY / "tables" / "by_task.csv").set_index(["task", "method", "staleness"])["mean"].sort_index()
+    )
+    own = found["chain", "vcpo"]
+    assert "its means at lag 1 and at lag 64 are the same to 0.01" in TEXT
+    assert number(own[1]) == number(own[64])
+    assert all(found["chain"].xs(lag, level="staleness").idxmax() == "vcpo" for lag in (1, 16, 64))
+    assert (own > 1).all()
+
+
+def test_what_the_probe_says_beside() -> None:
+    probe = pd.read_csv(STUDIES / "prediction" / "probe.csv").query("lag == 16 and not preconditioned")
+    own = probe[(probe["method"] == "vcpo(ess=off)") & (probe["quantity"] == "snr_ratio")]
+    chain = own[own["key"].str.startswith("chain") & (own["step"] < 250)]["value"]
+    assert f"raises signal-to-noise {chain.min():.0f} to {chain.max():.0f} times on chain" in TEXT
+    walk = own[own["key"].str.startswith("walk")]
+    assert ((walk["low"] < 1) & (walk["high"] > 1)).all(), "not measurably on walk"
+
+
+def test_what_was_run_at_the_third_rate() -> None:
+    own = HOT[HOT["staleness"] > 0]
+    assert f"adds 1e-3 at lags 16 and 64 ({own['seed'].nunique()} seeds, {len(own)} cells, and synchronous" in TEXT
+    assert set(own["staleness"]) == {16, 64}
+    cold = own[own["method"].isin(["tis", "reinforce"])]
+    summary = prose(STUDIES / "prediction" / "README.md")
+    assert f"the {cold['failed'].sum()} failures of reinforce and tis at 1e-3 come" in summary
+    assert cold["failed"].all()
+
+
+def test_what_few_pairs_can_show() -> None:
+    assert "t-intervals with 4 to 6 pairs" in TEXT
+    pairs = {len(difference(*at, *pair)) for at in PLACES for pair in PAIRS.values()}
+    assert pairs | {len(difference("walk", 64, "vcpo", "tis"))} == {4, 6}
+    assert f"cannot go below {2 / 2**4:.3f} with 4 pairs of one task" in TEXT
+
+
 def test_a_third_of_the_rate() -> None:
     third = {at: mean(difference(*at, "vcpo", "tis", 1e-4), 3) for at in PLACES}
     assert f"lag 16, {third['chain', 16]} on chain and {third['walk', 16]} on walk" in TEXT

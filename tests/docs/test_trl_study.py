@@ -87,6 +87,10 @@ def test_what_is_said_of_the_weights(tools: dict[str, ModuleType]) -> None:
     assert again["21-40"].max() < tables.WEIGHTS
     assert "As registered, no arm passes" in TEXT
     assert "largest difference is below 4e-5" in TEXT
+    together = max(registered["1-19"].max(), again[["1-19", "20", "21-40"]].max().max())
+    assert f"both make the same weights to {together * 1e5:.0f} parts in 10^5." in TEXT
+    other = " ".join((ROOT / "docs" / "trl.md").read_text().split())
+    assert f"the weights agree to {together * 1e5:.0f} parts in 10^5:" in other
 
 
 def test_what_is_said_of_the_outcomes(runs: pd.DataFrame) -> None:

@@ -10,8 +10,6 @@ import pandas as pd
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 RELATIVE, ABSOLUTE = 1e-3, 1e-4
 """Of numbers in a table: the last bits of a sum depend on the machine, and a search ends a little elsewhere."""
-_COUNT = 10
-"""Whole numbers below it are counts; pages also round larger numbers to whole ones."""
 
 
 def assert_alike(made: Path, there: Path, tool: str) -> None:
@@ -30,7 +28,7 @@ def assert_alike(made: Path, there: Path, tool: str) -> None:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Whether two texts have the same words, and numbers that differ by at most one in their last digit."""
+    """Whether two texts have the same words and whole numbers, and others differ by at most one in their last digit."""
     if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
         return False
     return all(_close(*pair) for pair in zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True))
@@ -42,9 +40,9 @@ def _close(one: str, other: str) -> bool:
 
 
 def _last_digit(number: str) -> float:
-    """What one more in the last digit is worth; 0 for a small whole number, which is a count."""
+    """What one more in the last digit is worth; 0 for a whole number, which is a count, a lag or an update."""
     mantissa, _, exponent = number.partition("e")
     decimals = len(mantissa.partition(".")[2])
-    if not decimals and not exponent and abs(int(mantissa)) < _COUNT:
+    if not decimals and not exponent:
         return 0.0
     return float(10.0 ** (int(exponent or 0) - decimals))

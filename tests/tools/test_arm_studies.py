@@ -132,34 +132,3 @@ def test_the_answer_about_tool_use_is_what_its_tables_say() -> None:
     assert lag.loc[("lookup", "vcpo"), "verdict"] == "equivalent"
     cost = lag.xs("reinforce", level="method")["value"].round(1)
     assert cost.to_dict() == {"guess": -0.1, "lookup": -0.3}
-
-
-def test_the_answer_about_routers_is_what_its_tables_say() -> None:
-    folder = Path(__file__).parents[2] / "docs" / "studies" / "moe"
-    page = " ".join((folder / "README.md").read_text().split())
-    engine = pd.read_csv(folder / "engine.csv").set_index(["replay", "staleness"])
-    first = engine.loc[("r3", 0)]
-    assert first["verdict"] == "holds"
-    assert "leaves {:.2f} [{:.2f}, {:.2f}] of the KL".format(*first[["value", "low", "high"]]) in page
-    assert engine.loc[("r2", 0), "value"] == pytest.approx(1.0)
-    lag = pd.read_csv(folder / "lag.csv").set_index(["what", "staleness"])
-    drift = lag.loc["routers changed by lag, ratio"]
-    assert set(drift["verdict"]) == {"left"}
-    assert {f"{value:.2f}" for value in drift["value"]} == {"1.01"}
-    assert "{:.2f} of it is left at lag 4 and {:.2f} at lag 16".format(*lag.loc["KL, ratio", "value"]) in page
-    assert lag.loc["final reward, difference", ["low", "high"]].abs().to_numpy().max() < 0.01
-    replays = pd.read_csv(folder / "replays.csv").set_index(["what", "staleness"])
-    assert "lag 0 ({:.2f}) and shrinks with the lag ({:.2f}, {:.2f})".format(*replays.loc["KL, ratio", "value"]) in page
-    reward = replays.loc["final reward, difference"]
-    assert (reward["value"] <= 0.01).all()
-    assert (reward["low"] > 0).tolist() == [True, False, False]
-    noise = pd.read_csv(folder / "noise.csv")
-    assert noise["value"].between(-0.015, 0).all()
-    parts = pd.read_csv(folder / "parts.csv").set_index("staleness").loc[16]
-    both = parts[["sum_of_parts", "routers_changed"]]
-    assert "sum to {:.2f} of the decisions, but only {:.2f} differ".format(*both) in page
-    shift = pd.read_csv(folder / "shift.csv")
-    verdicts = shift.loc[shift["what"].str.startswith("final"), "verdict"].tolist()
-    assert verdicts == ["equivalent"] * 14
-    levels = pd.read_csv(folder / "levels.csv")
-    assert not levels.loc[~levels["arm"].str.startswith("dense"), "failed"].any()
