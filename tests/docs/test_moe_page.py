@@ -100,6 +100,7 @@ def test_what_the_page_says_of_the_design() -> None:
     source = (folder / "design.py").read_text() + (folder / "tables.py").read_text()
     steps, since = (re.findall(rf"^{name} = (\d+)$", source, flags=re.MULTILINE)[0] for name in ("STEPS", "SINCE"))
     assert f"{steps} updates on `chain`" in TEXT
+    assert re.findall(r"(\d+) updates (?:on|are|at)", TEXT) == [steps] * 3
     assert f"are means over the updates from {since} on" in TEXT
     (alike,) = re.findall(r"^ALIKE = \((.*)\)$", source, flags=re.MULTILINE)
     assert f"*Left*: the ratio is within [{alike}] at 90%" in TEXT
