@@ -65,7 +65,7 @@ def cross_fitted(rewards: Array) -> Array:
 
 
 def t_values(means: Array, seeds: int, studies: int, draws: np.random.Generator) -> Array:
-    """Of the difference of two equal methods, in units of the 95% bound of Student's t: above 1, they are told apart."""
+    """Of the difference of two equal methods, over the 95% bound of Student's t: above 1, they are told apart."""
     scores = cross_fitted(means + draws.normal(size=(2, studies, seeds, means.size)))
     gap = scores[0] - scores[1]
     error = gap.std(axis=1, ddof=1) / np.sqrt(seeds)
@@ -100,7 +100,8 @@ def main() -> None:
     for seeds, rates in product(SEEDS, RATES):
         one = needed(seeds, rates, studies)
         largest = max(largest, one.widening)
-        print(f"| {seeds} | {rates} | {one.widening:.2f} | {one.wrong:.1%} | {one.shape} by {one.ahead:g} |", flush=True)
+        worst = f"{one.shape} by {one.ahead:g}"
+        print(f"| {seeds} | {rates} | {one.widening:.2f} | {one.wrong:.1%} | {worst} |", flush=True)
     print(f"\nLargest: {largest:.3f}; CROSS_FIT is {CROSS_FIT:g}.")
 
 

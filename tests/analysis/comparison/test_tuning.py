@@ -116,7 +116,9 @@ def test_simulated_intervals_are_those_of_comparisons():
         assert (low > 0 or high < 0) is apart
 
 
-@pytest.mark.parametrize(("seeds", "rates", "ahead", "least"), [(16, 5, 0.75, 1.5), (5, 8, 1.5, 1.6), (32, 2, 0.5, 1.25)])
+@pytest.mark.parametrize(
+    ("seeds", "rates", "ahead", "least"), [(16, 5, 0.75, 1.5), (5, 8, 1.5, 1.6), (32, 2, 0.5, 1.25)]
+)
 def test_two_equal_methods_are_seldom_called_different(seeds, rates, ahead, least):
     """Where the best rate is just ahead: the worst cases of few and of many seeds and rates."""
     found = tuned_intervals.needed(seeds, rates, studies=2000, ahead=(ahead,))
