@@ -141,4 +141,4 @@ def test_a_folder_without_results_is_not_packed(
     with pytest.raises(SystemExit) as ended:
         pack.main()
     assert ended.value.code == 2
-    assert "error: no finished cell in" in capsys.readouterr().err.splitlines()[-1]
+    assert "is not a results folder" in capsys.readouterr().err.splitlines()[-1]

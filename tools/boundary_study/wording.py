@@ -60,8 +60,8 @@ def _reversed(name: str, own: pd.DataFrame) -> str:
     else:
         left = f"Nothing of that survives Holm's adjustment over the rivals at a lead: against guessing, p = {p}."
     return (
-        f"`{name}` is a **reversed signal**: AUROC {areas} ahead. It is lower in runs that fail; 1 minus it is {turned}. "
-        f"The direction was chosen after the outcomes were known. {left}"
+        f"`{name}` is a **reversed signal**: AUROC {areas} ahead. It is lower in runs that fail; 1 minus it is "
+        f"{turned}. The direction was chosen after the outcomes were known. {left}"
     )
 
 
