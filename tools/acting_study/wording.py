@@ -44,8 +44,8 @@ def agreement(tables: Mapping[str, pd.DataFrame]) -> str:
     both = pd.DataFrame({"first": first["verdict"], "second": second["verdict"]}).loc[whole.index]
     same, part = int((both["first"] == both["second"]).sum()), int((whole == both["second"]).sum())
     said = (
-        f"Seeds {new} alone give the verdict of seeds {old} alone in {same} of {len(whole)} contrasts, and in {part} that "
-        "of all seeds, of which they are half."
+        f"Seeds {new} alone give the verdict of seeds {old} alone in {same} of {len(whole)} contrasts, and in {part} "
+        "that of all seeds, of which they are half."
     )
     rows = both[both["first"] != both["second"]].reset_index().to_dict("records")
     apart = [
@@ -64,7 +64,7 @@ def by_rule(rule: pd.DataFrame) -> str:
     verdict = "undecided" if not row["p"] < LEVEL else "lower" if row["at_alarm"] < row["at_placebo"] else "higher"
     return (
         f"By the written rule {row['at_alarm']} of {row['seeds']} runs fail when `vcpo` begins at the alarm, and "
-        f"{row['at_placebo']} of {row['seeds']} when it begins at a placebo time. In pairs: {row['only_at_alarm']} fail at "
-        f"the alarm only, {row['only_at_placebo']} at the placebo time only (sign test, p = {row['p']:.3f}: {verdict}). "
-        "No test of this was registered."
+        f"{row['at_placebo']} of {row['seeds']} when it begins at a placebo time. In pairs: {row['only_at_alarm']} fail "
+        f"at the alarm only, {row['only_at_placebo']} at the placebo time only (sign test, p = {row['p']:.3f}: "
+        f"{verdict}). No test of this was registered."
     )
