@@ -3,8 +3,8 @@
     python tools/acting_study/page.py RESULTS     # adds the runs to runs.csv, then writes everything that follows
     python tools/acting_study/page.py             # everything that follows from the shipped runs.csv
 
-A run that the shipped table has already stays as it is there, whatever RESULTS says: branches rest on it. Until every run
-has ended there is no page. A test fails when the page is not current.
+A run that the shipped table has already stays as it is there, whatever RESULTS says: branches rest on it. Until every
+run has ended there is no page. A test fails when the page is not current.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def by_rule(rule: pd.DataFrame) -> str:
     verdict = "undecided" if not row["p"] < LEVEL else "lower" if row["at_alarm"] < row["at_placebo"] else "higher"
     return (
         f"By the written rule {row['at_alarm']} of {row['seeds']} runs fail when `vcpo` begins at the alarm, and "
-        f"{row['at_placebo']} of {row['seeds']} when it begins at a placebo time. In pairs: {row['only_at_alarm']} fail "
-        f"at the alarm only, {row['only_at_placebo']} at the placebo time only (sign test, p = {row['p']:.3f}: "
+        f"{row['at_placebo']} of {row['seeds']} when it begins at a placebo time. In pairs: {row['only_at_alarm']} "
+        f"fail at the alarm only, {row['only_at_placebo']} at the placebo time only (sign test, p = {row['p']:.3f}: "
         f"{verdict}). No test of this was registered."
     )
