@@ -104,8 +104,8 @@ def write(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     tasks = tables["tasks"]
-    shown = {name: table for name, table in tables.items() if name != "chance"}
-    parts = {**shown, "tasks": wide(tasks), "disagreement": disagreement(tasks), "nulls": null_sentence(nulls)}
+    parts: dict[str, pd.DataFrame | str] = {name: table for name, table in tables.items() if name != "chance"}
+    parts |= {"tasks": wide(tasks), "disagreement": disagreement(tasks), "nulls": null_sentence(nulls)}
     parts |= {"answer": answer(tables), "reversed": reversed_signals(tables)}
     (folder / "README.md").write_text(render(TEXT.read_text(encoding="utf-8"), parts), encoding="utf-8")
 

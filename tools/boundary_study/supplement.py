@@ -18,9 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 import pandas as pd
 
+from boundary_study.alarms import PLACE
 from boundary_study.areas import panels
 from boundary_study.design import SEEDS
-from boundary_study.tables import FOLDER, PLACE, SIGNALS, Tables
+from boundary_study.tables import FOLDER, SIGNALS, Tables
 from boundary_study.verdicts import enough
 from vcpo_bench.analysis.commands.prediction import analyze_prediction
 from vcpo_bench.analysis.results import Results, load
