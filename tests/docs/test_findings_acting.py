@@ -44,7 +44,13 @@ def test_how_many_fail_untouched() -> None:
     failed, down = (sum(row[name] for row in rows) for name in ("failed", "down"))
     assert f"{failed - down:g} of these {failed:g} are no longer down at the end" in TEXT
     parents = pd.read_csv(STUDY / "parents.csv").query("parents == 'risky'")
-    assert f"The detector speaks before the fall in {parents['before_onset'].sum()} of the {failed:g}." in TEXT
+    runs = pd.read_csv(STUDY / "runs.csv").query("act == 'nothing' and group == 'risky' and failed")
+    ahead = runs["onset"] - runs["alarm"]
+    assert parents["before_onset"].sum() == (ahead > 0).sum()
+    said = (
+        f"finds the run down in {(ahead > 0).sum()} of the {failed:g}, by at least 10 updates in {(ahead >= 10).sum()}."
+    )
+    assert f"The detector speaks before the evaluation that {said}" in TEXT
 
 
 def test_acting_at_the_alarm_and_at_other_updates() -> None:
@@ -65,9 +71,27 @@ def test_acting_at_the_alarm_and_at_other_updates() -> None:
 def test_new_seeds_alone() -> None:
     place = ["task", "one", "other"]
     waves = pd.read_csv(STUDY / "waves.csv")
-    alone = waves[waves["wave"] == "208 to 215"].set_index(place)["verdict"]
-    same = int((alone == CONTRASTS.set_index(place)["verdict"][alone.index]).sum())
-    assert f"alone they give the same verdict in {same} of {len(alone)} contrasts" in TEXT
+    first, alone = (own.set_index(place)["verdict"] for _, own in waves.groupby("wave"))
+    same, part = (int((alone == other[alone.index]).sum()) for other in (first, CONTRASTS.set_index(place)["verdict"]))
+    said = f"{same} of {len(alone)} contrasts, and that of all"
+    assert f"alone they give the verdict of those others in {said} seeds in {part}." in TEXT
+    changes = " ".join((ROOT / "CHANGELOG.md").read_text().split())
+    assert f"the new seeds alone give the verdict of the first eight in {said} sixteen in {part}." in changes
+
+
+def test_failures_by_the_written_rule() -> None:
+    rule = pd.read_csv(STUDY / "rule.csv").set_index("task").loc["both"]
+    rows = {
+        at: [treatment(task, "risky", f"vcpo at {at}") for task in ("walk", "chain")]
+        for at in ("the alarm", "a placebo time")
+    }
+    failed = [sum(row["failed"] for row in found) for found in rows.values()]
+    assert failed == [rule["at_alarm"], rule["at_placebo"]]
+    assert f"{failed[0]:g} of {rule['seeds']:g} runs fail when VCPO begins at the alarm, {failed[1]:g} of" in TEXT
+    said = f"({rule['only_at_alarm']:g} and {rule['only_at_placebo']:g} pairs differ, sign test p = {rule['p']:.3f}"
+    assert f"{said}: undecided, not registered)" in TEXT
+    assert rule["p"] > 0.05
+    assert sum(row["failed_after"] for found in rows.values() for row in found) == 0, "as the page says"
 
 
 def test_false_alarms() -> None:

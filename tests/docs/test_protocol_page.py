@@ -4,6 +4,8 @@ import pandas as pd
 import pytest
 from page_prose import STUDIES, ends, mean, number, prose, table, verdict
 
+from vcpo_bench.analysis.comparison.best_learning_rate import CROSS_FIT
+from vcpo_bench.analysis.comparison.pairs import all_pairs
 from vcpo_bench.analysis.intervals import wilson
 
 STUDY = STUDIES / "protocol"
@@ -35,6 +37,16 @@ def rewards(task: str, lag: int, method: str, rate: float = 3e-4) -> pd.Series:
 def difference(task: str, lag: int, first: str, second: str, rate: float = 3e-4) -> pd.Series:
     """Rewards of the first at 3e-4 minus those of the second at a rate, by seed."""
     return (rewards(task, lag, first) - rewards(task, lag, second, rate)).dropna()
+
+
+def test_what_the_wider_intervals_of_today_would_change() -> None:
+    for part in ("tables", "tables-three-rates"):
+        tuned, told = pd.read_csv(STUDY / part / "tuned.csv"), pd.read_csv(STUDY / part / "pairs.csv")
+        now = (all_pairs(tuned, "normalised")["p_holm"] < 0.05).sum()
+        then = (told["p_holm"] < 0.05).sum()
+        assert f"{now} pairs of [`{part}/pairs.csv`]" in TEXT or f"{now} of [`{part}/pairs.csv`]" in TEXT
+        assert f"({part}/pairs.csv) instead of {then}" in TEXT
+    assert f"widened by 1.17, the factor of that time; `compare` uses {CROSS_FIT:g} now" in TEXT
 
 
 def test_what_was_run() -> None:

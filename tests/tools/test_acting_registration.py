@@ -69,5 +69,4 @@ def test_the_registration_says_what_the_code_does() -> None:
     assert [Parent(task, "risky", 0).lr for task in ("walk", "chain")] == [2e-4, 1e-4]
     assert [Parent(task, "calm", 0).lr for task in ("walk", "chain")] == [5e-5, 2.5e-5]
     assert design.SLOWDOWN == 3
-    if not tables.RUNS.exists():
-        assert stop_default(settings.record).detector.text == design.DETECTOR
+    assert stop_default(settings.record).detector.text == design.DETECTOR

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from acting_study import design, page, tables, verdicts, wording
+from acting_study import by_rule, design, page, tables, verdicts, wording
 from acting_study.design import NOTHING, SEEDS, SLOWER, STEPS, WAVES, Heard, Parent, Policy
 from made_pages import assert_alike
 
@@ -153,8 +153,11 @@ def test_each_wave_stands_beside_all_seeds(runs: pd.DataFrame) -> None:
     place = (waves["task"] == "walk") & (waves["one"] == f"{SLOWER} at the alarm") & (waves["other"] == "no act")
     assert waves.loc[place, "verdict"].tolist() == ["higher", "equivalent"]
     said = wording.agreement(made)
-    assert "Seeds 208 to 215 alone give the verdict of all seeds in 15 of 16 contrasts." in said
-    assert said.endswith(f"They give another in: `walk`, {SLOWER} at the alarm minus no act (equivalent).")
+    assert (
+        "Seeds 208 to 215 alone give the verdict of seeds 200 to 207 alone in 15 of 16 contrasts, and in 15 that"
+        in said
+    )
+    assert said.endswith(f"differ in: `walk`, {SLOWER} at the alarm minus no act (higher, then equivalent).")
 
 
 def test_runs_are_saved_and_lost_in_pairs(runs: pd.DataFrame) -> None:
@@ -166,6 +169,31 @@ def test_runs_are_saved_and_lost_in_pairs(runs: pd.DataFrame) -> None:
     assert at_alarm[["down", "saved", "lost"]].tolist() == [2, 14, 0]
     assert found.loc[("walk", "calm", "vcpo at a false alarm"), ["down", "saved", "lost"]].tolist() == [1, 0, 1]
     assert found.loc[("chain", "risky", "no act"), ["acted", "failed", "saved", "lost"]].tolist() == [0, 16, 0, 0]
+
+
+def test_failures_by_the_rule_are_counted_in_pairs(runs: pd.DataFrame) -> None:
+    table = tables.treated(runs)
+    walk = (table["task"] == "walk") & (table["group"] == "risky") & (table["act"] == "vcpo")
+    alarm, placebo = (walk & (table["when"] == when) for when in ("alarm", "placebo"))
+    failed = (alarm & table["seed"].isin((200, 201))) | (placebo & table["seed"].isin((201, *range(208, 215))))
+    found = by_rule.rule_table(table.assign(failed=failed)).set_index("task")
+    columns = ["seeds", "at_alarm", "at_placebo", "only_at_alarm", "only_at_placebo"]
+    assert found.loc["walk", columns].tolist() == [16, 2, 8, 1, 7]
+    assert found.loc["both", columns].tolist() == [32, 2, 8, 1, 7]
+    assert found.loc["both", "p"] == pytest.approx(2 * (1 + 8) / 2**8)
+    assert np.isnan(found.loc["chain", "p"])
+    assert "1 fail at the alarm only, 7 at the placebo time only (sign test, p = 0.070: undecided)" in wording.by_rule(
+        found.reset_index()
+    )
+
+
+def test_a_folder_without_runs_of_the_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = tables.RUNS.read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        page.main([str(tmp_path / "missing")])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith("missing holds no runs of this study\n")
+    assert tables.RUNS.read_bytes() == before
 
 
 def test_placebos_are_split_by_the_alarm_of_their_parent(runs: pd.DataFrame) -> None:
@@ -239,9 +267,7 @@ def test_there_is_a_page_when_every_run_has_ended(
 
 def test_the_page_follows_from_the_shipped_runs(tmp_path: Path) -> None:
     shipped = tables.shipped(tables.RUNS)
-    if not tables.complete(shipped):
-        assert not (tables.FOLDER / "README.md").exists(), "a page without the runs it rests on"
-        return
+    assert tables.complete(shipped), "a page without the runs it rests on"
     shipped.to_csv(tmp_path / "runs.csv", index=False, float_format="%.10g")
     page.refresh(tmp_path)
     for made in tmp_path.glob("*.[mc][ds]*"):

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from boundary_study import alarms, areas, by_task, design, page, run, tables, verdicts
+from boundary_study import alarms, areas, by_task, design, page, run, tables, verdicts, wording
 from boundary_study.design import PILOT_SEEDS, PLACES, SEEDS
 from boundary_study.tables import RIVALS, SIGNALS, Tables, joined, outcomes
 from boundary_world import TRUTH, null_models, planted
 from made_pages import assert_alike
 
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
+from vcpo_bench.errors import UsageError
 from vcpo_bench.records import RULES_VERSION
 
 
@@ -160,6 +161,45 @@ def test_alarms_before_an_onset_and_in_survivors_are_counted(made: dict[str, pd.
     assert found.loc[alarms.ANY, "before"] == 160
 
 
+def test_survivors_are_watched_as_long_as_the_failure_they_stand_beside() -> None:
+    """One place has a survivor alarmed at 50 and a silent one, the other has one alarmed at 200."""
+    rows = [("walk", 40.0, 30.0), ("walk", 60.0, np.nan), ("walk", np.nan, 50.0), ("walk", np.nan, np.nan)]
+    rows += [("chain", 50.0, 45.0), ("chain", np.nan, 200.0)]
+    runs = pd.DataFrame(rows, columns=["task", "onset", "alarm_kl"])
+    runs = runs.assign(method="tis", staleness=16, known=True, failed=runs["onset"].notna())
+    row = alarms.alarm_table(runs).set_index("detector").loc["kl"]
+    assert row[["before_share", "before_matched"]].tolist() == pytest.approx([2 / 3, 1 / 6])
+    assert row[["in_time_share", "in_time_matched"]].tolist() == pytest.approx([1 / 3, 1 / 6])
+    assert row["share"] == pytest.approx(2 / 3), "in all their updates"
+
+
+def test_places_are_counted_at_their_lead(whole: Tables) -> None:
+    """A signal that varies in two places of those that have landmarks is counted in two, also where places are few."""
+    few = planted(PLACES[:7])
+    eos = few.signals["task"].eq(PLACES[0].task)
+    some = few._replace(signals=few.signals.assign(kl=few.signals["kl"].where(eos, 1.0)))
+    found = areas.panels(some)
+    table = verdicts.signal_table(found, 40).set_index("signal")
+    assert set(table["verdict"]) == {"too few"}
+    kept = areas.with_landmarks(found, 40)
+    assert table.loc[PRIMARY, "places"] == len(kept) == 7
+    assert table.loc["kl", "places"] == sum(place.task == PLACES[0].task for place in kept) < 7
+    assert table.loc["length_surge", "places"] == 0
+    rivals = verdicts.rival_table(found).set_index("rival")["places"]
+    assert (rivals["kl"], rivals["length_surge"]) == (table.loc["kl", "places"], 0)
+
+
+def test_a_reversed_signal_is_said(whole: Tables) -> None:
+    turned = whole._replace(signals=whole.signals.assign(kl=-whole.signals["ess"], ess=whole.signals["kl"]))
+    made = verdicts.made(turned)
+    area = made["signals"].set_index("signal").loc["kl", "auroc"]
+    said = wording.reversed_signals(made)
+    assert said.startswith(f"`kl` is a **reversed signal**: AUROC {area:.2f} at 10 updates, ")
+    assert "Against guessing, after Holm's adjustment" in said
+    weak = made["chance"].assign(p_holm=0.3)
+    assert "Nothing of that survives Holm's" in wording.reversed_signals({**made, "chance": weak})
+
+
 def test_runs_of_two_sessions_add_up(whole: Tables, tmp_path: Path) -> None:
     assert Tables.read(tmp_path).runs.empty
     first = whole._replace(
@@ -193,6 +233,9 @@ def test_there_is_a_page_when_enough_places_count(
     whole.write(tmp_path)
     page.refresh(tmp_path, end=False)
     assert not (tmp_path / "README.md").exists(), "nobody looks before the end"
+    with pytest.raises(UsageError, match=r"nulls\.csv is missing; first run: .* --end"):
+        page.refresh(tmp_path, end=True)
+    assert not (tmp_path / "places.csv").exists(), "nothing is written"
     (tmp_path / "tables").mkdir()
     null_models().to_csv(tmp_path / "tables" / "nulls.csv", index=False)
     page.refresh(tmp_path, end=True)
@@ -209,14 +252,10 @@ def test_there_is_a_page_when_enough_places_count(
 
 def test_the_page_follows_from_the_shipped_runs(tmp_path: Path) -> None:
     shipped = Tables.read(tables.FOLDER)
-    readme = tables.FOLDER / "README.md"
-    if len(areas.panels(shipped)) < design.LEAST_PLACES:
-        assert not readme.exists(), "a page without the runs it rests on"
-    if not readme.exists():
-        return
+    assert len(areas.panels(shipped)) >= design.LEAST_PLACES, "a page without the runs it rests on"
     shipped.write(tmp_path)
     shutil.copytree(tables.FOLDER / "tables", tmp_path / "tables")
-    page.refresh(tmp_path, end=readme.exists())
+    page.refresh(tmp_path, end=True)
     for made in (*tmp_path.glob("*.csv"), tmp_path / "README.md"):
         assert_alike(made, tables.FOLDER / made.name, "python tools/boundary_study/page.py --end")
 

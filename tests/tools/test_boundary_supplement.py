@@ -12,6 +12,8 @@ from boundary_study.tried import tried_table
 from boundary_world import null_models, planted
 from run_archives.unpack import unpack_folder
 
+from vcpo_bench.errors import UsageError
+
 PLACE = Place("walk", "tis", 16, 3e-4)
 STEPS = 100
 
@@ -41,8 +43,19 @@ def results(make_results: Callable[..., Path], tmp_path: Path, monkeypatch: pyte
 
 
 def test_nobody_looks_before_enough_places_count(results: Path) -> None:
-    with pytest.raises(RuntimeError, match="1 places count: too few"):
+    with pytest.raises(UsageError, match="1 places count: too few"):
         supplement.main_runs(results)
+
+
+def test_nobody_looks_without_saying_that_the_study_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for given, said in (((), "required: --end"), (("--end",), "is not a results folder")):
+        monkeypatch.setattr("sys.argv", ["supplement.py", str(tmp_path), *given])
+        with pytest.raises(SystemExit) as ended:
+            supplement.main()
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_the_main_runs_of_places_that_count_are_analyzed(

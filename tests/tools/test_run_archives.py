@@ -1,17 +1,21 @@
 """Archives keep what analyses read, are the same file for the same runs, and unpack into a results folder."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from run_archives import pack, unpack
+from run_archives.archive import FACTS
 from run_archives.pack import pack_folder
 from run_archives.unpack import unpack_folder
 
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.errors import UsageError
 
 
 @pytest.fixture(scope="module")
@@ -86,5 +90,55 @@ def test_controls_stay_controls_and_subfolders_stay_apart(recorded: Path, tmp_pa
 
 
 def test_a_folder_without_archives_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="holds no archive"):
+    with pytest.raises(UsageError, match="holds no archive"):
         unpack_folder(tmp_path, tmp_path / "again")
+
+
+def test_cells_that_are_there_are_not_overwritten(recorded: Path, again: Path) -> None:
+    before = {path: path.read_bytes() for path in again.rglob("*") if path.is_file()}
+    with pytest.raises(UsageError, match="is there already, and stays; unpack into another folder"):
+        unpack_folder(recorded.parent / "packed", again)
+    assert {path: path.read_bytes() for path in again.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("key", ["../../outside", "/outside", "a/b", "..", "a\\b", ""])
+def test_a_key_that_leads_elsewhere_is_refused(key: str, again: Path, tmp_path: Path) -> None:
+    source = next((again.parent / "packed").glob("*.zip"))
+    with zipfile.ZipFile(source) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    facts = json.loads(parts[FACTS])
+    facts[0]["key"] = key
+    parts[FACTS] = json.dumps(facts).encode()
+    with zipfile.ZipFile(tmp_path / "one.zip", "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(UsageError, match="which is no plain name of a folder"):
+        unpack_folder(tmp_path, tmp_path / "deep" / "again")
+    assert [path.name for path in tmp_path.iterdir()] == ["one.zip"]
+
+
+@pytest.mark.parametrize("kind", ["cut", "foreign", "no list", "no tables"])
+def test_a_broken_or_foreign_archive_is_one_line(
+    kind: str, again: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.zip"
+    whole = next((again.parent / "packed").glob("*.zip")).read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    if kind != "cut":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("readme.txt" if kind == "foreign" else FACTS, "{}" if kind == "no list" else "[]")
+    monkeypatch.setattr("sys.argv", ["unpack.py", str(tmp_path), str(tmp_path / "again")])
+    with pytest.raises(SystemExit) as ended:
+        unpack.main()
+    assert ended.value.code == 2
+    assert f"error: {path} is no archive of runs, or it is broken: " in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_folder_without_results_is_not_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["pack.py", str(tmp_path), str(tmp_path / "packed")])
+    with pytest.raises(SystemExit) as ended:
+        pack.main()
+    assert ended.value.code == 2
+    assert "is not a results folder" in capsys.readouterr().err.splitlines()[-1]

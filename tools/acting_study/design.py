@@ -18,8 +18,9 @@ METHOD = "reinforce"
 LAG = 16
 STEPS = 300
 WAVES = (tuple(range(200, 208)), tuple(range(208, 216)))
-"""Seeds in the order in which they were registered, in no other study: what became of seeds 0 and 1 at some of these
-rates is known. Seeds of a wave know the alarms of that wave only."""
+"""Seeds in the order in which they were registered: what became of seeds 0 and 1 at some of these rates is known. The
+boundary study has the same seeds at the same places, at other learning rates. Seeds of a wave know the alarms of that
+wave only."""
 SEEDS = tuple(seed for wave in WAVES for seed in wave)
 RATES = {"walk": 2e-4, "chain": 1e-4}
 """Learning rate of the risky parents of each task."""

@@ -107,7 +107,7 @@ def contrast_table(table: pd.DataFrame, questions: Sequence[Question]) -> pd.Dat
 
 
 def _compared(own: pd.DataFrame, left: Treatment, right: Treatment) -> dict[str, Any]:
-    one, other, untouched = (_of(own, each) for each in (left, right, NO_ACT))
+    one, other, untouched = (of_treatment(own, each) for each in (left, right, NO_ACT))
     same_run = one["at"].isna() & other["at"].isna()
     same_run |= (one["at"] == other["at"]) & (left[1] == right[1])
     apart, failed = int((~same_run).sum()), int(untouched["failed"].sum())
@@ -125,7 +125,7 @@ def _why_not(group: str, apart: int, failed: int, seeds: int) -> str:
     return "too few acts" if apart < LEAST_ACTS * seeds else ""
 
 
-def _of(own: pd.DataFrame, treatment: Treatment) -> pd.DataFrame:
+def of_treatment(own: pd.DataFrame, treatment: Treatment) -> pd.DataFrame:
     """The rows of one treatment, by seed."""
     when, act = treatment
     return own[(own["when"] == when) & (own["act"] == act)].set_index("seed").sort_index()
@@ -151,10 +151,10 @@ def treatment_table(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for task, group in product(RATES, GROUPS):
         own = table[(table["task"] == task) & (table["group"] == group)]
-        untouched = _of(own, NO_ACT)["down"].astype(bool)
+        untouched = of_treatment(own, NO_ACT)["down"].astype(bool)
         for treatment in (NO_ACT, *PLAN[group]):
             row = {"task": task, "parents": group, "treatment": named(treatment)}
-            rows.append(row | _earned(_of(own, treatment), untouched))
+            rows.append(row | _earned(of_treatment(own, treatment), untouched))
     return pd.DataFrame(rows)
 
 
@@ -182,7 +182,7 @@ def placebo_table(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for task in RATES:
         own = table[(table["task"] == task) & (table["group"] == "risky")]
-        placebos, alarm = _of(own, PLACEBO), _of(own, VCPO)["at"]
+        placebos, alarm = of_treatment(own, PLACEBO), of_treatment(own, VCPO)["at"]
         acted, before = placebos["at"].notna(), placebos["at"] < alarm
         sides = {
             "before its alarm": acted & before,

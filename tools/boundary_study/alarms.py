@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -11,6 +13,7 @@ from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.prediction.alarm_outcomes import NEAREST
 from vcpo_bench.analysis.results import Results
 
+PLACE = ["task", "method", "staleness"]
 PREFIX = "alarm_"
 ANY = "any of them"
 
@@ -34,7 +37,10 @@ def alarm_table(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         Columns `detector`; `failures`; `before`: first alarm before the onset; `in_time`: at least `NEAREST` updates
-        before; `median_lead` of those before; `survivors`, `alarmed` and its share with a 95% interval (Wilson).
+        before; `median_lead` of those before; `before_share` and `in_time_share` of the failures, and beside them
+        `before_matched` and `in_time_matched`: the share of survivors of the same place that were alarmed by the same
+        update, mean over the failures; `survivors`, `alarmed` in all their updates and its share with a 95% interval
+        (Wilson).
     """
     known = runs[runs["known"].astype(bool)]
     names = [str(name) for name in runs if str(name).startswith(PREFIX)]
@@ -47,10 +53,23 @@ def alarm_table(runs: pd.DataFrame) -> pd.DataFrame:
         alarmed, survivors = int(first[~failed].notna().sum()), int((~failed).sum())
         low, high = wilson(alarmed, survivors)
         before = lead[lead > 0]
-        rows.append(
-            {"detector": name, "failures": int(failed.sum()), "before": len(before)}
-            | {"in_time": int((lead >= NEAREST).sum()), "median_lead": before.median()}
-            | {"survivors": survivors, "alarmed": alarmed, "share": alarmed / max(survivors, 1)}
-            | {"low": low, "high": high}
-        )
+        row: dict[str, Any] = {"detector": name, "failures": int(failed.sum()), "before": len(before)}
+        row |= {"in_time": int((lead >= NEAREST).sum()), "median_lead": before.median()}
+        row |= {"before_share": (lead > 0).mean(), "before_matched": _matched(known, first, np.nextafter(0, 1))}
+        row |= {"in_time_share": (lead >= NEAREST).mean(), "in_time_matched": _matched(known, first, NEAREST)}
+        row |= {"survivors": survivors, "alarmed": alarmed, "share": alarmed / max(survivors, 1)}
+        rows.append(row | {"low": low, "high": high})
     return pd.DataFrame(rows)
+
+
+def _matched(known: pd.DataFrame, first: pd.Series, ahead: float) -> float:
+    """Share of survivors alarmed at least so far ahead of a failure of their place, mean over the failures.
+
+    Failures are watched until their onset, survivors for all updates: only so are both watched for as long.
+    """
+    shares: list[float] = []
+    for _, own in known.assign(first=first).groupby(PLACE):
+        failed = own["failed"].astype(bool)
+        survivors = own.loc[~failed, "first"]
+        shares += [float((onset - survivors >= ahead).mean()) for onset in own.loc[failed, "onset"].astype(float)]
+    return float(np.mean(shares)) if shares else float("nan")

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.prediction.landmarks import Comparison, RiskSets, compare, draws_of, risk_sets
 from vcpo_bench.analysis.prediction.panel import Panel
 
+from .alarms import PLACE
 from .design import GROUPS, SEEDS, STEPS, Place, counts
-from .tables import PLACE, SIGNALS, Tables, outcomes
+from .tables import SIGNALS, Tables, outcomes
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,8 @@ STEPS = 300
 PILOT_SEEDS = tuple(range(100, 104))
 """Seeds that choose the rate of a place; they are in no analysis."""
 SEEDS = tuple(range(200, 232))
-"""Seeds that no other study has run."""
+"""Seeds of the main runs. 200 to 215 are also those of the acting study, which runs `reinforce` at lag 16 on `walk` and
+`chain` at other learning rates: the same prompts, so the two are not independent there."""
 MOST_RATES = 5
 """Rates that the search of a place may try."""
 SHARE = (0.2, 0.8)

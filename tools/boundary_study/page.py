@@ -1,7 +1,7 @@
 """Writes the tables and the page of the boundary study, and the tables of its registration.
 
     python tools/boundary_study/page.py RESULTS     # adds the runs to the shipped tables, and counts places
-    python tools/boundary_study/page.py --end       # when it has ended, after supplement.py: the page of the tables
+    python tools/boundary_study/page.py --end       # when it has ended, after supplement.py --end: the page
     python tools/boundary_study/page.py --register  # the tables of the registration instead; only before the first run
 
 Until enough places count there is no page. A test fails when the page is not current.
@@ -27,8 +27,9 @@ from boundary_study.coverage import COVERAGE
 from boundary_study.design import LEAST_GROUPS, LEAST_PLACES, PLACES
 from boundary_study.tables import FOLDER, SIGNALS, Tables, joined
 from boundary_study.verdicts import enough, made
-from boundary_study.wording import answer, null_sentence
+from boundary_study.wording import answer, null_sentence, reversed_signals
 from vcpo_bench.analysis.monitoring.signal import all_signals
+from vcpo_bench.errors import UsageError
 
 TEXT = Path(__file__).with_name("page.md")
 REGISTRATION = FOLDER / "registration.md"
@@ -55,6 +56,13 @@ def main() -> None:
         "--end", action="store_true", help="the study has ended: look at the outcomes and write the page"
     )
     given = parser.parse_args()
+    try:
+        _act(given)
+    except UsageError as error:
+        parser.error(str(error))
+
+
+def _act(given: argparse.Namespace) -> None:
     if given.register:
         REGISTRATION.write_text(registration(REGISTRATION.read_text(encoding="utf-8")), encoding="utf-8")
         return
@@ -88,14 +96,25 @@ def write(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     Args:
         folder: Of the study, in which `supplement.py` has made its tables.
         tables: Of `verdicts.made`.
+
+    Raises:
+        UsageError: `supplement.py` has not made its tables; nothing is written.
     """
+    nulls = _nulls(folder / "tables" / "nulls.csv")
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     tasks = tables["tasks"]
-    nulls = null_sentence(pd.read_csv(folder / "tables" / "nulls.csv"))
-    parts = {**tables, "tasks": wide(tasks), "disagreement": disagreement(tasks), "nulls": nulls}
-    parts |= {"answer": answer(tables)}
+    parts: dict[str, pd.DataFrame | str] = {name: table for name, table in tables.items() if name != "chance"}
+    parts |= {"tasks": wide(tasks), "disagreement": disagreement(tasks), "nulls": null_sentence(nulls)}
+    parts |= {"answer": answer(tables), "reversed": reversed_signals(tables)}
     (folder / "README.md").write_text(render(TEXT.read_text(encoding="utf-8"), parts), encoding="utf-8")
+
+
+def _nulls(path: Path) -> pd.DataFrame:
+    """The table of null models."""
+    if not path.exists():
+        raise UsageError(f"{path} is missing; first run: python tools/boundary_study/supplement.py RESULTS --end")
+    return pd.read_csv(path)
 
 
 if __name__ == "__main__":

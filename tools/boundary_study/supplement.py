@@ -1,9 +1,10 @@
 """The general analysis of prediction on the main runs of the places that count.
 
-    python tools/boundary_study/supplement.py RESULTS
+    python tools/boundary_study/supplement.py RESULTS --end
 
 RESULTS is a results folder of the study, or its unpacked archives. Writes `tables/` beside the page. Registered as
-exploratory: these tables have no bar and give no verdict.
+exploratory: these tables have no bar and give no verdict. `--end` says that the study has ended: whoever has seen an
+outcome may not decide when to stop.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 import pandas as pd
 
+from boundary_study.alarms import PLACE
 from boundary_study.areas import panels
 from boundary_study.design import SEEDS
-from boundary_study.tables import FOLDER, PLACE, SIGNALS, Tables
+from boundary_study.tables import FOLDER, SIGNALS, Tables
 from boundary_study.verdicts import enough
 from vcpo_bench.analysis.commands.prediction import analyze_prediction
 from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.errors import UsageError
 
 TABLES = (
     "auroc",
@@ -55,11 +58,11 @@ def main_runs(results: Path) -> Results:
         results: Results folder.
 
     Raises:
-        RuntimeError: Too few places count, so that nobody may look at an outcome yet.
+        UsageError: Too few places count, so that nobody may look at an outcome yet.
     """
     found = panels(Tables.of(results))
     if not enough(found):
-        raise RuntimeError(f"{len(found)} places count: too few for a page, and so for these tables")
+        raise UsageError(f"{len(found)} places count: too few for a page, and so for these tables")
     loaded = load(results)
     cells = loaded.cells
     own = pd.Series(False, index=cells.index)
@@ -82,10 +85,15 @@ def write(results: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    """Read the argument and write."""
+    """Read the arguments and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
-    write(parser.parse_args().results, FOLDER / "tables")
+    parser.add_argument("--end", action="store_true", required=True, help="the study has ended: look at the outcomes")
+    given = parser.parse_args()
+    try:
+        write(given.results, FOLDER / "tables")
+    except UsageError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -19,11 +19,10 @@ from vcpo_bench.analysis.monitoring.trailing import streamed_mean
 from vcpo_bench.analysis.prediction.panel import WINDOW
 from vcpo_bench.analysis.results import Results, load
 
-from .alarms import first_alarms
+from .alarms import PLACE, first_alarms
 from .design import PILOT_SEEDS, PLACES, SEEDS, STEPS, Outcomes, Place
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "boundary"
-PLACE = ["task", "method", "staleness"]
 RUN = [*PLACE, "rung", "seed"]
 FACTS = ["stage", "lr", "event", "failed", "known", "onset", "final_reward"]
 RIVALS = (

@@ -21,6 +21,10 @@ from .tried import fate_table, tried_table
 
 BAR = 0.6
 """What an AUROC must exceed to be of use."""
+CHANCE = 0.5
+"""The AUROC of guessing."""
+NEAR = (PRIMARY_LEAD, 5)
+"""Leads at which signals are also held against guessing."""
 MARGIN = 0.05
 """Largest difference of AUROC that does not matter."""
 CAN, CANNOT, UNDECIDED = "can tell", "cannot", "undecided"
@@ -37,6 +41,7 @@ def made(tables: Tables) -> dict[str, pd.DataFrame]:
         "tasks": task_table(found),
         "rivals": rival_table(found),
         "leads": lead_table(found),
+        "chance": chance_table(found),
         "places": place_table(found),
         "tried": tried_table(tables.runs),
         "fates": fate_table(runs),
@@ -59,11 +64,10 @@ def signal_table(found: Mapping[Place, Panel], lead: int = PRIMARY_LEAD) -> pd.D
         `verdict`.
     """
     kept = with_landmarks(found, lead)
-    if not enough(kept):
-        few = {"places": len(kept), "groups": len({place.group for place in kept}), "verdict": TOO_FEW}
-        return pd.DataFrame([{"signal": name} | few for name in SIGNALS])
     table = pd.DataFrame([_signal_row(name, area(kept, name, lead), kept, lead) for name in SIGNALS])
     table["p_holm"] = holm(table["p"].where(table["signal"] != PRIMARY))
+    if not enough(kept):
+        return table.assign(verdict=TOO_FEW)
     return table.assign(verdict=[_told(row) for row in table.to_dict("records")])
 
 
@@ -85,10 +89,10 @@ def rival_table(found: Mapping[Place, Panel]) -> pd.DataFrame:
         `p_holm`, `verdict`.
     """
     kept = with_landmarks(found, PRIMARY_LEAD)
-    if not enough(kept):
-        return pd.DataFrame([{"rival": name, "places": len(kept), "verdict": TOO_FEW} for name in RIVALS])
     table = pd.DataFrame([_rival_row(name, kept) for name in RIVALS])
     table["p_holm"] = holm(table["p"])
+    if not enough(kept):
+        return table.assign(verdict=TOO_FEW)
     return table.assign(verdict=[_compared(row) for row in table.to_dict("records")])
 
 
@@ -111,6 +115,24 @@ def lead_table(found: Mapping[Place, Panel]) -> pd.DataFrame:
     each = [signal_table(found, lead).assign(lead=lead) for lead in LEADS]
     names = ["lead", "signal", "places", "groups", "failed", "survivors", "auroc", "low", "high"]
     return pd.concat(each, ignore_index=True).reindex(columns=names)
+
+
+def chance_table(found: Mapping[Place, Panel]) -> pd.DataFrame:
+    """Every rival against guessing at the two nearest leads; Holm's family are the rivals of a lead. Not registered.
+
+    Returns:
+        Columns `signal`, `lead`, `auroc`, `p` and `p_holm`; only signals that vary in enough places.
+    """
+    return pd.concat([_against_chance(found, lead) for lead in NEAR], ignore_index=True)
+
+
+def _against_chance(found: Mapping[Place, Panel], lead: int) -> pd.DataFrame:
+    kept = with_landmarks(found, lead)
+    each = {name: one for name in RIVALS if enough((one := area(kept, name, lead)).known)}
+    means = [over_groups(one.groups(), CHANCE) for one in each.values()]
+    table = pd.DataFrame({"signal": list(each), "lead": lead, "auroc": [one.value for one in means]})
+    p = [one.p for one in means]
+    return table.assign(p=p, p_holm=holm(p))
 
 
 def place_table(found: Mapping[Place, Panel]) -> pd.DataFrame:

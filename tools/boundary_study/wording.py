@@ -8,14 +8,13 @@ from typing import Any
 import pandas as pd
 from study_pages.markdown_table import number
 
+from vcpo_bench.analysis.intervals import LEVEL
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.null_models import DRAWS, WITHIN
 from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD as LEAD_OF_NULLS
 
 from .areas import LEADS, PRIMARY_LEAD
-from .verdicts import BAR
-
-CHANCE = 0.5
+from .verdicts import BAR, CHANCE
 
 
 def answer(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -40,6 +39,32 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+def reversed_signals(tables: Mapping[str, pd.DataFrame]) -> str:
+    """A sentence on each signal whose interval lies below 0.5, read the other way round, and what is left of it.
+
+    Args:
+        tables: Of `verdicts.made`.
+    """
+    rows, leads = tables["signals"], tables["chance"]
+    below = list(rows.loc[rows["high"] < CHANCE, "signal"])
+    return " ".join(_reversed(str(name), leads[leads["signal"] == name]) for name in below)
+
+
+def _reversed(name: str, own: pd.DataFrame) -> str:
+    rows = own.to_dict("records")
+    areas = ", ".join(f"{number(row['auroc'])} at {row['lead']} updates" for row in rows)
+    turned = ", ".join(f"{number(1 - row['auroc'])}" for row in rows)
+    p = ", ".join(number(row["p_holm"]) for row in rows)
+    if own["p_holm"].min() < LEVEL:
+        left = f"Against guessing, after Holm's adjustment over the rivals at a lead, p = {p}."
+    else:
+        left = f"Nothing of that survives Holm's adjustment over the rivals at a lead: against guessing, p = {p}."
+    return (
+        f"`{name}` is a **reversed signal**: AUROC {areas} ahead. It is lower in runs that fail; 1 minus it is "
+        f"{turned}. The direction was chosen after the outcomes were known. {left}"
+    )
+
+
 def _against_chance(row: Mapping[Any, Any]) -> str:
     if row["low"] <= CHANCE <= row["high"]:
         return "Guessing is 0.5, and the interval holds it: ESS is not shown to know more than a guess."
@@ -60,7 +85,7 @@ def _by_verdict(verdicts: Mapping[str, str]) -> str:
 
 
 def null_sentence(nulls: pd.DataFrame) -> str:
-    """What is left of the AUROC of ESS when its series are dealt out anew among the seeds of each configuration.
+    """What is left of the AUROC of ESS when its series are permuted among the seeds of each configuration.
 
     Args:
         nulls: The table `nulls` of `vcpo-bench analyze prediction`.
@@ -76,6 +101,6 @@ def null_sentence(nulls: pd.DataFrame) -> str:
     value, mean, low, high, p = (number(row[name]) for name in ("value", "null_mean", "null_low", "null_high", "p"))
     return (
         f"Exploratory. {LEAD_OF_NULLS} updates ahead, against runs of the same task and lag whatever their method, ESS "
-        f"has AUROC {value}. When its series are dealt out anew among the seeds of each configuration, it has {mean} "
+        f"has AUROC {value}. When its series are permuted among the seeds of each configuration, it has {mean} "
         f"[{low}, {high}] (95% of {DRAWS} draws), one-sided p = {p}. {verdict}"
     )

@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import CHECKSUM, FILES, read_sealed, write_sealed
 from vcpo_bench.files.parquet import write_parquet
 from vcpo_bench.records import CELL_FILE, CELLS, EVALS_FILE, GRID_FILE, LAGS_FILE, STEPS_FILE
 
 FACTS = "cells.json"
+TABLES = (STEPS_FILE, EVALS_FILE, LAGS_FILE)
 KEY = "key"
+_PLAIN = re.compile(r"\w[\w.,=+()-]*")
 _LEVEL = 19
 _TIME = (1980, 1, 1, 0, 0, 0)  # a fixed one: the same runs make the same file
 
@@ -38,7 +43,7 @@ def pack(cells: Iterable[Path], path: Path) -> None:
     folders = sorted(cells)
     facts = [_without_seal(read_sealed(folder / CELL_FILE)) for folder in folders]
     parts = {FACTS: json.dumps(facts, indent=1, sort_keys=True).encode()}
-    for name in (STEPS_FILE, EVALS_FILE, LAGS_FILE):
+    for name in TABLES:
         whole = _below_one_another(folders, name)
         parts[name] = _small(_lighter(whole) if name == STEPS_FILE else whole)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,16 +53,54 @@ def pack(cells: Iterable[Path], path: Path) -> None:
             archive.writestr(zipfile.ZipInfo(name, _TIME), content, kind)
 
 
+class Archive(NamedTuple):
+    """What an archive holds.
+
+    Attributes:
+        facts: Of each cell, as in its `cell.json`.
+        tables: Rows of all cells, by the name of their file.
+    """
+
+    facts: list[dict[str, Any]]
+    tables: dict[str, pa.Table]
+
+
+def read(path: Path) -> Archive:
+    """Read an archive.
+
+    Raises:
+        UsageError: It is broken, or no archive of runs, or a key in it is no plain name of a folder.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            facts: list[dict[str, Any]] = json.loads(archive.read(FACTS))
+            tables = {name: pq.read_table(io.BytesIO(archive.read(name))) for name in TABLES}
+        keys = [str(cell[KEY]) for cell in facts]
+        for table in tables.values():
+            table.column(KEY)
+    except (zipfile.BadZipFile, zlib.error, OSError, LookupError, TypeError, ValueError) as error:
+        raise UsageError(f"{path} is no archive of runs, or it is broken: {' '.join(str(error).split())}") from error
+    if len(set(keys)) < len(keys):
+        raise UsageError(f"{path} names a cell twice")
+    for key in keys:
+        if not _PLAIN.fullmatch(key):
+            raise UsageError(f"{path} has a cell {key!r}, which is no plain name of a folder")
+    return Archive(facts, tables)
+
+
 def unpack(path: Path, results: Path) -> int:
     """Write the cells of an archive into a results folder.
 
     Returns:
         How many there are.
+
+    Raises:
+        UsageError: As `read`, or the folder has one of these cells; nothing is written.
     """
-    with zipfile.ZipFile(path) as archive:
-        facts: list[dict[str, Any]] = json.loads(archive.read(FACTS))
-        names = [name for name in archive.namelist() if name != FACTS]
-        tables = {name: pq.read_table(io.BytesIO(archive.read(name))) for name in names}
+    facts, tables = read(path)
+    for cell in facts:
+        if (there := results / CELLS / cell[KEY]).exists():
+            raise UsageError(f"{there} is there already, and stays; unpack into another folder")
     for name, table in tables.items():
         for cell in facts:
             folder = results / CELLS / cell["key"]

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from run_archives.archive import pack
 from vcpo_bench.analysis.results import load
+from vcpo_bench.errors import UsageError
 
 SUFFIX = ".zip"
 
@@ -40,6 +41,9 @@ def pack_folder(results: Path, folder: Path) -> list[Path]:
 
     Returns:
         The archives.
+
+    Raises:
+        UsageError: The folder does not exist or holds no ended cell.
     """
     groups: dict[str, list[Path]] = defaultdict(list)
     for cell in load(results).cells.query("status != 'error'").to_dict("records"):
@@ -56,7 +60,11 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("folder", type=Path)
     given = parser.parse_args()
-    for path in pack_folder(given.results, given.folder):
+    try:
+        archives = pack_folder(given.results, given.folder)
+    except UsageError as error:
+        parser.error(str(error))
+    for path in archives:
         print(f"{path}  {path.stat().st_size / 1024:.0f} KiB")
 
 

@@ -1,7 +1,7 @@
 """Unpacks a study's archives into a results folder: `python tools/run_archives/unpack.py FOLDER RESULTS`.
 
 Every command that reads results reads it: `vcpo-bench show`, `report`, `analyze`. Subfolders become results folders of
-their own.
+their own. Cells that are there already are never overwritten: unpack into a folder that holds no runs of yours.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from run_archives.archive import unpack
 from run_archives.pack import SUFFIX
+from vcpo_bench.errors import UsageError
 
 
 def unpack_folder(folder: Path, results: Path) -> int:
@@ -27,11 +28,13 @@ def unpack_folder(folder: Path, results: Path) -> int:
         How many cells there are.
 
     Raises:
-        FileNotFoundError: There is no archive.
+        UsageError: There is no archive, one cannot be read, or RESULTS has one of their cells.
     """
     found = sorted(folder.rglob(f"*{SUFFIX}"))
     if not found:
-        raise FileNotFoundError(f"{folder} holds no archive (*{SUFFIX})")
+        raise UsageError(f"{folder} holds no archive (*{SUFFIX})")
+    if results.exists() and not results.is_dir():
+        raise UsageError(f"{results} is no folder")
     return sum(unpack(path, results / path.parent.relative_to(folder)) for path in found)
 
 
@@ -43,7 +46,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         print(f"{unpack_folder(given.folder, given.results)} cells in {given.results}")
-    except FileNotFoundError as error:
+    except UsageError as error:
         parser.error(str(error))
 
 
