@@ -86,7 +86,8 @@ class _Fitting:
 def _least_width(console: Console, rows: pd.DataFrame, shape: _Shape) -> int:
     """Columns it takes with methods folded as far as is readable."""
     wide = console.options.update(width=_WIDEST)
-    return Measurement.get(console, wide, _table(rows, shape, SHORTEST_METHOD)).maximum
+    width = _WIDEST if shape.onset else SHORTEST_METHOD  # no method folds for the lag at onset
+    return Measurement.get(console, wide, _table(rows, shape, width)).maximum
 
 
 def _table(rows: pd.DataFrame, shape: _Shape, method_width: int = 26) -> Table:
