@@ -132,7 +132,8 @@ def task_rows(found: Findings) -> Iterator[Finding]:
     for lag, here in known.groupby("staleness"):
         tasks = []
         for task, own in here.sort_values("mean", ascending=False, kind="stable").groupby("task"):
-            means = [f"{row['method']} {with_interval(row['mean'], row['low'], row['high'])}" for _, row in row_by_row(own)]
+            rows = [row for _, row in row_by_row(own)]
+            means = [f"{row['method']} {with_interval(row['mean'], row['low'], row['high'])}" for row in rows]
             tasks.append(f"{task}: {', '.join(means)}")
         columns = ("staleness", "task", "method", "mean", "low", "high")
         yield found.finding(BY_TASK, f"Lag {lag}, {'; '.join(tasks)}.", "by_task", here, columns)

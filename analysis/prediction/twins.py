@@ -34,7 +34,7 @@ def twin_groups(updates: pd.DataFrame, runs: pd.DataFrame, until: NDArray[np.flo
     group = np.arange(len(runs), dtype=np.int64)
     keys = runs["key"].to_numpy(dtype=object)
     for members in runs.groupby(_SAME, sort=False, dropna=False).indices.values():
-        for one, other in combinations(members.tolist(), 2):
+        for one, other in combinations(map(int, members), 2):
             needed = min(until[one], until[other])
             if np.isfinite(needed) and _same(values[rows[keys[one]]], values[rows[keys[other]]], int(needed)):
                 group[group == group[other]] = group[one]

@@ -22,8 +22,8 @@ _CAPTION = (
 )
 _AT_ONSET = ["method", "task", "lag", "lr", "seed", "verdict", "onset", "lag at onset"]
 _ONSETS = (
-    "Cells that failed by the collapse rule. Lag at onset is the mean realized lag, in updates, of the last update before "
-    "the evaluation that first found the run down: early in a run, data is younger than the nominal lag."
+    "Cells that failed by the collapse rule. Lag at onset is the mean realized lag, in updates, of the last update "
+    "before the evaluation that first found the run down: early in a run, data is younger than the nominal lag."
 )
 
 
