@@ -30,6 +30,7 @@ class Gspo(RatioMethod):
     differences: ClassVar[tuple[str, ...]] = (
         "verl forces seq-mean-token-mean and clamps log s at +10 inside the graph",
         "TRL combines the sequence ratio with any aggregation that is set (TRL#3823)",
+        "the bounds fit fresh responses of thousands of tokens; an asynchronous run in verl clips 40% (verl#7356)",
     )
     paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)"
     low: float = number(3e-4, minimum=0)

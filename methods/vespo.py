@@ -23,7 +23,8 @@ class Vespo(RatioMethod):
     phi(1) = 1. Rows with A >= 0 use (k_pos, lam_pos), rows with A < 0 (k_neg, lam_neg). Token log-ratios and their
     sum are clamped, and log w is at least log 1e-8, as in the authors' code. Each token is judged by its own
     advantage; `sign=first` is the authors' code, which reads column 0 even where that token is masked. Weights
-    added with `+` multiply w token by token instead of c.
+    added with `+` multiply w token by token instead of c. `vespo:paper` is the paper's eq. 20: the gradient
+    E_mu[phi(w) A d log pi(y)] of whole rows, A = R - mean_G R.
     """
 
     name: ClassVar[str] = "vespo"
@@ -34,8 +35,9 @@ class Vespo(RatioMethod):
     differences: ClassVar[tuple[str, ...]] = (
         "authors' docstring names (2, 1.5) and (4, 2.5); their code and TRL use (2, 3) and (3, 2)",
         "authors' code takes the sign of A from the first token of the row, even when it is masked",
+        "authors' scripts: grpo(eps=1e-6,std=sample)+token-mean; the paper's gradient has neither std nor length",
     )
-    paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)+token-mean"
+    paper_parts: ClassVar[str] = "group-mean+seq-mean-token-sum"
     k_pos: float = number(2.0, minimum=0)
     lam_pos: float = number(3.0, minimum=0)
     k_neg: float = number(3.0, minimum=0)

@@ -27,6 +27,14 @@ in the recorded table, in the wandb mirror and on this page.
 shipped studies among them, count removed gradients alone: the column is 0 there for `tis`, `token-tis`, `geo-tis`,
 `snis`, `cispo`, `aipo`, `topr`, `vcpo`, `p3o` and `vtrace`. They stay readable; do not compare the column of the two.
 """
+DERIVED = """
+## Derived: the lag at which runs failed
+
+`lag_at_onset` is a column of the scoreboard's CSV file (the mean over the failed seeds), of the table `events` of
+`vcpo-bench analyze collapse` and of the report's table of failures (one run each): `lag_mean` of the last update before
+the evaluation that first found the run down, in updates. Early in a run, data is younger than the nominal lag. Empty
+for runs that did not fail.
+"""
 TABLES: dict[str, tuple[str, tuple[Column, ...]]] = {
     "cells/KEY/steps.parquet": ("One row per optimizer update.", STEPS),
     "cells/KEY/evals.parquet": ("One row per evaluation on the held-out prompts.", records.EVALS),
@@ -47,7 +55,7 @@ TABLES: dict[str, tuple[str, tuple[Column, ...]]] = {
 
 def render() -> str:
     """The whole page."""
-    return TEXT + "".join(_section(file, summary, columns) for file, (summary, columns) in TABLES.items())
+    return TEXT + "".join(_section(file, summary, columns) for file, (summary, columns) in TABLES.items()) + DERIVED
 
 
 def _section(file: str, summary: str, columns: tuple[Column, ...]) -> str:

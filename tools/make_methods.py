@@ -55,6 +55,17 @@ adds the paper's own advantage and aggregation to the comparison default (group 
 mean over the tokens of a row, then over rows). The order of parts does not matter, and an expression has one canonical
 spelling.
 
+## Rows without a token in play
+
+Truncation masks, tool output and filters can mask a row completely. Two questions have a parameter `empty` each.
+
+- **In the statistics of its group** (baselines: `grpo`, `rloo`, `opob`, ...): `empty=counted`, the default, keeps the
+  row with its reward in the group's mean, deviation and count (TRL, prime-rl); `zero` keeps it with a reward of 0 (verl
+  and VCPO, which sum the rewards of tokens that carry loss); `skipped` leaves the row out (NeMo-RL).
+- **In the denominator of the mean over rows** (aggregations): `empty=skipped`, the default, divides by the rows that
+  have tokens, as current verl and ROLL do; `counted` divides by all valid rows, as TRL and slime do, so that a batch
+  with masked rows makes a smaller step. `token-mean` divides by tokens and need not ask.
+
 ## Where a method acts
 
 Three policies make a triangle: the sampler `mu`, the anchor `prox`, and the current `pi`. The column *where it acts*

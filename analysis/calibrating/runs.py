@@ -15,7 +15,7 @@ from vcpo_bench.analysis.logs import LoggedRun, Series
 from vcpo_bench.analysis.logs.names import Name, columns
 from vcpo_bench.analysis.monitoring.calibration import RewardRange
 from vcpo_bench.analysis.monitoring.signal import all_signals
-from vcpo_bench.analysis.prediction.panel import CONFIGURATION, Flags, Panel, build_panel
+from vcpo_bench.analysis.prediction.panel import Flags, Panel, build_panel
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.errors import UsageError
 
@@ -64,7 +64,7 @@ def study_of_results(results: Results, name: str) -> Study:
     rewards = results.step_columns("batch_reward")["batch_reward"].to_numpy(dtype=np.float64)
     return Study(
         panel,
-        panel.strata(CONFIGURATION),
+        panel.cluster,
         runs["task"].to_numpy(dtype=object),
         (runs["event"] == "healthy").to_numpy() & lagging,
         (runs["event"] == "transient dip").to_numpy() & lagging,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from vcpo_bench.analysis.collapse import sentences as say
+from vcpo_bench.analysis.collapse.onset_lag import lag_at_onset
 from vcpo_bench.analysis.collapse.rule import events, sensitivity
 from vcpo_bench.analysis.collapse.tables import (
     applicable,
@@ -20,12 +21,29 @@ from vcpo_bench.analysis.commands.base import Analysis
 from vcpo_bench.analysis.findings import CellsBehind, Findings, agreeing, own_key
 from vcpo_bench.analysis.results import GROUP, Results
 
-_EVENTS = ["key", *GROUP, "seed", "status", "event", "onset", "lowest", "final", "falls", "unresolved", "ended_nan"]
+_EVENTS = [
+    "key",
+    *GROUP,
+    "seed",
+    "status",
+    "event",
+    "onset",
+    "lag_at_onset",
+    "lowest",
+    "final",
+    "falls",
+    "unresolved",
+    "ended_nan",
+]
 
 
 def analyze_collapse(results: Results) -> Findings:
-    """Tables `events`, `rates`, `rates_by_lag`, `survival`, `lifetimes`, `log_rank` and `sensitivity`."""
+    """Tables `events`, `rates`, `rates_by_lag`, `survival`, `lifetimes`, `log_rank` and `sensitivity`.
+
+    `lag_at_onset` of `events` is what `analysis.collapse.onset_lag.lag_at_onset` says.
+    """
     verdicts = events(results)
+    verdicts["lag_at_onset"] = lag_at_onset(results, verdicts).to_numpy()
     curves, lifetimes = survival_tables(verdicts)
     tables = {"events": verdicts[_EVENTS], "rates": failure_rates(verdicts)}
     tables |= {"rates_by_lag": failure_rates_by_lag(verdicts), "survival": curves, "lifetimes": lifetimes}

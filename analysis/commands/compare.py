@@ -13,7 +13,7 @@ from vcpo_bench.analysis.comparison import effect_sentences as effects
 from vcpo_bench.analysis.comparison import sentences as say
 from vcpo_bench.analysis.comparison.ablation import ablation_table, cost_table, step_controls
 from vcpo_bench.analysis.comparison.aggregates import REPLICATIONS
-from vcpo_bench.analysis.comparison.answers import answers, answers_table, disagreements, next_steps
+from vcpo_bench.analysis.comparison.answers import answers, answers_table, disagreements, next_steps, task_rows
 from vcpo_bench.analysis.comparison.best_learning_rate import tune
 from vcpo_bench.analysis.comparison.cells_behind import cells_behind
 from vcpo_bench.analysis.comparison.normalized_rewards import normalize, score_column
@@ -64,7 +64,7 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     for name, compute in track(steps.items(), "comparing methods", len(steps)):
         tables[name] = compute()
     found = Findings(tables, cells_behind(rewards.table, runs))
-    found.statements += [*answers(found), *disagreements(found), *next_steps(found)]
+    found.statements += [*task_rows(found), *answers(found), *disagreements(found), *next_steps(found)]
     found.statements += [*say.limits(found), *say.winners(found, column), *say.tuning(found)]
     found.statements += [*effects.stability(found), *effects.ablation(found), *effects.step_controls(found)]
     found.statements += [*effects.targets(found), *effects.speedup(found), *effects.cost(found)]

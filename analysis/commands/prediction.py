@@ -28,11 +28,13 @@ from vcpo_bench.analysis.prediction.risk_models import horizon_tables
 from vcpo_bench.analysis.prediction.sensitivity import definitions_table, placements_table, regimes_table
 from vcpo_bench.analysis.prediction.signal_verdicts import verdict_table
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.parameters import integer
 
 _RUN_BY_RUN = ("failures", "misses", "false_alarms", "placements")
 
 
-def analyze_prediction(results: Results) -> Findings:
+def analyze_prediction(results: Results, least_lag: int = 0) -> Findings:
     """Can failure be predicted, how early, at what cost, and does ESS add anything over what is known anyway?
 
     Tables: `runs` (all that were started), `failures`, `signals` (what each is), `verdicts` (what each turned out to
@@ -40,7 +42,16 @@ def analyze_prediction(results: Results) -> Findings:
     `thresholds`, `generalization`, `hazard`, `models`, `td_auc`, `calibration`, `definitions`,
     `regimes`, `placements`. Each is documented by the function of its name in `analysis.prediction`. Document:
     `detectors.json`, for `analysis.monitoring.alarm_panel.AlarmPanel`.
+
+    Args:
+        results: The runs.
+        least_lag: Runs at a smaller lag are left out, failed or healthy, so that runs that are in no danger do not
+            dilute the rates of false alarms.
+
+    Raises:
+        UsageError: No run is at this lag or a larger one.
     """
+    results = at_least_lag(results, least_lag)
     panel = build_panel(results, samples=True)
     found = Findings({"runs": runs_table(results), "signals": signals_table(recorded_signals(results, panel))}, {})
     if panel.recorded():
@@ -50,7 +61,8 @@ def analyze_prediction(results: Results) -> Findings:
     if not panel.recorded():
         found.statements.append(_nothing_to_predict(found))
         return found
-    found.statements += [*say.runs(found), *say.shared_fates(found), *say.failing_methods(found)]
+    found.statements += [*say.runs(found), *say.shared_fates(found), *say.twins(found, panel)]
+    found.statements += say.failing_methods(found)
     found.statements += say.primary_endpoint(found)
     found.statements += [*say.signal_verdicts(found), *added.matching(found), *added.null_models(found)]
     found.statements += [*added.increments(found), *say.unseen_failures(found), *alarms(found)]
@@ -59,6 +71,20 @@ def analyze_prediction(results: Results) -> Findings:
     study = ", ".join(folder.name for folder in results.folders)
     found.documents["detectors.json"] = detectors_json(panel, found.tables["episodes"], study)
     return found
+
+
+def at_least_lag(results: Results, least: int) -> Results:
+    """The runs at this lag or a larger one.
+
+    Raises:
+        UsageError: There are none.
+    """
+    if least == 0:
+        return results
+    kept = results.cells.loc[results.cells["staleness"] >= least, "key"]
+    if kept.empty:
+        raise UsageError(f"prediction(least_lag={least}): the largest lag is {results.cells['staleness'].max()}")
+    return results.select(kept)
 
 
 def _nothing_to_predict(found: Findings) -> Finding:
@@ -136,6 +162,8 @@ class Prediction(Analysis):
     name = "prediction"
     summary = "Whether failure can be predicted, how early, at what cost, and what ESS adds"
 
+    least_lag: int = integer(0, minimum=0)
+
     def run(self, results: Results) -> Findings:
         """See `analyze_prediction`."""
-        return analyze_prediction(results)
+        return analyze_prediction(results, self.least_lag)

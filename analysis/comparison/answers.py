@@ -16,6 +16,10 @@ from vcpo_bench.analysis.wording import fixed, learning_rate, listed, row_by_row
 
 ANSWER = "answer"
 """Topic: which method at each lag, at which rate, by how much, and whether it can be told from chance."""
+BY_TASK = "by task"
+"""Topic: the means of every method on each task, which the pooled answers average over."""
+MARGIN = 0.05
+"""Two methods whose difference lies within this of 0, in units of the score, are equivalent."""
 DISAGREEMENT = "disagreement"
 """Topic: lags at which another method leads on another task."""
 NEXT = "next"
@@ -31,7 +35,8 @@ def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFr
     Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `seeds` (fewest in a task), `iqm` with
     `_low` and `_high`, `runner_up` (empty: none), `ahead` (paired difference of mean scores) with `_low` and `_high`,
     `p_holm`, and `outcome`: `clear`, `behind` (the mean of the next is higher by more than chance explains), `chance`,
-    `untested` (too few pairs) or `alone`.
+    `untested` (too few pairs) or `alone`; `equivalent`: two one-sided t tests at 2.5% each place the difference within
+    `MARGIN` of 0 (its 95% interval lies inside).
 
     Args:
         ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
@@ -46,7 +51,8 @@ def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFr
         runner_up = str(here.iloc[1]["method"]) if len(here) > 1 else ""
         rows.append(row | {"runner_up": runner_up} | _ahead(pairs, lag, str(best["method"]), runner_up))
     columns = [*_COLUMNS, "ahead_high", "p_holm", "outcome"]
-    return pd.DataFrame(rows, columns=columns)
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(equivalent=(table["ahead_low"] > -MARGIN) & (table["ahead_high"] < MARGIN))
 
 
 def _rates(choices: pd.DataFrame, lag: object, method: str) -> str:
@@ -97,10 +103,40 @@ def _margin(row: Mapping[Any, Any]) -> str:
         sure = f"more than chance explains ({chance} after Holm)"
         return f" without its best and worst quarter of runs; over all runs {other}, the next, is {gap} ahead: {sure}"
     if row["ahead"] < 0:
-        return f"; {other}, the next, has the higher mean, and the two cannot be told apart ({chance} after Holm)"
+        return (
+            f"; {other}, the next, has the higher mean, and the two cannot be told apart ({chance} after Holm)"
+            f"{_equivalence(row)}"
+        )
     margin = with_interval(row["ahead"], row["ahead_low"], row["ahead_high"])
     sure = "more than chance explains" if outcome == "clear" else "no more than chance explains"
-    return f", {margin} above {other}, the next: {sure} ({chance} after Holm)"
+    equivalence = _equivalence(row) if outcome == "chance" else ""
+    return f", {margin} above {other}, the next: {sure} ({chance} after Holm){equivalence}"
+
+
+def _equivalence(row: Mapping[Any, Any]) -> str:
+    """What two one-sided tests add to a difference that cannot be told from 0."""
+    shown = "they are equivalent" if row["equivalent"] else "they are not shown to be equivalent"
+    return f"; {shown} within {MARGIN:.2f}"
+
+
+def task_rows(found: Findings) -> Iterator[Finding]:
+    """One sentence per lag with the methods of each task, the best first; none where all runs are of one task.
+
+    Args:
+        found: With the table `by_task`.
+    """
+    table = found.tables["by_task"]
+    known = table[table["mean"].notna()]
+    if known["task"].nunique() < 2:
+        return
+    for lag, here in known.groupby("staleness"):
+        tasks = []
+        for task, own in here.sort_values("mean", ascending=False, kind="stable").groupby("task"):
+            rows = [row for _, row in row_by_row(own)]
+            means = [f"{row['method']} {with_interval(row['mean'], row['low'], row['high'])}" for row in rows]
+            tasks.append(f"{task}: {', '.join(means)}")
+        columns = ("staleness", "task", "method", "mean", "low", "high")
+        yield found.finding(BY_TASK, f"Lag {lag}, {'; '.join(tasks)}.", "by_task", here, columns)
 
 
 def disagreements(found: Findings) -> Iterator[Finding]:

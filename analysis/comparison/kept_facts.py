@@ -33,7 +33,7 @@ _READ = (records.STEPS_FILE, records.EVALS_FILE)
 """The tables that `curve_facts` is computed from."""
 _COLUMNS = [
     *("final_reward", "final_greedy", "final_step", "best_reward", "start_reward", "median_ess", "lag_mean", "lag_max"),
-    *("event", "onset", "last_step", "failed"),
+    *("lag_at_onset", "event", "onset", "last_step", "failed"),
 ]
 _NUMBERS = [name for name in _COLUMNS if name not in ("event", "failed")]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from vcpo_bench.analysis.collapse.onset_lag import lag_at_onset
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.analysis.intervals import reward_interval
@@ -23,7 +24,8 @@ def cell_summary(results: Results) -> pd.DataFrame:
     Added: `final_reward` and `best_reward` (sampled reward of the last and of the best evaluation),
     `final_greedy`, `final_step`, `start_reward`, `median_ess` (raw ESS ratio, median over the updates before a failure:
     a policy that has failed may look on-policy again),
-    `lag_mean` and `lag_max` (realized); the verdict of `events` in `event`, `onset` (NaN without one),
+    `lag_mean` and `lag_max` (realized), `lag_at_onset` (realized where a failure began); the verdict of `events` in
+    `event`, `onset` (NaN without one),
     `last_step`, `failed`, and `collapsed` (collapse, also with rebound).
     """
     return _with_facts(results, curve_facts(results))
@@ -37,7 +39,8 @@ def _with_facts(results: Results, facts: pd.DataFrame) -> pd.DataFrame:
 def curve_facts(results: Results) -> pd.DataFrame:
     """What `cell_summary` adds to the cells, but for `collapsed`: one row per cell, by its key."""
     evals = results.evals.sort_values(["key", "step"], kind="stable").groupby("key", sort=False)
-    verdicts = events(results).set_index("key")[["event", "onset", "last_step", "failed"]]
+    judged = events(results)
+    verdicts = judged.set_index("key")[["event", "onset", "last_step", "failed"]]
     steps = results.step_columns("step", "ess_ratio", "lag_mean", "lag_max")
     by_key = steps.groupby("key", sort=False)
     down = steps["step"] >= steps["key"].map(verdicts["onset"])
@@ -55,6 +58,7 @@ def curve_facts(results: Results) -> pd.DataFrame:
             "median_ess": steps[~down].groupby("key", sort=False)["ess_ratio"].median(),
             "lag_mean": by_key["lag_mean"].mean(),
             "lag_max": by_key["lag_max"].max(),
+            "lag_at_onset": lag_at_onset(results, judged),
         }
     )
     return pd.concat([summary.reindex(verdicts.index), recorded.reindex(verdicts.index), verdicts], axis=1)
@@ -68,7 +72,7 @@ def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFr
     for one seed; the best evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`;
     `collapsed`, `nan`, `stopped_by`, `error`, `partial`, `damaged` (a file of it cannot be read) counts of `total`
     cells, of which the collapse rule could judge `judged`, and `failed` (collapsed or nan by that rule) of those;
-    `lag_mean` and `lag_max` as realized.
+    `lag_mean` and `lag_max` as realized; `lag_at_onset`, the mean realized lag at which failures began.
     A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
     has no part in the rewards.
 
@@ -92,6 +96,7 @@ def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFr
         row |= {status: int((cells["status"] == status).sum()) for status in ODD_ENDS}
         row["damaged"] = int(cells["key"].isin(damaged).sum())
         row |= {"lag_mean": cells["lag_mean"].mean(), "lag_max": cells["lag_max"].max()}
+        row["lag_at_onset"] = cells["lag_at_onset"].mean()
         rows.append(row)
     order = ["task", "lr", "staleness", "control", "final_reward"]
     return pd.DataFrame(rows).sort_values(order, ascending=[True, True, True, True, False], ignore_index=True)

@@ -140,18 +140,19 @@ def tuning(found: Findings) -> Iterator[Finding]:
             chosen = [learning_rate(lr) for lr in sorted(own["chosen_lr"].dropna().unique())]
             parts.append(f"{method} {' or '.join(chosen) or 'none'}")
         yield found.finding(TUNING, f"Lag {lag}, chosen learning rates: {', '.join(parts)}.", "choices", here, columns)
-    at_edge = _at_edge(choices, budget)
-    if at_edge:
-        rows = choices[choices["method"].isin(at_edge)]
-        text = (
-            f"For {listed(at_edge)} the largest learning rate tried, {learning_rate(rows['chosen_lr'].iloc[0])}, was "
-            "the best everywhere: a better one may lie beyond it."
-        )
-        yield found.finding(TUNING, text, "choices", rows, columns)
+    tried = [rate for rates in budget["rates"] for rate in rates]
+    for edge, rate in (("largest", max(tried)), ("smallest", min(tried))) if len(set(tried)) > 1 else ():
+        at_edge = _at_edge(choices, rate)
+        if at_edge:
+            rows = choices[choices["method"].isin(at_edge)]
+            text = (
+                f"For {listed(at_edge)} the {edge} learning rate tried, {learning_rate(rate)}, was the best everywhere: a "
+                "better one may lie beyond it."
+            )
+            yield found.finding(TUNING, text, "choices", rows, columns)
 
 
-def _at_edge(choices: pd.DataFrame, budget: pd.DataFrame) -> list[str]:
-    """Methods whose search ended at the largest learning rate wherever they were tuned."""
-    largest = max((max(rates) for rates in budget["rates"] if rates), default=float("nan"))
-    ended = choices.groupby("method")["chosen_lr"].agg(lambda own: bool((own == largest).all()))
+def _at_edge(choices: pd.DataFrame, rate: float) -> list[str]:
+    """Methods whose search ended at this learning rate wherever they were tuned."""
+    ended = choices.groupby("method")["chosen_lr"].agg(lambda own: bool((own == rate).all()))
     return [str(name) for name in ended.index[ended]]

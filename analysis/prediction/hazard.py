@@ -54,7 +54,7 @@ def _one(panel: Panel, rows: Landmarks, name: str) -> Row:
         return row | {"verdict": TOO_FEW}
     score = normal_scores(values[known])(values[known])
     known_before = circumstances(panel, part, np.ones(part.run.size, dtype=bool))
-    cluster = panel.configuration[part.run]
+    cluster = panel.cluster[part.run]
     degrees = np.unique(cluster).size - 1
     wide = float(stats.t.ppf(0.975, degrees))
     beta, error = _coefficient(np.column_stack([known_before, score]), part, cluster)

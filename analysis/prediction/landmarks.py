@@ -184,8 +184,9 @@ def area_at(at: Array, sets: RiskSets) -> float:
 
 def bootstrap_draws(panel: Panel, replications: int, seed: int = 0) -> Array:
     """How often each run is drawn [B, N] when whole configurations are resampled."""
-    number = panel.configuration
-    return draws_of(int(number.max(initial=-1)) + 1, replications, seed)[:, number]
+    number = panel.cluster
+    names, member = np.unique(number, return_inverse=True)
+    return draws_of(names.size, replications, seed)[:, member]
 
 
 def draws_of(units: int, replications: int, seed: int = 0) -> Array:

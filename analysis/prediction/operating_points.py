@@ -100,7 +100,7 @@ def summary(result: Outcomes, time: Clock, panel: Panel, draws: Array) -> Row:
         row[f"lead_{label}"] = float(np.quantile(leads, quantile)) if leads.size else np.nan
     row |= {"late": int(result.late[failed].sum()), "early": int(result.early[failed].sum())}
     row["never"] = int(failed.sum()) - caught - row["late"] - row["early"]
-    chance, drawn = placebo(result, time, failed, panel.configuration)
+    chance, drawn = placebo(result, time, failed, panel.cluster)
     low, high = np.quantile(drawn, [0.025, 0.975]) / failed.sum()
     row |= {"placebo_recall": chance, "placebo_low": float(low), "placebo_high": float(high)}
     row["placebo_p"] = float((1 + (drawn >= caught).sum()) / (1 + drawn.size))
@@ -116,7 +116,7 @@ def _interval(name: str, value: float, bounds: tuple[float, float]) -> Row:
 
 def _share(name: str, success: Flags, among: Flags, panel: Panel) -> Row:
     """A share of some runs with an interval by configuration."""
-    rate = clustered_share(success[among], panel.configuration[among])
+    rate = clustered_share(success[among], panel.cluster[among])
     assert rate is not None
     return _interval(name, rate.value, (rate.low, rate.high))
 

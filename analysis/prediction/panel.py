@@ -16,7 +16,9 @@ from vcpo_bench.analysis.monitoring.signal import Signal, all_signals
 from vcpo_bench.analysis.monitoring.trailing import streamed_mean, streamed_mean_at
 from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
 from vcpo_bench.analysis.prediction.signal_values import each_signal, signal_values
+from vcpo_bench.analysis.prediction.twins import HISTORY, joined, twin_groups
 from vcpo_bench.analysis.results import Results
+from vcpo_bench.analysis.series import in_order
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -32,7 +34,7 @@ WINDOW = 5
 MATCH = ("task", "regime", "staleness")
 """What a control shares with its case, besides the step."""
 CONFIGURATION = (*MATCH, "method", "lr")
-"""What runs share that differ in their seed only. They tend to share their fate too, so these are what is resampled."""
+"""What runs share that differ in their seed only. They tend to share their fate too, so these are resampled."""
 LEAST_CONFIGURATIONS = 8
 """Nor is one that rests on failed, or on healthy, runs of fewer configurations: a resample of them says nothing."""
 
@@ -54,6 +56,8 @@ class Panel:
         found: The same on the grid of evaluations [N]: for a run that ended as nan, the last evaluation before.
         end: Updates applied before the last evaluation that still says what became of the run [N].
         stride: Updates between evaluations.
+        twins: Number of the group of runs [N] that are one run until shortly before a failure, of
+            `analysis.prediction.twins.twin_groups`; None: no run has a twin.
     """
 
     runs: pd.DataFrame
@@ -62,6 +66,7 @@ class Panel:
     found: Array
     end: Array
     stride: int
+    twins: NDArray[np.int64] | None = None
     _strata: dict[tuple[str, ...], NDArray[np.int64]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -109,13 +114,18 @@ class Panel:
 
     @property
     def configuration(self) -> NDArray[np.int64]:
-        """Number of the configuration of every run [N]: what is independent, and hence resampled."""
+        """Number of the configuration of every run [N]."""
         return self.strata(CONFIGURATION)
+
+    @cached_property
+    def cluster(self) -> NDArray[np.int64]:
+        """Number of what is independent, and hence resampled [N]: configurations, those that share twins as one."""
+        return self.configuration if self.twins is None else joined(self.configuration, self.twins)
 
     def enough(self, failed: NDArray[np.int64], healthy: NDArray[np.int64]) -> bool:
         """May a number rest on these failed and these healthy runs, given by their distinct row numbers?"""
         return all(
-            runs.size >= LEAST_RUNS and np.unique(self.configuration[runs]).size >= LEAST_CONFIGURATIONS
+            runs.size >= LEAST_RUNS and np.unique(self.cluster[runs]).size >= LEAST_CONFIGURATIONS
             for runs in (failed, healthy)
         )
 
@@ -173,9 +183,10 @@ class _Judged(NamedTuple):
     end: Array
     stride: int
     updates: int
+    twins: NDArray[np.int64]
 
     def with_values(self, values: Mapping[str, Array]) -> Panel:
-        return Panel(self.runs, values, self.onset, self.found, self.end, self.stride)
+        return Panel(self.runs, values, self.onset, self.found, self.end, self.stride, self.twins)
 
 
 def _judged(results: Results, rule: CollapseRule | None) -> _Judged:
@@ -187,7 +198,8 @@ def _judged(results: Results, rule: CollapseRule | None) -> _Judged:
     onset, found, end = _times(judged, stride)
     length = int(lengths.max()) + 1 if len(lengths) else 1
     columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "failed", "steps_done"]
-    return _Judged(judged[columns], onset, found, end, stride, length)
+    twins = twin_groups(in_order(results.step_columns(*HISTORY)), judged, np.maximum(found - PRIMARY_LEAD, LEADS[0]))
+    return _Judged(judged[columns], onset, found, end, stride, length, twins)
 
 
 def _stride(evals: pd.DataFrame) -> int:

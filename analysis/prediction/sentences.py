@@ -12,7 +12,7 @@ from vcpo_bench.analysis.findings import NOTE, Finding, Findings
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import hanley_mcneil
 from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE
-from vcpo_bench.analysis.prediction.panel import LEAST_CONFIGURATIONS, NEEDED, PRIMARY_LEAD, TOO_FEW
+from vcpo_bench.analysis.prediction.panel import LEAST_CONFIGURATIONS, NEEDED, PRIMARY_LEAD, TOO_FEW, Panel
 from vcpo_bench.analysis.prediction.signal_verdicts import AHEAD
 from vcpo_bench.analysis.wording import interval_of, with_interval
 
@@ -58,6 +58,21 @@ def shared_fates(found: Findings) -> Iterator[Finding]:
         text += f": with failed or healthy runs in only {few} of them, fewer than {LEAST_CONFIGURATIONS}, none is given"
     text += "."
     yield found.finding(RUNS, text, "runs", table, ("task", "method", "staleness", "lr", *_COUNTS))
+
+
+def twins(found: Findings, panel: Panel) -> Iterator[Finding]:
+    """How many runs are one run until shortly before a failure, if any are."""
+    if panel.twins is None:
+        return
+    sizes = np.bincount(panel.twins)
+    several = sizes[sizes > 1]
+    if several.size:
+        text = (
+            f"{several.sum()} runs are {several.size} until {PRIMARY_LEAD} updates before a failure: only their lags "
+            "differ, and these come into effect later. Their configurations count as one, and none trains what is "
+            "judged on another."
+        )
+        yield found.finding(RUNS, text, "runs", found.tables["runs"], ("task", "method", "staleness", "lr"))
 
 
 def failing_methods(found: Findings) -> Iterator[Finding]:

@@ -48,7 +48,10 @@ Levels = dict[tuple[int, int], Array]
 
 
 def folds(panel: Panel, column: str) -> list[Fold]:
-    """Leave out one value of the column at a time (seeds: a third of them); empty with fewer than two values."""
+    """Leave out one value of the column at a time (seeds: a third of them); empty with fewer than two values.
+
+    Twins of held-out runs train nothing either: at another lag they may be the same event.
+    """
     values = panel.runs[column].to_numpy()
     distinct = sorted(set(values.tolist()))
     if len(distinct) < 2:
@@ -58,7 +61,8 @@ def folds(panel: Panel, column: str) -> list[Fold]:
     result = []
     for group in groups:
         test = np.isin(values, group)
-        result.append(Fold(",".join(str(one) for one in group), ~test, test))
+        train = ~test if panel.twins is None else ~np.isin(panel.twins, panel.twins[test])
+        result.append(Fold(",".join(str(one) for one in group), train, test))
     return result
 
 

@@ -1,4 +1,4 @@
-"""Cells that did not complete or cannot be read, and damaged files."""
+"""Cells that failed by the collapse rule, did not complete or cannot be read, and damaged files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from vcpo_bench.analysis.caveats import DAMAGE
 from vcpo_bench.analysis.comparison.coverage import COMPLETE
 from vcpo_bench.analysis.recorded_tables import Problem
 from vcpo_bench.reports.document import Block, Entry, Table
-from vcpo_bench.reports.formatting import MISSING, rate, whole
+from vcpo_bench.reports.formatting import MISSING, fixed, rate, whole
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.analysis_blocks import statements
@@ -20,15 +20,39 @@ _CAPTION = (
     "Cells that did not complete. A cell that ended as nan is a result; one that ended in an error is not, nor is one "
     "that is damaged."
 )
+_AT_ONSET = ["method", "task", "lag", "lr", "seed", "verdict", "onset", "lag at onset"]
+_ONSETS = (
+    "Cells that failed by the collapse rule. Lag at onset is the mean realized lag, in updates, of the last update "
+    "before the evaluation that first found the run down: early in a run, data is younger than the nominal lag."
+)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """The cells with the reason, then the files; or that there are none."""
     return [
         *statements(study, ledger, "coverage", COMPLETE),
+        *_collapsed(study),
         *_incomplete(study),
         *statements(study, ledger, "caveats", DAMAGE),
     ]
+
+
+def _collapsed(study: Study) -> list[Table]:
+    failed = study.cells[study.cells["failed"].astype(bool)].sort_values(["task", "staleness", "method", "lr", "seed"])
+    rows = [
+        [
+            Entry(str(cell["method"]), link=anchor(str(cell["key"]))),
+            Entry(str(cell["task"])),
+            Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
+            Entry(rate(cell["lr"]), sort=float(cell["lr"])),
+            Entry(str(cell["seed"]), sort=float(cell["seed"])),
+            Entry(str(cell["event"])),
+            Entry(whole(cell["onset"])),
+            Entry(fixed(cell["lag_at_onset"], 1)),
+        ]
+        for _, cell in failed.iterrows()
+    ]
+    return [Table("onsets", _ONSETS, _AT_ONSET, rows, numeric=frozenset({2, 3, 4, 6, 7}), settings=5)] if rows else []
 
 
 def _incomplete(study: Study) -> list[Table]:

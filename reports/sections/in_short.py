@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from vcpo_bench.analysis.comparison.answers import ANSWER, DISAGREEMENT, NEXT
+from vcpo_bench.analysis.comparison.answers import ANSWER, BY_TASK, DISAGREEMENT, NEXT
 from vcpo_bench.analysis.comparison.coverage import EXTENT, UNFINISHED
 from vcpo_bench.analysis.findings import NOTE
 from vcpo_bench.reports.document import Block, Picture
@@ -21,7 +21,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """What was run; the answers; the figure; what limits them; what comes next."""
     return [
         *statements(study, ledger, "coverage", EXTENT, UNFINISHED, bullets=False),
-        *statements(study, ledger, "compare", ANSWER, DISAGREEMENT),
+        *statements(study, ledger, "compare", BY_TASK, ANSWER, DISAGREEMENT),
         Picture("score-lag", partial(score_at_best_rate, study), wide=True),
         *statements(study, ledger, "compare", NOTE, NEXT),
     ]

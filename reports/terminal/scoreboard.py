@@ -25,7 +25,8 @@ _WIDEST = 1000
 def scoreboard_table(board: pd.DataFrame) -> RenderableType:
     """One table per task, regime and learning rate.
 
-    Where a table is too wide, intervals move below their values, then the best reward and the ESS are left out.
+    Where a table is too wide, the lag at onset is left out, intervals move below their values, then the best reward and
+    the ESS are left out.
 
     Behind `±` stands half the width of the 95% confidence interval over seeds; where it ends at 0 or 1, both ends stand
     in brackets. Controls carry an asterisk, and collapses are printed in red. Collapses are counted of
@@ -54,14 +55,17 @@ class _Shape:
         below: Intervals stand below their values.
         best: The best reward is shown.
         ess: The ESS is shown.
+        onset: The lag at which failures began is shown, where there are some.
     """
 
     below: bool = False
     best: bool = True
     ess: bool = True
+    onset: bool = False
 
 
-_SHAPES = (_Shape(), _Shape(below=True), _Shape(below=True, best=False), _Shape(below=True, best=False, ess=False))
+_NARROW = (_Shape(below=True), _Shape(below=True, best=False), _Shape(below=True, best=False, ess=False))
+_SHAPES = (_Shape(onset=True), _Shape(), *_NARROW)
 """From the widest to the narrowest: a column is left out whole before a bound is cut."""
 
 
@@ -83,7 +87,8 @@ class _Fitting:
 def _least_width(console: Console, rows: pd.DataFrame, shape: _Shape) -> int:
     """Columns it takes with methods folded as far as is readable."""
     wide = console.options.update(width=_WIDEST)
-    return Measurement.get(console, wide, _table(rows, shape, SHORTEST_METHOD)).maximum
+    width = _WIDEST if shape.onset else SHORTEST_METHOD  # no method folds for the lag at onset
+    return Measurement.get(console, wide, _table(rows, shape, width)).maximum
 
 
 def _table(rows: pd.DataFrame, shape: _Shape, method_width: int = 26) -> Table:
@@ -94,6 +99,9 @@ def _table(rows: pd.DataFrame, shape: _Shape, method_width: int = 26) -> Table:
     headings = ["final reward", *(["best"] if shape.best else []), *(["ESS"] if shape.ess else []), "collapsed"]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
+    onset = shape.onset and bool(rows["lag_at_onset"].notna().any())
+    if onset:
+        table.add_column("lag at onset", justify="right", no_wrap=True)
     odd = [name for name in ODD_ENDS if int(rows[name].sum())]
     for name in odd:
         table.add_column(name, justify="right", no_wrap=True)
@@ -106,7 +114,8 @@ def _table(rows: pd.DataFrame, shape: _Shape, method_width: int = 26) -> Table:
         )
         values = [_with_interval(row, name, shape.below) for name in rewards]
         values += [fixed(row["median_ess"])] if shape.ess else []
-        table.add_row(lag, method, *values, _collapsed(row), *[str(int(row[name])) for name in odd])
+        began = [fixed(row["lag_at_onset"], 0)] if onset else []
+        table.add_row(lag, method, *values, _collapsed(row), *began, *[str(int(row[name])) for name in odd])
     return table
 
 

@@ -185,3 +185,21 @@ def test_sampo_leaves_groups_without_signal_out_of_the_denominator(make_batch: M
     same = parse_method("gspo(low=3e-3,high=4e-3)+zero-variance")(batch)
     assert torch.equal(update.coefficients, same.coefficients)
     assert (update.coefficients[~mixed] == 0).all()
+
+
+# -- VESPO, eq. 20: grad J = E_mu[W^c1 exp(c2 (1 - W)) A grad log pi(y)], A = R - mean reward of the prompt ------------
+
+
+def test_vespo_paper_is_the_gradient_of_the_paper(make_batch: Make) -> None:
+    batch = make_batch(shape=(2, 4, 6), spread=0.2)
+    update = parse_method("vespo:paper")(batch)
+    assert update.coefficients.abs().sum() > 0
+    rows = [(p, g) for p in range(2) for g in range(4)]
+    for p, g in rows:
+        advantage = float(batch.reward[p, g] - sum(batch.reward[p]) / 4)  # no standard deviation
+        real = [t for t in range(6) if batch.mask[p, g, t]]
+        ratio = math.exp(sum(float(batch.logp[p, g, t] - batch.behavior_logp[p, g, t]) for t in real))
+        power, decay = (2, 3) if advantage >= 0 else (3, 2)
+        expected = ratio**power * math.exp(decay * (1 - ratio)) * advantage / len(rows)  # of every token: no length
+        for t in range(6):
+            assert float(update.coefficients[p, g, t]) == pytest.approx(expected if t in real else 0.0, abs=1e-12)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.comparison.answers import answers, answers_table, disagreements, next_steps
+from vcpo_bench.analysis.comparison.answers import answers, answers_table, disagreements, next_steps, task_rows
 from vcpo_bench.analysis.findings import CellsBehind, Findings, agreeing
 
 RANKING = pd.DataFrame(
@@ -98,3 +98,31 @@ def test_tasks_that_disagree_are_named() -> None:
     led = "vcpo leads on chain (1.00) and tis leads on walk (0.60)"
     assert f"Lag 16: the tasks disagree, so read them one by one: {led}." in texts
     assert not any("disagree" in text for text in said(table, pd.DataFrame(rows[:2], columns=columns)))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(-0.04, 0.04, "; they are equivalent within 0.05."), (-0.04, 0.06, "; they are not shown to be equivalent")],
+)
+def test_what_may_be_chance_is_equivalent_only_if_the_interval_lies_within_the_margin(
+    low: float, high: float, words: str
+) -> None:
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.0, low, high, 0.9, 0.9, 1.0, 12), CHOICES)
+    assert words in said(table)[0]
+    mirrored = answers_table(RANKING, pairs(16, "tis", "vcpo", 0.0, -high, -low, 0.9, 0.9, 1.0, 12), CHOICES)
+    assert words in said(mirrored)[0]
+
+
+def test_the_methods_of_each_task_are_listed_the_best_first() -> None:
+    rows = [
+        (16, "walk", "tis", 0.6, 0.5, 0.7),
+        (16, "walk", "vcpo", 0.8, 0.7, 0.9),
+        (16, "chain", "tis", 0.9, 0.8, 1.0),
+    ]
+    by_task = pd.DataFrame(rows, columns=["staleness", "task", "method", "mean", "low", "high"])
+    found = Findings({"by_task": by_task}, {"by_task": agreeing(by_task.assign(key="a"), "staleness")})
+    assert [one.text for one in task_rows(found)] == [
+        "Lag 16, chain: tis 0.90 [0.80, 1.00]; walk: vcpo 0.80 [0.70, 0.90], tis 0.60 [0.50, 0.70]."
+    ]
+    found.tables["by_task"] = by_task[by_task["task"] == "walk"]
+    assert not list(task_rows(found)), "one task is what is pooled already"

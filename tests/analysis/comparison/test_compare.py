@@ -206,6 +206,9 @@ def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
     (edge,) = [one for one in tuning(found) if "beyond" in one.text]
     assert edge.text.startswith("For reinforce and vcpo the largest learning rate tried, 3e-4")
     tuned.choices["chosen_lr"] = 1e-4
+    (edge,) = [one for one in tuning(found) if "beyond" in one.text]
+    assert edge.text.startswith("For reinforce and vcpo the smallest learning rate tried, 1e-4")
+    tuned.choices.loc[tuned.choices.index % 2 == 0, "chosen_lr"] = 3e-4
     assert not [one for one in tuning(found) if "beyond" in one.text]
 
 

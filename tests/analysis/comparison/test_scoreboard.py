@@ -36,6 +36,11 @@ def test_scoreboard_of_known_curves(tmp_path, make_results):
     assert board.loc[("reinforce", 0), "control"]
     onset = cell_summary(results).set_index("method").loc["tis", "onset"]
     assert onset.between(70, 100).all()
+    assert board["lag_at_onset"].isna().tolist() == (board["failed"] == 0).tolist()
+    steps = results.steps.set_index(["key", "step"])["lag_mean"]
+    cells = cell_summary(results)
+    for _, cell in cells[cells["failed"]].iterrows():
+        assert cell["lag_at_onset"] == steps[cell["key"], int(cell["onset"]) - 1]
 
 
 def test_an_error_cell_counts_but_does_not_score(tmp_path, make_results):

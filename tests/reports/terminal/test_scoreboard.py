@@ -6,6 +6,8 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -80,3 +82,16 @@ def test_no_bound_is_cut_at_any_width(results: Results, width: int) -> None:
         half = (row["final_reward_high"] - row["final_reward_low"]) / 2
         low, high = f"{row['final_reward_low']:.2f}", f"{row['final_reward_high']:.2f}"
         assert f"±{half:.2f}" in text or f"[{low}, {high}]" in text
+
+
+def test_the_lag_at_onset_stands_where_it_fits_and_something_failed(results: Results) -> None:
+    def wide(board: pd.DataFrame) -> str:
+        console = Console(file=io.StringIO(), width=160)
+        console.print(scoreboard_table(board))
+        assert isinstance(console.file, io.StringIO)
+        return console.file.getvalue()
+
+    board = scoreboard(results)
+    assert "lag at onset" in wide(board)
+    assert "lag at onset" not in wide(board.assign(lag_at_onset=np.nan))
+    assert "lag at onset" not in printed(results)
