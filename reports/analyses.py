@@ -11,6 +11,7 @@ from vcpo_bench.analysis.commands.prediction import analyze_auroc
 from vcpo_bench.analysis.comparison.coverage import coverage
 from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.monitoring.signal import all_signals
+from vcpo_bench.analysis.prediction.twins import HISTORY
 from vcpo_bench.analysis.results import Results
 
 CURVES = (
@@ -31,7 +32,7 @@ _OF_SECTIONS = (
 
 def columns_read() -> list[str]:
     """All columns of the updates that a report needs: read at once, each of thousands of files is opened once."""
-    return [*_OF_SECTIONS, *columns_of_signals()]
+    return list(dict.fromkeys([*_OF_SECTIONS, *columns_of_signals(), *HISTORY]))
 
 
 def columns_of_signals() -> list[str]:

@@ -26,8 +26,9 @@ from scorecard.catalog import all_facts
 from scorecard.tables import LAST as LAST_OF_SCORECARD
 from scorecard.tables import Tables
 from short_studies.catalog import all_studies
+from short_studies.collect import RUNS
 from short_studies.collect import LAST as LAST_OF_SHORT
-from short_studies.collect import PLACE
+from short_studies.study import PLACE
 from short_studies.study import Study
 
 from vcpo_bench.analysis.comparison.board_settings import unusual_settings
@@ -82,7 +83,7 @@ def short_study(study: Study) -> Entry:
     """A study of short runs."""
     planned = {_place(cell): cell for cell in study.cells().values()}
     runs = pd.read_csv(study.folder / "runs.csv").rename(columns={"final_reward": "score"})
-    cells = [planned[place] for place in runs[PLACE].itertuples(index=False, name=None)]
+    cells = [planned[place] for place in runs[[*PLACE]].itertuples(index=False, name=None)]
     scores = runs.assign(control=[cell.control for cell in cells])
     return entry(study.name, "2026-11-23", "2.0", LAST_OF_SHORT, scores, as_set(cell.config for cell in cells))
 
@@ -138,7 +139,8 @@ def as_set(settings: Iterable[CellSettings]) -> pd.DataFrame:
 def entries() -> Iterator[Entry]:
     """Every entry."""
     yield protocol()
-    yield from map(short_study, all_studies().values())
+    run = (study for study in all_studies().values() if (study.folder / RUNS).exists())
+    yield from map(short_study, run)
     yield arm_study("tool-use", "tool_study")
     yield arm_study("moe", "moe_study")
     yield scorecard()

@@ -145,10 +145,8 @@ def tuning(found: Findings) -> Iterator[Finding]:
         at_edge = _at_edge(choices, rate)
         if at_edge:
             rows = choices[choices["method"].isin(at_edge)]
-            text = (
-                f"For {listed(at_edge)} the {edge} learning rate tried, {learning_rate(rate)}, was the best everywhere: a "
-                "better one may lie beyond it."
-            )
+            named = f"the {edge} learning rate tried, {learning_rate(rate)}"
+            text = f"For {listed(at_edge)} {named}, was the best everywhere: a better one may lie beyond it."
             yield found.finding(TUNING, text, "choices", rows, columns)
 
 

@@ -175,3 +175,11 @@ def test_a_table_that_moved_is_an_error_and_not_a_verdict(tmp_path: Path) -> Non
         markdown.table(page, "# Head")
     with pytest.raises(ValueError, match="no line"):
         markdown.table(page, "# Other")
+
+
+def test_time_to_non_inferiority_follows_from_the_shipped_evaluations() -> None:
+    made = non_inferiority(Tables.read(FOLDER, DOCS))
+    assert made.to_csv(index=False, float_format="%.6g") == NON_INFERIORITY.read_text(), "run: tools/scorecard/page.py"
+    curve = pd.DataFrame({"step": [0, 10, 20, 30], "sampled_reward": [0.1, 0.5, 0.3, 0.5]})
+    assert arrival(curve, 0.4) == 20.0
+    assert math.isnan(arrival(curve, 0.45))

@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from study_pages.markers import filled
 
 from scorecard.catalog import all_facts
-from scorecard.places import DOCS, FOLDER, PAGE, REGISTRATION, VERDICTS
+from scorecard.non_inferiority import non_inferiority
+from scorecard.places import DOCS, FOLDER, NON_INFERIORITY, PAGE, REGISTRATION, VERDICTS
 from scorecard.plan import plan_table, rule_table
 from scorecard.render import TOOL, page
 from scorecard.tables import Tables
@@ -31,8 +32,10 @@ def main() -> None:
     if parser.parse_args().register:
         REGISTRATION.write_text(registration(REGISTRATION.read_text()))
         return
-    text, verdicts = page(PAGE.read_text(), all_facts(), Tables.read(FOLDER, DOCS))
+    tables = Tables.read(FOLDER, DOCS)
+    text, verdicts = page(PAGE.read_text(), all_facts(), tables)
     PAGE.write_text(text)
+    non_inferiority(tables).to_csv(NON_INFERIORITY, index=False, float_format="%.6g")
     verdicts.to_csv(VERDICTS, index=False, float_format="%.6g")
 
 

@@ -7,4 +7,4 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FOLDER = DOCS / "studies" / "scorecard"
 PAGE, REGISTRATION = FOLDER / "README.md", FOLDER / "registration.md"
-VERDICTS = FOLDER / "verdicts.csv"
+VERDICTS, NON_INFERIORITY = FOLDER / "verdicts.csv", FOLDER / "non_inferiority.csv"

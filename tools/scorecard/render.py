@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from study_pages.markdown_table import markdown
 from study_pages.markers import filled
 
 from .cells import planned
 from .evidence import cited, evidence, run_sets, runs_behind
 from .fact import VERDICTS, Fact, Part, Verdict, combined
+from .non_inferiority import non_inferiority
 from .tables import Tables
 
 Judged = list[tuple[Fact, list[Part]]]
@@ -74,4 +76,5 @@ def page(text: str, facts: Sequence[Fact], tables: Tables) -> tuple[str, pd.Data
     """The page with its tables made anew, and the table of verdicts."""
     verdicts = judged(facts, tables)
     made = {"counts": counted(verdicts), "summary": summary(verdicts), "scores": scores(verdicts, tables)}
-    return filled(text, made | {"evidence": evidence(facts)}, TOOL), verdict_table(verdicts)
+    made |= {"evidence": evidence(facts), "non_inferiority": markdown(non_inferiority(tables))}
+    return filled(text, made, TOOL), verdict_table(verdicts)

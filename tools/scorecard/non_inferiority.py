@@ -1,0 +1,57 @@
+"""Time to non-inferiority of fact 2's runs: until VCPO is within a margin of the plateau of synchronous training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from scorecard.facts.f02_large_lag import STEPS, SWEEP
+from scorecard.tables import Tables
+from vcpo_bench.analysis.percentile_interval import percentile_interval
+
+MARGINS = (0.1, 0.05)
+"""Reward below the plateau that still counts as not inferior."""
+RESPONSES = 8
+REPLICATIONS = 2000
+
+
+def non_inferiority(tables: Tables) -> pd.DataFrame:
+    """Per margin and lag: how many runs arrive, and when. Not registered.
+
+    The plateau is the mean final reward of the synchronous runs. A run arrives at the second of the first two
+    consecutive evaluations whose mean is within the margin of it; one that does not arrive counts with its whole budget.
+
+    Returns:
+        Columns `margin` (reward), `lag_asked`, `reached` ("7 of 8"), mean `updates` and `samples` (responses drawn),
+        `sooner` (synchronous over lagged mean of updates: below 1 where lag costs time) with its 95% bootstrap
+        interval over seeds, paired, as `low` and `high`; empty where no run arrives, for then there is no time.
+    """
+    runs = tables.outcomes(SWEEP, until=STEPS)
+    plateau = float(runs.loc[runs["staleness"] == 0, "final"].mean())
+    rows = []
+    for margin in MARGINS:
+        times = runs.assign(updates=[arrival(tables.curve(run), plateau - margin) for run in runs["run"]])
+        wide = times.pivot(index="seed", columns="staleness", values="updates").sort_index()
+        for lag in SWEEP.lags:
+            rows.append({"margin": margin, "lag_asked": lag} | _row(wide[lag], wide[0]))
+    return pd.DataFrame(rows)
+
+
+def arrival(curve: pd.DataFrame, target: float) -> float:
+    """The update at which a run arrives, NaN if it does not."""
+    reward = curve["sampled_reward"].to_numpy(float)
+    hits = np.flatnonzero((reward[1:] + reward[:-1]) / 2 >= target)
+    return float(curve["step"].to_numpy()[hits[0] + 1]) if hits.size else float("nan")
+
+
+def _row(own: pd.Series, sync: pd.Series) -> dict[str, object]:
+    spent, sync_spent = (one.fillna(STEPS).to_numpy(float) for one in (own, sync))
+    facts: dict[str, object] = {"reached": f"{int(own.notna().sum())} of {len(own)}", "updates": spent.mean()}
+    facts["samples"] = spent.mean() * SWEEP.prompts * RESPONSES
+    drawn = np.random.default_rng(0).integers(len(spent), size=(REPLICATIONS, len(spent)))
+    value = float(sync_spent.mean() / spent.mean())
+    low, high = percentile_interval(value, sync_spent[drawn].mean(1) / spent[drawn].mean(1))
+    known = bool(own.notna().any())
+    return facts | {
+        name: each if known else float("nan") for name, each in (("sooner", value), ("low", low), ("high", high))
+    }
