@@ -26,10 +26,9 @@ from scorecard.catalog import all_facts
 from scorecard.tables import LAST as LAST_OF_SCORECARD
 from scorecard.tables import Tables
 from short_studies.catalog import all_studies
-from short_studies.collect import RUNS
 from short_studies.collect import LAST as LAST_OF_SHORT
-from short_studies.study import PLACE
-from short_studies.study import Study
+from short_studies.collect import RUNS
+from short_studies.study import PLACE, Study
 
 from vcpo_bench.analysis.comparison.board_settings import unusual_settings
 from vcpo_bench.analysis.comparison.leaderboard import Entry, rows_of

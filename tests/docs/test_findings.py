@@ -110,7 +110,8 @@ def test_prediction() -> None:
 def test_step_rules() -> None:
     folder = STUDIES / "step-rules"
     runs = pd.read_csv(folder / "runs.csv")
-    assert f"{len(runs)} runs of TIS at lag 16, registered beforehand: two tasks, {runs['seed'].nunique()} seeds" in FINDINGS
+    sizes = f"{len(runs)} runs of TIS at lag 16, registered beforehand: two tasks, {runs['seed'].nunique()} seeds"
+    assert sizes in FINDINGS
     assert set(runs.groupby(["method", "task"])["lr"].nunique()) == {6}
     contrasts = pd.read_csv(folder / "contrasts.csv").set_index(["against", "task"])
     assert f"Seeds 0 to 4 choose the learning rate of each rule; the other {contrasts['seeds'].max()} judge" in FINDINGS

@@ -1,5 +1,6 @@
 """Facts of the scorecard that rest on tables of other pages: the shipped ones, and ones that say the opposite."""
 
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from phase_world import world
 from scorecard import markdown
 from scorecard.facts import f06_recovery, f23_rate_and_lag, f25_speedup_parts
+from scorecard.non_inferiority import arrival, non_inferiority
+from scorecard.places import FOLDER, NON_INFERIORITY
 from scorecard.tables import Tables
 from scorecard_tables import FACTS, ROOT, Story, even_seed, tables
 

@@ -19,7 +19,7 @@ def non_inferiority(tables: Tables) -> pd.DataFrame:
     """Per margin and lag: how many runs arrive, and when. Not registered.
 
     The plateau is the mean final reward of the synchronous runs. A run arrives at the second of the first two
-    consecutive evaluations whose mean is within the margin of it; one that does not arrive counts with its whole budget.
+    consecutive evaluations whose mean is within the margin; one that does not arrive counts with its whole budget.
 
     Returns:
         Columns `margin` (reward), `lag_asked`, `reached` ("7 of 8"), mean `updates` and `samples` (responses drawn),
@@ -32,8 +32,7 @@ def non_inferiority(tables: Tables) -> pd.DataFrame:
     for margin in MARGINS:
         times = runs.assign(updates=[arrival(tables.curve(run), plateau - margin) for run in runs["run"]])
         wide = times.pivot(index="seed", columns="staleness", values="updates").sort_index()
-        for lag in SWEEP.lags:
-            rows.append({"margin": margin, "lag_asked": lag} | _row(wide[lag], wide[0]))
+        rows += [{"margin": margin, "lag_asked": lag} | _row(wide[lag], wide[0]) for lag in SWEEP.lags]
     return pd.DataFrame(rows)
 
 
