@@ -52,8 +52,8 @@ def effects(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _difference(runs: pd.DataFrame, share: str, by: str, levels: tuple[object, object]) -> dict[str, float]:
-    shares = runs.groupby([by, "seed"])[share].mean()
-    return contrast(shares[levels[0]], shares[levels[1]])
+    one, other = (runs[runs[by] == level].groupby("seed")[share].mean() for level in levels)
+    return contrast(one, other)
 
 
 def settings_table(runs: pd.DataFrame) -> pd.DataFrame:

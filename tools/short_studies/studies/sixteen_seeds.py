@@ -32,7 +32,8 @@ def tables(runs: pd.DataFrame) -> Tables:
 def contrasts(runs: pd.DataFrame) -> pd.DataFrame:
     """Final reward of the first method of each pair minus that of the second, per task, all of them in one family."""
     rows = []
-    for (lag, task), own in runs.groupby(["staleness", "task"], sort=False):
+    for (_, task), own in runs.groupby(["staleness", "task"], sort=False):
+        lag = int(own["staleness"].iloc[0])
         rewards = {name: table.set_index("seed")["final_reward"] for name, table in own.groupby("method")}
         one, others = PAIRS[lag]
         for other in others:
