@@ -76,5 +76,6 @@ def page(text: str, facts: Sequence[Fact], tables: Tables) -> tuple[str, pd.Data
     """The page with its tables made anew, and the table of verdicts."""
     verdicts = judged(facts, tables)
     made = {"counts": counted(verdicts), "summary": summary(verdicts), "scores": scores(verdicts, tables)}
-    made |= {"evidence": evidence(facts), "non_inferiority": markdown(non_inferiority(tables))}
+    times = non_inferiority(tables)
+    made |= {"evidence": evidence(facts), "non_inferiority": "Not run.\n" if times.empty else markdown(times)}
     return filled(text, made, TOOL), verdict_table(verdicts)
