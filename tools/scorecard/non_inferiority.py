@@ -24,8 +24,8 @@ def non_inferiority(tables: Tables) -> pd.DataFrame:
     Returns:
         Columns `margin` (reward), `lag_asked`, `reached` ("7 of 8"), mean `updates` and `samples` (responses drawn),
         `sooner` (synchronous over lagged mean of updates: below 1 where lag costs time) with its 95% bootstrap
-        interval over seeds, paired, as `low` and `high`; empty where no run arrives, for then there is no time. Without all runs:
-        no rows.
+        interval over seeds, paired, as `low` and `high`; empty where no run arrives, for then there is no time.
+        Without all runs: no rows.
     """
     if tables.missing((SWEEP,)):
         return pd.DataFrame()
