@@ -27,7 +27,6 @@ from scorecard.tables import LAST as LAST_OF_SCORECARD
 from scorecard.tables import Tables
 from short_studies.catalog import all_studies
 from short_studies.collect import LAST as LAST_OF_SHORT
-from short_studies.collect import RUNS
 from short_studies.study import PLACE, Study
 
 from vcpo_bench.analysis.comparison.board_settings import unusual_settings
@@ -138,8 +137,8 @@ def as_set(settings: Iterable[CellSettings]) -> pd.DataFrame:
 def entries() -> Iterator[Entry]:
     """Every entry."""
     yield protocol()
-    run = (study for study in all_studies().values() if (study.folder / RUNS).exists())
-    yield from map(short_study, run)
+    # a study whose runs differ in a setting besides would have several of them in one row
+    yield from (short_study(study) for study in all_studies().values() if study.place == PLACE)
     yield arm_study("tool-use", "tool_study")
     yield arm_study("moe", "moe_study")
     yield scorecard()

@@ -35,8 +35,8 @@ def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFr
     Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `seeds` (fewest in a task), `iqm` with
     `_low` and `_high`, `runner_up` (empty: none), `ahead` (paired difference of mean scores) with `_low` and `_high`,
     `p_holm`, and `outcome`: `clear`, `behind` (the mean of the next is higher by more than chance explains), `chance`,
-    `untested` (too few pairs) or `alone`; `equivalent`: two one-sided t tests at 2.5% each place the difference within
-    `MARGIN` of 0 (its 95% interval lies inside).
+    `untested` (too few pairs) or `alone`; `margin`, and `equivalent`: two one-sided t tests at 2.5% each place the
+    difference within it of 0 (its 95% interval lies inside).
 
     Args:
         ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
@@ -52,7 +52,8 @@ def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFr
         rows.append(row | {"runner_up": runner_up} | _ahead(pairs, lag, str(best["method"]), runner_up))
     columns = [*_COLUMNS, "ahead_high", "p_holm", "outcome"]
     table = pd.DataFrame(rows, columns=columns)
-    return table.assign(equivalent=(table["ahead_low"] > -MARGIN) & (table["ahead_high"] < MARGIN))
+    inside = (table["ahead_low"] > -MARGIN) & (table["ahead_high"] < MARGIN)
+    return table.assign(margin=MARGIN, equivalent=inside)
 
 
 def _rates(choices: pd.DataFrame, lag: object, method: str) -> str:
@@ -116,7 +117,7 @@ def _margin(row: Mapping[Any, Any]) -> str:
 def _equivalence(row: Mapping[Any, Any]) -> str:
     """What two one-sided tests add to a difference that cannot be told from 0."""
     shown = "they are equivalent" if row["equivalent"] else "they are not shown to be equivalent"
-    return f"; {shown} within the margin"
+    return f"; {shown} within {row['margin']:.2f}"
 
 
 def task_rows(found: Findings) -> Iterator[Finding]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from vcpo_bench.analysis.caveats import DAMAGE
 from vcpo_bench.analysis.comparison.coverage import COMPLETE
 from vcpo_bench.analysis.recorded_tables import Problem
@@ -15,12 +17,13 @@ from vcpo_bench.reports.study import Study
 
 PLACE = Place("Failures", 190)
 
-_HEADINGS = ["method", "task", "lag", "lr", "seed", "ended as", "updates", "reason"]
+_SETTINGS = ["method", "task", "lag", "lr", "seed"]
+_HEADINGS = [*_SETTINGS, "ended as", "updates", "reason"]
 _CAPTION = (
     "Cells that did not complete. A cell that ended as nan is a result; one that ended in an error is not, nor is one "
     "that is damaged."
 )
-_AT_ONSET = ["method", "task", "lag", "lr", "seed", "verdict", "onset", "lag at onset"]
+_AT_ONSET = [*_SETTINGS, "verdict", "onset", "lag at onset"]
 _ONSETS = (
     "Cells that failed by the collapse rule. Lag at onset is the mean realized lag, in updates, of the last update "
     "before the evaluation that first found the run down: early in a run, data is younger than the nominal lag."
@@ -41,29 +44,25 @@ def _collapsed(study: Study) -> list[Table]:
     failed = study.cells[study.cells["failed"].astype(bool)].sort_values(["task", "staleness", "method", "lr", "seed"])
     rows = [
         [
-            Entry(str(cell["method"]), link=anchor(str(cell["key"]))),
-            Entry(str(cell["task"])),
-            Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
-            Entry(rate(cell["lr"]), sort=float(cell["lr"])),
-            Entry(str(cell["seed"]), sort=float(cell["seed"])),
+            *_settings(cell),
             Entry(str(cell["event"])),
             Entry(whole(cell["onset"])),
             Entry(fixed(cell["lag_at_onset"], 1)),
         ]
         for _, cell in failed.iterrows()
     ]
-    return [Table("onsets", _ONSETS, _AT_ONSET, rows, numeric=frozenset({2, 3, 4, 6, 7}), settings=5)] if rows else []
+    return (
+        [Table("onsets", _ONSETS, _AT_ONSET, rows, numeric=frozenset({2, 3, 4, 6, 7}), settings=len(_SETTINGS))]
+        if rows
+        else []
+    )
 
 
 def _incomplete(study: Study) -> list[Table]:
     cells = study.cells[study.cells["status"] != "completed"]
     rows = [
         [
-            Entry(str(cell["method"]), link=anchor(str(cell["key"]))),
-            Entry(str(cell["task"])),
-            Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
-            Entry(rate(cell["lr"]), sort=float(cell["lr"])),
-            Entry(str(cell["seed"]), sort=float(cell["seed"])),
+            *_settings(cell),
             Entry(str(cell["status"]), tone="bad" if cell["status"] == "error" else ""),
             Entry(whole(cell["steps_done"])),
             Entry(why(cell)),
@@ -71,7 +70,22 @@ def _incomplete(study: Study) -> list[Table]:
         for _, cell in cells.iterrows()
     ]
     rows += [_set_aside(problem) for problem in _unread(study)]
-    return [Table("failures", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}), settings=5)] if rows else []
+    return (
+        [Table("failures", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}), settings=len(_SETTINGS))]
+        if rows
+        else []
+    )
+
+
+def _settings(cell: pd.Series) -> list[Entry]:
+    """What tells a cell apart, under `_SETTINGS`."""
+    return [
+        Entry(str(cell["method"]), link=anchor(str(cell["key"]))),
+        Entry(str(cell["task"])),
+        Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
+        Entry(rate(cell["lr"]), sort=float(cell["lr"])),
+        Entry(str(cell["seed"]), sort=float(cell["seed"])),
+    ]
 
 
 def _unread(study: Study) -> list[Problem]:
@@ -82,5 +96,5 @@ def _unread(study: Study) -> list[Problem]:
 
 def _set_aside(problem: Problem) -> list[Entry]:
     """A cell whose own file cannot be read: nothing is known of it but its key."""
-    unknown = [Entry(MISSING) for _ in range(4)]
+    unknown = [Entry(MISSING) for _ in _SETTINGS[1:]]
     return [Entry(problem.key), *unknown, Entry("damaged", tone="bad"), Entry(MISSING), Entry(problem.what)]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from run_archives.archive import FACTS, KEY
+from run_archives.archive import KEY, read
 
 from vcpo_bench.records import LAGS_FILE
 
@@ -39,9 +36,9 @@ def table(studies: Path) -> pd.DataFrame:
 
 def _of_archive(studies: Path, path: Path) -> Iterator[dict[str, Any]]:
     """Sums over the trajectories of each run from the update on at which its lag is reached."""
-    with zipfile.ZipFile(path) as archive:
-        facts = {cell["key"]: cell["config"] for cell in json.loads(archive.read(FACTS))}
-        lags = pd.read_parquet(io.BytesIO(archive.read(LAGS_FILE)))
+    archive = read(path)
+    facts = {cell[KEY]: cell["config"] for cell in archive.facts}
+    lags = archive.tables[LAGS_FILE].to_pandas()
     asked = lags[KEY].map({key: config["staleness"] for key, config in facts.items()})
     settled = lags[lags["step"] >= asked]
     weighted = (settled["lag"] * settled["trajectories"]).groupby(settled[KEY]).sum()

@@ -102,7 +102,7 @@ def test_tasks_that_disagree_are_named() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "words"),
-    [(-0.04, 0.04, "; they are equivalent within the margin."), (-0.04, 0.06, "; they are not shown to be equivalent")],
+    [(-0.04, 0.04, "; they are equivalent within 0.05."), (-0.04, 0.06, "; they are not shown to be equivalent")],
 )
 def test_what_may_be_chance_is_equivalent_only_if_the_interval_lies_within_the_margin(
     low: float, high: float, words: str
