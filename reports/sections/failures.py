@@ -51,11 +51,8 @@ def _collapsed(study: Study) -> list[Table]:
         ]
         for _, cell in failed.iterrows()
     ]
-    return (
-        [Table("onsets", _ONSETS, _AT_ONSET, rows, numeric=frozenset({2, 3, 4, 6, 7}), settings=len(_SETTINGS))]
-        if rows
-        else []
-    )
+    table = Table("onsets", _ONSETS, _AT_ONSET, rows, numeric=frozenset({2, 3, 4, 6, 7}), settings=len(_SETTINGS))
+    return [table] if rows else []
 
 
 def _incomplete(study: Study) -> list[Table]:
@@ -70,11 +67,8 @@ def _incomplete(study: Study) -> list[Table]:
         for _, cell in cells.iterrows()
     ]
     rows += [_set_aside(problem) for problem in _unread(study)]
-    return (
-        [Table("failures", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}), settings=len(_SETTINGS))]
-        if rows
-        else []
-    )
+    table = Table("failures", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}), settings=len(_SETTINGS))
+    return [table] if rows else []
 
 
 def _settings(cell: pd.Series) -> list[Entry]:

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from phase_world import world
 from scorecard import markdown
-from scorecard.facts import f06_recovery, f23_rate_and_lag, f25_speedup_parts
-from scorecard.non_inferiority import arrival, non_inferiority
+from scorecard.facts import f02_large_lag, f06_recovery, f23_rate_and_lag, f25_speedup_parts
+from scorecard.non_inferiority import non_inferiority
 from scorecard.places import FOLDER, NON_INFERIORITY
 from scorecard.tables import Tables
 from scorecard_tables import FACTS, ROOT, Story, even_seed, tables
@@ -184,5 +184,5 @@ def test_time_to_non_inferiority_follows_from_the_shipped_evaluations() -> None:
     made = non_inferiority(Tables.read(FOLDER, DOCS))
     assert made.to_csv(index=False, float_format="%.6g") == NON_INFERIORITY.read_text(), "run: tools/scorecard/page.py"
     curve = pd.DataFrame({"step": [0, 10, 20, 30], "sampled_reward": [0.1, 0.5, 0.3, 0.5]})
-    assert arrival(curve, 0.4) == 20.0
-    assert math.isnan(arrival(curve, 0.45))
+    assert f02_large_lag.arrival(curve, 0.4) == 20.0
+    assert math.isnan(f02_large_lag.arrival(curve, 0.45))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from scorecard.facts.f02_large_lag import STEPS, SWEEP
+from scorecard.facts.f02_large_lag import STEPS, SWEEP, arrival
 from scorecard.tables import Tables
 from vcpo_bench.analysis.percentile_interval import percentile_interval
 
@@ -37,13 +37,6 @@ def non_inferiority(tables: Tables) -> pd.DataFrame:
         wide = times.pivot(index="seed", columns="staleness", values="updates").sort_index()
         rows += [{"margin": margin, "lag_asked": lag} | _row(wide[lag], wide[0]) for lag in SWEEP.lags]
     return pd.DataFrame(rows)
-
-
-def arrival(curve: pd.DataFrame, target: float) -> float:
-    """The update at which a run arrives, NaN if it does not."""
-    reward = curve["sampled_reward"].to_numpy(float)
-    hits = np.flatnonzero((reward[1:] + reward[:-1]) / 2 >= target)
-    return float(curve["step"].to_numpy()[hits[0] + 1]) if hits.size else float("nan")
 
 
 def _row(own: pd.Series, sync: pd.Series) -> dict[str, object]:

@@ -57,13 +57,15 @@ def speeds(tables: Tables) -> pd.DataFrame:
     curves = {run: tables.curve(run) for run in runs["run"]}
     start = float(np.mean([curve["sampled_reward"].iloc[0] for curve in curves.values()]))
     sync = runs.loc[runs["staleness"] == 0, "final"].mean() - start
-    rows = []
-    for run in runs["run"]:
-        reward = curves[run]["sampled_reward"].to_numpy()
-        smooth = (reward[1:] + reward[:-1]) / 2
-        hits = np.flatnonzero(smooth >= start + TARGET * sync)
-        rows.append(float(curves[run]["step"].to_numpy()[hits[0] + 1]) if hits.size else float(STEPS))
-    return runs.assign(gain=(runs["final"] - start) / sync, updates=rows)
+    times = pd.Series([arrival(curves[run], start + TARGET * sync) for run in runs["run"]])
+    return runs.assign(gain=(runs["final"] - start) / sync, updates=times.fillna(float(STEPS)))
+
+
+def arrival(curve: pd.DataFrame, target: float) -> float:
+    """The update of the second of the first two consecutive evaluations whose mean reaches a reward; NaN without."""
+    reward = curve["sampled_reward"].to_numpy(float)
+    hits = np.flatnonzero((reward[1:] + reward[:-1]) / 2 >= target)
+    return float(curve["step"].to_numpy()[hits[0] + 1]) if hits.size else float("nan")
 
 
 FACT = Fact(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
 from short_studies.contrasts import contrast, judged
@@ -15,7 +14,7 @@ from vcpo_bench.bench.cells.settings import CellSettings
 STEPS, RATE, SEEDS, TASKS = 120, 1e-3, tuple(range(400, 408)), ("walk", "chain")
 METHODS, LAGS, WARMUPS = ("reinforce", "vcpo"), (1, 16, 64), (0, 20)
 GROW, HOLD = "fifo", "fifo(fill=hold)"
-EARLY = {
+OF_WARMUP = {
     "warm-up - none, lags 16 and 64": ("early", (16, 64)),
     "warm-up - none, lag 1": ("failed", (1,)),
 }
@@ -41,7 +40,7 @@ def effects(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for task, own in runs.groupby("task", sort=False):
         grown = own[own["regime"] == GROW]
-        for name, (share, lags) in EARLY.items():
+        for name, (share, lags) in OF_WARMUP.items():
             there = grown[grown["staleness"].isin(lags)]
             rows.append({"task": task, "effect": name, "of": share} | _difference(there, share, "lr_warmup", (20, 0)))
         late = own[(own["staleness"] > 1) & (own["lr_warmup"] == 20)]
@@ -79,7 +78,7 @@ def answer(made: Tables) -> list[str]:
     table = made["settings"]
     for warmup in WARMUPS:
         own = table[(table["warmup"] == warmup) & (table["fill"] == "grow") & (table["lag_asked"] > 1)]
-        failed = int(np.sum([int(str(text).split(" of ")[0]) for text in own["failed"]]))
+        failed = sum(int(str(text).split(" of ")[0]) for text in own["failed"])
         lines.append(
             f"Warm-up of {warmup} updates, lags 16 and 64: {own['while_filling'].sum()} of {failed} failures began "
             "before the requested lag was reached."
