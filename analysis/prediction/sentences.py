@@ -68,9 +68,9 @@ def twins(found: Findings, panel: Panel) -> Iterator[Finding]:
     several = sizes[sizes > 1]
     if several.size:
         text = (
-            f"{several.sum()} runs are {several.size} until {PRIMARY_LEAD} updates before a failure: only their lags "
-            "differ, and these come into effect later. Their configurations count as one, and none trains what is "
-            "judged on another."
+            f"{several.sum()} runs record the same as another of them until {PRIMARY_LEAD} updates before a failure "
+            f"({several.size} different): only their lags differ, and these come into effect later. Their "
+            "configurations count as one, and none trains what is judged on another."
         )
         yield found.finding(RUNS, text, "runs", found.tables["runs"], ("task", "method", "staleness", "lr"))
 

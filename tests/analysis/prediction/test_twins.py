@@ -97,7 +97,8 @@ def test_twins_are_said(studied: tuple[Results, list[str]]) -> None:
     panel = build_panel(results)
     found = Findings({"runs": panel.runs}, {"runs": own_key})
     (finding,) = twins(found, panel)
-    assert finding.text.startswith("2 runs are 1 until 20 updates before a failure")
+    said = "2 runs record the same as another of them until 20 updates before a failure (1 different): only"
+    assert finding.text.startswith(said)
 
 
 def test_a_least_lag_leaves_out_the_runs_below_it(make_study: Make, truths: dict[str, object]) -> None:
