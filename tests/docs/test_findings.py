@@ -125,6 +125,24 @@ def test_step_rules() -> None:
     assert f"no rule gained more than {gains.max():.2f}" in FINDINGS
 
 
+def test_sixteen_seeds() -> None:
+    folder = STUDIES / "sixteen-seeds"
+    runs = pd.read_csv(folder / "runs.csv")
+    (rate,) = set(runs["lr"])
+    sizes = f"{len(runs)} runs on `walk` at {rate:.0e}".replace("e-0", "e-")
+    assert f"{sizes} with {runs['seed'].nunique()} seeds" in FINDINGS
+    contrasts = pd.read_csv(folder / "contrasts.csv").set_index("contrast")
+    assert set(contrasts["verdict"]) == {"equivalent"}
+    mean, order, clip = (
+        shown(contrasts.loc[name, ["difference", "low", "high"]])
+        for name in ("vcpo - vcpo(ess=off)+lr-matched", "vcpo - vcpo(ess=off)+lr-shuffled", "clip+ess - clip")
+    )
+    assert f"VCPO minus that is {mean}, and minus its own steps in random order {order}; both" in FINDINGS
+    assert f"At lag 16 ESS scaling adds {clip} to `clip`" in FINDINGS
+    asked = contrasts["lag_asked"].to_dict()
+    assert (asked["vcpo - vcpo(ess=off)+lr-matched"], asked["clip+ess - clip"]) == (64, 16)
+
+
 def test_no_best_rate_of_the_rules_that_are_named_is_at_an_edge() -> None:
     rules = pd.read_csv(STUDIES / "step-rules" / "rules.csv").set_index("rule")
     assert rules.loc[["tis", "tis+ess", "tis+gap-aware"], "at_edge"].isna().all()
