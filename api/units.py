@@ -76,6 +76,7 @@ _CURVES = _table(
     ("median_ess", "1/n..1", "raw ESS ratio, median over the updates before a failure"),
     ("lag_mean", "updates", "realized lag, mean over tokens and updates"),
     ("lag_max", "updates", "largest realized lag"),
+    ("lag_at_onset", "updates", "mean realized lag of the last update before a failure began; missing without one"),
 )
 
 CELL_COLUMNS: dict[str, Meaning] = {

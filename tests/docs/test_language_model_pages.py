@@ -104,15 +104,6 @@ def test_how_large_the_models_are(page: Path, layers: int, width: int, said: str
     assert f"{llama(layers, width):,} {said}" in prose(page)
 
 
-def test_the_sizes_that_this_version_makes() -> None:
-    pytest.importorskip("tokenizers")
-    from vcpo_bench.bench.policies.hf.create import shape_for
-
-    assert shape_for(1e6) == (4, 144, 16)
-    assert shape_for(3e5, 32) == (2, 96, 32)
-    assert shape_for(1e5)[:2] == (2, 64)
-
-
 def test_how_many_cells_the_language_models_ran() -> None:
     cells = sum(seeds for task in ("countdown", "arithmetic") for seeds, _ in reported(task).values())
     assert f"{cells} cells, all completed" in prose(LANGUAGE)
