@@ -24,11 +24,12 @@ def answer(lags: pd.DataFrame) -> str:
     archived = lags[lags["archived"].notna()]
     exact = archived[(archived["lowest"] == archived["asked"]) & (archived["highest"] == archived["asked"])]
     lagged = lags[(lags["asked"] > 1) & lags["runs"].notna()]
-    early, failed = int(lagged["early"].sum()), int(lagged["failed"].sum())
+    counts = lagged.groupby("study")[["early", "failed"]].sum().astype(int)
+    early = ", ".join(f"{row['early']} of {row['failed']} ({name})" for name, row in counts.iterrows() if row["failed"])
     recorded = f"{len(exact)} of {len(archived)} rows with recorded updates ({int(archived['archived'].sum())} runs)"
     return (
         f"- In {recorded} every trajectory after the fill has exactly the requested lag.\n"
-        f"- At lags above 1, {early} of {failed} failures began before the requested lag was reached.\n"
+        f"- Failures at lags above 1 that began before the requested lag was reached, by study: {early}.\n"
     )
 
 
