@@ -103,6 +103,27 @@ def test_false_alarms() -> None:
     assert contrast("chain", "lr/3 at a false alarm", "no act")["verdict"] == "lower"
 
 
+def test_the_act_that_was_added() -> None:
+    added = pd.read_csv(STUDY / "added.csv").set_index(["other", "task"])
+    assert set(added["one"]) == {"clip at the alarm"}
+    gains = added.loc["no act"].loc[["walk", "chain"]]
+    parts = [ends(row) for _, row in gains[["difference", "low", "high"]].iterrows()]
+    assert f"it ends {parts[0]} above doing nothing on `walk` and {parts[1]} on `chain`, and" in TEXT
+    less = -added.loc["vcpo at the alarm"].loc[["walk", "chain"]][["difference", "high", "low"]]
+    parts = [ends(row) for _, row in less.iterrows()]
+    assert f"and {parts[0]} and {parts[1]} below VCPO." in TEXT
+    assert list(added["verdict"].groupby("other").unique().map(list)) == [["higher"], ["lower"]]
+    changes = " ".join((ROOT / "CHANGELOG.md").read_text().split())
+    gain, behind = ([f"{value:.2f}" for value in table.iloc[:, 0]] for table in (gains[["difference"]], less))
+    assert f"(+{gain[0]} and +{gain[1]}) and ends {behind[0]} and {behind[1]} below VCPO." in changes
+
+
+def ends(row: "pd.Series[float]") -> str:
+    """A difference and its interval, as the page prints them."""
+    value, low, high = row
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
 def test_what_the_page_says_it_does_not_show() -> None:
     runs = pd.read_csv(STUDY / "runs.csv")
     page = " ".join((STUDY / "README.md").read_text().split())

@@ -68,7 +68,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_parents_come_first_and_nothing_is_made_twice(machine: Machine, tmp_path: Path) -> None:
     run.grow(tables.shipped(tmp_path / "none"), tmp_path, 1, 32)
-    assert machine.asked == [("parents", 64), ("parents", 64), ("forks", 192)], "the second finds its cells ended"
+    assert machine.asked == [("parents", 64), ("parents", 64), ("forks", 224)], "the second finds its cells ended"
     assert tables.complete(machine.done)
     machine.asked.clear()
     run.grow(tables.shipped(tmp_path / "none"), tmp_path, 1, 32)

@@ -72,7 +72,7 @@ def test_alarms_are_heeded_and_silence_is_kept() -> None:
     assert found[Policy(silent, "placebo", "vcpo")] is not None
     assert found[Policy(Parent("chain", "calm", 202), "false alarm", "vcpo")].at == 62
     assert found[Policy(Parent("chain", "calm", 207), "false alarm", SLOWER)].at == 63, "the mean of the others"
-    assert len(found) == 2 * 16 * (5 + 3)
+    assert len(found) == 2 * 16 * (6 + 3)
 
 
 def test_a_parent_that_had_ended_is_left_alone() -> None:
@@ -139,6 +139,12 @@ def test_planted_effects_are_found(runs: pd.DataFrame) -> None:
         (f"{SLOWER} at a false alarm", "no act"): "equivalent",
     }
     assert (secondary["p_holm"] >= secondary["p"]).all()
+    added = made["added"]
+    assert list(zip(added["task"], added["one"], added["other"], added["verdict"], strict=True)) == [
+        (task, "clip at the alarm", other, verdict)
+        for task in ("walk", "chain")
+        for other, verdict in (("no act", "higher"), ("vcpo at the alarm", "equivalent"))
+    ]
 
 
 def test_each_wave_stands_beside_all_seeds(runs: pd.DataFrame) -> None:
@@ -259,7 +265,7 @@ def test_there_is_a_page_when_every_run_has_ended(
     assert f"> **Rules {RULES_VERSION}**" in text
     assert "- `walk`: vcpo at the alarm minus no act 0.5" in text
     assert "tis at the alarm minus vcpo at the alarm" in text
-    assert text.count("**equivalent**") == 4
+    assert text.count("**equivalent**") == 6
     assert "-0.00" not in text.split("## Answer")[1].split("\n## ")[0]
     for verdict in ("too few acts", "too few failures", "parents not healthy"):
         assert f"*{verdict}*, where" in " ".join(text.split()), "a verdict that may stand in a table is explained"

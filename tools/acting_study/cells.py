@@ -22,7 +22,7 @@ from .design import LAG, METHOD, SLOWDOWN, SLOWER, STEPS, Branch, Parent, parent
 SETTINGS = CellSettings(record="diagnostics", steps=STEPS)
 PARENTS, FORKS, STATES = "parents", "forks", "states"
 """Folders: results of the parents, results of their branches, and the states from which these start."""
-METHODS = ("vcpo", "tis")
+METHODS = ("vcpo", "tis", "clip")
 
 
 def parent_cells() -> dict[Parent, PlannedCell]:

@@ -31,9 +31,11 @@ SLOWDOWN = 3
 """What `SLOWER` divides the learning rate by."""
 DETECTOR = "kl_length(window=5,threshold=5.509535076816002,persistence=1)"
 """What raises the alarm: `--stop-on-alarm` at this record level, as packaged when the study was registered."""
+FOURTH: tuple[When, str] = ("alarm", "clip")
+"""Registered after the page of the others was out; its contrasts are a family of their own."""
 GROUPS: tuple[Group, ...] = ("risky", "calm")
 PLAN: Mapping[Group, tuple[tuple[When, str], ...]] = {
-    "risky": (("alarm", "vcpo"), ("alarm", "tis"), ("alarm", SLOWER), ("placebo", "vcpo")),
+    "risky": (("alarm", "vcpo"), ("alarm", "tis"), ("alarm", SLOWER), ("placebo", "vcpo"), FOURTH),
     "calm": (("false alarm", "vcpo"), ("false alarm", SLOWER)),
 }
 """When something is done to the parents of each group, and what: another method, or a smaller learning rate."""

@@ -12,7 +12,7 @@ from short_studies.contrasts import contrast, judged, mean_row
 
 from vcpo_bench.analysis.intervals import wilson, within_unit
 
-from .design import GROUPS, NOTHING, PLAN, RATES, SEEDS, SLOWER, WAVES, Group, Parent, When
+from .design import FOURTH, GROUPS, NOTHING, PLAN, RATES, SEEDS, SLOWER, WAVES, Group, Parent, When
 from .tables import treated
 
 Treatment = tuple[When, str]
@@ -53,6 +53,8 @@ SECONDARY = (
     Question("What does a false alarm cost or gain?", "calm", tuple((each, NO_ACT) for each in PLAN["calm"])),
 )
 
+ADDED = Question("And `clip`? Added later.", "risky", ((FOURTH, NO_ACT), (FOURTH, VCPO)))
+
 
 def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Every table of the page, by name, from the runs of a complete study."""
@@ -60,6 +62,7 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {
         "primary": contrast_table(table, [PRIMARY]),
         "secondary": contrast_table(table, SECONDARY),
+        "added": contrast_table(table, [ADDED]),
         "waves": wave_table(table),
         "treatments": treatment_table(table),
         "placebos": placebo_table(table),

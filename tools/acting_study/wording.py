@@ -12,12 +12,12 @@ from vcpo_bench.analysis.wording import with_interval
 
 
 def answer(tables: Mapping[str, pd.DataFrame]) -> str:
-    """The registered questions, each with one line per task.
+    """The registered questions, each with one line per task, the one that was added last.
 
     Args:
         tables: Of `verdicts.made`.
     """
-    contrasts = pd.concat([tables["primary"], tables["secondary"]], ignore_index=True)
+    contrasts = pd.concat([tables[name] for name in ("primary", "secondary", "added")], ignore_index=True)
     lines: list[str] = []
     for question, asked in contrasts.groupby("question", sort=False):
         lines += [f"**{question}**", ""]
