@@ -39,6 +39,8 @@ TOOLS = Path(__file__).resolve().parent
 DOCS = TOOLS.parent / "docs"
 STUDIES = DOCS / "studies"
 FOLDER = STUDIES / "leaderboard"
+ENDED = {"sixteen-seeds": "2026-11-25", "step-rules": "2026-11-23 to 2026-11-25"}
+"""When the runs of short studies were made, where not on one day with the others."""
 UNTIL = 10_000
 """Updates: more than any run of the scorecard has."""
 LAST_OF_TINKER = 2
@@ -83,7 +85,8 @@ def short_study(study: Study) -> Entry:
     runs = pd.read_csv(study.folder / "runs.csv").rename(columns={"final_reward": "score"})
     cells = [planned[place] for place in runs[[*PLACE]].itertuples(index=False, name=None)]
     scores = runs.assign(control=[cell.control for cell in cells])
-    return entry(study.name, "2026-11-23", "2.0", LAST_OF_SHORT, scores, as_set(cell.config for cell in cells))
+    day = ENDED.get(study.name, "2026-11-23")
+    return entry(study.name, day, "2.0", LAST_OF_SHORT, scores, as_set(cell.config for cell in cells))
 
 
 def _place(cell: PlannedCell) -> tuple[object, ...]:

@@ -115,14 +115,20 @@ def test_step_rules() -> None:
     assert set(runs.groupby(["method", "task"])["lr"].nunique()) == {6}
     contrasts = pd.read_csv(folder / "contrasts.csv").set_index(["against", "task"])
     assert f"Seeds 0 to 4 choose the learning rate of each rule; the other {contrasts['seeds'].max()} judge" in FINDINGS
-    for other in ("tis", "tis+gap-aware"):
+    told = {"tis": "{} and {} are equivalent as well", "tis+gap-aware": "is {} on `walk` and {} on `walk-eos`"}
+    for other, sentence in told.items():
         own = contrasts.loc[other]
         assert set(own["verdict"]) == {"equivalent"}
-        parts = [f"{shown(own.loc[task, ['difference', 'low', 'high']], '+')} on `{task}`" for task in TASKS]
-        assert f"({', '.join(parts)})" in FINDINGS
-    ladders = pd.read_csv(folder / "ladders.csv").set_index(["rule", "task"])
-    gains = (ladders["best"] - ladders["start"]).xs("walk", level="task")
-    assert f"no rule gained more than {gains.max():.2f}" in FINDINGS
+        assert (
+            sentence.format(*(shown(own.loc[task, ["difference", "low", "high"]], "+") for task in TASKS)) in FINDINGS
+        )
+    primary = contrasts[contrasts["primary"] == "yes"]
+    assert set(primary["verdict"]) == {"equivalent"}
+    assert f"it does in 0 of {len(primary)} primary comparisons, all of which are equivalent" in FINDINGS
+    rules = pd.read_csv(folder / "rules.csv").set_index(["task", "rule"])
+    gains = (rules["reward"] - rules["start"]).map("{:.2f}".format)
+    assert f"TIS gains {gains['walk', 'tis']} there and ESS scaling {gains['walk', 'tis+ess']}." in FINDINGS
+    assert f"they gain {gains['walk-eos', 'tis']} and {gains['walk-eos', 'tis+ess']}." in FINDINGS
 
 
 def test_sixteen_seeds() -> None:
@@ -160,6 +166,14 @@ def test_a_learning_rate_that_is_too_high() -> None:
     )
     assert f"ends above plain TIS by {ess[0]} on `walk` and {ess[1]} on `walk-eos`" in FINDINGS
     assert f"TIS with `kl-adaptive` by {kl[0]} and {kl[1]}." in FINDINGS
+    rewards = high["reward"].map("{:.2f}".format)
+    ends = [f"{rewards[rule, 'walk']} and {rewards[rule, 'walk-eos']}" for rule in ("tis+ess", "tis+kl-adaptive")]
+    starts = " and ".join(f"{high.loc[('tis+ess', task), 'start']:.2f}" for task in TASKS)
+    assert f"{ends[0]} with ESS scaling and {ends[1]} with `kl-adaptive`, from {starts} at the start." in FINDINGS
+    runs = pd.read_csv(folder / "runs.csv").query(
+        "seed >= 5 and lr == 8e-4 and method in ('tis+ess', 'tis+kl-adaptive')"
+    )
+    assert not runs["failed"].any()
     assert rules.loc["tis+gap-aware", "rate"].min() > 8e-4
     assert rules.loc["tis+gap-aware", "step_scale"].max() < 0.1
 

@@ -179,7 +179,7 @@ def test_cold_starts_are_told_from_failures_at_the_lag() -> None:
     runs = planted(STUDIES["cold-start"], lambda row: 0.5)
     cold = runs["lr_warmup"] == 0
     runs.loc[cold, ["failed", "onset"]] = [True, 10.0]
-    runs.loc[~cold & (runs["staleness"] == 16) & (runs["regime"] == cold_start.GROW), ["failed", "onset"]] = [
+    runs.loc[~cold & (runs["staleness"] == 16) & (runs["regime"] == cold_start.RAMP), ["failed", "onset"]] = [
         True,
         40.0,
     ]
@@ -187,11 +187,13 @@ def test_cold_starts_are_told_from_failures_at_the_lag() -> None:
     effects = made["effects"].set_index(["task", "effect", "of"])
     early = effects.loc[("walk", "warm-up - none, lags 16 and 64", "early")]
     assert (early["difference"], early["verdict"], early["seeds"]) == (-1.0, "lower", 8)
-    hold = effects.loc[("chain", "hold - grow, warm-up 20", "failed")]
+    hold = effects.loc[("chain", "hold - ramp, warm-up 20", "failed")]
     assert (hold["difference"], hold["verdict"]) == (-0.5, "lower")
     told = cold_start.answer(made)
-    assert "Warm-up of 0 updates, lags 16 and 64: 64 of 64 failures began" in told[-2]
-    assert "Warm-up of 20 updates, lags 16 and 64: 0 of 32 failures began" in told[-1]
+    assert early["p_exact"] == 2 / 2**8
+    assert effects.loc[("walk", "hold - ramp, warm-up 20", "early"), "verdict"] == "same fates"
+    assert "`vcpo`, warm-up of 0 updates, lags 16 and 64: 32 of 32 runs fail, 32 of them before" in told[-2]
+    assert "`vcpo`, warm-up of 20 updates, lags 16 and 64: 16 of 32 runs fail, 0 of them before" in told[-1]
 
 
 def test_every_method_counts_failures_and_errors() -> None:

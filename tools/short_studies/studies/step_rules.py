@@ -71,7 +71,7 @@ def rules_table(runs: pd.DataFrame) -> pd.DataFrame:
         kept, rate, edge = at_its_rate(own)
         row = {"task": task, "rule": rule, "rate": rate, "at_edge": "yes" if edge else ""}
         row |= mean_row(kept["final_reward"], "reward")
-        row |= {"failed": f"{int(kept['failed'].sum())} of {len(kept)}"}
+        row |= {"start": kept["start_reward"].mean(), "failed": f"{int(kept['failed'].sum())} of {len(kept)}"}
         row |= {name: kept[name].mean() for name in ("step_scale", "ess", "lag")}
         rows.append(row)
     return pd.DataFrame(rows).sort_values(["task", "reward"], ascending=[True, False]).reset_index(drop=True)
@@ -97,7 +97,9 @@ def too_high(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for task, own in there.groupby("task", sort=False):
         rules = {rule: table.set_index("seed")["final_reward"] for rule, table in own.groupby("method")}
-        rows += [{"task": task, "rule": rule} | contrast(rules[rule], rules[HOST]) for rule in (ESS, KL)]
+        for rule in (ESS, KL):
+            facts = {"task": task, "rule": rule, "start": own["start_reward"].mean(), "reward": rules[rule].mean()}
+            rows.append(facts | contrast(rules[rule], rules[HOST]))
     return judged(pd.DataFrame(rows), "higher", "lower")
 
 
@@ -147,15 +149,17 @@ def answer(made: Tables) -> list[str]:
             "**ESS scaling is not shown to beat gap-aware and the length schedule**: it does in "
             f"{won} of {len(primary)} primary comparisons."
         )
-    hosts = made["ladders"][made["ladders"]["rule"] == HOST]
-    gains = " and ".join(f"{row['best'] - row['start']:.2f} on `{row['task']}`" for row in hosts.to_dict("records"))
+    hosts = made["rules"][made["rules"]["rule"] == HOST]
+    gains = " and ".join(f"{row['reward'] - row['start']:.2f} on `{row['task']}`" for row in hosts.to_dict("records"))
     lines += [
         f"`{row['task']}`, `{row['rule']}` against the constant step, both at {TOO_HIGH:g}: {row['difference']:+.3f} "
-        f"[{row['low']:.3f}, {row['high']:.3f}], **{row['verdict']}**."
+        f"[{row['low']:.3f}, {row['high']:.3f}], **{row['verdict']}**; it ends at {row['reward']:.2f}, from "
+        f"{row['start']:.2f} at the start."
         for row in made["too_high"].to_dict("records")
     ]
     lines.append(
-        f"What there is to tell apart: the constant step at its best rate gained {gains}; the margin is {MARGIN}."
+        f"What there is to tell apart: the constant step at its rate gained {gains} in the seeds that judge; the "
+        f"margin is {MARGIN}."
     )
     ladders = made["ladders"][made["ladders"]["rule"] != HOST]
     idle = [row for row in ladders.to_dict("records") if str(row["other_runs"]).startswith("0 of")]
