@@ -144,7 +144,9 @@ def test_sixteen_seeds() -> None:
         for name in ("vcpo - vcpo(ess=off)+lr-matched", "vcpo - vcpo(ess=off)+lr-shuffled", "clip+ess - clip")
     )
     assert f"VCPO minus that is {mean}, and minus its own steps in random order {order}; both" in FINDINGS
-    assert f"At lag 16 ESS scaling adds {clip} to `clip`" in FINDINGS
+    holm = contrasts.loc["clip+ess - clip", "p_holm"]
+    assert f"At lag 16 `clip+ess` ends {clip} above `clip`: p is {holm:.2f} after Holm's adjustment" in FINDINGS
+    assert not runs["failed"].any(), "No run of the study fails"
     asked = contrasts["lag_asked"].to_dict()
     assert (asked["vcpo - vcpo(ess=off)+lr-matched"], asked["clip+ess - clip"]) == (64, 16)
 

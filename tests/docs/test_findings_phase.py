@@ -42,8 +42,12 @@ def test_who_fell_before_the_lag() -> None:
     assert failures["failed"].sum() == lagged["failed"].sum()
     early = (lagged["failed"] & (lagged["onset"] < lagged["staleness"])).sum()
     assert early == failures["before_the_lag"].sum()
-    said = "{} of the {} failures at these lags came before the requested lag was reached."
-    assert said.format(early, failures["failed"].sum()) in TEXT
+    said = (
+        "{} of the {} failures at these lags came before the requested lag was reached, {} more may have begun before"
+    )
+    counts = failures[["perhaps_before", "twins"]].sum()
+    assert said.format(early, failures["failed"].sum(), counts["perhaps_before"]) in TEXT
+    assert f"before it, and {counts['twins']} are the same fall as one at another lag." in TEXT
 
 
 def test_the_exponents() -> None:
@@ -106,8 +110,8 @@ def test_vcpo_against_smaller_steps() -> None:
         ),
         (
             "vcpo(ess=off)",
-            "it is never above: on `walk` below at lag 16 and undecided at lags 4 and 64, on `chain` below at lag 4 "
-            "and equivalent at lags 16 and 64.",
+            "it is never above by the margin of 0.05: on `walk` below at lag 16 and undecided at lags 4 and 64, on "
+            "`chain` below at lag 4 and, at lags 16 and 64, 0.01 above, which is equivalent.",
             {"walk": ["undecided", "less", "undecided"], "chain": ["less", "equivalent", "equivalent"]},
         ),
     ],
@@ -116,6 +120,11 @@ def test_what_vcpo_earns(against: str, sentence: str, verdicts: dict[str, list[s
     assert sentence in TEXT
     own = pd.read_csv(PHASE / "rewards.csv").query("against == @against").sort_values("staleness")
     assert {task: list(rows["verdict"]) for task, rows in own.groupby("task")} == verdicts
+
+
+def test_how_little_vcpo_is_above_its_baseline() -> None:
+    rewards = pd.read_csv(PHASE / "rewards.csv").set_index(["against", "task", "staleness"])["difference"]
+    assert [f"{rewards['vcpo(ess=off)', 'chain', lag]:.2f}" for lag in (16, 64)] == ["0.01", "0.01"]
 
 
 def test_what_the_page_of_the_study_says_by_hand() -> None:

@@ -34,4 +34,5 @@ def test_lags_of_archived_runs_and_early_failures(tmp_path: Path) -> None:
     assert 0 <= row["lowest"] <= row["mean"] <= row["highest"] <= 3
     assert row["lowest"] < row["highest"], "a random lag varies"
     assert (row["runs"], row["failed"], row["early"]) == (3, 2, 1), "an onset at update 3 is at lag 3"
-    assert "by study: 1 of 2 (tiny)." in page.answer(lags.table(studies))
+    assert row["perhaps"] == 1, "evaluated every 3 updates: last seen up at update 0"
+    assert "by study: 1 (+1) of 2 (tiny)." in page.answer(lags.table(studies))

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from run_archives.archive import KEY, read
 
+from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.records import LAGS_FILE
 
 PLACE = ["study", "task", "asked"]
@@ -24,12 +25,16 @@ def table(studies: Path) -> pd.DataFrame:
     Returns:
         Columns `study`, `task`, `asked` (updates), `archived` (runs whose updates ship); `mean`, `lowest` and `highest`
         realized lag of their trajectories from update `asked` on; `runs` in the study's table, `failed` of them, and
-        `early`: failures whose onset is before update `asked`, so that the lag was not yet reached. What a study does
-        not ship is missing.
+        `early`: failures whose onset is before update `asked`, so that the lag was not yet reached; `perhaps`: those
+        that are not, but were last seen up before update `asked`. What a study does not ship is missing.
     """
     recorded = pd.DataFrame([row for path in sorted(studies.glob(ARCHIVES)) for row in _of_archive(studies, path)])
     parts = [_realized(recorded)] if len(recorded) else []
-    parts += [failures(name, pd.read_csv(studies / name / RUNS)) for name in _with_onsets(studies)]
+    every = recorded.groupby("study")["every"].max() if len(recorded) else pd.Series(dtype=float)
+    parts += [
+        failures(name, pd.read_csv(studies / name / RUNS), int(every.get(name, CellSettings().eval_every)))
+        for name in _with_onsets(studies)
+    ]
     whole = pd.concat(parts).groupby(PLACE, as_index=False).first()
     return whole.sort_values(PLACE).reset_index(drop=True)
 
@@ -46,6 +51,7 @@ def _of_archive(studies: Path, path: Path) -> Iterator[dict[str, Any]]:
     counts, lowest, highest = grouped["trajectories"].sum(), grouped["lag"].min(), grouped["lag"].max()
     for key, config in facts.items():
         row = {"study": path.relative_to(studies).parts[0], "task": config["task"], "asked": config["staleness"]}
+        row |= {"every": config["eval_every"]}
         if key in counts:
             row |= {"lags": weighted[key], "trajectories": counts[key], "lowest": lowest[key], "highest": highest[key]}
         yield row
@@ -74,9 +80,16 @@ def _with_onsets(studies: Path) -> list[str]:
     return found
 
 
-def failures(study: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs, failures and early failures of a study's table."""
+def failures(study: str, runs: pd.DataFrame, every: int) -> pd.DataFrame:
+    """Runs, failures and early failures of a study's table.
+
+    Args:
+        study: Its name.
+        runs: Its table.
+        every: Updates between its evaluations.
+    """
     failed = runs["failed"].astype(bool)
-    marked = runs.assign(study=study, asked=runs["staleness"], early=failed & (runs["onset"] < runs["staleness"]))
-    grouped = marked.assign(failed=failed).groupby(PLACE)
-    return grouped.agg(runs=("seed", "size"), failed=("failed", "sum"), early=("early", "sum")).reset_index()
+    early = failed & (runs["onset"] < runs["staleness"])
+    perhaps = failed & ~early & (runs["onset"] - every < runs["staleness"])
+    marked = runs.assign(study=study, asked=runs["staleness"], failed=failed, early=early, perhaps=perhaps, runs=1)
+    return marked.groupby(PLACE)[["runs", "failed", "early", "perhaps"]].sum().reset_index()

@@ -24,12 +24,17 @@ def answer(lags: pd.DataFrame) -> str:
     archived = lags[lags["archived"].notna()]
     exact = archived[(archived["lowest"] == archived["asked"]) & (archived["highest"] == archived["asked"])]
     lagged = lags[(lags["asked"] > 1) & lags["runs"].notna()]
-    counts = lagged.groupby("study")[["early", "failed"]].sum().astype(int)
-    early = ", ".join(f"{row['early']} of {row['failed']} ({name})" for name, row in counts.iterrows() if row["failed"])
+    counts = lagged.groupby("study")[["early", "perhaps", "failed"]].sum().astype(int)
+    early = ", ".join(
+        f"{row['early']} (+{row['perhaps']}) of {row['failed']} ({name})"
+        for name, row in counts.iterrows()
+        if row["failed"]
+    )
     recorded = f"{len(exact)} of {len(archived)} rows with recorded updates ({int(archived['archived'].sum())} runs)"
     return (
         f"- In {recorded} every trajectory after the fill has exactly the requested lag.\n"
-        f"- Failures at lags above 1 that began before the requested lag was reached, by study: {early}.\n"
+        "- Failures at lags above 1 that began before the requested lag was reached (and that may have, between two "
+        f"evaluations), by study: {early}.\n"
     )
 
 

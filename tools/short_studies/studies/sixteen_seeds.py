@@ -1,4 +1,4 @@
-"""Two contrasts that four seeds had decided under rules 1.0, over 16 seeds under the current ones."""
+"""Two contrasts that rested on four seeds under rules 1.0, over 16 seeds under the current ones."""
 
 from __future__ import annotations
 

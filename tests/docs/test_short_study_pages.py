@@ -1,0 +1,36 @@
+"""What the pages of the short studies say by hand is recomputed from what ships with them."""
+
+import pandas as pd
+import pytest
+from page_prose import STUDIES, prose
+from run_archives.archive import read
+
+from vcpo_bench.records import STEPS_FILE
+
+SIXTEEN, RULES = STUDIES / "sixteen-seeds", STUDIES / "step-rules"
+
+
+def test_the_mean_step_of_sixteen_seeds() -> None:
+    scales = {}
+    for method in ("vcpo", "vcpo-ess-off-lr-matched", "vcpo-ess-off-lr-shuffled"):
+        steps = read(SIXTEEN / "updates" / f"walk_{method}_fifo_64.zip").tables[STEPS_FILE].to_pandas()
+        scales[method] = steps["step_scale"].mean(), steps.loc[steps["step"] < 64, "step_scale"].mean()
+    means = [mean for mean, _ in scales.values()]
+    assert means == pytest.approx([means[0]] * 3)
+    said = "over all 300 updates VCPO's mean is {:.2f}, the same as that of the two (it is {:.2f} while the"
+    assert said.format(means[0], scales["vcpo"][1]) in prose(SIXTEEN / "README.md")
+
+
+def test_runs_of_step_rules_that_were_made_again() -> None:
+    place = ["task", "method", "lr", "seed"]
+    old, new = (pd.read_csv(RULES / f"{name}.csv") for name in ("replaced", "runs"))
+    both = old.merge(new, on=place, suffixes=("_old", ""))
+    assert len(both) == len(old)
+    apart = (both["final_reward"] - both["final_reward_old"]).abs()
+    assert (both["failed"] == both["failed_old"]).all()
+    said = (
+        f"{len(old)} runs of those seeds were made again for their updates, on another machine, and replace the "
+        f"earlier rows ([`replaced.csv`](replaced.csv)): {(apart == 0).sum()} final rewards are the "
+        f"same, {(apart > 0).sum()} differ, by at most {apart.max():.3f}, and no fate does."
+    )
+    assert said in prose(RULES / "README.md")
