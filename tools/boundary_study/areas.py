@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -74,24 +74,41 @@ def panels(tables: Tables) -> dict[Place, Panel]:
     for place, ended in outcomes(tables.runs).items():
         if counts(ended):
             rung = next(rung for rung, seed in ended if seed in SEEDS)
-            own = [_own(table, place, rung) for table in tables]
-            found[place] = _panel(*own)
+            found[place] = panel_of(tables, place, rung)
     return found
 
 
-def _own(table: pd.DataFrame, place: Place, rung: float) -> pd.DataFrame:
+def panel_of(tables: Tables, place: Place, rung: float) -> Panel:
+    """The main seeds of a place at a rung."""
+    return _panel(*(own_rows(table, place, rung) for table in tables))
+
+
+def own_rows(table: pd.DataFrame, place: Place, rung: float) -> pd.DataFrame:
+    """The rows of a table of runs or of signals that are of the main seeds of a place, by seed."""
     values = (place.task, place.method, place.staleness, rung)
     same = (table[[*PLACE, "rung"]] == pd.Series(values, index=[*PLACE, "rung"])).all(axis=1)
     own = table[same & table["seed"].isin(SEEDS)]
     return own.sort_values("seed", kind="stable").reset_index(drop=True)
 
 
-def _panel(runs: pd.DataFrame, signals: pd.DataFrame) -> Panel:
-    values = {name: np.full((len(runs), STEPS), np.nan) for name in SIGNALS}
+def by_update(runs: pd.DataFrame, signals: pd.DataFrame, names: Iterable[str]) -> dict[str, Array]:
+    """Runs x updates of each signal, [N, S]; NaN where the table has no row.
+
+    Args:
+        runs: N runs, by seed.
+        signals: Rows of these runs, as in `tables.Tables`.
+        names: Columns of it.
+    """
+    values = {name: np.full((len(runs), STEPS), np.nan) for name in names}
     row = np.searchsorted(runs["seed"].to_numpy(int), signals["seed"].to_numpy(int))
     column = signals["update"].to_numpy(int) - 1
     for name, scores in values.items():
         scores[row, column] = signals[name].to_numpy(float)
+    return values
+
+
+def _panel(runs: pd.DataFrame, signals: pd.DataFrame) -> Panel:
+    values = by_update(runs, signals, SIGNALS)
     onset = np.where(runs["failed"].astype(bool), runs["onset"].to_numpy(np.float64), np.inf)
     end = np.where(runs["known"].astype(bool), float(STEPS), -1.0)
     return Panel(runs, values, onset, np.floor(onset / STRIDE) * STRIDE, end, STRIDE)

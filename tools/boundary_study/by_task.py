@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +18,9 @@ from .design import Place
 from .tables import SIGNALS
 
 
-def task_table(found: Mapping[Place, Panel], lead: int = PRIMARY_LEAD) -> pd.DataFrame:
+def task_table(
+    found: Mapping[Place, Panel], lead: int = PRIMARY_LEAD, signals: Sequence[str] = SIGNALS
+) -> pd.DataFrame:
     """One row per signal and task, mean over the groups of the task.
 
     The interval is of these places: only the seeds are drawn again, for the groups of one task are too few.
@@ -30,7 +32,7 @@ def task_table(found: Mapping[Place, Panel], lead: int = PRIMARY_LEAD) -> pd.Dat
     kept = with_landmarks(found, lead)
     tasks = dict.fromkeys(place.task for place in kept)
     rows: list[dict[str, Any]] = []
-    for name in SIGNALS:
+    for name in signals:
         whole = area(kept, name, lead)
         for task in tasks:
             one = whole.only(tuple(place for place in whole.known if place.task == task))

@@ -41,7 +41,8 @@ SIGNALS = (PRIMARY, *RIVALS)
 LAST = 3
 """Evaluations whose mean is the final reward."""
 _FINEST = 16
-_COMPRESSED = {"method": "gzip", "mtime": 1}  # a fixed time: the same runs make the same file
+COMPRESSED = {"method": "gzip", "mtime": 1}
+"""How tables are packed, with a fixed time: the same runs make the same file."""
 
 
 class Tables(NamedTuple):
@@ -92,7 +93,7 @@ class Tables(NamedTuple):
         folder.mkdir(parents=True, exist_ok=True)
         self.runs.to_csv(folder / "runs.csv", index=False, float_format="%.6g")
         path = folder / "signals.csv.gz"
-        self.signals.to_csv(path, index=False, float_format="%.5g", compression=_COMPRESSED)
+        self.signals.to_csv(path, index=False, float_format="%.5g", compression=COMPRESSED)
 
 
 def joined(old: Tables, new: Tables) -> Tables:

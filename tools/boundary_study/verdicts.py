@@ -64,14 +64,15 @@ def signal_table(found: Mapping[Place, Panel], lead: int = PRIMARY_LEAD) -> pd.D
         `verdict`.
     """
     kept = with_landmarks(found, lead)
-    table = pd.DataFrame([_signal_row(name, area(kept, name, lead), kept, lead) for name in SIGNALS])
+    table = pd.DataFrame([signal_row(name, area(kept, name, lead), kept, lead) for name in SIGNALS])
     table["p_holm"] = holm(table["p"].where(table["signal"] != PRIMARY))
     if not enough(kept):
         return table.assign(verdict=TOO_FEW)
-    return table.assign(verdict=[_told(row) for row in table.to_dict("records")])
+    return table.assign(verdict=[told(row) for row in table.to_dict("records")])
 
 
-def _signal_row(name: str, one: Area, kept: Mapping[Place, Panel], lead: int) -> dict[str, Any]:
+def signal_row(name: str, one: Area, kept: Mapping[Place, Panel], lead: int) -> dict[str, Any]:
+    """The row of one signal in `signal_table`, before the correction over rivals."""
     row: dict[str, Any] = {"signal": name, "places": len(one.known), "groups": one.groups().size}
     if not enough(one.known):
         return row | dict.fromkeys(("auroc", "low", "high", "p"), float("nan"))
@@ -89,14 +90,15 @@ def rival_table(found: Mapping[Place, Panel]) -> pd.DataFrame:
         `p_holm`, `verdict`.
     """
     kept = with_landmarks(found, PRIMARY_LEAD)
-    table = pd.DataFrame([_rival_row(name, kept) for name in RIVALS])
+    table = pd.DataFrame([rival_row(name, kept) for name in RIVALS])
     table["p_holm"] = holm(table["p"])
     if not enough(kept):
         return table.assign(verdict=TOO_FEW)
-    return table.assign(verdict=[_compared(row) for row in table.to_dict("records")])
+    return table.assign(verdict=[compared(row) for row in table.to_dict("records")])
 
 
-def _rival_row(name: str, kept: Mapping[Place, Panel]) -> dict[str, Any]:
+def rival_row(name: str, kept: Mapping[Place, Panel]) -> dict[str, Any]:
+    """The row of one signal in `rival_table`, before the correction over rivals."""
     ess, rival = area(kept, PRIMARY, PRIMARY_LEAD, also=name), area(kept, name, PRIMARY_LEAD, also=PRIMARY)
     gap = ess.less(rival)
     row: dict[str, Any] = {"rival": name, "places": len(gap.known), "groups": gap.groups().size}
@@ -148,7 +150,8 @@ def place_table(found: Mapping[Place, Panel]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _told(row: Mapping[Any, Any]) -> str:
+def told(row: Mapping[Any, Any]) -> str:
+    """The verdict on a row of `signal_table`."""
     if row["auroc"] != row["auroc"]:
         return UNTESTED
     if row["signal"] != PRIMARY and not row["p_holm"] < LEVEL:
@@ -156,7 +159,8 @@ def _told(row: Mapping[Any, Any]) -> str:
     return CAN if row["low"] > BAR else CANNOT if row["high"] < BAR else UNDECIDED
 
 
-def _compared(row: Mapping[Any, Any]) -> str:
+def compared(row: Mapping[Any, Any]) -> str:
+    """The verdict on a row of `rival_table`."""
     if row["difference"] != row["difference"]:
         return UNTESTED
     if row["low90"] >= -MARGIN and row["high90"] <= MARGIN:
