@@ -1,22 +1,25 @@
 """The direction study measures the cosine it says, joins it to the boundary study's signals, and compares fates."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from boundary_study.design import PILOT_SEEDS, PLACES, SEEDS, Place
+from boundary_study.design import PLACES, SEEDS, Place
 from boundary_study.run import cells
 from boundary_study.tables import RUN, Tables
 from boundary_world import TRUTH, planted
-from direction_study import page, run, tables, verdicts
+from direction_study import fates, page, run, tables, verdicts
 from direction_study.retraced import cosine, retraced
-from direction_study.tables import NAME, Measured
+from direction_study.tables import EARLIER, HOME, NAME, Measured
 from direction_study.wording import answer
 
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.bench.training.build import build_trainer
+from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.errors import UsageError
 from vcpo_bench.records import STEPS_FILE
 
 CHOSEN = PLACES[:8]
@@ -30,12 +33,20 @@ def first() -> Tables:
 
 @pytest.fixture
 def world(first: Tables, monkeypatch: pytest.MonkeyPatch) -> Measured:
-    """Runs whose direction is ESS from update to update, and whose fates are those of the first time."""
-    monkeypatch.setattr(verdicts, "places", lambda: dict.fromkeys(CHOSEN, 0.0))
-    monkeypatch.setattr(tables, "places", lambda: dict.fromkeys(CHOSEN, 0.0))
+    """Runs whose direction is the ESS score at every update, and whose fates are those of the first time."""
+    for module in (verdicts, fates, tables):
+        monkeypatch.setattr(module, "places", lambda: dict.fromkeys(CHOSEN, 0.0))
     main = first.runs[first.runs["seed"].isin(SEEDS)]
-    each = [own.assign(step=own["update"] - 1, cosine=own[PRIMARY]) for _, own in first.signals.groupby(RUN)]
-    return Measured(Tables(main, first.signals), pd.concat(each)[[*RUN, "step", "cosine"]])
+    each = [own.iloc[[0]].merge(pd.DataFrame({"step": range(300)}), how="cross") for _, own in main.groupby(RUN)]
+    steady = first.signals.groupby(RUN)[PRIMARY].first().rename("cosine").reset_index()
+    cosines = pd.concat(each)[[*RUN, "step"]].merge(steady, on=RUN)
+    machines = pd.DataFrame([{"processor": "an abacus", "torch": "2.13", "runs": 256}])
+    return Measured(Tables(main, first.signals), cosines, machines)
+
+
+def jittered(first: Tables) -> Tables:
+    """The first tables with another last digit in every run."""
+    return Tables(first.runs, first.signals.assign(kl=first.signals["kl"] + 1e-5))
 
 
 def test_the_cosine_of_two_vectors() -> None:
@@ -70,77 +81,189 @@ def _cosine(one: np.ndarray, other: np.ndarray) -> float:
     return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
 
 
+def test_a_cell_that_ends_early_leaves_the_others_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("boundary_study.run.STEPS", STEPS)
+    planned = cells([(Place("walk", "tis", LAG, 5.6e-4), 0.0, seed) for seed in (1, 2)])
+    whole = retraced(planned)[1].cosines
+
+    def short(*args: Any, **options: Any) -> Trainer:
+        trainer = build_trainer(*args, **options)
+        trainer.updates = 3 if trainer.config.seed == 1 else STEPS
+        return trainer
+
+    monkeypatch.setattr("direction_study.retraced.build_trainer", short)
+    ended, other = retraced(planned)
+    assert len(ended.cosines) == 3
+    assert other.cosines[1:] == whole[1:]
+
+
 def test_a_planted_direction_is_found(world: Measured, first: Tables) -> None:
-    assert world.complete
+    assert not world.missing
     made = verdicts.made(world, first)
-    row = made["directions"].set_index("lead").loc[10]
+    row = made["directions"].set_index("lead").loc[10].iloc[0]
     assert row["verdict"] == "can tell"
     assert row["auroc"] == pytest.approx(TRUTH, abs=0.08)
     assert made["rival"].loc[0, "verdict"] == "equivalent", "it is ESS under another name"
-    agreement = made["agreement"].iloc[0]
-    assert (agreement["identical"], agreement["known"], agreement["agree"]) == (256, 256, 256)
-    assert "fates on another processor were not tested" in answer(made)
+    assert made["directions"]["signal"].tolist() == [NAME] * 4 + [EARLIER]
+    assert made["directions"]["auroc"].tolist()[4] == pytest.approx(row["auroc"]), "it is as steady as ESS"
     assert (made["again"]["difference"].dropna() == 0).all()
+    assert made["agreement"].loc[0, ["runs", "identical", "known", "verdict"]].tolist() == [256, 256, 0, "not tested"]
+    assert "*not tested*. 256 of 256 runs are the same in every digit that ships." in answer(made)
 
 
-def test_a_direction_that_is_noise_is_not(world: Measured, first: Tables) -> None:
+@pytest.mark.parametrize(("jump", "verdict"), [(0, "can tell"), (1, "cannot")])
+def test_nothing_after_a_landmark_is_known(world: Measured, first: Tables, jump: int, verdict: str) -> None:
+    """A direction that jumps with the last update before the landmark, or with the first one after it."""
+    onset = world.cosines.merge(world.tables.runs[[*RUN, "onset"]], on=RUN)["onset"].fillna(1000)
+    noise = np.random.default_rng(1).normal(size=len(world.cosines))
+    late = noise + 100 * (world.cosines["step"] >= onset - 10 - 1 + jump)
+    found = verdicts.made(world._replace(cosines=world.cosines.assign(cosine=late)), first)["directions"]
+    rows = found[found["lead"] == 10].set_index("signal")
+    assert rows.loc[NAME, "verdict"] == verdict
+    assert rows.loc[NAME, "auroc"] == pytest.approx(0.5 if jump else 1.0, abs=0.1)
+    assert rows.loc[EARLIER, "auroc"] == pytest.approx(0.5, abs=0.1), "an update earlier it has not jumped"
+
+
+def test_a_direction_that_is_noise_loses_to_ess(world: Measured, first: Tables) -> None:
     noise = np.random.default_rng(1).normal(size=len(world.cosines))
     made = verdicts.made(world._replace(cosines=world.cosines.assign(cosine=noise)), first)
-    row = made["directions"].set_index("lead").loc[10]
-    assert row["auroc"] == pytest.approx(0.5, abs=0.1)
-    assert row["verdict"] != "can tell"
     assert made["rival"].loc[0, "verdict"] == "ESS better"
+
+
+def test_too_few_failures_are_said(world: Measured, first: Tables) -> None:
+    saved = world.tables.runs.assign(
+        failed=world.tables.runs["failed"].astype(bool) & (world.tables.runs["seed"] < 203)
+    )
+    made = verdicts.made(world._replace(tables=world.tables._replace(runs=saved)), jittered(first))
+    assert made["directions"].loc[1, "verdict"] == "too few"
+    said = answer(made)
+    assert "**The direction, 10 updates ahead: too few.**" in said
+    assert "ESS less the direction, paired: **too few**." in said
+    assert "*not tested*. 0 of 256" in said, "three seeds that fail are no kappa"
 
 
 @pytest.mark.parametrize(
     ("turned", "agree", "verdict"),
-    [(0, 32, "the seed decides"), (4, 24, "part of it"), (8, 16, "nothing of the seed is left")],
+    [
+        (0, 32, "the seed decides nearly all"),
+        (4, 24, "the seed decides part of it"),
+        (8, 16, "little of the seed is left"),
+    ],
 )
 def test_fates_are_compared(world: Measured, first: Tables, turned: int, agree: int, verdict: str) -> None:
     """Half of the seeds fail; `turned` of each half meet the other fate."""
-    order = first.runs["seed"].rank(method="dense") - len(PILOT_SEEDS)
-    flipped = order.between(1, turned) | order.between(17, 16 + turned)
-    again = first.runs.assign(failed=first.runs["failed"].astype(bool) ^ flipped)
-    fates = verdicts.fate_table(again[again["seed"].isin(SEEDS)], first.runs)
-    assert fates["agree"].tolist() == [agree] * 8
-    assert fates["by_chance"].tolist() == pytest.approx([16.0] * 8)
-    assert fates["kappa"].tolist() == pytest.approx([1 - turned / 8] * 8)
-    found = verdicts.agreement_table(fates, 3).iloc[0]
-    assert found["verdict"] == verdict
-    said = answer(verdicts.made(world, first) | {"agreement": pd.DataFrame([found])})
-    assert f"Of 256 seeds whose fate is known both times, {8 * agree} meet the same one; 128 would by chance" in said
+    runs = world.tables.runs
+    flipped = runs["seed"].between(SEEDS[0], SEEDS[0] + turned - 1)
+    flipped |= runs["seed"].between(SEEDS[16], SEEDS[16] + turned - 1)
+    again = Tables(runs.assign(failed=runs["failed"].astype(bool) ^ flipped), first.signals)
+    made = verdicts.made(world, first)
+    paired = fates.pairs(again, jittered(first))
+    found = fates.fate_table(paired)
+    assert found["agree"].tolist() == [agree] * 8
+    assert found["at_most"].tolist() == [32] * 8
+    assert found["by_chance"].tolist() == pytest.approx([16.0] * 8)
+    assert found["kappa"].tolist() == pytest.approx([1 - turned / 8] * 8)
+    made["agreement"] = fates.agreement_table(found, paired)
+    row = made["agreement"].iloc[0]
+    assert row["verdict"] == verdict
+    assert 0 < row["high"] - row["low"] < 0.1, "as in every group, and yet not known exactly"
+    assert f"Of 256 others whose fate is known both times, {8 * agree} meet the same one; 128 would by" in answer(made)
 
 
-def test_seeds_whose_fate_is_open_are_not_compared(world: Measured, first: Tables) -> None:
-    opened = first.runs.assign(known=first.runs["seed"] != SEEDS[3])
-    assert verdicts.fate_table(world.tables.runs, opened)["known"].tolist() == [31] * 8
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (-0.05, 0.25, "undecided"),
+        (0.05, 0.19, "little of the seed is left"),
+        (0.15, 0.6, "undecided"),
+        (0.25, 0.6, "the seed decides part of it"),
+        (0.5, 0.9, "undecided"),
+        (0.85, 0.95, "the seed decides nearly all"),
+    ],
+)
+def test_the_verdict_is_of_the_interval(low: float, high: float, verdict: str) -> None:
+    assert fates.decided(low, high) == verdict
 
 
-def test_runs_that_differ_in_one_digit_are_not_the_same(first: Tables) -> None:
-    other = first.signals.copy()
-    other.loc[other.index[0], PRIMARY] += 1e-5
-    assert verdicts.identical(first.signals, first.signals) == 256
-    assert verdicts.identical(other, first.signals) == 255
-    assert verdicts.identical(first.signals[first.signals["seed"] == SEEDS[0]], first.signals) == 8
+def test_seeds_whose_fate_is_open_or_that_all_fail_are_not_compared(world: Measured, first: Tables) -> None:
+    other = jittered(first)
+    opened = other._replace(runs=first.runs.assign(known=first.runs["seed"] != SEEDS[3]))
+    assert fates.fate_table(fates.pairs(world.tables, opened))["known"].tolist() == [31] * 8
+    runs = world.tables.runs
+    lost = Tables(runs.assign(failed=runs["failed"].astype(bool) | (runs["method"] == "tis")), first.signals)
+    found = fates.fate_table(fates.pairs(lost, other)).set_index("method")
+    assert found.loc["tis", "kappa"].isna().all(), "where all fail the two have nothing to agree on"
+    assert found.loc["clip", "kappa"].notna().all()
 
 
-def test_the_trailing_mean_takes_five_updates() -> None:
+def test_runs_that_differ_in_one_digit_part_when_their_ess_does(world: Measured, first: Tables) -> None:
+    signals, seed = first.signals.copy(), first.signals["seed"] == SEEDS[20]
+    signals.loc[seed & (signals["update"] >= 45), PRIMARY] += 1e-4
+    signals.loc[seed & (signals["update"] >= 70), PRIMARY] += 0.2
+    paired = fates.pairs(Tables(world.tables.runs, signals), first)
+    assert paired["identical"].sum() == 256 - 8
+    assert set(paired.loc[~paired["identical"], "seed"]) == {SEEDS[20]}
+    assert set(paired.loc[paired["seed"] == SEEDS[20], "parted"]) == {70.0}
+    assert paired["parted"].notna().sum() == 8
+    table = fates.parting_table(paired)
+    assert table[["runs", "parted", "median_parting", "failed", "parted_before"]].iloc[0].tolist() == [32, 1, 70, 16, 0]
+
+
+def test_the_trailing_mean_takes_five_updates(world: Measured) -> None:
     own = pd.DataFrame({name: ["x"] * 12 for name in RUN} | {"step": range(12), "cosine": [np.nan, *range(1, 12)]})
     signals = own[RUN].assign(update=[*range(1, 13)]).query("update % 5 == 0")
-    found = Measured(Tables(own[RUN][:1], signals), own).signals()
+    found = Measured(Tables(own[RUN][:1], signals), own, world.machines).signals()
     assert found[NAME].tolist() == [2.5, 7.0], "mean of updates 1 to 4, and of 5 to 9; update 0 has none"
+    assert found[EARLIER].tolist() == [2.0, 6.0]
 
 
 def test_there_is_no_page_before_the_end(
     world: Measured, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page.refresh(tmp_path)
+    assert capsys.readouterr().out == "no page: 0 of 256 runs have ended\n"
+    assert Measured.read(tmp_path).missing
+    half = world.cosines[world.cosines["step"] < 20]
+    twice = pd.concat([world.cosines, world.cosines])
+    two = pd.concat([world.machines, world.machines.assign(processor="a sundial")])
     short = Tables(world.tables.runs[:-1], world.tables.signals)
-    world._replace(tables=short).write(tmp_path)
+    for part, said in (
+        (world._replace(tables=short), "255 of 256 runs have ended"),
+        (world._replace(cosines=half), "not every update has one cosine"),
+        (world._replace(cosines=twice), "not every update has one cosine"),
+        (world._replace(machines=two), "of several processors"),
+    ):
+        assert said in part.missing
+    monkeypatch.setattr(Measured, "of", lambda results: world._replace(tables=short))
+    with pytest.raises(UsageError, match="is not complete: 255 of 256"):
+        page.take(tmp_path, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_page_is_written(world: Measured, first: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tables, "read", classmethod(lambda cls, folder: jittered(first)))
+    monkeypatch.setattr(page.Measured, "read", classmethod(lambda cls, folder: world))
     page.refresh(tmp_path)
-    assert capsys.readouterr().out.splitlines() == [
-        f"{count} runs; not complete, so there is no page" for count in (0, 255)
-    ]
+    text = (tmp_path / "README.md").read_text()
+    assert "trained once more on an abacus and watched" in text
+    assert "**Fates on another processor: the seed decides nearly all.**" in text
+    assert "{{" not in text
+
+
+def test_the_page_is_that_of_the_shipped_runs(tmp_path: Path) -> None:
+    if not (HOME / "README.md").exists():
+        assert Measured.read(HOME).missing
+        return
+    for path in HOME.glob("*.csv*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    page.refresh(tmp_path)
+    for path in [HOME / "README.md", *HOME.glob("*.csv")]:
+        assert (tmp_path / path.name).read_text() == path.read_text(), f"{path.name}: run tools/direction_study/page.py"
+
+
+def test_a_folder_without_cosines_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.argv", ["page.py", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         page.main()
@@ -148,14 +271,24 @@ def test_there_is_no_page_before_the_end(
     assert "has no cosines; first run" in capsys.readouterr().err
 
 
-@pytest.mark.slow  # starts two workers
+@pytest.mark.slow  # trains
 def test_runs_are_made_kept_and_gathered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("boundary_study.run.STEPS", 12)
     runs = [(PLACES[8], 0.0, seed) for seed in SEEDS[:3]]
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(run, "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run.measure(runs, tmp_path)
     assert run.measure(runs, tmp_path) == f"walk-eos, reinforce, lag 16: 3 runs from seed {SEEDS[0]} on"
     found = Measured.of(tmp_path)
     assert found.tables.runs["seed"].tolist() == list(SEEDS[:3])
     assert found.cosines.groupby("seed").size().tolist() == [12] * 3
     assert found.signals()[NAME].notna().all()
+    assert found.machines["runs"].tolist() == [3]
+    assert run.measure(runs[:2], tmp_path).endswith(f"2 runs from seed {SEEDS[0]} on"), "another stack, none anew"
     monkeypatch.setattr(run, "retraced", lambda planned: pytest.fail("it has been made"))
     run.measure(runs, tmp_path)

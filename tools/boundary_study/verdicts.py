@@ -49,10 +49,10 @@ def made(tables: Tables) -> dict[str, pd.DataFrame]:
     }
 
 
-def enough(places: Iterable[Place]) -> bool:
+def enough(places: Iterable[Place], least: int = LEAST_PLACES) -> bool:
     """Whether so many places, of so many groups, give a number."""
     known = list(places)
-    return len(known) >= LEAST_PLACES and len({place.group for place in known}) >= LEAST_GROUPS
+    return len(known) >= least and len({place.group for place in known}) >= LEAST_GROUPS
 
 
 def signal_table(found: Mapping[Place, Panel], lead: int = PRIMARY_LEAD) -> pd.DataFrame:
@@ -71,10 +71,12 @@ def signal_table(found: Mapping[Place, Panel], lead: int = PRIMARY_LEAD) -> pd.D
     return table.assign(verdict=[told(row) for row in table.to_dict("records")])
 
 
-def signal_row(name: str, one: Area, kept: Mapping[Place, Panel], lead: int) -> dict[str, Any]:
+def signal_row(
+    name: str, one: Area, kept: Mapping[Place, Panel], lead: int, least: int = LEAST_PLACES
+) -> dict[str, Any]:
     """The row of one signal in `signal_table`, before the correction over rivals."""
     row: dict[str, Any] = {"signal": name, "places": len(one.known), "groups": one.groups().size}
-    if not enough(one.known):
+    if not enough(one.known, least):
         return row | dict.fromkeys(("auroc", "low", "high", "p"), float("nan"))
     cases, controls = sizes({place: kept[place] for place in one.known}, lead)
     mean = over_groups(one.groups(), BAR, perfect_error(cases))
@@ -97,12 +99,12 @@ def rival_table(found: Mapping[Place, Panel]) -> pd.DataFrame:
     return table.assign(verdict=[compared(row) for row in table.to_dict("records")])
 
 
-def rival_row(name: str, kept: Mapping[Place, Panel]) -> dict[str, Any]:
+def rival_row(name: str, kept: Mapping[Place, Panel], least: int = LEAST_PLACES) -> dict[str, Any]:
     """The row of one signal in `rival_table`, before the correction over rivals."""
     ess, rival = area(kept, PRIMARY, PRIMARY_LEAD, also=name), area(kept, name, PRIMARY_LEAD, also=PRIMARY)
     gap = ess.less(rival)
     row: dict[str, Any] = {"rival": name, "places": len(gap.known), "groups": gap.groups().size}
-    if not enough(gap.known):
+    if not enough(gap.known, least):
         names = ("ess", "rival_auroc", "difference", "low", "high", "low90", "high90", "p")
         return row | dict.fromkeys(names, float("nan"))
     means = {"ess": ess, "rival_auroc": rival}

@@ -27,20 +27,33 @@ from vcpo_bench.errors import UsageError
 TEXT = Path(__file__).with_name("page.md")
 
 
+def take(results: Path, folder: Path) -> None:
+    """Write what ships from a results folder.
+
+    Raises:
+        UsageError: The study is not complete: until then nobody looks at an outcome.
+    """
+    found = Measured.of(results)
+    if found.missing:
+        raise UsageError(f"{results} is not complete: {found.missing}")
+    found.write(folder)
+
+
 def refresh(folder: Path) -> None:
     """Write the tables and the page that follow from the shipped ones, if every run has ended."""
     measured = Measured.read(folder)
-    whole = measured.complete
-    print(f"{len(measured.tables.runs)} runs; {'complete' if whole else 'not complete, so there is no page'}")
-    if whole:
+    if missing := measured.missing:
+        print(f"no page: {missing}")
+    else:
         _write(made(measured, Tables.read(FOLDER)), folder)
 
 
 def _write(tables: dict[str, pd.DataFrame], folder: Path) -> None:
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
-    parts: dict[str, pd.DataFrame | str] = {**tables}
+    parts: dict[str, pd.DataFrame | str] = {name: table for name, table in tables.items() if name != "machines"}
     parts |= {"answer": answer(tables), "tasks": wide(tables["tasks"])}
+    parts["processor"] = str(tables["machines"].loc[0, "processor"])
     (folder / "README.md").write_text(render(TEXT.read_text(encoding="utf-8"), parts), encoding="utf-8")
 
 
@@ -51,7 +64,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         if given.results:
-            Measured.of(given.results).write(HOME)
+            take(given.results, HOME)
         refresh(HOME)
     except UsageError as error:
         parser.error(str(error))

@@ -1,8 +1,8 @@
 """The direction study: `python tools/direction_study/run.py RESULTS [--jobs 1] [--stack 16]`.
 
 Trains the main runs of the boundary study's places that count once more, and measures the cosine of every update.
-RESULTS becomes a results folder; a file per stack in its `cosines` has what was measured. Stopped at any time, the same
-command goes on; a stack that had not ended begins anew.
+RESULTS becomes a results folder; a file per run in its `cosines` has what was measured. Stopped at any time, the same
+command goes on; a stack that had not ended begins anew, and what its runs that had ended say stays.
 """
 
 from __future__ import annotations
@@ -45,22 +45,21 @@ def measure(runs: Sequence[Run], results: Path) -> str:
     """Make the runs of one stack, unless they have ended; which they are."""
     torch.set_num_threads(1)
     place, rung, first = runs[0]
-    planned = cells(runs)
-    where = results / COSINES / f"{planned[0].key}-{len(runs)}.csv"
-    if not where.exists():
-        ways = retraced(planned)
-        for cell, way in zip(planned, ways, strict=True):
-            _finish(cell, way, ResultsFolder(results).cells)
-        where.parent.mkdir(exist_ok=True)
-        found = pd.concat([_rows(place, rung, way) for way in ways])
-        write_text(where, found.to_csv(index=False, float_format="%.5g"))
+    planned, folder = cells(runs), ResultsFolder(results).cells
+    if any(CellStore(folder, cell.key).ended() is None for cell in planned):
+        for cell, way in zip(planned, retraced(planned), strict=True):
+            _finish(cell, _rows(place, rung, way), way, results)
     return f"{place.task}, {place.method}, lag {place.staleness}: {len(runs)} runs from seed {first} on"
 
 
-def _finish(cell: PlannedCell, way: Way, folder: Path) -> None:
-    store = CellStore(folder, cell.key)
+def _finish(cell: PlannedCell, rows: pd.DataFrame, way: Way, results: Path) -> None:
+    """Write the cosines of a run first, so that one that has ended has those of the same training."""
+    store = CellStore(ResultsFolder(results).cells, cell.key)
     with store.open():
         if store.ended() is None:
+            where = results / COSINES / f"{cell.key}.csv"
+            where.parent.mkdir(exist_ok=True)
+            write_text(where, rows.to_csv(index=False, float_format="%.5g"))
             finish(cell, store, way.trainer)
 
 

@@ -11,6 +11,9 @@ from boundary_study.verdicts import BAR, CHANCE
 
 from vcpo_bench.analysis.wording import with_interval
 
+from .fates import UNTESTED
+from .tables import NAME
+
 
 def answer(tables: Mapping[str, pd.DataFrame]) -> str:
     """The registered questions, a line each.
@@ -18,7 +21,8 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
     Args:
         tables: Of `verdicts.made`.
     """
-    row = tables["directions"].set_index("lead").loc[PRIMARY_LEAD].to_dict()
+    own = tables["directions"]
+    row = own[(own["lead"] == PRIMARY_LEAD) & (own["signal"] == NAME)].iloc[0]
     return "\n".join(f"- {line}" for line in (_alone(row), _paired(tables), _fates(tables["agreement"].iloc[0])))
 
 
@@ -46,6 +50,8 @@ def _guess(low: float, high: float) -> str:
 
 def _paired(tables: Mapping[str, pd.DataFrame]) -> str:
     row = tables["rival"].iloc[0]
+    if pd.isna(row["difference"]):
+        return f"ESS less the direction, paired: **{row['verdict']}**."
     gap = with_interval(row["difference"], row["low"], row["high"])
     return (
         f"ESS less the direction, paired, in the same runs: {gap} (**{row['verdict']}**); ESS has AUROC "
@@ -54,12 +60,11 @@ def _paired(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _fates(row: Mapping[Any, Any]) -> str:
-    known, agree = int(row["known"]), int(row["agree"])
-    if int(row["identical"]) >= known:
-        return "Every run is the same in every digit that ships: fates on another processor were not tested."
+    same = f"{int(row['identical'])} of {int(row['runs'])} runs are the same in every digit that ships"
+    if row["verdict"] == UNTESTED:
+        return f"Fates on another processor: *{UNTESTED}*. {same}."
     kappa = with_interval(row["kappa"], row["low"], row["high"])
     return (
-        f"**Fates on another processor: {row['verdict']}.** Of {known} seeds whose fate is known both times, {agree} "
-        f"meet the same one; {row['by_chance']:.0f} would by chance. Kappa {kappa}. {int(row['identical'])} runs are "
-        "the same in every digit that ships."
+        f"**Fates on another processor: {row['verdict']}.** {same}. Of {int(row['known'])} others whose fate is known "
+        f"both times, {int(row['agree'])} meet the same one; {row['by_chance']:.0f} would by chance. Kappa {kappa}."
     )
