@@ -72,6 +72,20 @@ def test_the_same_runs_make_the_same_file(recorded: Path, again: Path, tmp_path:
         assert path.read_bytes() == (recorded.parent / "packed" / path.name).read_bytes()
 
 
+def test_unpacked_runs_and_new_ones_share_an_archive(recorded: Path, again: Path, tmp_path: Path) -> None:
+    whole = sorted(path for path in (again / "cells").iterdir() if path.name.startswith("chain-vcpo-fifo16"))
+    pack.pack(whole, tmp_path / "whole.zip")
+    pack.pack([whole[0], *(recorded / "cells" / path.name for path in whole[1:])], tmp_path / "mixed.zip")
+    assert len(whole) > 1
+    for name in ("whole", "mixed"):
+        unpack.unpack(tmp_path / f"{name}.zip", tmp_path / name)
+    for path in whole:
+        one, other = (
+            pd.read_parquet(tmp_path / name / "cells" / path.name / "steps.parquet") for name in ("whole", "mixed")
+        )
+        pd.testing.assert_frame_equal(one, other)
+
+
 def test_controls_stay_controls_and_subfolders_stay_apart(recorded: Path, tmp_path: Path) -> None:
     key = "some-control"
     source = tmp_path / "results"

@@ -128,7 +128,7 @@ def _below_one_another(folders: Iterable[Path], name: str) -> pa.Table:
     for folder in folders:
         table = pq.read_table(folder / name)
         tables.append(table.add_column(0, KEY, pa.array([folder.name] * len(table), pa.string())))
-    return pa.concat_tables(tables, promote_options="default")
+    return pa.concat_tables(tables, promote_options="permissive")  # unpacked cells are in single precision
 
 
 def _lighter(table: pa.Table) -> pa.Table:
