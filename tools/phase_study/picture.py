@@ -31,20 +31,20 @@ def draw(levels: pd.DataFrame, path: Path) -> None:
     with drawing():
         figure = Figure(figsize=(7.2, 3.9))
         panels = figure.subplots(1, len(TASKS), sharey=True)
+        arrows = False
         for task, axes in zip(TASKS, panels, strict=True):
             axes.set_title(f"task: {task}")
             axes.set_xlabel("policy lag (updates)")
             _bands(axes)
             for number, method in enumerate(_SHOWN):
-                _rates(axes, method, _own(levels, task, method), 1 + 0.05 * (number - len(_SHOWN) // 2))
+                arrows |= _rates(axes, method, _own(levels, task, method), 1 + 0.05 * (number - len(_SHOWN) // 2))
             axes.set(xscale="log", xticks=LAGS, xticklabels=[str(lag) for lag in LAGS], yscale="log")
             axes.set_yticks(LADDER[::2], [learning_rate(rate) for rate in LADDER[::2]])
             axes.minorticks_off()
         panels[0].set_ylabel(f"largest learning rate that\nsurvives {STEPS} updates")
         handles, _ = panels[0].get_legend_handles_labels()
-        figure.legend(
-            handles=[*handles, _BEYOND], loc="upper center", bbox_to_anchor=(0.5, 0.01), ncols=4, frameon=False
-        )
+        handles += [_BEYOND] if arrows else []
+        figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.01), ncols=4, frameon=False)
         figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
@@ -62,7 +62,8 @@ def _own(table: pd.DataFrame, task: str, method: str) -> pd.DataFrame:
     return table[chosen].sort_values("staleness")
 
 
-def _rates(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
+def _rates(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> bool:
+    """The line of one method; whether an interval reaches beyond the ladder, and has an arrow."""
     value, low, high = (own[name].to_numpy(float) for name in ("largest_rate", "low", "high"))
     over, under = np.isinf(value), np.isnan(value)
     y = np.where(over, _ABOVE, np.where(under, _BELOW, value))
@@ -82,3 +83,4 @@ def _rates(axes: Axes, method: str, own: pd.DataFrame, shift: float) -> None:
     )
     for beyond, end, arrow in ((low < _BELOW, _BELOW, "v"), (high > _ABOVE, _ABOVE, "^")):
         axes.plot(x[beyond], np.full(beyond.sum(), end), color=style.color, marker=arrow, ls="", ms=5)
+    return bool(((low < _BELOW) | (high > _ABOVE)).any())
