@@ -9,14 +9,17 @@ import pytest
 import torch
 from boundary_study.design import PLACES, SEEDS, Place
 from boundary_study.run import cells
-from boundary_study.tables import RUN, Tables
+from boundary_study.tables import FOLDER, RUN, Tables
 from boundary_world import TRUTH, planted
 from direction_study import fates, page, run, tables, verdicts
 from direction_study.retraced import cosine, retraced
 from direction_study.tables import EARLIER, HOME, NAME, Measured
 from direction_study.wording import answer
+from run_archives.archive import read
+from run_archives.unpack import unpack_folder
 
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
+from vcpo_bench.analysis.results import load
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
@@ -168,6 +171,7 @@ def test_fates_are_compared(world: Measured, first: Tables, turned: int, agree: 
     assert row["verdict"] == verdict
     assert 0 < row["high"] - row["low"] < 0.1, "as in every group, and yet not known exactly"
     assert f"Of 256 others whose fate is known both times, {8 * agree} meet the same one; 128 would by" in answer(made)
+    assert "Of the 128 runs that failed this time, 0 had parted from the first training by" in answer(made)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +210,8 @@ def test_runs_that_differ_in_one_digit_part_when_their_ess_does(world: Measured,
     assert set(paired.loc[paired["seed"] == SEEDS[20], "parted"]) == {70.0}
     assert paired["parted"].notna().sum() == 8
     table = fates.parting_table(paired)
+    found = fates.fate_table(paired)
+    assert found[["known", "parted", "parted_agree"]].drop_duplicates().to_numpy().tolist() == [[1, 1, 1]]
     assert table[["runs", "parted", "median_parting", "failed", "parted_before"]].iloc[0].tolist() == [32, 1, 70, 16, 0]
 
 
@@ -245,7 +251,7 @@ def test_the_page_is_written(world: Measured, first: Tables, tmp_path: Path, mon
     monkeypatch.setattr(page.Measured, "read", classmethod(lambda cls, folder: world))
     page.refresh(tmp_path)
     text = (tmp_path / "README.md").read_text()
-    assert "trained once more on an abacus and watched" in text
+    assert "of another kind (an abacus) and watched" in text
     assert "**Fates on another processor: the seed decides nearly all.**" in text
     assert "{{" not in text
 
@@ -269,6 +275,21 @@ def test_a_folder_without_cosines_is_named(
         page.main()
     assert ended.value.code == 2
     assert "has no cosines; first run" in capsys.readouterr().err
+
+
+@pytest.mark.slow  # unpacks every run
+def test_the_shipped_updates_make_the_shipped_tables(tmp_path: Path) -> None:
+    unpack_folder(HOME / "updates", tmp_path)
+    made, shipped = Tables.of(tmp_path), Measured.read(HOME)
+    pd.testing.assert_frame_equal(made.runs, shipped.tables.runs, check_dtype=False, rtol=1e-5)
+    signals = made.signals.sort_values([*RUN, "update"]).reset_index(drop=True)
+    ours = shipped.tables.signals.sort_values([*RUN, "update"]).reset_index(drop=True)
+    pd.testing.assert_frame_equal(signals, ours, check_dtype=False, rtol=1e-4, atol=2e-5)
+    processors = {each["processor"] for each in load(tmp_path).cells["provenance"]}
+    assert processors == set(shipped.machines["processor"])
+    assert processors.isdisjoint({"AMD EPYC"}), "the page says that the first training was made there"
+    facts = [cell for path in (FOLDER / "updates").glob("*.zip") for cell in read(path).facts]
+    assert {cell["provenance"]["processor"] for cell in facts} == {"AMD EPYC"}
 
 
 @pytest.mark.slow  # trains

@@ -58,20 +58,23 @@ def fate_table(paired: pd.DataFrame) -> pd.DataFrame:
     Returns:
         Columns `task`, `method`, `staleness`, `known` (seeds whose fate is known both times), `first` and `again` (how
         many of them failed), `agree`, `by_chance` (expected to agree if the two were independent), `at_most` (can agree
-        with so many failures) and `kappa`.
+        with so many failures), `kappa`, and of the pairs that part how many there are (`parted`) and how many agree
+        (`parted_agree`).
     """
     known = paired["known_again"].astype(bool) & paired["known_first"].astype(bool) & ~paired["identical"]
     rows: list[dict[str, Any]] = []
     for place, rung in places().items():
         own = own_rows(paired[known], place, rung)
         first, again = (int(own[f"failed{which}"].astype(bool).sum()) for which in ("_first", "_again"))
-        agree = int((own["failed_first"].astype(bool) == own["failed_again"].astype(bool)).sum())
+        alike, apart = own["failed_first"].astype(bool) == own["failed_again"].astype(bool), own["parted"].notna()
+        agree = int(alike.sum())
         row: dict[str, Any] = {"task": place.task, "method": place.method, "staleness": place.staleness}
         row |= {"known": len(own), "first": first, "again": again, "agree": agree}
         chance = (first * again + (len(own) - first) * (len(own) - again)) / max(len(own), 1)
         row |= {"by_chance": chance, "at_most": len(own) - abs(first - again)}
         rare = min(first, again, len(own) - first, len(own) - again) < LEAST_OF_A_FATE
-        rows.append({**row, "kappa": float("nan") if rare else (agree - chance) / (len(own) - chance)})
+        row["kappa"] = float("nan") if rare else (agree - chance) / (len(own) - chance)
+        rows.append({**row, "parted": int(apart.sum()), "parted_agree": int((alike & apart).sum())})
     return pd.DataFrame(rows)
 
 
@@ -83,7 +86,7 @@ def agreement_table(fates: pd.DataFrame, paired: pd.DataFrame) -> pd.DataFrame:
         paired: Of `pairs`.
     """
     kappas = fates[fates["kappa"].notna()].groupby(["task", "method"])["kappa"].mean().to_numpy(np.float64)
-    counted = ("known", "first", "again", "agree", "by_chance", "at_most")
+    counted = ("known", "first", "again", "agree", "by_chance", "at_most", "parted", "parted_agree")
     row: dict[str, Any] = {"runs": len(paired), "identical": int(paired["identical"].sum())}
     row |= {name: fates[name].sum() for name in counted} | {"groups": kappas.size}
     if kappas.size < LEAST_GROUPS:

@@ -23,7 +23,7 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
     """
     own = tables["directions"]
     row = own[(own["lead"] == PRIMARY_LEAD) & (own["signal"] == NAME)].iloc[0]
-    return "\n".join(f"- {line}" for line in (_alone(row), _paired(tables), _fates(tables["agreement"].iloc[0])))
+    return "\n".join(f"- {line}" for line in (_alone(row), _paired(tables), _fates(tables)))
 
 
 def _alone(row: Mapping[Any, Any]) -> str:
@@ -59,12 +59,15 @@ def _paired(tables: Mapping[str, pd.DataFrame]) -> str:
     )
 
 
-def _fates(row: Mapping[Any, Any]) -> str:
+def _fates(tables: Mapping[str, pd.DataFrame]) -> str:
+    row, (failed, parted) = tables["agreement"].iloc[0], tables["partings"][["failed", "parted_before"]].sum()
     same = f"{int(row['identical'])} of {int(row['runs'])} runs are the same in every digit that ships"
     if row["verdict"] == UNTESTED:
         return f"Fates on another processor: *{UNTESTED}*. {same}."
     kappa = with_interval(row["kappa"], row["low"], row["high"])
     return (
         f"**Fates on another processor: {row['verdict']}.** {same}. Of {int(row['known'])} others whose fate is known "
-        f"both times, {int(row['agree'])} meet the same one; {row['by_chance']:.0f} would by chance. Kappa {kappa}."
+        f"both times, {int(row['agree'])} meet the same one; {row['by_chance']:.0f} would by chance. Kappa {kappa}. "
+        f"Of the {failed} runs that failed this time, {parted} had parted from the first training by {PRIMARY_LEAD} "
+        "updates before their onset."
     )
