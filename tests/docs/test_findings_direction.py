@@ -1,6 +1,9 @@
 """What the findings say of the direction study is recomputed from its tables."""
 
 import pandas as pd
+from boundary_study.areas import PRIMARY_LEAD
+from boundary_study.verdicts import BAR
+from direction_study.fates import PARTED
 from page_prose import STUDIES
 
 from vcpo_bench.analysis.wording import with_interval
@@ -10,13 +13,15 @@ PAGE = (STUDIES.parent / "findings.md").read_text(encoding="utf-8")
 TEXT = " ".join(PAGE.split("**Which seed will fail.**")[1].split("\n**")[0].split())
 CHANGES = " ".join((STUDIES.parents[1] / "CHANGELOG.md").read_text(encoding="utf-8").split())
 FATES = pd.read_csv(STUDY / "fates.csv")
-PARTINGS = pd.read_csv(STUDY / "partings.csv")
 
 
 def test_the_direction() -> None:
-    row = pd.read_csv(STUDY / "directions.csv").set_index(["signal", "lead"]).loc[("update_direction", 10)]
-    area = with_interval(row["auroc"], row["low"], row["high"])
-    assert f"drawn has AUROC {area}: undecided, and not told from ESS" in TEXT
+    leads = pd.read_csv(STUDY / "directions.csv").query("signal == 'update_direction'").set_index("lead")
+    five, row, twenty = (leads.loc[lead] for lead in (5, 10, 20))
+    near, area, far = (with_interval(one["auroc"], one["low"], one["high"]) for one in (five, row, twenty))
+    assert f"drawn has AUROC {area}: undecided against the bar of {BAR:g}, and not told from ESS" in TEXT
+    assert f"Without bars: {near} at 5 updates ahead" in TEXT
+    assert f"and {far} at 20." in TEXT
     assert f"(AUROC {area})" in CHANGES
     assert row["verdict"] == "undecided"
     assert row["low"] < 0.5 < row["high"]
@@ -26,24 +31,26 @@ def test_the_direction() -> None:
 
 def test_the_fates() -> None:
     row = pd.read_csv(STUDY / "agreement.csv").iloc[0]
-    assert f"{row['agree']} of {row['known']} do; {row['by_chance']:.0f} would by chance." in TEXT
-    assert f"{row['agree']} of {row['known']} seeds meet the same fate as before" in CHANGES
+    unknown = row["runs"] - row["identical"] - row["known"]
+    kept = f"{row['identical']} of the {row['runs']} pairs of runs are identical and {unknown} have an unknown fate"
+    assert (
+        f"{kept}; of the other {row['known']}, {row['agree']} agree, and {row['by_chance']:.0f} would by chance."
+        in TEXT
+    )
+    assert f"{row['agree']} of {row['known']} pairs of runs meet the same fate" in CHANGES
     kappa = with_interval(row["kappa"], row["low"], row["high"])
-    assert f"Kappa is {kappa}: by the registered rule it is undecided" in TEXT
+    assert f"Kappa is {kappa}: by the registered rule it is undecided whether the seed decides nearly all." in TEXT
+    assert f"(kappa {kappa}: undecided whether the seed decides nearly all)" in CHANGES
     assert row["verdict"] == "undecided"
     assert ((FATES["kappa"] == 1).sum(), len(FATES)) == (5, 8)
     assert "It is 1 in five of the eight configurations" in TEXT
-    parted, alike = row["parted"], row["parted_agree"]
-    whole = row["known"] - parted, row["agree"] - alike
-    assert f"Of the {parted} pairs that part {alike} agree, of the {whole[0]} that do not {whole[1]}." in TEXT
+    clip = FATES.set_index(["task", "method"]).loc[("walk", "clip")].squeeze()
+    assert clip["kappa"] == FATES["kappa"].min()
+    apart = f"{clip['known'] - clip['agree']:.0f} of the {row['known'] - row['agree']:.0f} disagreements."
+    assert f"and {clip['kappa']:.2f} for `clip` on `walk`, which has {apart}" in TEXT
 
 
 def test_the_partings() -> None:
-    place = {"task": "walk", "method": "clip"}
-    clip, parted = (table.set_index(list(place)).loc[tuple(place.values())].squeeze() for table in (FATES, PARTINGS))
-    pairs = f"{parted['parted']:.0f} of {parted['runs']:.0f} pairs part."
-    assert f"and {clip['kappa']:.2f} for `clip` on `walk`, where {pairs}" in TEXT
-    assert clip["kappa"] == FATES["kappa"].min()
-    assert parted["parted"] == PARTINGS["parted"].max()
-    failed, before = PARTINGS["failed"].sum(), PARTINGS["parted_before"].sum()
-    assert f"Of {failed} failed runs {before} had parted 10 updates before the fall." in TEXT
+    failed, before = (pd.read_csv(STUDY / "partings.csv")[name].sum() for name in ("failed", "parted_before"))
+    assert f"of the {failed} runs that failed this time, {before} had parted from their first training" in TEXT
+    assert f"(ESS scores {PARTED:g} apart) {PRIMARY_LEAD} updates before the fall." in TEXT

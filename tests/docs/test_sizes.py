@@ -51,7 +51,9 @@ def test_how_many_methods() -> None:
 
 def test_the_caption_of_the_figure() -> None:
     runs = pd.read_csv(STUDIES / "phase" / "runs.csv")
-    (seeds,) = re.findall(r"that of VCPO is not shown to fall\. (\d) seeds, 95% intervals", README)
+    (seeds,) = re.findall(
+        r"that of VCPO is not shown to fall with the requested lag\. (\d) seeds, 95% intervals", README
+    )
     assert int(seeds) == runs["seed"].nunique()
     assert "![The largest learning rate that survives 300 updates, against policy lag, on two tasks]" in README
     assert runs["task"].nunique() == 2

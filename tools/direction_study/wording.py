@@ -22,7 +22,7 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
         tables: Of `verdicts.made`.
     """
     own = tables["directions"]
-    row = own[(own["lead"] == PRIMARY_LEAD) & (own["signal"] == NAME)].iloc[0]
+    row = own[(own["lead"] == PRIMARY_LEAD) & (own["signal"] == NAME)].iloc[0].to_dict()
     return "\n".join(f"- {line}" for line in (_alone(row), _paired(tables), _fates(tables)))
 
 
