@@ -7,7 +7,7 @@ from run_archives.archive import read
 
 from vcpo_bench.records import STEPS_FILE
 
-SIXTEEN, RULES = STUDIES / "sixteen-seeds", STUDIES / "step-rules"
+SIXTEEN, RULES, EVERY = (STUDIES / name for name in ("sixteen-seeds", "step-rules", "every-method"))
 
 
 def test_the_mean_step_of_sixteen_seeds() -> None:
@@ -34,3 +34,21 @@ def test_runs_of_step_rules_that_were_made_again() -> None:
         f"same, {(apart > 0).sum()} differ, by at most {apart.max():.3f}, and no fate does."
     )
     assert said in prose(RULES / "README.md")
+
+
+def test_runs_of_every_method_that_were_made_again() -> None:
+    old, new = (pd.read_csv(EVERY / f"{name}.csv") for name in ("replaced", "runs"))
+    both = old.merge(new, on=["method", "staleness", "lr", "seed"], suffixes=("_old", ""), validate="one_to_one")
+    assert len(both) == len(old) == len(new)
+    apart = (both["final_reward"] - both["final_reward_old"]).abs()
+    assert (both["failed"] == both["failed_old"]).all()
+    moved = both[both["event"] != both["event_old"]]
+    assert set(moved["event_old"]) == {"healthy"}
+    assert set(moved["event"]) == {"stall"}
+    said = (
+        f"All {len(old)} runs were made again for it on 2026-11-25, on another machine, and replace the "
+        f"earlier rows ([`replaced.csv`](replaced.csv)): {(apart == 0).sum()} final rewards are the same, "
+        f"{(apart > 0).sum()} differ, by at most {apart.max():.3f}, {len(moved)} runs went from healthy to stall, "
+        "and no fate differs."
+    )
+    assert said in prose(EVERY / "README.md")
