@@ -4,10 +4,11 @@ import pandas as pd
 import pytest
 from page_prose import STUDIES, prose
 from run_archives.archive import read
+from short_studies.studies.cures import STUDY
 
 from vcpo_bench.records import STEPS_FILE
 
-SIXTEEN, RULES, EVERY = (STUDIES / name for name in ("sixteen-seeds", "step-rules", "every-method"))
+SIXTEEN, RULES = STUDIES / "sixteen-seeds", STUDIES / "step-rules"
 
 
 def test_the_mean_step_of_sixteen_seeds() -> None:
@@ -37,18 +38,37 @@ def test_runs_of_step_rules_that_were_made_again() -> None:
 
 
 def test_runs_of_every_method_that_were_made_again() -> None:
-    old, new = (pd.read_csv(EVERY / f"{name}.csv") for name in ("replaced", "runs"))
-    both = old.merge(new, on=["method", "staleness", "lr", "seed"], suffixes=("_old", ""), validate="one_to_one")
+    said, moved = again("every-method", ["method", "staleness", "lr", "seed"])
+    assert set(moved["event_old"]) == {"healthy"}
+    assert set(moved["event"]) == {"stall"}
+    text = prose(STUDIES / "every-method" / "README.md")
+    assert f"{said}, {len(moved)} runs went from healthy to stall, and no fate differs." in text
+
+
+def test_runs_of_cures_that_were_made_again() -> None:
+    said, _ = again("cures", ["task", "method", "regime", "staleness", "seed"])
+    old, verdicts = (
+        pd.read_csv(STUDIES / "cures" / "replaced.csv"),
+        pd.read_csv(STUDIES / "cures" / "cures.csv")["verdict"],
+    )
+    assert f"{said}, and no fate differs. No verdict of this page moved." in prose(STUDIES / "cures" / "README.md")
+    runs = pd.read_csv(STUDIES / "cures" / "runs.csv").drop(columns="final_reward")
+    earlier = runs.merge(old[["task", "method", "regime", "staleness", "seed", "final_reward"]], how="left")
+    made = STUDY.tables(earlier)
+    assert list(made["cures"]["verdict"]) == list(verdicts)
+    assert list(made["harm"]["verdict"]) == list(pd.read_csv(STUDIES / "cures" / "harm.csv")["verdict"])
+
+
+def again(study: str, place: list[str]) -> tuple[str, pd.DataFrame]:
+    """What a page says of runs that were made again, all of them, and those that ended in another event."""
+    old, new = (pd.read_csv(STUDIES / study / f"{name}.csv") for name in ("replaced", "runs"))
+    both = old.merge(new, on=place, suffixes=("_old", ""), validate="one_to_one")
     assert len(both) == len(old) == len(new)
     apart = (both["final_reward"] - both["final_reward_old"]).abs()
     assert (both["failed"] == both["failed_old"]).all()
-    moved = both[both["event"] != both["event_old"]]
-    assert set(moved["event_old"]) == {"healthy"}
-    assert set(moved["event"]) == {"stall"}
     said = (
-        f"All {len(old)} runs were made again for it on 2026-11-25, on another machine, and replace the "
-        f"earlier rows ([`replaced.csv`](replaced.csv)): {(apart == 0).sum()} final rewards are the same, "
-        f"{(apart > 0).sum()} differ, by at most {apart.max():.3f}, {len(moved)} runs went from healthy to stall, "
-        "and no fate differs."
+        f"All {len(old)} runs were made again for it on 2026-11-25, on another machine, and replace the earlier rows "
+        f"([`replaced.csv`](replaced.csv)): {(apart == 0).sum()} final rewards are the same, {(apart > 0).sum()} "
+        f"differ, by at most {apart.max():.3f}"
     )
-    assert said in prose(EVERY / "README.md")
+    return said, both[both["event"] != both["event_old"]]
