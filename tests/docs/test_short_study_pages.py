@@ -30,9 +30,9 @@ def test_runs_of_step_rules_that_were_made_again() -> None:
     apart = (both["final_reward"] - both["final_reward_old"]).abs()
     assert (both["failed"] == both["failed_old"]).all()
     said = (
-        f"{len(old)} runs of those seeds were made again for their updates, on another machine, and replace the "
-        f"earlier rows ([`replaced.csv`](replaced.csv)): {(apart == 0).sum()} final rewards are the "
-        f"same, {(apart > 0).sum()} differ, by at most {apart.max():.3f}, and no fate does."
+        f"{len(old)} runs of the first five seeds, made before updates were kept, were made again for them, on other "
+        f"machines, and replace the earlier rows ([`replaced.csv`](replaced.csv)): {(apart == 0).sum()} final rewards "
+        f"are the same, {(apart > 0).sum()} differ, by at most {apart.max():.3f}, and no fate does."
     )
     assert said in prose(RULES / "README.md")
 
