@@ -4,11 +4,12 @@ import pandas as pd
 import pytest
 from page_prose import STUDIES, prose
 from run_archives.archive import read
-from short_studies.studies.cures import STUDY
+from short_studies.studies import cures, every_method, step_rules
+from short_studies.study import Study
 
 from vcpo_bench.records import STEPS_FILE
 
-SIXTEEN, RULES = STUDIES / "sixteen-seeds", STUDIES / "step-rules"
+SIXTEEN = STUDIES / "sixteen-seeds"
 
 
 def test_the_mean_step_of_sixteen_seeds() -> None:
@@ -22,53 +23,47 @@ def test_the_mean_step_of_sixteen_seeds() -> None:
     assert said.format(means[0], scales["vcpo"][1]) in prose(SIXTEEN / "README.md")
 
 
-def test_runs_of_step_rules_that_were_made_again() -> None:
-    place = ["task", "method", "lr", "seed"]
-    old, new = (pd.read_csv(RULES / f"{name}.csv") for name in ("replaced", "runs"))
-    both = old.merge(new, on=place, suffixes=("_old", ""))
-    assert len(both) == len(old)
+@pytest.mark.parametrize("study", [cures.STUDY, every_method.STUDY, step_rules.STUDY], ids=lambda study: study.name)
+def test_runs_that_were_made_again(study: Study) -> None:
+    """The page counts them, and no fate differs."""
+    runs, both = made_again(study)
     apart = (both["final_reward"] - both["final_reward_old"]).abs()
     assert (both["failed"] == both["failed_old"]).all()
-    said = (
-        f"{len(old)} runs of the first five seeds, made before updates were kept, were made again for them, on other "
-        f"machines, and replace the earlier rows ([`replaced.csv`](replaced.csv)): {(apart == 0).sum()} final rewards "
-        f"are the same, {(apart > 0).sum()} differ, by at most {apart.max():.3f}, and no fate does."
-    )
-    assert said in prose(RULES / "README.md")
+    text = prose(study.folder / "README.md")
+    whole = len(both) == len(runs)
+    assert f"{'All ' if whole else ''}{len(both)} runs" in text
+    same, other = (apart == 0).sum(), (apart > 0).sum()
+    said = f"([`replaced.csv`](replaced.csv)): {same} final rewards are the same, {other} differ, by at most"
+    assert f"and replace the earlier rows {said} {apart.max():.3f}" in text
 
 
-def test_runs_of_every_method_that_were_made_again() -> None:
-    said, moved = again("every-method", ["method", "staleness", "lr", "seed"])
+def test_events_of_every_method_that_moved() -> None:
+    _, both = made_again(every_method.STUDY)
+    moved = both[both["event"] != both["event_old"]]
     assert set(moved["event_old"]) == {"healthy"}
     assert set(moved["event"]) == {"stall"}
-    text = prose(STUDIES / "every-method" / "README.md")
-    assert f"{said}, {len(moved)} runs went from healthy to stall, and no fate differs." in text
-
-
-def test_runs_of_cures_that_were_made_again() -> None:
-    said, _ = again("cures", ["task", "method", "regime", "staleness", "seed"])
-    old, verdicts = (
-        pd.read_csv(STUDIES / "cures" / "replaced.csv"),
-        pd.read_csv(STUDIES / "cures" / "cures.csv")["verdict"],
+    assert f"{len(moved)} runs went from healthy to stall, and no fate differs." in prose(
+        every_method.STUDY.folder / "README.md"
     )
-    assert f"{said}, and no fate differs. No verdict of this page moved." in prose(STUDIES / "cures" / "README.md")
-    runs = pd.read_csv(STUDIES / "cures" / "runs.csv").drop(columns="final_reward")
-    earlier = runs.merge(old[["task", "method", "regime", "staleness", "seed", "final_reward"]], how="left")
-    made = STUDY.tables(earlier)
-    assert list(made["cures"]["verdict"]) == list(verdicts)
-    assert list(made["harm"]["verdict"]) == list(pd.read_csv(STUDIES / "cures" / "harm.csv")["verdict"])
 
 
-def again(study: str, place: list[str]) -> tuple[str, pd.DataFrame]:
-    """What a page says of runs that were made again, all of them, and those that ended in another event."""
-    old, new = (pd.read_csv(STUDIES / study / f"{name}.csv") for name in ("replaced", "runs"))
-    both = old.merge(new, on=place, suffixes=("_old", ""), validate="one_to_one")
-    assert len(both) == len(old) == len(new)
-    apart = (both["final_reward"] - both["final_reward_old"]).abs()
-    assert (both["failed"] == both["failed_old"]).all()
-    said = (
-        f"All {len(old)} runs were made again for it on 2026-11-25, on another machine, and replace the earlier rows "
-        f"([`replaced.csv`](replaced.csv)): {(apart == 0).sum()} final rewards are the same, {(apart > 0).sum()} "
-        f"differ, by at most {apart.max():.3f}"
-    )
-    return said, both[both["event"] != both["event_old"]]
+@pytest.mark.parametrize("study", [cures.STUDY, step_rules.STUDY], ids=lambda study: study.name)
+def test_no_verdict_moved_with_the_runs_that_were_made_again(study: Study) -> None:
+    """The tables of the earlier rewards, with everything else of today, have the verdicts that ship."""
+    runs, both = made_again(study)
+    earlier = runs.copy()
+    earlier.loc[both["row"], "final_reward"] = both["final_reward_old"].to_numpy()
+    assert not earlier["final_reward"].equals(runs["final_reward"])
+    told = {name: table["verdict"] for name, table in study.tables(earlier).items() if "verdict" in table}
+    assert told
+    for name, verdicts in told.items():
+        assert list(verdicts) == list(pd.read_csv(study.folder / f"{name}.csv")["verdict"]), name
+
+
+def made_again(study: Study) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All runs of a study, and those that were made again: `row` in the first, and what had been recorded as `_old`."""
+    old, runs = (pd.read_csv(study.folder / f"{name}.csv") for name in ("replaced", "runs"))
+    place = [name for name in study.place if name in old]
+    both = old.merge(runs.reset_index(names="row"), on=place, suffixes=("_old", ""), validate="one_to_one")
+    assert len(both) == len(old)
+    return runs, both

@@ -91,9 +91,8 @@ def agreement_table(fates: pd.DataFrame, paired: pd.DataFrame) -> pd.DataFrame:
     row |= {name: fates[name].sum() for name in counted} | {"groups": kappas.size}
     if kappas.size < LEAST_GROUPS:
         return pd.DataFrame([row | dict.fromkeys(("kappa", "low", "high"), float("nan")) | {"verdict": UNTESTED}])
-    mean = over_groups(
-        kappas, 0.0, 2 * perfect_error(int(row["known"]))
-    )  # kappa moves twice as far as a share of halves
+    least_error = 2 * perfect_error(int(row["known"]))  # kappa moves twice as far as the share that agrees
+    mean = over_groups(kappas, 0.0, least_error)
     low, high = max(mean.low, -1.0), min(mean.high, 1.0)
     return pd.DataFrame([row | {"kappa": mean.value, "low": low, "high": high, "verdict": decided(low, high)}])
 
