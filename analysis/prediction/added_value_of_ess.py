@@ -63,7 +63,7 @@ def increment_table(panel: Panel) -> pd.DataFrame:
 
 def difference(better: Comparison, worse: Comparison, panel: Panel, draws: Array) -> Row:
     """AUROC of one score minus that of another with its paired interval, on runs that both can rank."""
-    one, other = _in_common(better, worse)
+    one, other = in_common(better, worse)
     runs = one.runs(panel.healthy)
     row: Row = dict(zip(_COUNTS, (few.size for few in runs), strict=True))
     if not panel.enough(*runs):
@@ -156,8 +156,8 @@ def _pick(panel: Panel, names: list[str], groups: NDArray[np.int64]) -> Array:
     return scores
 
 
-def _in_common(one: Comparison, other: Comparison) -> tuple[Comparison, Comparison]:
-    """The same with the cases and controls that both can rank."""
+def in_common(one: Comparison, other: Comparison) -> tuple[Comparison, Comparison]:
+    """Both comparisons with nothing but the cases and controls that both can rank."""
     case, left, right = np.intersect1d(one.case, other.case, return_indices=True)
     usable = one.usable[left] & other.usable[right]
     kept = usable.any(axis=1)

@@ -1,0 +1,56 @@
+"""Makes the study of configurations: no training, only the updates that other studies ship.
+
+    python tools/configuration_study/page.py RESULTS     # unpacks their archives there, makes all tables and the page
+    python tools/configuration_study/page.py             # the page, from the shipped tables
+
+A test fails when the page is not current.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import pandas as pd
+from arm_study.filled_page import render
+
+from configuration_study.design import FOLDER
+from configuration_study.tables import TABLES, make, supplement
+from configuration_study.wording import parts
+from vcpo_bench.errors import UsageError
+
+TEXT = Path(__file__).with_name("page.md")
+
+
+def take(results: Path, folder: Path) -> None:
+    """Write every table."""
+    for name, table in make(results).items():
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    supplement(results, folder / "tables")
+
+
+def refresh(folder: Path) -> None:
+    """Write the page that follows from the shipped tables."""
+    tables = {name: pd.read_csv(folder / f"{name}.csv", keep_default_na=True) for name in TABLES}
+    page = render(TEXT.read_text(encoding="utf-8"), parts(tables))
+    (folder / "README.md").write_text(page, encoding="utf-8")
+
+
+def main() -> None:
+    """Make the tables if a results folder is named, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, nargs="?")
+    given = parser.parse_args()
+    try:
+        if given.results:
+            take(given.results, FOLDER)
+        refresh(FOLDER)
+    except UsageError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()

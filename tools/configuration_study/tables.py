@@ -1,0 +1,78 @@
+"""The tables that ship with the study, made from the updates of other studies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+from run_archives.unpack import unpack_folder
+
+from vcpo_bench.analysis.collapse.rule import events
+from vcpo_bench.analysis.commands.prediction import analyze_prediction
+from vcpo_bench.analysis.prediction.panel import CONFIGURATION, build_panel
+from vcpo_bench.analysis.results import Results, load
+
+from .areas import rivals, telling
+from .design import MAIN, READ, STUDIES
+from .detectors import detector_table, lagged
+
+TABLES = ("telling", "rivals", "detectors", "fates")
+RUN_BY_RUN = ("misses", "false_alarms", "failures", "placements")
+"""Tables of single runs, of which only the rows of the primary signal ship."""
+SENTENCES = "findings.txt"
+
+
+def unpacked(results: Path) -> Iterator[tuple[str, Results]]:
+    """Each study's runs; its archives are unpacked first, where they are not yet."""
+    for name in READ:
+        folder = results / name
+        if not folder.exists():
+            print(f"{name}: {unpack_folder(STUDIES / name / 'updates', folder)} cells", flush=True)
+        yield name, load(folder)
+
+
+def make(results: Path) -> dict[str, pd.DataFrame]:
+    """Every table of `TABLES`.
+
+    Args:
+        results: Where the archives are unpacked.
+    """
+    detectors, fates, found = [], [], {}
+    for name, runs in unpacked(results):
+        print(f"{name}: alarms", flush=True)
+        detectors.append(detector_table(name, runs))
+        fates.append(fate_table(name, lagged(runs)))
+        if name == MAIN:
+            print(f"{name}: areas", flush=True)
+            panel = build_panel(lagged(runs))
+            found = {"telling": telling(panel), "rivals": rivals(panel)}
+    return found | {"detectors": pd.concat(detectors), "fates": pd.concat(fates)}
+
+
+def fate_table(name: str, results: Results) -> pd.DataFrame:
+    """How the runs of a study ended: `study`, `task`, `runs`, `failed`, `healthy`, `others` (dips, stalls, not judged),
+    `configurations` and `mixed`, those of which some runs failed and some did not.
+    """
+    judged = events(results)
+    rows = []
+    for task, own in judged.groupby("task", sort=True):
+        failed = own["failed"].fillna(False).astype(bool)
+        shares = failed.groupby([own[column] for column in CONFIGURATION]).mean()
+        row = {"study": name, "task": task, "runs": len(own), "failed": int(failed.sum())}
+        healthy = int((own["event"] == "healthy").sum())
+        row |= {"healthy": healthy, "others": len(own) - healthy - int(failed.sum())}
+        rows.append(row | {"configurations": len(shares), "mixed": int(((shares > 0) & (shares < 1)).sum())})
+    return pd.DataFrame(rows)
+
+
+def supplement(results: Path, folder: Path) -> None:
+    """Write the exploratory tables: those of `analyze prediction` on the runs of questions 1 and 2."""
+    found = analyze_prediction(lagged(load(results / MAIN)))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in found.tables.items():
+        if name in RUN_BY_RUN:
+            table = table[table["signal"] == "ess"] if "signal" in table else table
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
+    sentences = "".join(f"{statement.text}\n" for statement in found.statements)
+    (folder / SENTENCES).write_text(sentences, encoding="utf-8")
