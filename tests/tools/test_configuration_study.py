@@ -56,7 +56,7 @@ def test_what_is_planted_is_found() -> None:
     assert compared.loc[(design.ALL, design.WIDE, "kl"), "verdict"] == "equivalent"
     assert compared.loc[(design.ALL, design.WIDE, "reward_low"), "verdict"] == "more"
     assert compared.loc[(design.ALL, design.WITHIN, "lr"), "verdict"] in ("less", "equivalent", "undecided")
-    assert compared.loc[(design.ALL, design.WITHIN, "lr"), "its"] == 1
+    assert compared.loc[(design.ALL, design.WITHIN, "lr"), "its"] > 0.8
 
 
 def test_what_knows_nothing_is_not_said_to_tell() -> None:
