@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from phase_study import design
-from phase_study.design import LADDER, Unit
+from phase_study.design import LADDER, PLAN, Plan, Unit
 
 SEEDS = range(4)
 
@@ -29,15 +29,16 @@ def row(unit: Unit, rung: int, boundary: Callable[[Unit], float] = planted) -> d
     return place | facts | {"mean_step_scale": 1.0, "mean_ess": 0.5}
 
 
-def world(seeds: Sequence[int] = SEEDS, boundary: Callable[[Unit], float] = planted) -> pd.DataFrame:
+def world(seeds: Sequence[int] = SEEDS, boundary: Callable[[Unit], float] = planted, plan: Plan = PLAN) -> pd.DataFrame:
     """One row per run, as in the shipped `runs.csv`.
 
     Args:
         seeds: Whose searches are made.
         boundary: Of each unit, in rungs: a run fails above it.
+        plan: Which units a seed has.
     """
     rows, found = [], dict[Unit, dict[int, bool]]()
-    while wanted := design.wanted(seeds, found):
+    while wanted := design.wanted(seeds, found, plan):
         for unit, rung in wanted:
             rows.append(row(unit, rung, boundary))
             found.setdefault(unit, {})[rung] = rows[-1]["failed"]

@@ -66,7 +66,7 @@ def test_the_page_says_what_was_planted(tables: dict[str, pd.DataFrame]) -> None
 )
 def test_a_ratio_says_where_the_ladder_cuts_it_off(row: dict[str, object], said: str) -> None:
     table = pd.DataFrame([{"task": "walk", "staleness": 16, "verdict": "more"} | row] * 2)
-    assert wording._ratios(table, "walk") == f"{said}; {said}"
+    assert wording.ratios(table, "walk") == f"{said}; {said}"
 
 
 def test_equivalence_out_of_reach_is_said(tables: dict[str, pd.DataFrame]) -> None:

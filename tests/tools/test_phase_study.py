@@ -28,7 +28,7 @@ def runs() -> pd.DataFrame:
 
 def test_every_search_ends_at_its_boundary(runs: pd.DataFrame) -> None:
     found = tables.outcomes(runs)
-    assert len(found) == len(SEEDS) * len(design.units(0)) == 4 * 58
+    assert len(found) == len(SEEDS) * len(design.PLAN.units(0)) == 4 * 58
     for unit, ended in found.items():
         low, high = design.bracket(ended)
         assert high - low == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -13,7 +14,8 @@ from .boundary import estimate
 from .design import LAGS, Unit
 from .tables import PLACE, outcomes
 
-MATCHED, OPOB_ALONE = "vcpo(ess=off)+lr-matched", "vcpo(ess=off)"
+MATCHED, SHUFFLED = "vcpo(ess=off)+lr-matched", "vcpo(ess=off)+lr-shuffled"
+OPOB_ALONE = "vcpo(ess=off)"
 RATE_MARGIN = 0.5
 """In rungs: a factor of 1.41 in the learning rate."""
 REWARD_MARGIN = 0.05
@@ -26,24 +28,31 @@ _ENDS = ("low", "high", "low90", "high90")
 _SHIFTS = np.round(np.arange(-6.0, 6.0001, 0.1), 1)
 
 
-def rates(runs: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
-    """Difference in log2 b, in rungs, between VCPO and its own mean step size, per task and lag, paired by seed.
+def rates(runs: pd.DataFrame, bounds: pd.DataFrame, rivals: Sequence[str] = (MATCHED,)) -> pd.DataFrame:
+    """Difference in log2 b, in rungs, between VCPO and controls of its step, per task and lag, paired by seed.
+
+    Args:
+        runs: Of `tables.run_table`.
+        bounds: Of `tables.boundaries`.
+        rivals: The controls, which borrow from VCPO's run of the same seed and rate.
 
     Returns:
         Columns `difference` (NaN where it lies beyond what the ladder can tell) with its 95% interval `low` to `high`
         and its 90% interval `low90` to `high90`; `reach90`, how far the 90% interval would reach if the two lay between
-        the same rungs in every seed; `lender_failed`, in how many seeds the run that lent its mean step to the
-        control's first failing run had failed itself.
+        the same rungs in every seed; `lender_failed`, in how many seeds the run that lent its steps to the control's
+        first failing run had failed itself.
     """
-    return pd.DataFrame([_rate(runs, *place, pairs) for place, pairs in _pairs(bounds, MATCHED)])
+    return pd.DataFrame(
+        [_rate(runs, rival, *place, pairs) for rival in rivals for place, pairs in _pairs(bounds, rival)]
+    )
 
 
-def _rate(runs: pd.DataFrame, task: str, lag: int, pairs: pd.DataFrame) -> dict[str, object]:
+def _rate(runs: pd.DataFrame, rival: str, task: str, lag: int, pairs: pd.DataFrame) -> dict[str, object]:
     low = (pairs["low_vcpo"] - pairs["high_other"]).to_numpy(float)
     high = (pairs["high_vcpo"] - pairs["low_other"]).to_numpy(float)
     said = np.isfinite(low) | np.isfinite(high)
     seeds = int(said.sum())
-    row: dict[str, object] = {"task": task, "staleness": lag, "against": MATCHED, "seeds": seeds}
+    row: dict[str, object] = {"task": task, "staleness": lag, "against": rival, "seeds": seeds}
     row |= {"lender_failed": _lenders_failed(runs, pairs)}
     if not seeds:
         return row | {"verdict": BOTH_AT_END}
@@ -52,8 +61,12 @@ def _rate(runs: pd.DataFrame, task: str, lag: int, pairs: pd.DataFrame) -> dict[
     return row | {"verdict": verdict(*ends, margin=RATE_MARGIN, values=seeds)}
 
 
-def rewards(bounds: pd.DataFrame) -> pd.DataFrame:
+def rewards(bounds: pd.DataFrame, rivals: Sequence[str] = (OPOB_ALONE, "tis")) -> pd.DataFrame:
     """Difference in final reward, each at its largest surviving rate, per task and lag, paired by seed.
+
+    Args:
+        bounds: Of `tables.boundaries`.
+        rivals: What VCPO is compared with.
 
     Returns:
         Columns `vcpo`, `rival`, `difference` with its 95% interval `low` to `high` and its 90% interval `low90` to
@@ -61,7 +74,7 @@ def rewards(bounds: pd.DataFrame) -> pd.DataFrame:
         `difference_at_best_rates`.
     """
     rows = []
-    for rival in (OPOB_ALONE, "tis"):
+    for rival in rivals:
         for (task, lag), pairs in _pairs(bounds, rival):
             pairs = pairs.dropna(subset=["reward_vcpo", "reward_other"])
             difference = pairs["reward_vcpo"] - pairs["reward_other"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
@@ -57,10 +57,28 @@ class Unit:
         return np.random.default_rng(zlib.crc32(repr(self).encode()))
 
 
-def units(seed: int) -> list[Unit]:
-    """The units of one seed."""
-    places = [(method, lag) for lag in LAGS for method in METHODS] + [(method, 0) for method in WITHOUT_LAG]
-    return [Unit(seed, task, method, lag) for task in TASKS for method, lag in places]
+@dataclass(frozen=True)
+class Plan:
+    """What is searched for every seed.
+
+    Attributes:
+        tasks: Task expressions.
+        methods: Method expressions, each at every lag of `LAGS`.
+        without_lag: Methods that are searched at lag 0 as well.
+    """
+
+    tasks: tuple[str, ...]
+    methods: tuple[str, ...]
+    without_lag: tuple[str, ...] = ()
+
+    def units(self, seed: int) -> list[Unit]:
+        """The units of one seed."""
+        places = [(method, lag) for lag in LAGS for method in self.methods] + [(one, 0) for one in self.without_lag]
+        return [Unit(seed, task, method, lag) for task in self.tasks for method, lag in places]
+
+
+PLAN = Plan(TASKS, METHODS, WITHOUT_LAG)
+"""Of the phase study."""
 
 
 def bracket(outcomes: Outcomes) -> tuple[int, int]:
@@ -129,11 +147,16 @@ def search(unit: Unit, ended: Outcomes, guess: int) -> Search:
     return Search(seen, None, rung)
 
 
-def searches(found: Mapping[Unit, Outcomes], seeds: Sequence[int]) -> dict[Unit, Search]:
-    """The search of every unit of these seeds, begun at the median boundary of lower seeds, else at `FIRST_RUNG`."""
+def searches(found: Mapping[Unit, Outcomes], units: Iterable[Unit]) -> dict[Unit, Search]:
+    """The search of every unit, begun at the median boundary of lower seeds, else at `FIRST_RUNG`.
+
+    Args:
+        found: The runs that have ended.
+        units: Whose searches, those of lower seeds first.
+    """
     lows: dict[tuple[str, str, int], list[int]] = {}
     done: dict[Unit, Search] = {}
-    for unit in (unit for seed in sorted(seeds) for unit in units(seed)):
+    for unit in units:
         alike = lows.setdefault((unit.task, unit.method, unit.staleness), [])
         done[unit] = search(unit, found.get(unit, {}), max(median_low(alike), 0) if alike else FIRST_RUNG)
         if done[unit].outcomes:
@@ -141,11 +164,12 @@ def searches(found: Mapping[Unit, Outcomes], seeds: Sequence[int]) -> dict[Unit,
     return done
 
 
-def wanted(seeds: Sequence[int], found: Mapping[Unit, Outcomes]) -> list[tuple[Unit, int]]:
+def wanted(seeds: Sequence[int], found: Mapping[Unit, Outcomes], plan: Plan = PLAN) -> list[tuple[Unit, int]]:
     """The runs to make now: one for each open unit of the lowest seed that has open ones."""
-    own = searches(found, sorted({*seeds, *(unit.seed for unit in found)}))
+    known = sorted({*seeds, *(unit.seed for unit in found)})
+    own = searches(found, [unit for seed in known for unit in plan.units(seed)])
     for seed in seeds:
-        open_ones = [(unit, own[unit].wanted) for unit in units(seed)]
+        open_ones = [(unit, own[unit].wanted) for unit in plan.units(seed)]
         if runs := [(unit, rung) for unit, rung in open_ones if rung is not None]:
             return runs
     return []

@@ -16,11 +16,11 @@ from vcpo_bench.bench.running.run_grid import run_grid
 from vcpo_bench.reports.terminal.live import PlainView
 from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
-from .design import LADDER, STEPS, Unit, wanted
+from .design import LADDER, PLAN, STEPS, Plan, Unit, wanted
 from .tables import joined, outcomes, run_table
 
 
-def grow(out: Path, known: pd.DataFrame, seeds: Sequence[int], jobs: int, stack: int) -> None:
+def grow(out: Path, known: pd.DataFrame, seeds: Sequence[int], jobs: int, stack: int, plan: Plan = PLAN) -> None:
     """Run until every unit of these seeds has its boundary.
 
     Args:
@@ -29,12 +29,13 @@ def grow(out: Path, known: pd.DataFrame, seeds: Sequence[int], jobs: int, stack:
         seeds: In this order; all searches of a seed end before the next seed begins.
         jobs: Worker processes.
         stack: Cells trained as one stack.
+        plan: Which units a seed has.
 
     Raises:
         RuntimeError: Cells ended in an error, or cannot be judged, so that their units would stay open for ever.
     """
     made: list[tuple[Unit, int]] = []
-    while runs := wanted(seeds, outcomes(joined(known, ended(out)))):
+    while runs := wanted(seeds, outcomes(joined(known, ended(out))), plan):
         if again := sorted(set(runs) & set(made)):
             raise RuntimeError(f"the rule of collapse does not apply to {again[0]}")
         made = runs

@@ -14,7 +14,7 @@ from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.results import load
 
 from .boundary import estimate, slopes
-from .design import LADDER, LAGS, Outcomes, Search, Unit, bracket, searches
+from .design import LADDER, LAGS, PLAN, Outcomes, Plan, Search, Unit, bracket, searches
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "phase"
 RUNS = FOLDER / "runs.csv"
@@ -77,22 +77,21 @@ def outcomes(runs: pd.DataFrame, horizon: float = np.inf) -> dict[Unit, dict[int
 def own_searches(runs: pd.DataFrame) -> dict[Unit, Search]:
     """The search of every unit that has runs, replayed."""
     found = outcomes(runs)
-    seeds = [int(seed) for seed in runs["seed"].unique()]
-    return {unit: own for unit, own in searches(found, seeds).items() if unit in found}
+    return searches(found, sorted(found))
 
 
-def complete(runs: pd.DataFrame) -> list[int]:
+def complete(runs: pd.DataFrame, plan: Plan = PLAN) -> list[int]:
     """The seeds all of whose searches have ended."""
     seeds = sorted(int(seed) for seed in runs["seed"].unique())
     ended: dict[int, bool] = dict.fromkeys(seeds, True)
-    for unit, own in searches(outcomes(runs), seeds).items():
+    for unit, own in searches(outcomes(runs), [unit for seed in seeds for unit in plan.units(seed)]).items():
         ended[unit.seed] &= own.wanted is None
     return [seed for seed in seeds if ended[seed]]
 
 
-def counted(runs: pd.DataFrame) -> pd.DataFrame:
+def counted(runs: pd.DataFrame, plan: Plan = PLAN) -> pd.DataFrame:
     """The runs of complete seeds, which alone count."""
-    return runs[runs["seed"].isin(complete(runs))]
+    return runs[runs["seed"].isin(complete(runs, plan))]
 
 
 def boundaries(runs: pd.DataFrame, horizon: float | None = None) -> pd.DataFrame:

@@ -32,36 +32,38 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
     """The answers to the registered questions, one line each per task."""
     check = tables["checks"].iloc[0]
     parts = [
-        _part("Does the rate that survives fall as 1 / lag?", _laws, tables["exponents"]),
-        _part(
+        part("Does the rate that survives fall as 1 / lag?", laws, tables["exponents"]),
+        part(
             "Is VCPO more than a smaller learning rate?",
-            _ratios,
+            ratios,
             tables["rates"],
             "Largest surviving rate of `vcpo` over that of the same updates with a constant step of the same mean. "
             + reach(tables["rates"]),
         ),
-        _part(
+        part(
             "And at the same learning rate and seed?",
             _same,
             tables["same_rate"],
             "Not registered before the first run.",
         ),
-        _part(
+        part(
             "Does VCPO end higher, each method at its own largest surviving rate?",
-            _gains,
+            gains,
             tables["rewards"],
             _dented(tables["rewards"]),
         ),
-        _part("Does that rate fall as 1 / updates?", _horizons, tables["horizons"], f"At lag {HORIZON_LAG}."),
+        part("Does that rate fall as 1 / updates?", _horizons, tables["horizons"], f"At lag {HORIZON_LAG}."),
     ]
     place = 0 if check["contradicting"] > MOST_CONTRADICTIONS * check["runs"] else len(parts)
-    parts.insert(place, _checks(tables["checks"]))
+    parts.insert(place, answer_checks(tables["checks"]))
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
-def _part(question: str, words: Callable[[pd.DataFrame, str], str], table: pd.DataFrame, note: str = "") -> list[str]:
+def part(question: str, words: Callable[[pd.DataFrame, str], str], table: pd.DataFrame, note: str = "") -> list[str]:
+    """A question and its answer for each task."""
     lead = f"**{question}** {note}".strip()
-    return [lead, "", *(f"- `{task}`: {words(table, task)}." for task in TASKS)]
+    tasks = [task for task in TASKS if (table["task"] == task).any()] or list(table["task"].unique())
+    return [lead, "", *(f"- `{task}`: {words(table, task)}." for task in tasks)]
 
 
 def by_lag(table: pd.DataFrame, value: str) -> str:
@@ -119,7 +121,8 @@ def _interval(row: Mapping[Any, Any] | pd.Series[Any]) -> str:
     return f"[{number(float(row['low']))}, {number(float(row['high']))}]"
 
 
-def _laws(exponents: pd.DataFrame, task: str) -> str:
+def laws(exponents: pd.DataFrame, task: str) -> str:
+    """Which methods the law of 1 / lag holds for, with their exponents."""
     own = exponents[(exponents["task"] == task) & (exponents["lag"] == "asked")]
     found = []
     for verdict in ("holds", "refuted", "undecided"):
@@ -137,7 +140,8 @@ def _laws(exponents: pd.DataFrame, task: str) -> str:
     return "; ".join(found)
 
 
-def _ratios(rates: pd.DataFrame, task: str) -> str:
+def ratios(rates: pd.DataFrame, task: str) -> str:
+    """How many times the rate of its control VCPO bears, lag by lag."""
     return "; ".join(_times(row) for row in rates[rates["task"] == task].to_dict("records"))
 
 
@@ -191,7 +195,8 @@ def _dented(rewards: pd.DataFrame) -> str:
     )
 
 
-def _checks(checks: pd.DataFrame) -> list[str]:
+def answer_checks(checks: pd.DataFrame) -> list[str]:
+    """What the check runs say; nothing where there are none."""
     rows = [row for row in checks.to_dict("records") if row["runs"]]
     lead = "**Check.** Does failure grow with the rate? Runs outside of the search of their unit:"
     return [lead, "", *(f"- {_check(row)}." for row in rows)] if rows else []
@@ -202,7 +207,8 @@ def _check(row: Mapping[Any, Any]) -> str:
     return f"{runs}: {row['contradicting']} against the boundary of their unit, share {_interval(row)}"
 
 
-def _gains(rewards: pd.DataFrame, task: str) -> str:
+def gains(rewards: pd.DataFrame, task: str) -> str:
+    """How much higher VCPO ends than its rivals, lag by lag."""
     own, found = rewards[rewards["task"] == task], []
     for rival, rows in own.groupby("against", sort=False):
         found.append(f"against `{rival}` {', '.join(_gain(row) for row in rows.to_dict('records'))}")
