@@ -68,7 +68,7 @@ def difference(better: Comparison, worse: Comparison, panel: Panel, draws: Array
     row: Row = dict(zip(_COUNTS, (few.size for few in runs), strict=True))
     if not panel.enough(*runs):
         return row | {"verdict": TOO_FEW}
-    gap = one.replicates(draws) - other.replicates(draws)
+    gap = one.replicates(draws, panel.cluster) - other.replicates(draws, panel.cluster)
     row |= {"without": other.auroc(), "with": one.auroc(), "value": one.auroc() - other.auroc()}
     low, high = percentile_interval(row["value"], gap)
     row |= {"low": low, "high": high, "p": wald_p(row["value"], float(np.nanstd(gap)))}

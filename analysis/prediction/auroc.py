@@ -60,7 +60,10 @@ def _signal_rows(panels: Iterable[Panel], leads: Sequence[int], signals: Iterabl
     for panel in panels:
         if not places:  # of the runs, whatever the signal
             draws = bootstrap_draws(panel, REPLICATIONS)
-            few, strata = draws[:_PRECISION_REPLICATIONS].copy(), StratifiedDraws(draws, panel.strata(MATCH))
+            few, strata = (
+                draws[:_PRECISION_REPLICATIONS].copy(),
+                StratifiedDraws(draws, panel.strata(MATCH), panel.cluster),
+            )
             del draws  # the strata have theirs
             places = [(lead, strata.parts(risk_sets(panel, lead)), landmarks(panel, lead)) for lead in leads]
         for name in panel.recorded() if signals is None else signals:
@@ -74,7 +77,9 @@ def _signal_rows(panels: Iterable[Panel], leads: Sequence[int], signals: Iterabl
 
 def auroc_row(comparison: Comparison, panel: Panel, draws: Array) -> Row:
     """Counts, AUROC, interval, p and verdict of one comparison; no numbers where there are too few runs."""
-    return _area(panel, comparison.runs(panel.healthy), comparison.auroc, lambda: comparison.replicates(draws))
+    return _area(
+        panel, comparison.runs(panel.healthy), comparison.auroc, lambda: comparison.replicates(draws, panel.cluster)
+    )
 
 
 def _area(

@@ -73,20 +73,25 @@ class Comparison:
         """The failed runs, and the controls that never fail, that it rests on: their row numbers."""
         return self.case, np.flatnonzero(self.usable.any(axis=0) & healthy)
 
-    def replicates(self, draws: Array) -> Array:
+    def replicates(self, draws: Array, cluster: NDArray[np.int64] | None = None) -> Array:
         """AUROC in each bootstrap replicate [B]; NaN where a replicate holds no case with a control.
 
         Args:
             draws: How often each run was drawn, shape [B, N].
+            cluster: Which runs were drawn together [N]; None: each by itself.
         """
-        weight, total = self.weighted_wins(draws)
+        weight, total = self.weighted_wins(draws, cluster)
         return mean_share(draws[:, self.case], weight, total)
 
-    def weighted_wins(self, draws: Array | NDArray[np.float32]) -> Array:
+    def weighted_wins(self, draws: Array | NDArray[np.float32], cluster: NDArray[np.int64] | None = None) -> Array:
         """The number of controls of each case in each replicate, and how many of them it outranks: `[2, B, C]`.
+
+        Controls of the case's own cluster count once, however often that was drawn: each copy of a cluster has its own.
+        Counted as often as they are drawn, pairs within clusters would weigh about twice as much as in the sample.
 
         Args:
             draws: How often each run was drawn, shape [B, N].
+            cluster: Which runs were drawn together [N]; None: each by itself.
         """
         weight, total = found = np.empty((2, len(draws), self.case.size))
         for one in np.unique(self.stratum):  # its cases share their controls, which are few among many runs
@@ -97,6 +102,11 @@ class Comparison:
             first, which = _distinct(usable)  # at the same step they share all of them
             weight[:, mine] = (drawn @ usable[first].T.astype(wins.dtype))[:, which]
             total[:, mine] = drawn @ (wins * usable).T
+        if cluster is not None:
+            own = self.usable & (cluster[self.case][:, None] == cluster[None, :])
+            copies = draws[:, self.case] - 1
+            weight -= copies * own.sum(axis=1)
+            total -= copies * (self.wins * own).sum(axis=1)
         return found
 
 

@@ -24,11 +24,13 @@ class Part:
         runs: Which runs belong to the stratum [n].
         sets: Its risk sets; cases and controls are counted among `runs`.
         draws: How often each of `runs` is drawn in each replicate [B, n], in float32.
+        cluster: Which of `runs` are drawn together [n].
     """
 
     runs: NDArray[np.int64]
     sets: RiskSets
     draws: NDArray[np.float32]
+    cluster: NDArray[np.int64]
 
 
 class StratifiedDraws:
@@ -37,9 +39,11 @@ class StratifiedDraws:
     Args:
         draws: Of `landmarks.bootstrap_draws`, [B, N].
         stratum: Number of the stratum of each run [N].
+        cluster: Which runs are drawn together [N].
     """
 
-    def __init__(self, draws: Array, stratum: NDArray[np.int64]) -> None:
+    def __init__(self, draws: Array, stratum: NDArray[np.int64], cluster: NDArray[np.int64]) -> None:
+        self._cluster = cluster
         members = {int(one): np.flatnonzero(stratum == one) for one in np.unique(stratum)}
         self._of = {one: (runs, draws[:, runs].astype(np.float32)) for one, runs in members.items()}
 
@@ -52,7 +56,7 @@ class StratifiedDraws:
             mine = sets.stratum == one
             runs, draws = self._of[int(one)]
             own, controls = np.searchsorted(runs, sets.case[mine]), sets.controls[np.ix_(mine, runs)]
-            yield Part(runs, RiskSets(own, sets.row[mine], controls, sets.stratum[mine]), draws)
+            yield Part(runs, RiskSets(own, sets.row[mine], controls, sets.stratum[mine]), draws, self._cluster[runs])
 
 
 class StratifiedComparison:
@@ -92,7 +96,7 @@ class StratifiedComparison:
         place, end = np.argsort(self._order), 0
         for one, part in self._both():
             begin, end = end, end + one.case.size
-            found[:, :, place[begin:end]] = one.weighted_wins(part.draws)
+            found[:, :, place[begin:end]] = one.weighted_wins(part.draws, part.cluster)
         return mean_share(drawn, found[0], found[1])
 
     def _both(self) -> Iterable[tuple[Comparison, Part]]:

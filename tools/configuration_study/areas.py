@@ -2,92 +2,169 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from vcpo_bench.analysis.intervals import holm
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
-from vcpo_bench.analysis.prediction.added_value_of_ess import difference, in_common
-from vcpo_bench.analysis.prediction.auroc import REPLICATIONS, auroc_row
-from vcpo_bench.analysis.prediction.landmarks import RiskSets, bootstrap_draws, compare_signal, risk_sets
-from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW, Array, Panel
+from vcpo_bench.analysis.prediction.added_value_of_ess import in_common
+from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
+from vcpo_bench.analysis.prediction.landmarks import Comparison, RiskSets, bootstrap_draws, compare_signal, risk_sets
+from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel
 
-from .design import ALL, BAR, CONTROLS, LEADS, MARGIN, RIVALS, SEEDS
+from .design import ALL, BAR, CONTROLS, LEADS, MARGIN, RIVALS, SEEDS, WARMED
 
 Row = dict[str, Any]
+LATE = "late"
+"""Landmarks after the warm-up, with the requested lag reached."""
 
 
-def telling(panel: Panel) -> pd.DataFrame:
-    """AUROC of every signal, by task, by what controls share, and by lead.
+class Place(NamedTuple):
+    """Where a comparison is made: which task, what controls share, how far ahead, and the risk sets there."""
 
-    Columns: `task` (or `ALL`), `controls`, `signal`, `lead`, `n_collapsed`, `n_healthy`, `configurations` (of the
-    failed runs), `value`, `low`, `high`, `verdict` (of the primary signal at the primary lead, but where controls are
-    seeds of one configuration: that has no bar).
+    task: str
+    controls: str
+    lead: int
+    landmarks: str
+    sets: RiskSets
+
+    @property
+    def names(self) -> Row:
+        """All but the risk sets, as columns."""
+        return {name: value for name, value in self._asdict().items() if name != "sets"}
+
+
+def telling(panel: Panel, signals: Sequence[str] | None = None, leads: Sequence[int] = LEADS) -> pd.DataFrame:
+    """AUROC of signals, by task, by what controls share, by lead, and of late landmarks alone.
+
+    Args:
+        panel: Of `panels.panel_of`.
+        signals: Which; None: every one.
+        leads: Updates ahead.
+
+    Returns:
+        Columns `task` (or `ALL`), `controls`, `lead`, `landmarks` (all or `LATE`), `signal`, `failed` and
+        `never_fail` (runs that it rests on), `units` (of the failed runs), `value`, `low`, `high`, and `verdict`: of
+        the primary signal, lead and landmarks, but where controls are seeds of one configuration.
     """
     draws = bootstrap_draws(panel, REPLICATIONS)
     rows = []
-    for task, controls, lead, sets in _places(panel, LEADS):
-        for name in panel.recorded():
-            one = compare_signal(panel, name, sets)
-            found = auroc_row(one, panel, draws)
-            row: Row = {"task": task, "controls": controls, "signal": name, "lead": lead}
-            row |= {"n_collapsed": found["n_collapsed"], "n_healthy": found["n_healthy"]}
-            row |= {"configurations": np.unique(panel.cluster[one.case]).size}
-            row |= {end: found[end] for end in ("value", "low", "high")}
-            barred = name == PRIMARY and lead == PRIMARY_LEAD and controls != SEEDS
-            few = found["verdict"] == TOO_FEW
-            rows.append(row | {"verdict": TOO_FEW if few else _told(row["low"], row["high"]) if barred else ""})
+    for place in _places(panel, leads):
+        for name in signals or panel.recorded():
+            row = place.names | {"signal": name} | _area(compare_signal(panel, name, place.sets), panel, draws)
+            barred = name == PRIMARY and place.lead == PRIMARY_LEAD and place.landmarks == ALL
+            word = _told(row) if barred and place.controls != SEEDS else ""
+            rows.append(row | {"verdict": TOO_FEW if np.isnan(row["value"]) else word})
     return pd.DataFrame(rows)
 
 
-def rivals(panel: Panel) -> pd.DataFrame:
+def rivals(panel: Panel, among: Iterable[str] = RIVALS) -> pd.DataFrame:
     """ESS less its registered rivals at the primary lead, paired.
 
-    Columns: `task`, `controls`, `rival`, `n_collapsed`, `n_healthy`, `ess`, `its` (AUROC of both), `value`, `low`,
-    `high` (95%), `low90`, `high90`, `p`, `p_holm` (over the rivals of one task and kind of controls), `verdict`.
+    Args:
+        panel: Of `panels.panel_of`.
+        among: Which kinds of controls.
+
+    Returns:
+        Columns `task`, `controls`, `rival`, `failed`, `never_fail`, `units`, `ess`, `its` (AUROC of both), `value`,
+        `low`, `high` (95%), `low90`, `high90`, `p`, `p_holm` (over the rivals of one task and kind of controls),
+        `verdict`.
     """
     draws = bootstrap_draws(panel, REPLICATIONS)
     groups = []
-    for task, controls, _, sets in _places(panel, (PRIMARY_LEAD,)):
-        names = RIVALS.get(controls, ())
-        place = {"task": task, "controls": controls}
-        rows = [place | {"rival": name} | _paired(panel, sets, name, draws) for name in names]
-        if rows:
+    for place in _places(panel, (PRIMARY_LEAD,)):
+        if place.landmarks == ALL and place.controls in among:
+            names = {"task": place.task, "controls": place.controls}
+            rows = [names | {"rival": one} | _paired(panel, place.sets, one, draws) for one in RIVALS[place.controls]]
             table = pd.DataFrame(rows)
-            groups.append(table.assign(p_holm=holm(table["p"]) if "p" in table else np.nan))
+            groups.append(table.assign(p_holm=holm(table["p"])))
     found = pd.concat(groups, ignore_index=True)
     return found.assign(verdict=[_compared(row) for row in found.to_dict("records")])
 
 
-def _places(panel: Panel, leads: tuple[int, ...]) -> Iterator[tuple[str, str, int, RiskSets]]:
-    """Every task and all of them, every kind of controls, every lead, with the risk sets there."""
+def unread(panel: Panel) -> pd.DataFrame:
+    """Failures by task: `failed`, `too_early` (no landmark), `early` (read in the warm-up or before the lag)."""
+    tasks = panel.runs["task"].to_numpy(dtype=object)
+    sets = risk_sets(panel, PRIMARY_LEAD)
+    rows = []
+    for task in (ALL, *sorted(set(tasks))):
+        here = np.ones(tasks.size, dtype=bool) if task == ALL else tasks == task
+        failed, own = int((panel.failed & here).sum()), here[sets.case]
+        early = int((~_late(panel, sets) & own).sum())
+        rows.append({"task": task, "failed": failed, "too_early": failed - int(own.sum()), "early": early})
+    return pd.DataFrame(rows)
+
+
+def _places(panel: Panel, leads: Sequence[int]) -> Iterator[Place]:
     tasks = panel.runs["task"].to_numpy(dtype=object)
     for controls, match in CONTROLS.items():
         for lead in leads:
             sets = risk_sets(panel, lead, match)
             for task in (ALL, *sorted(set(tasks))):
-                yield task, controls, lead, sets if task == ALL else sets.among(tasks == task)
+                own = sets if task == ALL else sets.among(tasks == task)
+                yield Place(task, controls, lead, ALL, own)
+                if lead == PRIMARY_LEAD:
+                    yield Place(task, controls, lead, LATE, _only(own, _late(panel, own)))
+
+
+def _late(panel: Panel, sets: RiskSets) -> Flags:
+    """Which cases are read after the warm-up, with the requested lag reached [C]."""
+    lag = panel.runs["staleness"].to_numpy(dtype=np.int64)[sets.case]
+    return np.asarray(sets.row + 1 > np.maximum(WARMED, lag))
+
+
+def _only(sets: RiskSets, kept: Flags) -> RiskSets:
+    return RiskSets(sets.case[kept], sets.row[kept], sets.controls[kept], sets.stratum[kept])
+
+
+def _area(one: Comparison, panel: Panel, draws: Array) -> Row:
+    row = _counts(one, panel)
+    if not panel.enough(*one.runs(panel.healthy)):
+        return row | dict.fromkeys(("value", "low", "high"), np.nan)
+    value = one.auroc()
+    reach = _reach(one.replicates(draws, panel.cluster), row["units"])
+    return row | {"value": value, "low": max(value - reach, 0.0), "high": min(value + reach, 1.0)}
 
 
 def _paired(panel: Panel, sets: RiskSets, rival: str, draws: Array) -> Row:
-    one, other = (compare_signal(panel, name, sets) for name in (PRIMARY, rival))
-    found = difference(one, other, panel, draws)
-    counts = {name: found[name] for name in ("n_collapsed", "n_healthy")}
-    if found["verdict"] == TOO_FEW:
-        return counts | dict.fromkeys(("ess", "its", "value", "low", "high", "low90", "high90", "p"), np.nan)
-    one, other = in_common(one, other)
-    gap = one.replicates(draws) - other.replicates(draws)
-    low90, high90 = np.quantile(gap[np.isfinite(gap)], [0.05, 0.95])
-    row = counts | {"ess": found["with"], "its": found["without"]}
-    row |= {name: found[name] for name in ("value", "low", "high")}
-    return row | {"low90": min(low90, row["value"]), "high90": max(high90, row["value"]), "p": found["p"]}
+    ess, other = in_common(*(compare_signal(panel, name, sets) for name in (PRIMARY, rival)))
+    row = _counts(ess, panel)
+    if not panel.enough(*ess.runs(panel.healthy)):
+        return row | dict.fromkeys(("ess", "its", "value", "low", "high", "low90", "high90", "p"), np.nan)
+    drawn = ess.replicates(draws, panel.cluster) - other.replicates(draws, panel.cluster)
+    value, units = ess.auroc() - other.auroc(), row["units"]
+    row |= {"ess": ess.auroc(), "its": other.auroc(), "value": value}
+    for names, level in ((("low", "high"), 0.95), (("low90", "high90"), 0.9)):
+        reach = _reach(drawn, units, level)
+        row |= dict(zip(names, (value - reach, value + reach), strict=True))
+    return row | {"p": _p(value, drawn, units)}
 
 
-def _told(low: float, high: float) -> str:
-    return "can tell" if low > BAR else "cannot" if high < BAR else "undecided"
+def _counts(one: Comparison, panel: Panel) -> Row:
+    failed, never = one.runs(panel.healthy)
+    return {"failed": failed.size, "never_fail": never.size, "units": int(np.unique(panel.cluster[failed]).size)}
+
+
+def _error(drawn: Array, units: int) -> float:
+    """Standard error from bootstrap replicates, whose variance is too small by one in so many units."""
+    return float(np.nanstd(drawn) * np.sqrt(units / (units - 1)))
+
+
+def _reach(drawn: Array, units: int, level: float = 0.95) -> float:
+    return float(stats.t.ppf((1 + level) / 2, units - 1)) * _error(drawn, units)
+
+
+def _p(value: float, drawn: Array, units: int) -> float:
+    error = _error(drawn, units)
+    return float(2 * stats.t.sf(abs(value) / error, units - 1)) if error > 0 else 1.0
+
+
+def _told(row: Row) -> str:
+    return "can tell" if row["low"] > BAR else "cannot" if row["high"] < BAR else "undecided"
 
 
 def _compared(row: Row) -> str:

@@ -8,21 +8,28 @@ from vcpo_bench.analysis.prediction.panel import MATCH
 
 STUDIES = Path(__file__).resolve().parents[2] / "docs" / "studies"
 FOLDER = STUDIES / "configurations"
-MAIN = "phase"
-"""The study that questions 1 and 2 are asked of."""
-READ = (MAIN, "step-rules", "every-method", "cures", "cold-start")
+MAIN, FIXED = "phase", "step-rules"
+"""The study that questions 1 and 2 are asked of, and the one whose learning rates were fixed beforehand."""
+READ = (MAIN, FIXED, "every-method", "cures")
 """The studies whose runs the packaged detectors are tried on."""
+TUNED = STUDIES / "calibration" / "cells.csv"
+"""The runs that tuned them."""
 LEAST_LAG = 2
 
 LEADS = (5, 10, 20, 50)
 CONTROLS = {"task, lag": MATCH, "and method": (*MATCH, "method"), "and learning rate": (*MATCH, "method", "lr")}
 """What a control shares with its case, besides the update."""
 WIDE, WITHIN, SEEDS = CONTROLS
-RIVALS = {WIDE: ("reward_low", "kl"), WITHIN: ("lr",)}
+RATE = "lr"
+RIVALS = {WIDE: ("reward_low", "reward_drop", "kl", RATE), WITHIN: (RATE,)}
 """Signals that ESS is compared with, by what controls share."""
+UNIT = ("task", "regime", "method")
+"""What is taken to be independent."""
+WARMED = 20
+"""Updates until the learning rate has risen."""
 BAR = 0.6
 MARGIN = 0.05
-PROMISE = 0.25
-"""The upper end of the share of healthy runs in which any packaged detector speaks, as it is advertised."""
+PROMISE = 2.2
+"""The upper end of the alarms per 1,000 updates of healthy runs that the calibration measured."""
 ALL = "all"
 """Of all tasks together."""

@@ -10,26 +10,35 @@ from run_archives.unpack import unpack_folder
 
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.commands.prediction import analyze_prediction
-from vcpo_bench.analysis.prediction.panel import CONFIGURATION, build_panel
+from vcpo_bench.analysis.monitoring.signal import PRIMARY
+from vcpo_bench.analysis.prediction.panel import CONFIGURATION, PRIMARY_LEAD
 from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.errors import UsageError
 
-from .areas import rivals, telling
-from .design import MAIN, READ, STUDIES
-from .detectors import detector_table, lagged
+from .areas import rivals, telling, unread
+from .design import FIXED, MAIN, RATE, READ, STUDIES, WITHIN
+from .detectors import detector_table
+from .panels import lagged, panel_of
 
-TABLES = ("telling", "rivals", "detectors", "fates")
+TABLES = ("telling", "rivals", "unread", "detectors", "fates")
 RUN_BY_RUN = ("misses", "false_alarms", "failures", "placements")
 """Tables of single runs, of which only the rows of the primary signal ship."""
 SENTENCES = "findings.txt"
 
 
 def unpacked(results: Path) -> Iterator[tuple[str, Results]]:
-    """Each study's runs; its archives are unpacked first, where they are not yet."""
+    """Each study's runs, whose archives are unpacked into a new folder.
+
+    Raises:
+        UsageError: The folder is there: whatever runs it holds would be read as those of the studies.
+    """
+    if results.exists():
+        raise UsageError(
+            f"{results} exists; name a folder that does not: the archives of the studies are unpacked there"
+        )
     for name in READ:
-        folder = results / name
-        if not folder.exists():
-            print(f"{name}: {unpack_folder(STUDIES / name / 'updates', folder)} cells", flush=True)
-        yield name, load(folder)
+        print(f"{name}: {unpack_folder(STUDIES / name / 'updates', results / name)} cells", flush=True)
+        yield name, load(results / name)
 
 
 def make(results: Path) -> dict[str, pd.DataFrame]:
@@ -38,16 +47,18 @@ def make(results: Path) -> dict[str, pd.DataFrame]:
     Args:
         results: Where the archives are unpacked.
     """
-    detectors, fates, found = [], [], {}
+    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
     for name, runs in unpacked(results):
-        print(f"{name}: alarms", flush=True)
-        detectors.append(detector_table(name, runs))
-        fates.append(fate_table(name, lagged(runs)))
-        if name == MAIN:
-            print(f"{name}: areas", flush=True)
-            panel = build_panel(lagged(runs))
-            found = {"telling": telling(panel), "rivals": rivals(panel)}
-    return found | {"detectors": pd.concat(detectors), "fates": pd.concat(fates)}
+        parts["detectors"].append(detector_table(name, runs))
+        parts["fates"].append(fate_table(name, lagged(runs)))
+        if name in (MAIN, FIXED):
+            panel, main = panel_of(runs), name == MAIN
+            told = telling(panel) if main else telling(panel, (PRIMARY, RATE), (PRIMARY_LEAD,))
+            compared = rivals(panel) if main else rivals(panel, (WITHIN,))
+            tables = {"telling": told, "rivals": compared, "unread": unread(panel)}
+            for kind, table in tables.items():
+                parts[kind].append(table.assign(study=name)[["study", *table]])
+    return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
 
 
 def fate_table(name: str, results: Results) -> pd.DataFrame:

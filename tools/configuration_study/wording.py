@@ -8,120 +8,180 @@ import pandas as pd
 
 from vcpo_bench.analysis.calibrating.judge import ANY
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
-from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD
-from vcpo_bench.analysis.wording import interval_of, with_interval
+from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW
+from vcpo_bench.analysis.wording import interval_of, listed
 
-from .design import ALL, BAR, RIVALS, SEEDS, WIDE, WITHIN
+from .areas import LATE
+from .design import ALL, BAR, FIXED, MAIN, RATE, RIVALS, SEEDS, WIDE, WITHIN
 
-_NAMES = {"reward_low": "a low training reward", "kl": "the KL", "lr": "the learning rate"}
+_NAMES = {
+    "reward_low": "a low training reward",
+    "reward_drop": "a drop of it",
+    "kl": "the KL",
+    RATE: "the learning rate",
+}
 Tables = Mapping[str, pd.DataFrame]
 
 
 def parts(tables: Tables) -> dict[str, pd.DataFrame | str]:
     """Every part of the page, by its name in `page.md`."""
-    told = tables["telling"]
+    told = at(tables["telling"], study=MAIN)
+    primary = at(told, lead=PRIMARY_LEAD, landmarks=ALL)
+    late = at(told, landmarks=LATE, signal=PRIMARY)
+    both = at(tables["telling"], lead=PRIMARY_LEAD, landmarks=ALL, controls=WITHIN)
+    shown = ["study", "task", "controls", "rival", "ess", "its", "value", "low", "high", "verdict"]
     return {
         "answer": "\n".join(f"{number}. {line}" for number, line in enumerate(_answer(tables), 1)),
-        "ess": _at(told, lead=PRIMARY_LEAD, signal=PRIMARY).drop(columns=["signal", "lead"]),
-        "rivals": tables["rivals"].drop(columns=["p_holm"]),
-        "signals": _side_by_side(told),
-        "leads": _at(told, signal=PRIMARY, task=ALL).drop(columns=["signal", "task", "verdict"]),
+        "ess": at(primary, signal=PRIMARY).drop(columns=["study", "signal", "lead", "landmarks"]),
+        "rivals": tables["rivals"][shown],
+        "fixed": both[both["signal"].isin([PRIMARY, RATE])].drop(columns=["controls", "lead", "landmarks", "verdict"]),
+        "signals": _side_by_side(primary),
+        "leads": at(told, signal=PRIMARY, task=ALL, landmarks=ALL).drop(
+            columns=["study", "signal", "task", "landmarks", "verdict"]
+        ),
+        "late": late.drop(columns=["study", "signal", "lead", "landmarks", "verdict"]),
         "detectors": _spoken(tables["detectors"]),
         "fates": tables["fates"],
     }
 
 
 def _answer(tables: Tables) -> list[str]:
-    rivals = [_against(tables, WIDE, name) for name in RIVALS[WIDE]]
-    return [_tells(tables, WIDE), *rivals, _before(tables), _promise(tables)]
+    return [
+        _primary(tables),
+        _tells(tables, WITHIN),
+        _tells(tables, WIDE),
+        _rivals(tables),
+        _unread(tables),
+        _noise(tables),
+    ]
+
+
+def _primary(tables: Tables) -> str:
+    own = at(tables["rivals"], study=MAIN, controls=WITHIN, rival=RATE).set_index("task")
+    other = at(tables["rivals"], study=FIXED, controls=WITHIN, rival=RATE).set_index("task")
+    row, fixed = own.loc[ALL], other.loc[ALL]
+    return (
+        f"{_differ(own['verdict'])}**ESS against the learning rate, among runs of one method at one lag: "
+        f"{row['verdict']}.** {_gap(row)}; {_each(own)}. {conclusion(row['verdict'], fixed['verdict'])} In step rules, "
+        f"whose rates were fixed beforehand: {_gap(fixed)} ({fixed['verdict']}); {_each(other)}."
+    )
+
+
+def conclusion(phase: str, fixed: str) -> str:
+    """What the primary outcome comes to.
+
+    Args:
+        phase: Its word in the phase study, whose sampling favors ESS.
+        fixed: Its word in step rules.
+    """
+    if phase == "more":
+        if fixed == "more":
+            return "ESS knows more than the learning rate does, also where the rates were fixed beforehand."
+        return (
+            "That is no answer: here rates were chosen by how runs ended, which lowers the rank of the learning rate, "
+            "and where they were fixed beforehand ESS is not shown to know more."
+        )
+    return {
+        "less": "The learning rate, which is known before the run, ranks runs better.",
+        "equivalent": "The learning rate, which is known before the run, ranks runs as well.",
+        "undecided": "ESS is not shown to rank runs better than the learning rate, which is known before the run.",
+    }.get(phase, "Nothing can be said.")
 
 
 def _tells(tables: Tables, controls: str) -> str:
-    own = _at(tables["telling"], signal=PRIMARY, lead=PRIMARY_LEAD, controls=controls).set_index("task")
-    row = own.loc[ALL]
+    place = at(tables["telling"], study=MAIN, lead=PRIMARY_LEAD, landmarks=ALL, controls=controls)
+    own, rate = (at(place, signal=name).set_index("task") for name in (PRIMARY, RATE))
+    row, what = own.loc[ALL], "of any method" if controls == WIDE else "of the same method"
     return (
-        f"**ESS, {PRIMARY_LEAD} updates ahead: {_word(own['verdict'])}.** AUROC {interval_of(row)} against a bar of "
-        f"{BAR:g}: {row['n_collapsed']:.0f} failed runs of {row['configurations']:.0f} configurations, "
-        f"{row['n_healthy']:.0f} healthy runs. {_each(own)}"
+        f"{_differ(own['verdict'])}**ESS, {PRIMARY_LEAD} updates ahead, against controls {what}: {row['verdict']}.** "
+        f"AUROC {interval_of(row)}, bar {BAR:g}; {_each(own)}. The learning rate has {interval_of(rate.loc[ALL])}. "
+        f"{row['failed']:.0f} failed runs and {row['never_fail']:.0f} that never fail."
     )
 
 
-def _against(tables: Tables, controls: str, rival: str) -> str:
-    own = _at(tables["rivals"], controls=controls, rival=rival).set_index("task")
-    row = own.loc[ALL]
+def _rivals(tables: Tables) -> str:
+    own = at(tables["rivals"], study=MAIN, controls=WIDE)
+    said = []
+    for rival in RIVALS[WIDE]:
+        one = at(own, rival=rival).set_index("task")
+        row = one.loc[ALL]
+        said.append(f"{_NAMES[rival]} {_gap(row)} ({row['verdict']}; {_each(one)})")
+    return f"**ESS less its rivals, against controls of any method**, Holm over the four: {'; '.join(said)}."
+
+
+def _unread(tables: Tables) -> str:
+    row = at(tables["unread"], study=MAIN, task=ALL).iloc[0]
     return (
-        f"**ESS less {_NAMES[rival]}: {_word(own['verdict'])}.** {interval_of(row)} ({row['ess']:.2f} against "
-        f"{row['its']:.2f}). {_each(own)}"
+        f"**Of {row['failed']} failures {row['too_early']} come too early to be read {PRIMARY_LEAD} updates ahead.** "
+        f"{row['early']} of the others are read within the warm-up or before the requested lag is reached."
     )
 
 
-def _before(tables: Tables) -> str:
-    own = _at(tables["telling"], signal=PRIMARY, lead=PRIMARY_LEAD, controls=WITHIN).set_index("task")
-    row, (rival,) = own.loc[ALL], RIVALS[WITHIN]
-    paired = _at(tables["rivals"], controls=WITHIN, rival=rival).set_index("task")
-    gap = paired.loc[ALL]
-    text = (
-        f"**Among runs of one method at one lag: {_word(own['verdict'])}.** AUROC {interval_of(row)}. {_each(own)} ESS "
-        f"less the learning rate: **{_word(paired['verdict'])}**, {interval_of(gap)} ({gap['ess']:.2f} against "
-        f"{gap['its']:.2f}). {_each(paired)}"
+def _noise(tables: Tables) -> str:
+    own = at(tables["detectors"], signal=ANY, task=ALL)
+    said = [f"{row['study']} {_known(interval_of(row, 'false_per_1000', 1), row)}" for row in own.to_dict("records")]
+    return (
+        "**Alarms of any packaged detector per 1,000 updates of healthy runs**, 1.6 [0.9, 2.2] where they were "
+        f"calibrated: {', '.join(said)}."
     )
-    if gap["verdict"] == "more":
-        return text
-    return f"{text} The learning rate, which needs no look at the run, ranks the runs as well or better."
 
 
-def _promise(tables: Tables) -> str:
-    own = _at(tables["detectors"], signal=ANY, task=ALL)
-    said = [
-        f"{row['study']} {100 * row['healthy_alarmed']:.0f}% [{100 * row['healthy_alarmed_low']:.0f}, "
-        f"{100 * row['healthy_alarmed_high']:.0f}] ({row['verdict']})"
-        for row in own.to_dict("records")
-    ]
-    return f"**Healthy runs in which any packaged detector speaks**, promised 17% [11, 25]: {', '.join(said)}."
+def _known(text: str, row: Mapping[object, object]) -> str:
+    return f"({TOO_FEW})" if row["verdict"] == TOO_FEW else f"{text} ({row['verdict']})"
 
 
-def _word(verdicts: pd.Series) -> str:
-    """The verdict on all tasks, or that the tasks differ."""
-    alone = verdicts.drop(ALL)
-    return str(verdicts[ALL]) if alone.nunique() == 1 and (alone == verdicts[ALL]).all() else "the tasks differ"
+def _gap(row: pd.Series) -> str:
+    if pd.isna(row["value"]):
+        return "no number"
+    return f"{interval_of(row)} ({row['ess']:.2f} against {row['its']:.2f})"
 
 
 def _each(own: pd.DataFrame) -> str:
+    """Every task with its word."""
     alone = own.drop(index=ALL)
-    said = [f"`{task}` {interval_of(row)} ({row['verdict']})" for task, row in alone.iterrows()]
-    return f"{', '.join(said)}; all together: {own.loc[ALL, 'verdict']}."
+    return listed([f"`{task}` {_value(row)}{row['verdict']}" for task, row in alone.iterrows()])
+
+
+def _value(row: pd.Series) -> str:
+    return "" if pd.isna(row["value"]) else f"{interval_of(row)} "
+
+
+def _differ(verdicts: pd.Series) -> str:
+    """Said first where the tasks have different words; where there are too few runs for one, it has none."""
+    alone = verdicts.drop(ALL)
+    return "*The tasks differ.* " if alone[alone != TOO_FEW].nunique() > 1 else ""
 
 
 def _side_by_side(told: pd.DataFrame) -> pd.DataFrame:
-    """Every signal at the primary lead on all tasks, a column for each kind of controls, the best first."""
-    rows = _at(told, lead=PRIMARY_LEAD, task=ALL)
+    """Every signal on all tasks, a column for each kind of controls, the best first."""
+    rows = at(told, task=ALL)
     wide = {
-        controls: own.set_index("signal")[["value", "low", "high"]].apply(
-            lambda row: "" if pd.isna(row["value"]) else with_interval(row["value"], row["low"], row["high"]), axis=1
-        )
+        controls: pd.Series({row["signal"]: _value(pd.Series(row)).strip() for row in own.to_dict("records")})
         for controls, own in rows.groupby("controls", sort=False)
     }
-    order = rows[rows["controls"] == WIDE].sort_values("value", ascending=False)["signal"]
-    table = pd.DataFrame(wide).loc[order, [WIDE, WITHIN, SEEDS]].fillna("")
-    return table.reset_index(names="signal")
+    order = at(rows, controls=WIDE).sort_values("value", ascending=False)["signal"]
+    return pd.DataFrame(wide).loc[order, [WIDE, WITHIN, SEEDS]].fillna("").reset_index(names="signal")
 
 
 def _spoken(detectors: pd.DataFrame) -> pd.DataFrame:
     """Any detector: how often it speaks, by study and task."""
-    rows = _at(detectors, signal=ANY)
-    shown = rows[["study", "task", "n_healthy", "n_collapsed"]].copy()
-    shown["healthy_runs_alarmed"] = [_percent(row, "healthy_alarmed") for row in rows.to_dict("records")]
-    shown["per_1000_healthy_updates"] = [interval_of(row, "false_per_1000") for row in rows.to_dict("records")]
-    shown["failures_announced"] = [_percent(row, "recall") for row in rows.to_dict("records")]
+    rows = at(detectors, signal=ANY)
+    each = rows.to_dict("records")
+    shown = rows[["study", "task", "updates", "n_healthy", "n_collapsed"]].copy()
+    shown["per_1000_healthy_updates"] = [_rate(row, "false_per_1000", 1.0) for row in each]
+    shown["healthy_runs_alarmed"] = [_rate(row, "healthy_alarmed", 100.0) for row in each]
+    shown["failures_announced"] = [_rate(row, "recall", 100.0) for row in each]
     return shown.assign(verdict=rows["verdict"].fillna(""))
 
 
-def _percent(row: Mapping[object, object], name: str) -> str:
-    value, low, high = (100 * float(str(row[column])) for column in (name, f"{name}_low", f"{name}_high"))
-    return "" if pd.isna(value) else f"{value:.0f}% [{low:.0f}, {high:.0f}]"
+def _rate(row: Mapping[object, object], name: str, scale: float) -> str:
+    value, low, high = (scale * float(str(row[column])) for column in (name, f"{name}_low", f"{name}_high"))
+    if pd.isna(value):
+        return ""
+    return f"{value:.0f}% [{low:.0f}, {high:.0f}]" if scale == 100 else f"{value:.1f} [{low:.1f}, {high:.1f}]"
 
 
-def _at(table: pd.DataFrame, **place: object) -> pd.DataFrame:
+def at(table: pd.DataFrame, **place: object) -> pd.DataFrame:
     """The rows with these values."""
     kept = pd.Series(True, index=table.index)
     for name, value in place.items():

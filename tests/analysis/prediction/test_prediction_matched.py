@@ -230,13 +230,13 @@ def test_a_comparison_by_strata_is_that_of_all_runs_with_all() -> None:
     draws = draws_of(len(panel.runs), 50)
     for lead in (5, 20):
         sets = risk_sets(panel, lead)
-        parts = StratifiedDraws(draws, panel.strata(MATCH)).parts(sets)
+        parts = StratifiedDraws(draws, panel.strata(MATCH), panel.cluster).parts(sets)
         one, other = StratifiedComparison(panel, "ess", parts), compare_signal(panel, "ess", sets)
         assert len(parts) > 1
         for mine, theirs in zip(one.runs(panel.healthy), other.runs(panel.healthy), strict=True):
             np.testing.assert_array_equal(np.sort(mine), np.sort(theirs))
         assert one.auroc() == other.auroc()
-        np.testing.assert_array_equal(one.replicates(), other.replicates(draws))
+        np.testing.assert_array_equal(one.replicates(), other.replicates(draws, panel.cluster))
     nobody = StratifiedComparison(panel, "ess", [])
     assert np.isnan(nobody.auroc())
     assert [few.size for few in nobody.runs(panel.healthy)] == [0, 0]
