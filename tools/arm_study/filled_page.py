@@ -25,8 +25,9 @@ def render(text: str, tables: Mapping[str, pd.DataFrame | str]) -> str:
     return text
 
 
-def write(folder: Path, text: str, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Write README.md and one CSV file per table."""
+def write(folder: Path, text: str, tables: Mapping[str, pd.DataFrame | str]) -> None:
+    """Write README.md and one CSV file per table; parts that are text are on the page only."""
     for name, table in tables.items():
-        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+        if not isinstance(table, str):
+            table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     (folder / "README.md").write_text(render(text, tables), encoding="utf-8")
