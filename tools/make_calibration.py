@@ -3,6 +3,7 @@
 Runs `configs/calibration.yaml` (cells that RESULTS, by default `results/calibration`, has already are kept), tunes and
 judges the detectors, and writes `analysis/monitoring/default_detectors.json`, the tables of `docs/studies/calibration`
 and the table in `docs/monitor.md`. About half an hour on two cores. `--no-run` takes the cells that are there.
+`--again` leaves the packaged detectors as they are, and writes what their grid says when it is run again into `again/`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
+
+from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, Calibration, Rate, load_calibrations
+from vcpo_bench.analysis.results import load
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "monitor.md"
 TABLES = ROOT / "docs" / "studies" / "calibration"
+AGAIN = TABLES / "again"
 HEAD = (
     "| detector | false alarms per 1,000 healthy updates | healthy runs alarmed | failures announced | median lead |\n"
     "|---|---|---|---|---|\n"
@@ -52,14 +58,26 @@ def _share(rate: Rate | None) -> str:
     return rate.percent if rate else "not measured"
 
 
+def cells(results: Path) -> pd.DataFrame:
+    """How each run ended, and the update at which it was found down."""
+    table = events(load(results))[["task", "method", "staleness", "lr", "seed", "event", "onset"]]
+    return table.sort_values(list(table)[:5], ignore_index=True)
+
+
 def main(arguments: list[str]) -> None:
     """Run, calibrate, write."""
     results = next((one for one in arguments if not one.startswith("-")), "results/calibration")
     ours = [sys.executable, "-m", "vcpo_bench"]
     if "--no-run" not in arguments:
         subprocess.run([*ours, "run", "--config", "calibration", "--out", results], check=True)
-    files = ["--out", str(DEFAULTS), "--tables", str(TABLES), "--name", STUDY]
+    again = "--again" in arguments
+    out, tables = (AGAIN / "detectors.json", AGAIN) if again else (DEFAULTS, TABLES)
+    tables.mkdir(exist_ok=True)
+    files = ["--out", str(out), "--tables", str(tables), "--name", STUDY]
     subprocess.run([*ours, "calibrate", results, *files], check=True)
+    cells(Path(results)).to_csv(tables / "cells.csv", index=False)
+    if again:
+        return
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), load_calibrations()), encoding="utf-8")
 
 
