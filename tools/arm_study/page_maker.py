@@ -57,7 +57,7 @@ class PageMaker:
         tables, before = self.tables(runs), self.tables(earlier)
         others = moved(tables, before)
         told = "No verdict moved." if others.empty else f"{len(others)} of {verdicts(tables)} verdicts moved:"
-        return {**tables, "moved": others, "again": f"{agreement(runs, earlier)}. {told}"}
+        return {**tables, "moved": "" if others.empty else others, "again": f"{agreement(runs, earlier)}. {told}"}
 
     def main(self, arguments: Sequence[str]) -> None:
         """Take the runs from the results if a folder is named, and write what follows from them."""
