@@ -60,8 +60,8 @@ def _share(rate: Rate | None) -> str:
 
 def cells(results: Path) -> pd.DataFrame:
     """How each run ended, and the update at which it was found down."""
-    table = events(load(results))[["task", "method", "staleness", "lr", "seed", "event", "onset"]]
-    return table.sort_values(list(table)[:5], ignore_index=True)
+    place = ["task", "method", "staleness", "lr", "seed"]
+    return events(load(results))[[*place, "event", "onset"]].sort_values(place, ignore_index=True)
 
 
 def main(arguments: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -21,6 +22,7 @@ _NAMES = {
     RATE: "the learning rate",
 }
 Tables = Mapping[str, pd.DataFrame]
+Row = Mapping[Any, Any]
 
 
 def parts(tables: Tables) -> dict[str, pd.DataFrame | str]:
@@ -59,7 +61,7 @@ def _answer(tables: Tables) -> list[str]:
 def _primary(tables: Tables) -> str:
     own = at(tables["rivals"], study=MAIN, controls=WITHIN, rival=RATE).set_index("task")
     other = at(tables["rivals"], study=FIXED, controls=WITHIN, rival=RATE).set_index("task")
-    row, fixed = own.loc[ALL], other.loc[ALL]
+    row, fixed = _whole(own), _whole(other)
     return (
         f"{_differ(own['verdict'])}**ESS against the learning rate, among runs of one method at one lag: "
         f"{row['verdict']}.** {_gap(row)}; {_each(own)}. {conclusion(row['verdict'], fixed['verdict'])} In step rules, "
@@ -91,10 +93,10 @@ def conclusion(phase: str, fixed: str) -> str:
 def _tells(tables: Tables, controls: str) -> str:
     place = at(tables["telling"], study=MAIN, lead=PRIMARY_LEAD, landmarks=ALL, controls=controls)
     own, rate = (at(place, signal=name).set_index("task") for name in (PRIMARY, RATE))
-    row, what = own.loc[ALL], "of any method" if controls == WIDE else "of the same method"
+    row, what = _whole(own), "of any method" if controls == WIDE else "of the same method"
     return (
         f"{_differ(own['verdict'])}**ESS, {PRIMARY_LEAD} updates ahead, against controls {what}: {row['verdict']}.** "
-        f"AUROC {interval_of(row)}, bar {BAR:g}; {_each(own)}. The learning rate has {interval_of(rate.loc[ALL])}. "
+        f"AUROC {interval_of(row)}, bar {BAR:g}; {_each(own)}. The learning rate has {interval_of(_whole(rate))}. "
         f"{row['failed']:.0f} failed runs and {row['never_fail']:.0f} that never fail."
     )
 
@@ -104,7 +106,7 @@ def _rivals(tables: Tables) -> str:
     said = []
     for rival in RIVALS[WIDE]:
         one = at(own, rival=rival).set_index("task")
-        row = one.loc[ALL]
+        row = _whole(one)
         said.append(f"{_NAMES[rival]} {_gap(row)} ({row['verdict']}; {_each(one)})")
     return f"**ESS less its rivals, against controls of any method**, Holm over the four: {'; '.join(said)}."
 
@@ -126,11 +128,11 @@ def _noise(tables: Tables) -> str:
     )
 
 
-def _known(text: str, row: Mapping[object, object]) -> str:
+def _known(text: str, row: Row) -> str:
     return f"({TOO_FEW})" if row["verdict"] == TOO_FEW else f"{text} ({row['verdict']})"
 
 
-def _gap(row: pd.Series) -> str:
+def _gap(row: Row) -> str:
     if pd.isna(row["value"]):
         return "no number"
     return f"{interval_of(row)} ({row['ess']:.2f} against {row['its']:.2f})"
@@ -139,10 +141,17 @@ def _gap(row: pd.Series) -> str:
 def _each(own: pd.DataFrame) -> str:
     """Every task with its word."""
     alone = own.drop(index=ALL)
-    return listed([f"`{task}` {_value(row)}{row['verdict']}" for task, row in alone.iterrows()])
+    return listed(
+        [f"`{row['task']}` {_value(row)}{row['verdict']}" for row in alone.reset_index(names="task").to_dict("records")]
+    )
 
 
-def _value(row: pd.Series) -> str:
+def _whole(own: pd.DataFrame) -> Row:
+    """The row of all tasks together."""
+    return own.loc[[ALL]].to_dict("records")[0]
+
+
+def _value(row: Row) -> str:
     return "" if pd.isna(row["value"]) else f"{interval_of(row)} "
 
 
@@ -156,7 +165,7 @@ def _side_by_side(told: pd.DataFrame) -> pd.DataFrame:
     """Every signal on all tasks, a column for each kind of controls, the best first."""
     rows = at(told, task=ALL)
     wide = {
-        controls: pd.Series({row["signal"]: _value(pd.Series(row)).strip() for row in own.to_dict("records")})
+        controls: pd.Series({row["signal"]: _value(row).strip() for row in own.to_dict("records")})
         for controls, own in rows.groupby("controls", sort=False)
     }
     order = at(rows, controls=WIDE).sort_values("value", ascending=False)["signal"]
@@ -174,7 +183,7 @@ def _spoken(detectors: pd.DataFrame) -> pd.DataFrame:
     return shown.assign(verdict=rows["verdict"].fillna(""))
 
 
-def _rate(row: Mapping[object, object], name: str, scale: float) -> str:
+def _rate(row: Row, name: str, scale: float) -> str:
     value, low, high = (scale * float(str(row[column])) for column in (name, f"{name}_low", f"{name}_high"))
     if pd.isna(value):
         return ""
