@@ -28,6 +28,7 @@ from scorecard.tables import Tables
 from short_studies.catalog import all_studies
 from short_studies.collect import LAST as LAST_OF_SHORT
 from short_studies.study import PLACE, Study
+from third_task_study.design import RUNS as RUNS_OF_THIRD_TASK
 
 from vcpo_bench.analysis.comparison.board_settings import unusual_settings
 from vcpo_bench.analysis.comparison.leaderboard import Entry, rows_of
@@ -104,7 +105,7 @@ def arm_study(name: str, tool: str) -> Entry:
     scores = runs.assign(
         regime=[one.regime for one in own], lr=[one.lr for one in own], control=False, status="completed"
     )
-    return entry(name, "2026-11-23", "2.0", LAST_OF_ARMS, scores, as_set(own))
+    return entry(name, "2026-11-25", "2.0", LAST_OF_ARMS, scores, as_set(own))
 
 
 def scorecard() -> Entry:
@@ -116,12 +117,18 @@ def scorecard() -> Entry:
     return entry("scorecard", "2026-11-23", "2.0", LAST_OF_SCORECARD, scores, settings)
 
 
-def phase() -> Entry:
-    """The runs of the phase study that its search asked for and that its rule of collapse could judge."""
-    runs = shipped(RUNS_OF_PHASE)
+def searched(name: str, day: str, path: Path) -> Entry:
+    """The runs that searches of the phase study's kind asked for and that its rule of collapse could judge.
+
+    Args:
+        name: Of the study's folder.
+        day: When its runs were made.
+        path: The table of its runs.
+    """
+    runs = shipped(path)
     scores = runs.rename(columns={"final_reward": "score"}).assign(regime="fifo", control=False, status="completed")
     settings = as_set([CellSettings(steps=STEPS_OF_PHASE)] * len(runs))
-    return entry("phase", "2026-11-24", "2.0", LAST_OF_PHASE, scores, settings)
+    return entry(name, day, "2.0", LAST_OF_PHASE, scores, settings)
 
 
 def tinker() -> Entry:
@@ -145,7 +152,8 @@ def entries() -> Iterator[Entry]:
     yield arm_study("tool-use", "tool_study")
     yield arm_study("moe", "moe_study")
     yield scorecard()
-    yield phase()
+    yield searched("phase", "2026-11-25", RUNS_OF_PHASE)
+    yield searched("third-task", "2026-11-25", RUNS_OF_THIRD_TASK)
     yield tinker()
 
 
