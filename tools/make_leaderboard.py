@@ -152,7 +152,7 @@ def entries() -> Iterator[Entry]:
     yield arm_study("tool-use", "tool_study")
     yield arm_study("moe", "moe_study")
     yield scorecard()
-    yield searched("phase", "2026-11-25", RUNS_OF_PHASE)
+    yield searched("phase", "2026-11-24", RUNS_OF_PHASE)
     yield searched("third-task", "2026-11-25", RUNS_OF_THIRD_TASK)
     yield tinker()
 
