@@ -9,18 +9,21 @@ from page_prose import STUDIES, prose, table
 PAGE = STUDIES / "points.md"
 TEXT = prose(PAGE)
 TABLES = STUDIES / "prediction" / "tables"
-POINTS = table(PAGE, ["", "point", "prediction", "boundary", "comparisons"])
+POINTS = table(PAGE, ["", "point", "prediction", "configurations", "boundary", "comparisons"])
 
 
 def test_every_point_has_a_verdict_and_its_reason() -> None:
     assert list(POINTS) == [str(number) for number in range(1, 15)]
-    own = TEXT.split("## Boundary, point by point")[1].split("## Comparisons")[0]
-    for number, (_, verdict, boundary, comparisons) in POINTS.items():
+    first, own = TEXT.split("## Boundary, point by point")
+    first, wide = first.split("## Configurations, point by point")
+    own = own.split("## Comparisons")[0]
+    for number, (_, verdict, configurations, boundary, comparisons) in POINTS.items():
         assert verdict in ("met", "half", "no")
+        assert f"{number}. **{configurations.title()}" in wide
         assert boundary in ("met", "half", "no", "-")
         assert f"{number}. **{boundary.title()}" in own
         assert comparisons in ("met", "half", "no", "-")
-        assert f"{number}. **{verdict.title()}.**" in TEXT
+        assert f"{number}. **{verdict.title()}.**" in first
         assert (f"* **{number}.**" in TEXT) == (comparisons in ("half", "no"))
 
 
@@ -104,3 +107,19 @@ def test_numbers_of_the_boundary_study() -> None:
     assert (pd.read_csv(folder / "places.csv")["staleness"] != 16).sum() == 1
     leads = pd.read_csv(folder / "leads.csv").query("signal == 'ess'").set_index("lead")["auroc"]
     assert leads.notna().to_dict() == {5: True, 10: True, 20: True, 40: False}
+
+
+def test_what_the_study_of_configurations_rests_on() -> None:
+    own = TEXT.split("## Configurations, point by point")[1].split("## Boundary, point by point")[0]
+    folder = STUDIES / "configurations"
+    row = pd.read_csv(folder / "rivals.csv").query("study == 'phase' and task == 'all' and rival == 'lr'")
+    primary = row[row["controls"] == "and method"].iloc[0]
+    width = primary["high"] - primary["low"]
+    said = f"{primary['failed']} failed runs of {primary['units']} units: the primary interval is {width:.2f} wide."
+    assert said in own
+    assert primary["verdict"] == "less"
+    assert pd.read_csv(folder / "tables" / "definitions.csv")["definition"].nunique() == 5
+    assert pd.read_csv(folder / "tables" / "nulls.csv")["null"].nunique() == 5
+    assert set(pd.read_csv(folder / "tables" / "misses.csv")["signal"]) == {"ess"}
+    held_out = pd.read_csv(folder / "tables" / "generalization.csv")["split"]
+    assert set(held_out) == {"seed", "method", "staleness", "task"}

@@ -27,8 +27,9 @@ Row = dict[Any, Any]
 def detector_table(name: str, results: Results) -> pd.DataFrame:
     """One row per task, all of them included, and detector, any of them included.
 
-    Columns: `study`, `updates` (of the longest run), `task`, those of `analysis.calibrating.judge.judge`, rates that
-    rest on too few runs or configurations being NaN, and `verdict` (of any detector on all tasks).
+    Columns: `study`, `updates` (of the longest run), `batch` (trajectories per update), `task`, those of
+    `analysis.calibrating.judge.judge`, rates that rest on too few runs or configurations being NaN, and `verdict` (of
+    any detector on all tasks).
     """
     detectors = [one.detector for one in load_calibrations()]
     tables = []
@@ -37,7 +38,8 @@ def detector_table(name: str, results: Results) -> pd.DataFrame:
         found = measure(Material(study, clock(study.panel), {}, {}), detectors)
         failed = int(np.unique(study.configuration[study.panel.failed]).size)
         rows = [_enough(row, failed) for row in found.to_dict("records")]
-        rows = [{"study": name, "updates": study.panel.length, "task": task} | row for row in rows]
+        size = {"updates": study.panel.length, "batch": int((some.cells["prompts"] * some.cells["responses"]).max())}
+        rows = [{"study": name} | size | {"task": task} | row for row in rows]
         tables.append(pd.DataFrame([row | {"verdict": _kept(row)} for row in rows]))
     return pd.concat(tables, ignore_index=True)
 

@@ -135,15 +135,13 @@ def _known(text: str, row: Row) -> str:
 def _gap(row: Row) -> str:
     if pd.isna(row["value"]):
         return "no number"
-    return f"{interval_of(row)} ({row['ess']:.2f} against {row['its']:.2f})"
+    return f"{interval_of(row, digits=3)} ({row['ess']:.2f} against {row['its']:.2f})"
 
 
 def _each(own: pd.DataFrame) -> str:
     """Every task with its word."""
-    alone = own.drop(index=ALL)
-    return listed(
-        [f"`{row['task']}` {_value(row)}{row['verdict']}" for row in alone.reset_index(names="task").to_dict("records")]
-    )
+    alone, digits = own.drop(index=ALL).reset_index(names="task"), 3 if "its" in own else 2
+    return listed([f"`{row['task']}` {_value(row, digits)}{row['verdict']}" for row in alone.to_dict("records")])
 
 
 def _whole(own: pd.DataFrame) -> Row:
@@ -151,8 +149,8 @@ def _whole(own: pd.DataFrame) -> Row:
     return own.loc[[ALL]].to_dict("records")[0]
 
 
-def _value(row: Row) -> str:
-    return "" if pd.isna(row["value"]) else f"{interval_of(row)} "
+def _value(row: Row, digits: int = 2) -> str:
+    return "" if pd.isna(row["value"]) else f"{interval_of(row, digits=digits)} "
 
 
 def _differ(verdicts: pd.Series) -> str:
@@ -176,7 +174,7 @@ def _spoken(detectors: pd.DataFrame) -> pd.DataFrame:
     """Any detector: how often it speaks, by study and task."""
     rows = at(detectors, signal=ANY)
     each = rows.to_dict("records")
-    shown = rows[["study", "task", "updates", "n_healthy", "n_collapsed"]].copy()
+    shown = rows[["study", "task", "updates", "batch", "n_healthy", "n_collapsed"]].copy()
     shown["per_1000_healthy_updates"] = [_rate(row, "false_per_1000", 1.0) for row in each]
     shown["healthy_runs_alarmed"] = [_rate(row, "healthy_alarmed", 100.0) for row in each]
     shown["failures_announced"] = [_rate(row, "recall", 100.0) for row in each]
