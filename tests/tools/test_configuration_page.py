@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from configuration_study import design, page
 from configuration_study.detectors import detector_table, untuned
-from configuration_study.tables import TABLES, fate_table
+from configuration_study.tables import TABLES, fate_table, noted
 from configuration_study.wording import _differ, _each, at, conclusion, parts
 from run_archives.unpack import unpack_folder
 
 from vcpo_bench.analysis.calibrating.judge import ANY
+from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, load_calibrations
 from vcpo_bench.analysis.prediction.panel import TOO_FEW
 from vcpo_bench.analysis.results import Results, load
 
@@ -112,3 +113,14 @@ def test_every_line_of_the_answer_has_the_words_of_its_tasks() -> None:
             assert f"{row['value']:.2f} [" in line or row["verdict"] == TOO_FEW
             assert row["verdict"] in line
     assert "nan" not in "\n".join(lines)
+
+
+def test_the_packaged_detectors_say_what_they_did_elsewhere() -> None:
+    document = DEFAULTS.read_text(encoding="utf-8")
+    assert noted(document, pd.read_csv(SHIPPED["detectors"])) == document, (
+        "run: python tools/configuration_study/page.py"
+    )
+    for one in load_calibrations():
+        assert one.union is not None
+        assert one.union.elsewhere is not None
+        assert f", {one.union.elsewhere.words}; not known here" in one.words

@@ -3,7 +3,8 @@
     python tools/configuration_study/page.py RESULTS     # unpacks their archives there, makes all tables and the page
     python tools/configuration_study/page.py             # the page, from the shipped tables
 
-A test fails when the page is not current.
+Both also write into the packaged detectors how often they were wrong in these studies.
+A test fails when the page or the detectors are not current.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import pandas as pd
 from arm_study.filled_page import render
 
 from configuration_study.design import FOLDER
-from configuration_study.tables import TABLES, make, supplement
+from configuration_study.tables import TABLES, make, noted, supplement
 from configuration_study.wording import parts
+from vcpo_bench.analysis.monitoring.calibration import DEFAULTS
 from vcpo_bench.errors import UsageError
 
 TEXT = Path(__file__).with_name("page.md")
@@ -48,6 +50,8 @@ def main() -> None:
         if given.results:
             take(given.results, FOLDER)
         refresh(FOLDER)
+        detectors = pd.read_csv(FOLDER / "detectors.csv")
+        DEFAULTS.write_text(noted(DEFAULTS.read_text(encoding="utf-8"), detectors), encoding="utf-8")
     except UsageError as error:
         parser.error(str(error))
 

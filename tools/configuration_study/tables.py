@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 from run_archives.unpack import unpack_folder
 
+from vcpo_bench.analysis.calibrating.judge import ANY
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.commands.prediction import analyze_prediction
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
@@ -16,7 +18,7 @@ from vcpo_bench.analysis.results import Results, load
 from vcpo_bench.errors import UsageError
 
 from .areas import rivals, telling, unread
-from .design import FIXED, MAIN, RATE, READ, STUDIES, WITHIN
+from .design import ALL, FIXED, MAIN, RATE, READ, STUDIES, WITHIN
 from .detectors import detector_table
 from .panels import lagged, panel_of
 
@@ -59,6 +61,20 @@ def make(results: Path) -> dict[str, pd.DataFrame]:
             for kind, table in tables.items():
                 parts[kind].append(table.assign(study=name)[["study", *table]])
     return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
+
+
+def noted(document: str, detectors: pd.DataFrame) -> str:
+    """A file of detectors that says what they did in these studies; alarms print it.
+
+    Args:
+        document: As `vcpo-bench calibrate` writes it.
+        detectors: Of `detector_table`, every study.
+    """
+    rates = detectors[(detectors["signal"] == ANY) & (detectors["task"] == ALL)]["false_per_1000"].dropna()
+    whole = json.loads(document)
+    found = {"low": round(rates.min(), 4), "high": round(rates.max(), 4), "studies": len(rates)}
+    whole["union"] |= {"elsewhere": found}
+    return f"{json.dumps(whole, indent=1)}\n"
 
 
 def fate_table(name: str, results: Results) -> pd.DataFrame:
