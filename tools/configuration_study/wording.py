@@ -84,7 +84,7 @@ def conclusion(phase: str, fixed: str) -> str:
             "and where they were fixed beforehand ESS is not shown to know more."
         )
     return {
-        "less": "The learning rate, which is known before the run, ranks runs better.",
+        "less": "The learning rate, which is known before the run, ranks runs better, though the sampling favors ESS.",
         "equivalent": "The learning rate, which is known before the run, ranks runs as well.",
         "undecided": "ESS is not shown to rank runs better than the learning rate, which is known before the run.",
     }.get(phase, "Nothing can be said.")
@@ -103,12 +103,13 @@ def _tells(tables: Tables, controls: str) -> str:
 
 def _rivals(tables: Tables) -> str:
     own = at(tables["rivals"], study=MAIN, controls=WIDE)
-    said = []
+    said = ["**ESS less its rivals, against controls of any method**, Holm over the four:"]
     for rival in RIVALS[WIDE]:
         one = at(own, rival=rival).set_index("task")
         row = _whole(one)
-        said.append(f"{_NAMES[rival]} {_gap(row)} ({row['verdict']}; {_each(one)})")
-    return f"**ESS less its rivals, against controls of any method**, Holm over the four: {'; '.join(said)}."
+        word = f"{_differ(one['verdict'])}less {_NAMES[rival]}: **{row['verdict']}**"
+        said.append(f"    - {word}, {_gap(row)}; {_each(one)}.")
+    return "\n".join(said)
 
 
 def _unread(tables: Tables) -> str:
