@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from configuration_study import design
-from configuration_study.areas import rivals, telling, unread
+from configuration_study.areas import _places, rivals, telling, unread
 from configuration_study.panels import with_units
 from configuration_study.tables import unpacked
 
-from vcpo_bench.analysis.monitoring.signal import PRIMARY
+from vcpo_bench.analysis.monitoring.signal import PRIMARY, all_signals
 from vcpo_bench.analysis.prediction.panel import TOO_FEW, Panel
 from vcpo_bench.errors import UsageError
 
@@ -112,10 +112,29 @@ def test_a_borrowed_step_counts_as_learning_rate() -> None:
     runs = panel.runs.assign(method=panel.runs["method"].mask(borrows, "vcpo(ess=off)+lr-matched"))
     bare = Panel(runs, panel.values, panel.onset, panel.found, panel.end, panel.stride)
     taken = with_units(bare, np.full(len(runs), 0.5)).values["lr"] - bare.values["lr"]
-    np.testing.assert_allclose(taken[borrows], np.log(0.5))
+    np.testing.assert_allclose(taken[borrows], np.log(0.5), atol=1e-5)
     assert not taken[~borrows].any()
 
 
 def test_a_folder_that_may_hold_other_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exists; name a folder that does not"):
         next(unpacked(tmp_path))
+
+
+def test_equal_learning_rates_tie() -> None:
+    """Also where a step scale was taken out of rates that were recorded in single precision."""
+    scales = np.random.default_rng(5).uniform(0.1, 1, 1000)
+    steps = pd.DataFrame({"lr": (1e-3 * scales).astype(np.float32), "step_scale": scales.astype(np.float32)})
+    assert np.unique(all_signals()["lr"].of(steps)).size == 1
+    told = telling(planted(0.5, np.random.default_rng(6)), ("lr",), (20,))
+    assert one(told, task="walk", controls=design.SEEDS, landmarks=design.ALL)["value"] == 0.5
+
+
+def test_controls_of_another_seed() -> None:
+    panel = planted(0.0, np.random.default_rng(7))
+    for place in _places(panel, (20,)):
+        if place.controls == design.OTHERS:
+            seed = panel.runs["seed"].to_numpy()
+            case, control = np.nonzero(place.sets.controls)
+            assert (seed[place.sets.case[case]] != seed[control]).all()
+            assert case.size

@@ -16,9 +16,10 @@ from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
 from vcpo_bench.analysis.prediction.landmarks import Comparison, RiskSets, bootstrap_draws, compare_signal, risk_sets
 from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW, Array, Flags, Panel
 
-from .design import ALL, BAR, CONTROLS, LEADS, MARGIN, RIVALS, SEEDS, WARMED
+from .design import ALL, BAR, CONTROLS, LEADS, MARGIN, OTHERS, RIVALS, WARMED, WIDE, WITHIN
 
 Row = dict[str, Any]
+BARRED = (WIDE, WITHIN)
 LATE = "late"
 """Landmarks after the warm-up, with the requested lag reached."""
 
@@ -49,7 +50,7 @@ def telling(panel: Panel, signals: Sequence[str] | None = None, leads: Sequence[
     Returns:
         Columns `task` (or `ALL`), `controls`, `lead`, `landmarks` (all or `LATE`), `signal`, `failed` and
         `never_fail` (runs that it rests on), `units` (of the failed runs), `value`, `low`, `high`, and `verdict`: of
-        the primary signal, lead and landmarks, but where controls are seeds of one configuration.
+        the primary signal, lead and landmarks, for the two kinds of controls that have a bar.
     """
     draws = bootstrap_draws(panel, REPLICATIONS)
     rows = []
@@ -57,7 +58,7 @@ def telling(panel: Panel, signals: Sequence[str] | None = None, leads: Sequence[
         for name in signals or panel.recorded():
             row = place.names | {"signal": name} | _area(compare_signal(panel, name, place.sets), panel, draws)
             barred = name == PRIMARY and place.lead == PRIMARY_LEAD and place.landmarks == ALL
-            word = _told(row) if barred and place.controls != SEEDS else ""
+            word = _told(row) if barred and place.controls in BARRED else ""
             rows.append(row | {"verdict": TOO_FEW if np.isnan(row["value"]) else word})
     return pd.DataFrame(rows)
 
@@ -109,12 +110,19 @@ def _places(panel: Panel, leads: Sequence[int]) -> Iterator[Place]:
                 yield Place(task, controls, lead, ALL, own)
                 if lead == PRIMARY_LEAD:
                     yield Place(task, controls, lead, LATE, _only(own, _late(panel, own)))
+                    if controls == WITHIN:
+                        yield Place(task, OTHERS, lead, ALL, _of_other_seeds(panel, own))
 
 
 def _late(panel: Panel, sets: RiskSets) -> Flags:
     """Which cases are read after the warm-up, with the requested lag reached [C]."""
     lag = panel.runs["staleness"].to_numpy(dtype=np.int64)[sets.case]
     return np.asarray(sets.row + 1 > np.maximum(WARMED, lag))
+
+
+def _of_other_seeds(panel: Panel, sets: RiskSets) -> RiskSets:
+    seed = panel.runs["seed"].to_numpy()
+    return RiskSets(sets.case, sets.row, sets.controls & (seed[sets.case][:, None] != seed[None, :]), sets.stratum)
 
 
 def _only(sets: RiskSets, kept: Flags) -> RiskSets:

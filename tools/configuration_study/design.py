@@ -20,8 +20,10 @@ LEADS = (5, 10, 20, 50)
 CONTROLS = {"task, lag": MATCH, "and method": (*MATCH, "method"), "and learning rate": (*MATCH, "method", "lr")}
 """What a control shares with its case, besides the update."""
 WIDE, WITHIN, SEEDS = CONTROLS
+OTHERS = "and method, another seed"
+"""Not registered: a search never goes back above a rate that its seed failed at, so that pairs of one seed are easy."""
 RATE = "lr"
-RIVALS = {WIDE: ("reward_low", "reward_drop", "kl", RATE), WITHIN: (RATE,)}
+RIVALS = {WIDE: ("reward_low", "reward_drop", "kl", RATE), WITHIN: (RATE,), OTHERS: (RATE,)}
 """Signals that ESS is compared with, by what controls share."""
 UNIT = ("task", "regime", "method")
 """What is taken to be independent."""

@@ -30,7 +30,7 @@ def with_units(panel: Panel, scales: np.ndarray) -> Panel:
         scales: Mean step scale of each run [N]; constant, and known beforehand, where it is borrowed.
     """
     borrows = panel.runs["method"].str.endswith(BORROWED).to_numpy(dtype=bool)
-    taken = panel.values[RATE] + np.where(borrows, np.log(scales), 0.0)[:, None]
+    taken = panel.values[RATE] + np.where(borrows, np.round(np.log(scales), 5), 0.0)[:, None]
     return replace(panel, values={**panel.values, RATE: taken}, twins=panel.strata(UNIT))
 
 

@@ -18,7 +18,7 @@ from vcpo_bench.analysis.results import Results, load
 from vcpo_bench.errors import UsageError
 
 from .areas import rivals, telling, unread
-from .design import ALL, FIXED, MAIN, RATE, READ, STUDIES, WITHIN
+from .design import ALL, FIXED, MAIN, OTHERS, RATE, READ, STUDIES, WITHIN
 from .detectors import detector_table
 from .panels import lagged, panel_of
 
@@ -56,7 +56,7 @@ def make(results: Path) -> dict[str, pd.DataFrame]:
         if name in (MAIN, FIXED):
             panel, main = panel_of(runs), name == MAIN
             told = telling(panel) if main else telling(panel, (PRIMARY, RATE), (PRIMARY_LEAD,))
-            compared = rivals(panel) if main else rivals(panel, (WITHIN,))
+            compared = rivals(panel) if main else rivals(panel, (WITHIN, OTHERS))
             tables = {"telling": told, "rivals": compared, "unread": unread(panel)}
             for kind, table in tables.items():
                 parts[kind].append(table.assign(study=name)[["study", *table]])

@@ -13,7 +13,7 @@ from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW
 from vcpo_bench.analysis.wording import interval_of, listed
 
 from .areas import LATE
-from .design import ALL, BAR, FIXED, MAIN, RATE, RIVALS, SEEDS, WIDE, WITHIN
+from .design import ALL, BAR, FIXED, MAIN, OTHERS, RATE, RIVALS, SEEDS, TUNED, WIDE, WITHIN
 
 _NAMES = {
     "reward_low": "a low training reward",
@@ -43,6 +43,7 @@ def parts(tables: Tables) -> dict[str, pd.DataFrame | str]:
         ),
         "late": late.drop(columns=["study", "signal", "lead", "landmarks", "verdict"]),
         "detectors": _spoken(tables["detectors"]),
+        "each": _by_detector(tables["detectors"]),
         "fates": tables["fates"],
     }
 
@@ -61,11 +62,17 @@ def _answer(tables: Tables) -> list[str]:
 def _primary(tables: Tables) -> str:
     own = at(tables["rivals"], study=MAIN, controls=WITHIN, rival=RATE).set_index("task")
     other = at(tables["rivals"], study=FIXED, controls=WITHIN, rival=RATE).set_index("task")
-    row, fixed = _whole(own), _whole(other)
+    seeds = at(tables["rivals"], study=MAIN, controls=OTHERS, rival=RATE).set_index("task")
+    row, fixed, apart = _whole(own), _whole(other), _whole(seeds)
+    early = at(tables["unread"], study=FIXED, task=ALL).iloc[0]
+    readable = early["failed"] - early["too_early"]
     return (
         f"{_differ(own['verdict'])}**ESS against the learning rate, among runs of one method at one lag: "
-        f"{row['verdict']}.** {_gap(row)}; {_each(own)}. {conclusion(row['verdict'], fixed['verdict'])} In step rules, "
-        f"whose rates were fixed beforehand: {_gap(fixed)} ({fixed['verdict']}); {_each(other)}."
+        f"{row['verdict']}.** {_gap(row)}; {_each(own)}. {conclusion(row['verdict'], fixed['verdict'])} Against "
+        f"controls of other seeds alone (not registered): {_gap(apart)}, {apart['verdict']}. In step rules, whose "
+        f"rates were fixed beforehand: {_gap(fixed)}, {fixed['verdict']}; {_each(other)}. There "
+        f"{early['early']} of the {readable} failures that can be read are read within the warm-up or before the "
+        "requested lag is reached."
     )
 
 
@@ -73,18 +80,18 @@ def conclusion(phase: str, fixed: str) -> str:
     """What the primary outcome comes to.
 
     Args:
-        phase: Its word in the phase study, whose sampling favors ESS.
+        phase: Its word in the phase study.
         fixed: Its word in step rules.
     """
     if phase == "more":
         if fixed == "more":
             return "ESS knows more than the learning rate does, also where the rates were fixed beforehand."
         return (
-            "That is no answer: here rates were chosen by how runs ended, which lowers the rank of the learning rate, "
-            "and where they were fixed beforehand ESS is not shown to know more."
+            "That is no answer: here rates were chosen by how runs ended, and where they were fixed beforehand ESS is "
+            "not shown to know more."
         )
     return {
-        "less": "The learning rate, which is known before the run, ranks runs better, though the sampling favors ESS.",
+        "less": "The learning rate, which is known before the run, ranks runs better here.",
         "equivalent": "The learning rate, which is known before the run, ranks runs as well.",
         "undecided": "ESS is not shown to rank runs better than the learning rate, which is known before the run.",
     }.get(phase, "Nothing can be said.")
@@ -116,7 +123,8 @@ def _unread(tables: Tables) -> str:
     row = at(tables["unread"], study=MAIN, task=ALL).iloc[0]
     return (
         f"**Of {row['failed']} failures {row['too_early']} come too early to be read {PRIMARY_LEAD} updates ahead.** "
-        f"{row['early']} of the others are read within the warm-up or before the requested lag is reached."
+        f"{row['early']} of the other {row['failed'] - row['too_early']} are read within the warm-up or before the "
+        "requested lag is reached."
     )
 
 
@@ -125,8 +133,19 @@ def _noise(tables: Tables) -> str:
     said = [f"{row['study']} {_known(interval_of(row, 'false_per_1000', 1), row)}" for row in own.to_dict("records")]
     return (
         "**Alarms of any packaged detector per 1,000 updates of healthy runs**, 1.6 [0.9, 2.2] where they were "
-        f"calibrated: {', '.join(said)}."
+        f"calibrated: {', '.join(said)}. [Which of them](#the-packaged-detectors-elsewhere) speak differs."
     )
+
+
+def _by_detector(detectors: pd.DataFrame) -> pd.DataFrame:
+    """Alarms of each detector per 1,000 updates of healthy runs, a column for each study, and where it was tuned."""
+    parts = pd.read_csv(TUNED.with_name("parts.csv")).set_index("signal")
+    rows = at(detectors, task=ALL)
+    wide = rows.pivot(index="signal", columns="study", values="false_per_1000")[list(rows["study"].unique())]
+    wide.insert(0, "calibration", parts["false_per_1000"].reindex(wide.index))
+    recorded = rows.pivot(index="signal", columns="study", values="n_healthy").reindex_like(wide)
+    shown = wide.map(lambda rate: "" if pd.isna(rate) else f"{rate:.1f}").mask(recorded == 0, "not recorded")
+    return shown.loc[sorted(shown.index, key=lambda name: (name != ANY, name))].reset_index()
 
 
 def _known(text: str, row: Row) -> str:

@@ -18,5 +18,8 @@ class LearningRate(Signal):
     rank: ClassVar[int] = 24
 
     def formula(self, steps: Updates) -> Array:
-        """`[S]` its logarithm, the step scale taken out."""
-        return np.log(np.round(column(steps, "lr") / column(steps, "step_scale"), 12))
+        """`[S]` its logarithm, the step scale taken out; rounded, because what is recorded in single precision is.
+
+        Equal rates must tie, whatever step scale was taken out of them.
+        """
+        return np.round(np.log(column(steps, "lr") / column(steps, "step_scale")), 5)

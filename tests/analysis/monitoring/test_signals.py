@@ -91,7 +91,7 @@ def test_formulas_by_hand() -> None:
     table = updates()
     np.testing.assert_allclose(SIGNALS["ess"].of(table), -np.log(table["ess_ratio"]))
     np.testing.assert_allclose(SIGNALS["kl_length"].of(table), table["kl_mu_theta_k3"] * 12)
-    np.testing.assert_allclose(SIGNALS["lr"].of(table), np.log(3e-4))
+    np.testing.assert_allclose(SIGNALS["lr"].of(table), np.log(3e-4), atol=1e-5)
     logs, at = np.log(table["grad_norm"].to_numpy()), 100
     before = logs[at - 50 : at]
     assert SIGNALS["grad_norm_z"].of(table)[at] == pytest.approx((logs[at] - before.mean()) / before.std())
@@ -164,7 +164,8 @@ def test_the_values_of_every_signal_are_the_recorded_ones() -> None:
     assert [name for name in SIGNALS if name in recorded["values"]] == list(recorded["values"])  # the order of tables
     for name, values in recorded["values"].items():
         expected = np.array(values, dtype=np.float64)
-        np.testing.assert_allclose(SIGNALS[name].of(table), expected, rtol=1e-12, atol=1e-12, err_msg=name)
+        rounded = 1e-5 if name == "lr" else 1e-12  # equal rates have to tie
+        np.testing.assert_allclose(SIGNALS[name].of(table), expected, rtol=1e-12, atol=rounded, err_msg=name)
 
 
 def test_every_file_of_the_folder_is_called_what_a_user_types() -> None:
