@@ -19,15 +19,17 @@ import pandas as pd
 from arm_study.arm_tables import LAST as LAST_OF_ARMS
 from arm_study.arms import Arm
 from phase_study.design import STEPS as STEPS_OF_PHASE
+from phase_study.page import LEAST_SEEDS
 from phase_study.tables import LAST as LAST_OF_PHASE
 from phase_study.tables import RUNS as RUNS_OF_PHASE
-from phase_study.tables import shipped
+from phase_study.tables import complete, shipped
 from scorecard.catalog import all_facts
 from scorecard.tables import LAST as LAST_OF_SCORECARD
 from scorecard.tables import Tables
 from short_studies.catalog import all_studies
 from short_studies.collect import LAST as LAST_OF_SHORT
 from short_studies.study import PLACE, Study
+from third_task_study.design import PLAN as THIRD_TASK
 from third_task_study.design import RUNS as RUNS_OF_THIRD_TASK
 
 from vcpo_bench.analysis.comparison.board_settings import unusual_settings
@@ -153,7 +155,8 @@ def entries() -> Iterator[Entry]:
     yield arm_study("moe", "moe_study")
     yield scorecard()
     yield searched("phase", "2026-11-24", RUNS_OF_PHASE)
-    yield searched("third-task", "2026-11-25", RUNS_OF_THIRD_TASK)
+    if len(complete(shipped(RUNS_OF_THIRD_TASK), THIRD_TASK)) >= LEAST_SEEDS:
+        yield searched("third-task", "2026-11-25", RUNS_OF_THIRD_TASK)
     yield tinker()
 
 

@@ -28,7 +28,8 @@ def test_the_entries_are_current() -> None:
 
 def test_every_row_of_every_study_is_on_one_board(shipped: dict[str, Entry], tmp_path: Path) -> None:
     short = {"cures", "every-method", "sixteen-seeds", "step-rules"}
-    assert set(shipped) == {"moe", "phase", "protocol", "scorecard", "third-task", "tinker", "tool-use", *short}
+    third = {"third-task"} if (ROOT / "docs" / "studies" / "third-task" / "README.md").exists() else set()
+    assert set(shipped) == {"moe", "phase", "protocol", "scorecard", "tinker", "tool-use", *short, *third}
     write_site(tmp_path, list(shipped.values()))
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert len(re.findall("<tbody>", page)) == len(boards(list(shipped.values())))

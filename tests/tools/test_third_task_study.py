@@ -44,10 +44,12 @@ def test_nothing_is_computed_before_the_end(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_the_page_follows_from_what_ships(tmp_path: Path) -> None:
+    if len(complete(shipped(RUNS), PLAN)) < page.LEAST_SEEDS:
+        assert not (FOLDER / "README.md").exists(), "a page without the seeds it needs"
+        return
     (tmp_path / RUNS.name).write_bytes(RUNS.read_bytes())
     page.refresh(tmp_path, end=True)
     made = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
     assert {"README.md", "rates.csv", "exponents.csv"} <= set(made)
     for name, text in made.items():
         assert text == (FOLDER / name).read_bytes(), name
-    assert len(complete(shipped(RUNS), PLAN)) >= page.LEAST_SEEDS
