@@ -22,4 +22,5 @@ class LearningRate(Signal):
 
         Equal rates must tie, whatever step scale was taken out of them.
         """
-        return np.round(np.log(column(steps, "lr") / column(steps, "step_scale")), 5)
+        logarithm: Array = np.log(column(steps, "lr") / column(steps, "step_scale"))
+        return logarithm.round(5)
