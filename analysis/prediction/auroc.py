@@ -60,10 +60,8 @@ def _signal_rows(panels: Iterable[Panel], leads: Sequence[int], signals: Iterabl
     for panel in panels:
         if not places:  # of the runs, whatever the signal
             draws = bootstrap_draws(panel, REPLICATIONS)
-            few, strata = (
-                draws[:_PRECISION_REPLICATIONS].copy(),
-                StratifiedDraws(draws, panel.strata(MATCH), panel.cluster),
-            )
+            few = draws[:_PRECISION_REPLICATIONS].copy()
+            strata = StratifiedDraws(draws, panel.strata(MATCH), panel.cluster)
             del draws  # the strata have theirs
             places = [(lead, strata.parts(risk_sets(panel, lead)), landmarks(panel, lead)) for lead in leads]
         for name in panel.recorded() if signals is None else signals:

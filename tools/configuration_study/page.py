@@ -36,7 +36,7 @@ def take(results: Path, folder: Path) -> None:
 
 def refresh(folder: Path) -> None:
     """Write the page that follows from the shipped tables."""
-    tables = {name: pd.read_csv(folder / f"{name}.csv", keep_default_na=True) for name in TABLES}
+    tables = {name: pd.read_csv(folder / f"{name}.csv") for name in TABLES}
     page = render(TEXT.read_text(encoding="utf-8"), parts(tables))
     (folder / "README.md").write_text(page, encoding="utf-8")
 

@@ -16,11 +16,11 @@ from vcpo_bench.bench.running.run_grid import run_grid
 from vcpo_bench.reports.terminal.live import PlainView
 from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
-from .design import LADDER, PLAN, STEPS, Plan, Unit, wanted
+from .design import LADDER, STEPS, Plan, Unit, wanted
 from .tables import joined, outcomes, run_table
 
 
-def grow(out: Path, known: pd.DataFrame, seeds: Sequence[int], jobs: int, stack: int, plan: Plan = PLAN) -> None:
+def grow(out: Path, known: pd.DataFrame, seeds: Sequence[int], jobs: int, stack: int, plan: Plan) -> None:
     """Run until every unit of these seeds has its boundary.
 
     Args:

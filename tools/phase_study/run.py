@@ -6,27 +6,14 @@ RESULTS once `page.py` has added the runs of this one to the table.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from phase_study.grow import grow
-from phase_study.tables import RUNS, shipped
-from vcpo_bench.bench.cells import flag_values
-
-
-def main() -> None:
-    """Read the arguments and run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--seeds", default="0-7")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--stack", type=int, default=32)
-    given = parser.parse_args()
-    grow(given.results, shipped(RUNS), flag_values.seeds(given.seeds), given.jobs, given.stack)
-
+from phase_study.command import main
+from phase_study.design import PLAN
+from phase_study.tables import RUNS
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, RUNS, PLAN)

@@ -8,7 +8,5 @@ from phase_study.contrasts import MATCHED, SHUFFLED
 from phase_study.design import Plan
 
 PLAN = Plan(("walk-eos",), ("reinforce", "tis", "clip", "vespo", "vcpo", MATCHED, SHUFFLED))
-SEEDS = range(8)
-"""At most."""
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "third-task"
 RUNS = FOLDER / "runs.csv"
