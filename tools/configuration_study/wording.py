@@ -131,7 +131,7 @@ def _unread(tables: Tables) -> str:
 def _noise(tables: Tables) -> str:
     own = at(tables["detectors"], signal=ANY, task=ALL)
     said = [f"{row['study']} {_known(interval_of(row, 'false_per_1000', 1), row)}" for row in own.to_dict("records")]
-    calibrated = interval_of(_calibrated().loc[ANY], "false_per_1000", 1)
+    calibrated = interval_of(_calibrated().loc[[ANY]].to_dict("records")[0], "false_per_1000", 1)
     return (
         f"**Alarms of any packaged detector per 1,000 updates of healthy runs**, {calibrated} where they were "
         f"calibrated: {', '.join(said)}. [Which of them](#the-packaged-detectors-elsewhere) speak differs."
