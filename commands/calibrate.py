@@ -74,7 +74,7 @@ def calibrate(
         say(sentence)
     if tables is not None:
         tables.mkdir(parents=True, exist_ok=True)
-        for title in ("parts", "transfer", "verdict", "runs"):
+        for title in ("parts", "deals", "transfer", "verdict", "runs"):
             with replacing(tables / f"{title}.csv") as draft:
                 getattr(found, title).to_csv(draft, index=False)
     say(f"calibration: {out}")

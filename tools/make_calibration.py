@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from calibration_candidates import by_candidates
 
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, Calibration, Rate, load_calibrations
@@ -77,6 +78,7 @@ def main(arguments: list[str]) -> None:
     subprocess.run([*ours, "calibrate", results, *files], check=True)
     cells(Path(results)).to_csv(tables / "cells.csv", index=False)
     if again:
+        by_candidates(Path(results)).to_csv(tables / "candidates.csv", index=False)
         return
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), load_calibrations()), encoding="utf-8")
 

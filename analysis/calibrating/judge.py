@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,50 @@ from vcpo_bench.analysis.calibrating.runs import Study
 from vcpo_bench.analysis.calibrating.tune import Material, tune
 from vcpo_bench.analysis.monitoring.calibration import Rate
 from vcpo_bench.analysis.monitoring.detectors import Detector
-from vcpo_bench.analysis.prediction.alarm_outcomes import Outcomes, held, outcomes
+from vcpo_bench.analysis.prediction.alarm_outcomes import held, outcomes
 from vcpo_bench.analysis.prediction.clusters import clustered_ratio, clustered_share
-from vcpo_bench.analysis.prediction.panel import Flags
+from vcpo_bench.analysis.prediction.panel import Array, Flags
 from vcpo_bench.progress import track
 
 FOLDS = 5
+DEALS = 10
+"""Ways of dealing the configurations into folds that are averaged: one alone may say 9% where another says 18%."""
 ANY = "any of them"
 """The row of all detectors together."""
 
 Row = dict[str, Any]
 
 
-def configuration_folds(study: Study) -> list[Flags]:
-    """Which runs are held out in each fold: whole configurations, dealt at random."""
+@dataclass(frozen=True)
+class HeldOut:
+    """What detectors did in runs that had not tuned them.
+
+    Attributes:
+        alarms: Per signal, and of any of them, where it alarms [N, S].
+        judged: Per signal, and of any of them, the runs that it was judged in [N].
+    """
+
+    alarms: dict[str, Flags]
+    judged: dict[str, Flags]
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """What a detector did in each run, averaged over the deals that judged it there; all of shape [N]."""
+
+    known: Flags
+    alarmed: Array
+    caught: Array
+    false: Array
+    exposure: Array
+    lead: Array
+    """Of the deals that announced the failure; NaN: none did."""
+
+
+def configuration_folds(study: Study, deal: int = 0) -> list[Flags]:
+    """Which runs are held out in each fold: whole configurations, dealt at random; `deal` is the seed."""
     distinct = np.unique(study.configuration)
-    dealt = dict(zip(np.random.default_rng(0).permutation(distinct), range(distinct.size), strict=True))
+    dealt = dict(zip(np.random.default_rng(deal).permutation(distinct), range(distinct.size), strict=True))
     fold = np.array([dealt[one] % FOLDS for one in study.configuration])
     return [fold == number for number in range(FOLDS) if (fold == number).any() and not (fold == number).all()]
 
@@ -39,36 +68,40 @@ def group_folds(study: Study) -> list[Flags]:
     return [study.groups == one for one in distinct] if len(distinct) > 1 else []
 
 
-def judge(given: Material, folds: Sequence[Flags]) -> pd.DataFrame:
-    """What detectors do in runs whose configuration did not tune them.
+def judge(given: Material, folds: Sequence[Flags]) -> HeldOut:
+    """Detectors in the runs of each fold, tuned on those of the others."""
+    tuned = [(tune(given, ~test), test) for test in track(folds, "tuning without some of the runs", len(folds))]
+    return _judged(given.study, tuned)
+
+
+def measure(given: Material, detectors: Sequence[Detector]) -> pd.DataFrame:
+    """What given detectors, tuned elsewhere, do in all runs; the columns are those of `rates`."""
+    return rates(given, [_judged(given.study, [(detectors, np.ones(len(given.study.panel.runs), dtype=bool))])])
+
+
+def rates(given: Material, deals: Sequence[HeldOut]) -> pd.DataFrame:
+    """Error rates of detectors; with several deals, what they do in each run is averaged before anything is counted.
 
     Columns: `signal` (or `ANY`), `n_healthy`, `n_collapsed`, `configurations` (of healthy runs), `healthy_alarmed`
     (share of healthy runs with an alarm), `false_per_1000` (alarms per 1,000 updates of healthy runs), `recall`
     (failures announced in time), each with `_low` and `_high`; `median_lead`, `n_dips`, `dips_alarmed` (count).
+    Intervals are over configurations.
     """
-    tuned = [(tune(given, ~test), test) for test in track(folds, "tuning without some of the runs", len(folds))]
-    return _judged(given, tuned)
+    names = sorted({name for one in deals for name in one.alarms}, key=_any_first)
+    return pd.DataFrame([_row(name, _mean(name, given, deals), given.study) for name in names])
 
 
-def measure(given: Material, detectors: Sequence[Detector]) -> pd.DataFrame:
-    """What given detectors, tuned elsewhere, do in all runs; the columns are those of `judge`."""
-    return _judged(given, [(detectors, np.ones(len(given.study.panel.runs), dtype=bool))])
-
-
-def _judged(given: Material, parts: Sequence[tuple[Sequence[Detector], Flags]]) -> pd.DataFrame:
-    """The table of detectors that each judge some of the runs."""
-    study = given.study
-    alarms: dict[str, NDArray[np.bool_]] = {}
-    judged: dict[str, Flags] = {}
+def _judged(study: Study, parts: Sequence[tuple[Sequence[Detector], Flags]]) -> HeldOut:
+    """What detectors do that each judge some of the runs."""
+    done = HeldOut({}, {})
     shape = (len(study.panel.runs), study.panel.length)
     for detectors, test in parts:
         for one in detectors:
             spoke = _alarms(study, one)
             for name in (one.signal, ANY):
-                whole = alarms.setdefault(name, np.zeros(shape, dtype=bool))
-                whole[test] |= spoke[test]
-                judged.setdefault(name, np.zeros(len(test), dtype=bool))[test] = True
-    return pd.DataFrame([_row(name, alarms[name], judged[name], given) for name in sorted(alarms, key=_any_first)])
+                done.alarms.setdefault(name, np.zeros(shape, dtype=bool))[test] |= spoke[test]
+                done.judged.setdefault(name, np.zeros(len(test), dtype=bool))[test] = True
+    return done
 
 
 def _alarms(study: Study, detector: Detector) -> NDArray[np.bool_]:
@@ -92,25 +125,34 @@ def _any_first(name: str) -> tuple[bool, str]:
     return name != ANY, name
 
 
-def _row(name: str, alarms: NDArray[np.bool_], judged: Flags, given: Material) -> Row:
-    study = given.study
-    known = judged & (np.isfinite(study.panel.values[name]).any(axis=1) if name != ANY else True)
-    did = outcomes(np.where(alarms, 1.0, 0.0), 0.5, given.time)
-    healthy, failed, dipped = known & study.healthy, known & study.panel.failed, known & study.dipped
-    alarmed = np.isfinite(did.first)
+def _mean(name: str, given: Material, deals: Sequence[HeldOut]) -> _Mean:
+    recorded = np.isfinite(given.study.panel.values[name]).any(axis=1) if name != ANY else True
+    sums = np.zeros((5, len(given.study.panel.runs)))
+    leads = np.zeros(sums.shape[1])
+    for one in deals:
+        if name not in one.alarms:
+            continue
+        did = outcomes(np.where(one.alarms[name], 1.0, 0.0), 0.5, given.time)
+        seen = one.judged[name] & recorded
+        sums += np.where(seen, [np.ones(len(seen)), np.isfinite(did.first), did.caught, did.false, did.exposure], 0.0)
+        leads += np.where(seen & did.caught, did.lead, 0.0)
+    times, caught = sums[0], sums[2]
+    alarmed, announced, false, exposure = sums[1:] / np.maximum(times, 1.0)
+    lead = np.divide(leads, caught, out=np.full(len(leads), np.nan), where=caught > 0)
+    return _Mean(times > 0, alarmed, announced, false, exposure, lead)
+
+
+def _row(name: str, did: _Mean, study: Study) -> Row:
+    healthy, failed, dipped = did.known & study.healthy, did.known & study.panel.failed, did.known & study.dipped
     row: Row = {"signal": name, "n_healthy": int(healthy.sum()), "n_collapsed": int(failed.sum())}
     row["configurations"] = int(np.unique(study.configuration[healthy]).size)
-    row |= _with_interval("healthy_alarmed", clustered_share(alarmed[healthy], study.configuration[healthy]))
+    row |= _with_interval("healthy_alarmed", clustered_share(did.alarmed[healthy], study.configuration[healthy]))
     false = clustered_ratio(did.false[healthy], did.exposure[healthy], study.configuration[healthy], 1000.0)
     row |= _with_interval("false_per_1000", false)
     row |= _with_interval("recall", clustered_share(did.caught[failed], study.configuration[failed]))
-    row["median_lead"] = _median_lead(did, failed)
-    return row | {"n_dips": int(dipped.sum()), "dips_alarmed": int(alarmed[dipped].sum())}
-
-
-def _median_lead(did: Outcomes, failed: Flags) -> float:
-    leads = did.lead[failed & did.caught]
-    return float(np.median(leads)) if leads.size else float("nan")
+    leads = did.lead[failed & np.isfinite(did.lead)]
+    row["median_lead"] = float(np.median(leads)) if leads.size else float("nan")
+    return row | {"n_dips": int(dipped.sum()), "dips_alarmed": round(float(did.alarmed[dipped].sum()), 4)}
 
 
 def _with_interval(name: str, rate: Rate | None) -> Row:

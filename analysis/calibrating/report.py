@@ -12,15 +12,18 @@ import pandas as pd
 
 from vcpo_bench.analysis.calibrating.judge import (
     ANY,
+    DEALS,
+    HeldOut,
     all_detectors,
     configuration_folds,
     group_folds,
     judge,
     measure,
     rate_of,
+    rates,
 )
 from vcpo_bench.analysis.calibrating.runs import Study
-from vcpo_bench.analysis.calibrating.tune import TARGET, material
+from vcpo_bench.analysis.calibrating.tune import TARGET, Material, material
 from vcpo_bench.analysis.monitoring.calibration import LEAST_RUNS, Rate
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.prediction.clusters import clustered_share
@@ -35,8 +38,9 @@ class CalibrationReport:
 
     Attributes:
         document: The calibration file, as `monitoring.calibration.load_calibrations` reads it.
-        parts: Of `judge`, configurations held out: the rates in the file.
-        transfer: Of `judge`, whole tasks held out; empty with one task.
+        parts: Of `rates`, configurations held out: the rates in the file, means over ways of dealing them into folds.
+        deals: Of `rates`, of any of the detectors, with each of these ways, numbered in `deal`.
+        transfer: Of `rates`, whole tasks held out; empty with one task.
         verdict: One row: how the verdict on the training reward compares with the evaluations.
         runs: Runs by how they ended.
         sentences: What to know, one finding each.
@@ -44,6 +48,7 @@ class CalibrationReport:
 
     document: str
     parts: pd.DataFrame
+    deals: pd.DataFrame
     transfer: pd.DataFrame
     verdict: pd.DataFrame
     runs: pd.DataFrame
@@ -66,16 +71,25 @@ def calibrate(study: Study, detectors: Sequence[Detector] = ()) -> CalibrationRe
     if not detectors:
         why = "no run counts as healthy" if not study.healthy.any() else "no signal was recorded in the healthy runs"
         raise UsageError(f"nothing to calibrate on: {why}; give more runs, healthy ones at a lag of 2 or more")
-    parts = measure(given, detectors) if measured else judge(given, configuration_folds(study))
-    transfer = pd.DataFrame() if measured else judge(given, group_folds(study))
+    dealt = [] if measured else [judge(given, configuration_folds(study, deal)) for deal in range(DEALS)]
+    parts = measure(given, detectors) if measured else rates(given, dealt)
+    deals = deals_table(given, dealt)
+    transfer = pd.DataFrame() if measured else rates(given, [judge(given, group_folds(study))])
     verdict = verdict_table(study)
     ended = study.panel.runs["event"].value_counts().rename_axis("event").reset_index(name="runs")
     document = _document(study, detectors, parts, verdict)
     sentences = [*_about_runs(study), _about_detectors(detectors, measured)]
     sentences += [_row_sentence(row, "as they are" if measured else "held-out configurations") for row in _rows(parts)]
+    sentences += _about_deals(deals)
     sentences += [_row_sentence(row, "held-out tasks") for row in _rows(transfer) if row["signal"] == ANY]
     sentences.append(_about_verdict(verdict))
-    return CalibrationReport(document, parts, transfer, verdict, ended, tuple(sentences))
+    return CalibrationReport(document, parts, deals, transfer, verdict, ended, tuple(sentences))
+
+
+def deals_table(given: Material, dealt: Sequence[HeldOut]) -> pd.DataFrame:
+    """Rates of any of the detectors with each way of dealing the configurations into folds."""
+    rows = [rates(given, [one]).set_index("signal").loc[[ANY]] for one in dealt]
+    return pd.concat(rows, ignore_index=True).rename_axis("deal").reset_index() if rows else pd.DataFrame()
 
 
 def verdict_table(study: Study) -> pd.DataFrame:
@@ -176,6 +190,16 @@ def _about_detectors(detectors: Sequence[Detector], measured: bool) -> str:
     return f"Detectors, tuned so that any of them speaks in at most {TARGET:.0%} of healthy runs: {named}."
 
 
+def _about_deals(deals: pd.DataFrame) -> list[str]:
+    if deals.empty:
+        return []
+    share = deals["healthy_alarmed"]
+    return [
+        f"These are means of {len(deals)} ways to deal the configurations into folds; with one of them alone any of "
+        f"the detectors speaks in {share.min():.0%} to {share.max():.0%} of healthy runs."
+    ]
+
+
 def _about_verdict(table: pd.DataFrame) -> str:
     if table.empty:
         return "The verdict could not be compared with evaluations."
@@ -201,5 +225,5 @@ def _row_sentence(row: pd.Series, where: str) -> str:
         return f"{text}; too few failures ({row['n_collapsed']}) to say what it announces."
     return (
         f"{text}; announces {recall.percent} of {row['n_collapsed']} failures 10 to 100 updates ahead "
-        f"(median lead {row['median_lead']:g}); {row['dips_alarmed']} of {row['n_dips']} dips alarmed."
+        f"(median lead {row['median_lead']:.3g}); {row['dips_alarmed']:.2g} of {row['n_dips']} dips alarmed."
     )

@@ -15,7 +15,7 @@ Flags = NDArray[np.bool_]
 REPLICATIONS = 2000
 
 
-def clustered_share(success: Flags, cluster: NDArray[np.int64]) -> Rate | None:
+def clustered_share(success: Flags | Array, cluster: NDArray[np.int64]) -> Rate | None:
     """A share of runs with its 95% interval; None without runs.
 
     Wilson's interval with the effective number of runs of Rao and Scott (1992): the number divided by the design
@@ -23,7 +23,7 @@ def clustered_share(success: Flags, cluster: NDArray[np.int64]) -> Rate | None:
     design effect cannot be seen, and every cluster counts as one run.
 
     Args:
-        success: Of each run, shape [n].
+        success: Of each run, shape [n]; the mean where a run was judged several times.
         cluster: Number of the cluster of each run, shape [n].
     """
     n = success.size

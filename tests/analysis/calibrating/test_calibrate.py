@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from foreign_runs import planted, rows_of, write_jsonl
 
-from vcpo_bench.analysis.calibrating.judge import ANY, configuration_folds, group_folds, judge
+from vcpo_bench.analysis.calibrating.judge import ANY, DEALS, configuration_folds, group_folds, judge, rates
 from vcpo_bench.analysis.calibrating.report import CalibrationReport, calibrate
 from vcpo_bench.analysis.calibrating.runs import Study, study_of_logs, study_of_results
 from vcpo_bench.analysis.calibrating.tune import TARGET, material, tune
@@ -77,6 +77,22 @@ def test_configurations_are_held_out_whole(study: Study) -> None:
         assert not set(study.configuration[test]) & set(study.configuration[~test])
 
 
+def test_rates_are_means_over_ways_of_dealing(study: Study, report: CalibrationReport) -> None:
+    assert any(
+        (one != two).any() for one, two in zip(*(configuration_folds(study, deal) for deal in (0, 1)), strict=True)
+    )
+    deals, whole = report.deals, report.parts.set_index("signal").loc[ANY]
+    assert deals["deal"].tolist() == list(range(DEALS))
+    assert deals["healthy_alarmed"].nunique() > 1
+    for name in ("healthy_alarmed", "recall", "false_per_1000"):
+        np.testing.assert_allclose(whole[name], deals[name].mean())
+    given = material(study)
+    alone = rates(given, [judge(given, configuration_folds(study, 3))]).set_index("signal").loc[ANY]
+    assert alone["healthy_alarmed"] == deals["healthy_alarmed"][3]
+    assert any(f"means of {DEALS} ways to deal" in one for one in report.sentences)
+    assert calibrate(study, [Detector("ess", 5, 1.0)]).deals.empty
+
+
 def test_each_of_two_tasks_is_held_out_and_one_alone_is_not(study: Study) -> None:
     number = len(study.groups)
     two = replace(study, groups=np.array(["a", "b"])[np.arange(number) % 2])
@@ -102,8 +118,8 @@ def test_seeds_of_one_configuration_would_promise_too_much(make_study: Callable[
             values[:] = np.nan
     given = material(here)
     seed = here.panel.runs["seed"].to_numpy()
-    alike = judge(given, [seed % 5 == fold for fold in range(5)]).set_index("signal")
-    apart = judge(given, configuration_folds(here)).set_index("signal")
+    alike = rates(given, [judge(given, [seed % 5 == fold for fold in range(5)])]).set_index("signal")
+    apart = rates(given, [judge(given, configuration_folds(here))]).set_index("signal")
     assert alike.loc[ANY, "healthy_alarmed"] <= TARGET
     assert apart.loc[ANY, "healthy_alarmed"] > TARGET
 

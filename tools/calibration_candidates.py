@@ -1,0 +1,58 @@
+"""What the signals that came after the first making change when the calibration grid is judged again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from vcpo_bench.analysis.calibrating.judge import (
+    ANY,
+    DEALS,
+    all_detectors,
+    configuration_folds,
+    group_folds,
+    judge,
+    rates,
+)
+from vcpo_bench.analysis.calibrating.runs import study_of_results
+from vcpo_bench.analysis.calibrating.tune import Material, material
+from vcpo_bench.analysis.results import load
+
+LATER = (
+    "dose",
+    "ess_beyond_kl",
+    "length_surge",
+    "log_weight_low",
+    "log_weight_tails",
+    "log_weight_var",
+    "negative_surprisal",
+    "prompt_ignored",
+)
+"""Signals that the packaged detectors could not be chosen from: they were not there."""
+
+
+def by_candidates(results: Path) -> pd.DataFrame:
+    """Rates of any of the detectors with all candidates, and with those of the first making.
+
+    Returns:
+        Columns `candidates` (`all` or `first making`), `held_out` (`configurations`: means over ways of dealing them
+        into folds; `tasks`), `detectors` (those that all runs choose), and those of `analysis.calibrating.judge.rates`.
+    """
+    everything = material(study_of_results(load(results), "calibration"))
+    rows = []
+    for label, given in (("all", everything), ("first making", _without(everything, LATER))):
+        chosen = "; ".join(one.text for one in all_detectors(given))
+        deals = [judge(given, configuration_folds(given.study, deal)) for deal in range(DEALS)]
+        for place, judged in (("configurations", deals), ("tasks", [judge(given, group_folds(given.study))])):
+            row = rates(given, judged).set_index("signal").loc[[ANY]]
+            rows.append(row.assign(candidates=label, held_out=place, detectors=chosen))
+    table = pd.concat(rows, ignore_index=True)
+    first = ["candidates", "held_out", "detectors"]
+    return table[[*first, *table.columns.drop(first)]]
+
+
+def _without(given: Material, names: tuple[str, ...]) -> Material:
+    levels = {name: one for name, one in given.levels.items() if name not in names}
+    return replace(given, levels=levels, peaks={name: given.peaks[name] for name in levels})
