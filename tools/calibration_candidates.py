@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from vcpo_bench.analysis.calibrating.judge import (
-    ANY,
     DEALS,
+    HeldOut,
     all_detectors,
     configuration_folds,
     group_folds,
@@ -31,26 +31,37 @@ LATER = (
     "prompt_ignored",
 )
 """Signals that the packaged detectors could not be chosen from: they were not there."""
+AS_REGISTERED = "registered deal"
+"""Folds of configurations by name: task, method, lag and learning rate, dealt once."""
 
 
 def by_candidates(results: Path) -> pd.DataFrame:
-    """Rates of any of the detectors with all candidates, and with those of the first making.
+    """Rates of detectors with all candidates, and with those of the first making.
 
     Returns:
         Columns `candidates` (`all` or `first making`), `held_out` (`configurations`: means over ways of dealing them
-        into folds; `tasks`), `detectors` (those that all runs choose), and those of `analysis.calibrating.judge.rates`.
+        into folds, twins together; `AS_REGISTERED`; `tasks`), `detectors` (those that all runs choose), and those of
+        `analysis.calibrating.judge.rates`.
     """
     everything = material(study_of_results(load(results), "calibration"))
-    rows = []
+    tables = []
     for label, given in (("all", everything), ("first making", _without(everything, LATER))):
         chosen = "; ".join(one.text for one in all_detectors(given))
-        deals = [judge(given, configuration_folds(given.study, deal)) for deal in range(DEALS)]
-        for place, judged in (("configurations", deals), ("tasks", [judge(given, group_folds(given.study))])):
-            row = rates(given, judged).set_index("signal").loc[[ANY]]
-            rows.append(row.assign(candidates=label, held_out=place, detectors=chosen))
-    table = pd.concat(rows, ignore_index=True)
+        for place, judged in _judged(given).items():
+            tables.append(rates(given, judged).assign(candidates=label, held_out=place, detectors=chosen))
+    table = pd.concat(tables, ignore_index=True)
     first = ["candidates", "held_out", "detectors"]
     return table[[*first, *table.columns.drop(first)]]
+
+
+def _judged(given: Material) -> dict[str, list[HeldOut]]:
+    study = given.study
+    by_name = replace(study, configuration=study.panel.configuration)
+    return {
+        "configurations": [judge(given, configuration_folds(study, deal)) for deal in range(DEALS)],
+        AS_REGISTERED: [judge(given, configuration_folds(by_name))],
+        "tasks": [judge(given, group_folds(study))],
+    }
 
 
 def _without(given: Material, names: tuple[str, ...]) -> Material:

@@ -21,7 +21,7 @@ from vcpo_bench.progress import track
 
 FOLDS = 5
 DEALS = 10
-"""Ways of dealing the configurations into folds that are averaged: one alone may say 9% where another says 18%."""
+"""Ways of dealing the configurations into folds that are averaged: one may say 9% where another says 18%."""
 ANY = "any of them"
 """The row of all detectors together."""
 
@@ -43,15 +43,23 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class _Mean:
-    """What a detector did in each run, averaged over the deals that judged it there; all of shape [N]."""
+    """What a detector did in each run, averaged over the deals that judged it there; all of shape [N].
+
+    Attributes:
+        known: At least half of the deals judged it there.
+        alarmed: Share of these deals in which it alarmed.
+        caught: Share in which it announced the failure in time.
+        false: Alarms that announce nothing.
+        exposure: Updates at which an alarm would have been false.
+        leads: In updates, of each deal that announced the failure of a known run, one after the other [L].
+    """
 
     known: Flags
     alarmed: Array
     caught: Array
     false: Array
     exposure: Array
-    lead: Array
-    """Of the deals that announced the failure; NaN: none did."""
+    leads: Array
 
 
 def configuration_folds(study: Study, deal: int = 0) -> list[Flags]:
@@ -82,10 +90,11 @@ def measure(given: Material, detectors: Sequence[Detector]) -> pd.DataFrame:
 def rates(given: Material, deals: Sequence[HeldOut]) -> pd.DataFrame:
     """Error rates of detectors; with several deals, what they do in each run is averaged before anything is counted.
 
-    Columns: `signal` (or `ANY`), `n_healthy`, `n_collapsed`, `configurations` (of healthy runs), `healthy_alarmed`
-    (share of healthy runs with an alarm), `false_per_1000` (alarms per 1,000 updates of healthy runs), `recall`
-    (failures announced in time), each with `_low` and `_high`; `median_lead`, `n_dips`, `dips_alarmed` (count).
-    Intervals are over configurations.
+    Columns: `signal` (or `ANY`), `n_healthy`, `n_collapsed` (runs that at least half of the deals judged it in),
+    `configurations` (of these healthy runs), `healthy_alarmed` (share of healthy runs with an alarm), `false_per_1000`
+    (alarms per 1,000 updates of healthy runs), `recall` (failures announced in time), each with `_low` and `_high`;
+    `median_lead` (of all announcements), `n_dips`, `dips_alarmed` (mean number). Intervals are over configurations;
+    they do not include how the thresholds would differ on other runs.
     """
     names = sorted({name for one in deals for name in one.alarms}, key=_any_first)
     return pd.DataFrame([_row(name, _mean(name, given, deals), given.study) for name in names])
@@ -116,7 +125,7 @@ def all_detectors(given: Material) -> list[Detector]:
 
 
 def rate_of(row: pd.Series, name: str) -> Rate | None:
-    """A rate of a row of `judge`; None: not measured."""
+    """A rate of a row of `rates`; None: not measured."""
     value = row[name]
     return None if pd.isna(value) else Rate(float(value), float(row[f"{name}_low"]), float(row[f"{name}_high"]))
 
@@ -128,18 +137,18 @@ def _any_first(name: str) -> tuple[bool, str]:
 def _mean(name: str, given: Material, deals: Sequence[HeldOut]) -> _Mean:
     recorded = np.isfinite(given.study.panel.values[name]).any(axis=1) if name != ANY else True
     sums = np.zeros((5, len(given.study.panel.runs)))
-    leads = np.zeros(sums.shape[1])
+    runs, leads = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for one in deals:
         if name not in one.alarms:
             continue
         did = outcomes(np.where(one.alarms[name], 1.0, 0.0), 0.5, given.time)
         seen = one.judged[name] & recorded
         sums += np.where(seen, [np.ones(len(seen)), np.isfinite(did.first), did.caught, did.false, did.exposure], 0.0)
-        leads += np.where(seen & did.caught, did.lead, 0.0)
-    times, caught = sums[0], sums[2]
-    alarmed, announced, false, exposure = sums[1:] / np.maximum(times, 1.0)
-    lead = np.divide(leads, caught, out=np.full(len(leads), np.nan), where=caught > 0)
-    return _Mean(times > 0, alarmed, announced, false, exposure, lead)
+        runs.append(np.flatnonzero(seen & did.caught))
+        leads.append(did.lead[runs[-1]])
+    known = sums[0] >= max(len(deals) / 2, 1)
+    alarmed, caught, false, exposure = sums[1:] / np.maximum(sums[0], 1.0)
+    return _Mean(known, alarmed, caught, false, exposure, np.concatenate(leads)[known[np.concatenate(runs)]])
 
 
 def _row(name: str, did: _Mean, study: Study) -> Row:
@@ -150,8 +159,7 @@ def _row(name: str, did: _Mean, study: Study) -> Row:
     false = clustered_ratio(did.false[healthy], did.exposure[healthy], study.configuration[healthy], 1000.0)
     row |= _with_interval("false_per_1000", false)
     row |= _with_interval("recall", clustered_share(did.caught[failed], study.configuration[failed]))
-    leads = did.lead[failed & np.isfinite(did.lead)]
-    row["median_lead"] = float(np.median(leads)) if leads.size else float("nan")
+    row["median_lead"] = float(np.median(did.leads)) if did.leads.size else float("nan")
     return row | {"n_dips": int(dipped.sum()), "dips_alarmed": round(float(did.alarmed[dipped].sum()), 4)}
 
 

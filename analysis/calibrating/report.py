@@ -88,7 +88,8 @@ def calibrate(study: Study, detectors: Sequence[Detector] = ()) -> CalibrationRe
 
 def deals_table(given: Material, dealt: Sequence[HeldOut]) -> pd.DataFrame:
     """Rates of any of the detectors with each way of dealing the configurations into folds."""
-    rows = [rates(given, [one]).set_index("signal").loc[[ANY]] for one in dealt]
+    tables = [rates(given, [one]).set_index("signal") for one in dealt if one.alarms]
+    rows = [table.loc[[ANY]] for table in tables]
     return pd.concat(rows, ignore_index=True).rename_axis("deal").reset_index() if rows else pd.DataFrame()
 
 
@@ -191,12 +192,12 @@ def _about_detectors(detectors: Sequence[Detector], measured: bool) -> str:
 
 
 def _about_deals(deals: pd.DataFrame) -> list[str]:
-    if deals.empty:
+    if deals.empty or deals["n_healthy"].min() < LEAST_RUNS:
         return []
     share = deals["healthy_alarmed"]
     return [
-        f"These are means of {len(deals)} ways to deal the configurations into folds; with one of them alone any of "
-        f"the detectors speaks in {share.min():.0%} to {share.max():.0%} of healthy runs."
+        f"Rates of held-out configurations are means of {len(deals)} ways to deal these into folds; each way by itself "
+        f"says that any of the detectors speaks in {share.min():.0%} to {share.max():.0%} of healthy runs."
     ]
 
 
@@ -225,5 +226,5 @@ def _row_sentence(row: pd.Series, where: str) -> str:
         return f"{text}; too few failures ({row['n_collapsed']}) to say what it announces."
     return (
         f"{text}; announces {recall.percent} of {row['n_collapsed']} failures 10 to 100 updates ahead "
-        f"(median lead {row['median_lead']:.3g}); {row['dips_alarmed']:.2g} of {row['n_dips']} dips alarmed."
+        f"(median lead {row['median_lead']:.3g}); {row['dips_alarmed']:.3g} of {row['n_dips']} dips alarmed."
     )

@@ -89,8 +89,28 @@ def test_rates_are_means_over_ways_of_dealing(study: Study, report: CalibrationR
     given = material(study)
     alone = rates(given, [judge(given, configuration_folds(study, 3))]).set_index("signal").loc[ANY]
     assert alone["healthy_alarmed"] == deals["healthy_alarmed"][3]
+    assert deals["median_lead"].min() <= whole["median_lead"] <= deals["median_lead"].max()
     assert any(f"means of {DEALS} ways to deal" in one for one in report.sentences)
     assert calibrate(study, [Detector("ess", 5, 1.0)]).deals.empty
+
+
+def test_a_signal_that_few_deals_chose_has_no_rate(study: Study) -> None:
+    given = material(study)
+    deals = [judge(given, configuration_folds(study, deal)) for deal in range(4)]
+    number = rates(given, deals).set_index("signal")["n_healthy"]
+    assert number[ANY] == number["ess"] == study.healthy.sum()
+    for one in deals[1:]:
+        del one.alarms["ess"], one.judged["ess"]
+    number = rates(given, deals).set_index("signal")["n_healthy"]
+    assert number[ANY] == study.healthy.sum()
+    assert number["ess"] == 0
+
+
+def test_one_configuration_cannot_be_held_out(study: Study) -> None:
+    alone = calibrate(replace(study, configuration=np.zeros_like(study.configuration)))
+    assert alone.parts.empty
+    assert alone.deals.empty
+    assert not any("ways to deal" in one for one in alone.sentences)
 
 
 def test_each_of_two_tasks_is_held_out_and_one_alone_is_not(study: Study) -> None:
