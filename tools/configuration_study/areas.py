@@ -56,7 +56,7 @@ def telling(panel: Panel, signals: Sequence[str] | None = None, leads: Sequence[
     rows = []
     for place in _places(panel, leads):
         for name in signals or panel.recorded():
-            row = place.names | {"signal": name} | _area(compare_signal(panel, name, place.sets), panel, draws)
+            row = place.names | {"signal": name} | area(compare_signal(panel, name, place.sets), panel, draws)
             barred = name == PRIMARY and place.lead == PRIMARY_LEAD and place.landmarks == ALL
             word = _told(row) if barred and place.controls in BARRED else ""
             rows.append(row | {"verdict": TOO_FEW if np.isnan(row["value"]) else word})
@@ -80,11 +80,11 @@ def rivals(panel: Panel, among: Iterable[str] = RIVALS) -> pd.DataFrame:
     for place in _places(panel, (PRIMARY_LEAD,)):
         if place.landmarks == ALL and place.controls in among:
             names = {"task": place.task, "controls": place.controls}
-            rows = [names | {"rival": one} | _paired(panel, place.sets, one, draws) for one in RIVALS[place.controls]]
+            rows = [names | {"rival": one} | paired(panel, place.sets, one, draws) for one in RIVALS[place.controls]]
             table = pd.DataFrame(rows)
             groups.append(table.assign(p_holm=holm(table["p"])))
     found = pd.concat(groups, ignore_index=True)
-    return found.assign(verdict=[_compared(row) for row in found.to_dict("records")])
+    return found.assign(verdict=[compared(row) for row in found.to_dict("records")])
 
 
 def unread(panel: Panel) -> pd.DataFrame:
@@ -129,7 +129,8 @@ def _only(sets: RiskSets, kept: Flags) -> RiskSets:
     return RiskSets(sets.case[kept], sets.row[kept], sets.controls[kept], sets.stratum[kept])
 
 
-def _area(one: Comparison, panel: Panel, draws: Array) -> Row:
+def area(one: Comparison, panel: Panel, draws: Array) -> Row:
+    """`value` (AUROC) with its 95% t interval over the failed units, and the counts it rests on; NaN: too few."""
     row = _counts(one, panel)
     if not panel.enough(*one.runs(panel.healthy)):
         return row | dict.fromkeys(("value", "low", "high"), np.nan)
@@ -138,7 +139,8 @@ def _area(one: Comparison, panel: Panel, draws: Array) -> Row:
     return row | {"value": value, "low": max(value - reach, 0.0), "high": min(value + reach, 1.0)}
 
 
-def _paired(panel: Panel, sets: RiskSets, rival: str, draws: Array) -> Row:
+def paired(panel: Panel, sets: RiskSets, rival: str, draws: Array) -> Row:
+    """AUROC of ESS less that of a rival, in the columns of `rivals` but `p_holm` and `verdict`."""
     ess, other = in_common(*(compare_signal(panel, name, sets) for name in (PRIMARY, rival)))
     row = _counts(ess, panel)
     if not panel.enough(*ess.runs(panel.healthy)):
@@ -175,7 +177,8 @@ def _told(row: Row) -> str:
     return "can tell" if row["low"] > BAR else "cannot" if row["high"] < BAR else "undecided"
 
 
-def _compared(row: Row) -> str:
+def compared(row: Row) -> str:
+    """The registered word for a difference of `rivals`."""
     if np.isnan(row["value"]):
         return TOO_FEW
     if row["low90"] >= -MARGIN and row["high90"] <= MARGIN:
