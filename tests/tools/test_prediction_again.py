@@ -24,7 +24,7 @@ def test_fates_side_by_side_and_none_missing(monkeypatch: pytest.MonkeyPatch) ->
     both = fates(None, first)  # type: ignore[arg-type]
     assert len(both) == len(first)
     assert set(both["event"]) == {"stall"}
-    assert both["event_first"].value_counts().equals(first["event"].value_counts().rename_axis("event_first"))
+    assert both["event_first"].value_counts().to_dict() == first["event"].value_counts().to_dict()
     assert not both.duplicated(PLACE).any()
     monkeypatch.setattr(prediction_again, "events", lambda results: now.iloc[1:])
     with pytest.raises(UsageError, match="671 runs, of which 671 are among the 672 first ones"):
