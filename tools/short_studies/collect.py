@@ -16,14 +16,6 @@ from .study import Study
 RUNS = "runs.csv"
 LAST = 2
 """Evaluations whose mean is the final reward."""
-QUANTITIES = {
-    "lag": "lag_mean",
-    "ess": "ess_ratio",
-    "kl": "kl_mu_theta_k3",
-    "step_scale": "step_scale",
-    "length": "length_mean",
-}
-"""Means over the updates whose lag has been reached, by the recorded column."""
 
 
 def run_table(study: Study, results: Path) -> pd.DataFrame:
@@ -34,7 +26,7 @@ def run_table(study: Study, results: Path) -> pd.DataFrame:
         results: Its results folder.
 
     Returns:
-        Columns `study.place`, `status`, `event`, `failed`, `onset`, `start_reward`, `final_reward`, `QUANTITIES`.
+        Columns `study.place`, `status`, `event`, `failed`, `onset`, `start_reward`, `final_reward`, `study.quantities`.
     """
     loaded = load(results)
     table = events(loaded)
@@ -43,10 +35,10 @@ def run_table(study: Study, results: Path) -> pd.DataFrame:
     table["start_reward"] = table["key"].map(curves.first())
     table["final_reward"] = table["key"].map(curves.apply(lambda curve: curve.tail(LAST).mean()))
     settled = loaded.steps[~loaded.steps["filling"].astype(bool)].groupby("key")
-    for name, column in QUANTITIES.items():
+    for name, column in study.quantities.items():
         table[name] = table["key"].map(settled[column].mean())
-    table.loc[table["status"] == "error", ["start_reward", "final_reward", *QUANTITIES]] = np.nan
-    kept = [*study.place, "status", "event", "failed", "onset", "start_reward", "final_reward", *QUANTITIES]
+    table.loc[table["status"] == "error", ["start_reward", "final_reward", *study.quantities]] = np.nan
+    kept = [*study.place, "status", "event", "failed", "onset", "start_reward", "final_reward", *study.quantities]
     return table[kept].sort_values([*study.place], kind="stable").reset_index(drop=True)
 
 

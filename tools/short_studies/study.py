@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +19,14 @@ SEEDS = tuple(range(5))
 EVAL_EVERY = 20
 PLACE = ("task", "method", "regime", "staleness", "lr", "seed")
 """What tells apart the runs of a study, unless it names more."""
+QUANTITIES = {
+    "lag": "lag_mean",
+    "ess": "ess_ratio",
+    "kl": "kl_mu_theta_k3",
+    "step_scale": "step_scale",
+    "length": "length_mean",
+}
+"""Means over the updates whose lag has been reached, by the recorded column."""
 
 
 def short(steps: int, prompts: int = 8) -> CellSettings:
@@ -39,6 +47,7 @@ class Study:
         tables: Those tables, from the runs of the whole study.
         answer: The sentences that the tables decide.
         place: Settings and axes that tell its runs apart.
+        quantities: Means over the updates whose lag has been reached, by the recorded column.
     """
 
     name: str
@@ -49,6 +58,7 @@ class Study:
     tables: Callable[[pd.DataFrame], Tables]
     answer: Callable[[Tables], Sequence[str]]
     place: tuple[str, ...] = PLACE
+    quantities: Mapping[str, str] = field(default_factory=lambda: QUANTITIES)
 
     @property
     def folder(self) -> Path:
