@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.intervals import wilson
@@ -19,7 +20,9 @@ TOLERATED = 3
 """A learning rate is stable when fewer than one in this many of its seeds failed."""
 
 _EXPONENTS = np.linspace(-1.0, 3.0, 81)
-_HALF_DEVIANCE = 1.92
+_INTERCEPT = ["task", "regime", "method"]
+_FIRM = 4.0
+"""Log odds beyond which a prediction is not taken for surer: a single exception would outweigh all else."""
 _RIDGE, _INTERCEPT_RIDGE = 0.02, 1e-5
 _NEWTON_STEPS, _LONGEST_STEP = 60, 3.0
 
@@ -59,41 +62,61 @@ def frontier(table: pd.DataFrame) -> pd.DataFrame:
     """How the stability limit falls with lag: exponent a of `lr_max ~ lag^-a`, one row per method and one for all.
 
     Failure is modeled as `P = logistic(c_task,regime,method + b (log lr + a log lag))`, so that the learning rate at
-    which half of the runs fail falls as `lag^-a`. The 95% interval holds every a whose profile log-likelihood is within
-    1.92 of the best: where a coarse grid of learning rates separates failures perfectly for a whole range of exponents,
-    the interval includes all of that range. A weak ridge penalty keeps b finite. In the row `method == "(all)"` every
-    method has its own intercept and all share one exponent.
+    which half of the runs fail falls as `lag^-a`. The lag is the requested one. The 95% interval holds every a whose
+    profile log-likelihood is within the F limit of the best, times the dispersion of failures over configurations
+    (Pearson's, at least 1; McCullagh and Nelder 1989): seeds of a configuration tend to share their fate. Where a
+    coarse grid of learning rates separates failures perfectly for a whole range of exponents, the interval includes
+    all of that range. A weak ridge penalty keeps b finite. In the row `method == "(all)"` every method has its own
+    intercept and all share one exponent.
+
+    Args:
+        table: As of `stable_rates`, with `onset`.
 
     Returns:
-        Columns `method`, `cells`, `failed`, `exponent`, `low`, `high` (infinite where the interval
-        reaches the end of the range searched, -1 to 3) and `reason`: why the exponent is NaN. It is NaN where
-        fewer than two lags or learning rates were run, fewer than 5 runs failed or 5 survived, or failures do not
-        become more likely at larger learning rates.
+        Columns `method`, `cells`, `failed`, `early` (failures found before the requested lag was reached, which say
+        nothing about it), `exponent`, `low`, `high` (infinite where the interval reaches the end of the range
+        searched, -1 to 3) and `reason`: why the exponent is NaN. It is NaN where fewer than two lags or learning rates
+        were run, fewer than 5 runs failed or 5 survived, or failures do not become more likely at larger learning
+        rates.
     """
     judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
+    judged = judged.assign(early=judged["failed"].astype(bool) & (judged["onset"] < judged["staleness"]))
     rows = [{"method": name} | _fit(cells) for name, cells in judged.groupby("method", sort=False)]
     if len(rows) > 1:
         rows.append({"method": "(all)"} | _fit(judged))
-    return pd.DataFrame(rows, columns=["method", "cells", "failed", "exponent", "low", "high", "reason"])
+    return pd.DataFrame(rows, columns=["method", "cells", "failed", "early", "exponent", "low", "high", "reason"])
 
 
 def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     failed = cells["failed"].to_numpy(dtype=np.float64)
-    facts: dict[str, Any] = {"cells": len(cells), "failed": int(failed.sum())}
+    facts: dict[str, Any] = {"cells": len(cells), "failed": int(failed.sum()), "early": int(cells["early"].sum())}
     nothing = {"exponent": np.nan, "low": np.nan, "high": np.nan}
     if cells["staleness"].nunique() < 2 or cells["lr"].nunique() < 2:
         return facts | nothing | {"reason": "fewer than two lags or two learning rates"}
     if min(failed.sum(), (1 - failed).sum()) < 5:
         return facts | nothing | {"reason": "fewer than 5 failed or 5 surviving runs"}
     counted = _counted(cells)
-    slope, likelihood = _profile(_design(counted), counted["sum"].to_numpy(), counted["size"].to_numpy())
+    ended, runs = counted["sum"].to_numpy(), counted["size"].to_numpy()
+    slope, likelihood, score = _profile(_design(counted), ended, runs)
     best = int(likelihood.argmax())
     if slope[best] <= 0.1:
         return facts | nothing | {"reason": "failures do not become more likely at larger learning rates"}
-    inside = np.flatnonzero((likelihood >= likelihood[best] - _HALF_DEVIANCE - EQUAL) & (slope > 0))
+    groups = counted[_INTERCEPT].drop_duplicates()
+    limit = _half_deviance(ended, runs, score[best], len(groups) + 2)
+    inside = np.flatnonzero((likelihood >= likelihood[best] - limit - EQUAL) & (slope > 0))
     low = -np.inf if inside[0] == 0 else _EXPONENTS[inside[0]]
     high = np.inf if inside[-1] == len(_EXPONENTS) - 1 else _EXPONENTS[inside[-1]]
     return facts | {"exponent": float(_EXPONENTS[best]), "low": low, "high": high, "reason": ""}
+
+
+def _half_deviance(failed: Array, runs: Array, score: Array, coefficients: int) -> float:
+    """How far below the best a log-likelihood may lie, 95%, given how failures scatter over configurations."""
+    freedom = failed.size - coefficients
+    if freedom < 1:
+        return float("inf")
+    p = 1 / (1 + np.exp(-np.clip(score, -_FIRM, _FIRM)))
+    pearson = float(((failed - runs * p) ** 2 / (runs * p * (1 - p))).sum())
+    return max(1.0, pearson / freedom) * float(stats.f.ppf(0.95, 1, freedom)) / 2
 
 
 def _counted(cells: pd.DataFrame) -> pd.DataFrame:
@@ -104,7 +127,7 @@ def _counted(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _design(counted: pd.DataFrame) -> Array:
     """For every exponent searched: an intercept per task, regime and method, then `log lr + a log lag`: [A, N, D]."""
-    groups = pd.get_dummies(counted[["task", "regime", "method"]].agg("\n".join, axis=1)).to_numpy(dtype=np.float64)
+    groups = pd.get_dummies(counted[_INTERCEPT].agg("\n".join, axis=1)).to_numpy(dtype=np.float64)
     log_lr, log_lag = np.log(counted[["lr", "staleness"]].to_numpy(dtype=np.float64)).T
     drive = log_lr + _EXPONENTS[:, None] * log_lag
     drive -= np.average(drive, axis=1, weights=counted["size"], keepdims=True)
@@ -112,13 +135,16 @@ def _design(counted: pd.DataFrame) -> Array:
     return np.concatenate([stacked, drive[:, :, None]], axis=2)
 
 
-def _profile(design: Array, failed: Array, runs: Array) -> tuple[Array, Array]:
-    """Slope and penalized log-likelihood of a ridge logistic regression (Newton's method) for each design.
+def _profile(design: Array, failed: Array, runs: Array) -> tuple[Array, Array, Array]:
+    """A ridge logistic regression (Newton's method) for each design.
 
     Args:
         design: Of A exponents, N groups of runs and D coefficients, [A, N, D].
         failed: How many runs of each group failed [N].
         runs: How many there are in each group [N].
+
+    Returns:
+        Slope [A], penalized log-likelihood [A] and log odds of failure [A, N].
     """
     beta = np.zeros((design.shape[0], design.shape[2], 1))
     ridge = np.full((design.shape[2], 1), _INTERCEPT_RIDGE)
@@ -132,7 +158,7 @@ def _profile(design: Array, failed: Array, runs: Array) -> tuple[Array, Array]:
         beta += step * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-9))
     score = (design @ beta)[:, :, 0]
     likelihood = (failed * score - runs * np.logaddexp(0.0, score)).sum(axis=1)
-    return beta[:, -1, 0], likelihood - (ridge * beta**2).sum(axis=(1, 2)) / 2
+    return beta[:, -1, 0], likelihood - (ridge * beta**2).sum(axis=(1, 2)) / 2, score
 
 
 def _reading(stable: float, following: float) -> str:

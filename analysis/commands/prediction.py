@@ -83,8 +83,23 @@ def at_least_lag(results: Results, least: int) -> Results:
         return results
     kept = results.cells.loc[results.cells["staleness"] >= least, "key"]
     if kept.empty:
-        raise UsageError(f"prediction(least_lag={least}): the largest lag is {results.cells['staleness'].max()}")
+        largest = results.cells["staleness"].max()
+        raise UsageError(
+            f"prediction(least_lag={least}): the largest lag is {largest}; prediction(least_lag=0) takes all"
+        )
     return results.select(kept)
+
+
+def _no_lag(results: Results, least: int) -> Findings:
+    """Runs without lag have nothing to be alarmed about."""
+    runs = runs_table(results)
+    found = Findings({"runs": runs}, {"runs": agreeing(results.cells, *PLACE)})
+    text = (
+        f"No run has a lag of {least} or more, so nothing is predicted: runs without lag are in no such danger and "
+        "make false alarms look rare. prediction(least_lag=0) takes them all the same."
+    )
+    found.statements.append(found.finding(NOTE, text, "runs", runs, ("staleness", "started")))
+    return found
 
 
 def _nothing_to_predict(found: Findings) -> Finding:
@@ -162,8 +177,10 @@ class Prediction(Analysis):
     name = "prediction"
     summary = "Whether failure can be predicted, how early, at what cost, and what ESS adds"
 
-    least_lag: int = integer(0, minimum=0)
+    least_lag: int = integer(2, minimum=0)
 
     def run(self, results: Results) -> Findings:
-        """See `analyze_prediction`."""
+        """See `analyze_prediction`; where no run has such a lag, a note says so."""
+        if results.cells["staleness"].max() < self.least_lag:
+            return _no_lag(results, self.least_lag)
         return analyze_prediction(results, self.least_lag)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.ablation import BEST_RATE
+from vcpo_bench.analysis.comparison.answers import MARGIN
 from vcpo_bench.analysis.comparison.pairs import decidable, why_not_judged
 from vcpo_bench.analysis.findings import Finding, Findings
 from vcpo_bench.analysis.wording import interval_of, listed, row_by_row, verdict
@@ -46,7 +47,9 @@ def stability(found: Findings) -> Iterator[Finding]:
             f"The largest stable learning rate of {who} falls as lag^-a with a = "
             f"{interval_of({'value': row['exponent']} | row)}, {fits}."
         )
-        yield found.finding(STABILITY, text, "frontier", part, ("method", "exponent", "low", "high"))
+        if row["early"]:
+            text += f" {row['early']} of {row['failed']} failures came before the requested lag was reached."
+        yield found.finding(STABILITY, text, "frontier", part, ("method", "exponent", "low", "high", "failed", "early"))
 
 
 def ablation(found: Findings) -> Iterator[Finding]:
@@ -83,10 +86,13 @@ def step_controls(found: Findings) -> Iterator[Finding]:
     columns = ("method", "control", "staleness", "pairs", *_INTERVAL)
     yield from _not_judged(found, "step_controls", table, "whether the timing of small steps matters is", columns)
     for part, row in row_by_row(table[decidable(table)]):
+        alike = row["low"] > -MARGIN and row["high"] < MARGIN
         says = {
             "more": "so the timing of small steps matters, not only their size",
             "less": "so steps of the same sizes at other times do better",
-        }.get(verdict(row["low"], row["high"]), "so smaller steps alone may explain what the method does")
+        }.get(verdict(row["low"], row["high"]), "which is undecided")
+        if alike:
+            says = f"so the two are equivalent within {MARGIN:g}: smaller steps explain what the method does"
         text = (
             f"Lag {row['staleness']}: {row['method']} minus its lr-{row['control']} control is "
             f"{interval_of({'value': row['estimate']} | row)}, {says}."

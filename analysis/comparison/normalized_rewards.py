@@ -34,7 +34,8 @@ class NormalizedRewards:
         table: One row per cell: `CELL` (`task` as `task_names` writes it), `key`, `control`, `status`, `event`,
             `onset`, `failed`, `last_step`, `start`, `score` (mean sampled reward of the last `LAST` evaluations; NaN
             for a cell that ended in an error) and `normalized`: `(score - start) / (sync - start)` of its task.
-        anchors: One row per task: `start`, `sync`, `sync_method`, `sync_lr`, `sync_seeds`, and `usable`.
+        anchors: One row per task: `start`, `sync`, `sync_method`, `sync_lr`, `sync_seeds`, `sync_at_edge` (several
+            learning rates were tried and the best is the smallest or the largest of them), and `usable`.
     """
 
     table: pd.DataFrame
@@ -91,10 +92,14 @@ def _anchors(table: pd.DataFrame) -> pd.DataFrame:
         synchronous = cells[(cells["staleness"] == 0) & finished]
         means = synchronous.groupby(["method", "lr"])["score"].agg(["mean", "size"]).reset_index()
         row: dict[str, Any] = {"task": task, "start": start, "sync": np.nan, "sync_method": "", "sync_lr": np.nan}
-        row["sync_seeds"] = 0
+        row |= {"sync_seeds": 0, "sync_at_edge": False}
         if len(means):
             best = means.sort_values("mean", kind="stable").iloc[-1]
             row |= {"sync": best["mean"], "sync_method": best["method"], "sync_lr": best["lr"]}
-            row |= {"sync_seeds": int(best["size"])}
+            row |= {"sync_seeds": int(best["size"]), "sync_at_edge": _at_edge(float(best["lr"]), means["lr"])}
         rows.append(row | {"usable": bool(row["sync"] - start >= SMALLEST_RANGE - EQUAL)})
     return pd.DataFrame(rows)
+
+
+def _at_edge(rate: float, tried: pd.Series) -> bool:
+    return bool(tried.nunique() > 1 and rate in (tried.min(), tried.max()))

@@ -25,6 +25,7 @@ _PLACE = ("task", "regime", "staleness")
 def limits(found: Findings) -> Iterator[Finding]:
     """What cannot be concluded from these runs."""
     yield from _without_anchor(found)
+    yield from _anchor_at_edge(found)
     yield from _uneven_budgets(found)
     cells = found.tables["scores"]
     lagged = cells[cells["staleness"] > 0]
@@ -52,6 +53,16 @@ def _without_anchor(found: Findings) -> Iterator[Finding]:
             why = "there is no synchronous run"
         text = f"{row['task']}: {why}, so rewards are not normalized and tasks are not on one scale."
         yield found.finding(NOTE, text, "anchors", part, ("task", "start", "sync", "sync_seeds"))
+
+
+def _anchor_at_edge(found: Findings) -> Iterator[Finding]:
+    anchors = found.tables["anchors"]
+    for part, row in row_by_row(anchors[anchors["sync_at_edge"].astype(bool)]):
+        text = (
+            f"{row['task']}: the synchronous runs that rewards are normalized by have the smallest or the largest "
+            f"learning rate tried, {learning_rate(row['sync_lr'])}: a better one may lie beyond it."
+        )
+        yield found.finding(NOTE, text, "anchors", part, ("task", "sync_method", "sync_lr", "sync_at_edge"))
 
 
 def _uneven_budgets(found: Findings) -> Iterator[Finding]:
@@ -142,15 +153,19 @@ def tuning(found: Findings) -> Iterator[Finding]:
         yield found.finding(TUNING, f"Lag {lag}, chosen learning rates: {', '.join(parts)}.", "choices", here, columns)
     tried = [rate for rates in budget["rates"] for rate in rates]
     for edge, rate in (("largest", max(tried)), ("smallest", min(tried))) if len(set(tried)) > 1 else ():
-        at_edge = _at_edge(choices, rate)
-        if at_edge:
-            rows = choices[choices["method"].isin(at_edge)]
+        for where, methods in _at_edge(choices, rate).items():
+            rows = choices[choices["method"].isin(methods) & (choices["chosen_lr"] == rate)]
             named = f"the {edge} learning rate tried, {learning_rate(rate)}"
-            text = f"For {listed(at_edge)} {named}, was the best everywhere: a better one may lie beyond it."
+            text = f"For {listed(methods)} {named}, was the best {where}: a better one may lie beyond it."
             yield found.finding(TUNING, text, "choices", rows, columns)
 
 
-def _at_edge(choices: pd.DataFrame, rate: float) -> list[str]:
-    """Methods whose search ended at this learning rate wherever they were tuned."""
-    ended = choices.groupby("method")["chosen_lr"].agg(lambda own: bool((own == rate).all()))
-    return [str(name) for name in ended.index[ended]]
+def _at_edge(choices: pd.DataFrame, rate: float) -> dict[str, list[str]]:
+    """Methods whose search ended at this learning rate, by where: at which lags, in a task at least."""
+    found: dict[str, list[str]] = {}
+    for method, own in choices.groupby("method"):
+        ended = own[own["chosen_lr"] == rate]
+        if len(ended):
+            lags = listed([f"{lag}" for lag in sorted(set(ended["staleness"]))])
+            found.setdefault("everywhere" if len(ended) == len(own) else f"at lag {lags}", []).append(str(method))
+    return found

@@ -200,6 +200,9 @@ def test_what_is_left_to_the_preset() -> None:
     sizes = [len(re.split(r",(?![^(]*\))", preset[name])) for name in ("methods", "staleness", "task", "lr")]
     assert f"(`vcpo-bench run --config phase`, {math.prod(sizes) * preset['seeds']:,} cells)" in STUDY
     assert f"`walk-eos`, {preset['seeds']} seeds at the boundary and `+lr-shuffled` are left to the preset" in STUDY
+    whole = f"({math.prod(sizes) * preset['seeds']:,} runs, many hours of calls)"
+    assert whole in (STUDIES.parent / "gpu.md").read_text(encoding="utf-8")
+    assert [float(rate) for rate in preset["lr"].split(",")] == pytest.approx(LADDER)
     assert "walk-eos" in preset["task"]
     assert "+lr-shuffled" in preset["methods"]
 

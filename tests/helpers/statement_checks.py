@@ -118,7 +118,8 @@ def _ranking(rows: pd.DataFrame) -> Iterator[float]:
 
 
 def _anchors(rows: pd.DataFrame) -> Iterator[float]:
-    yield from rows["sync"] - rows["start"]
+    if "sync" in rows:
+        yield from rows["sync"] - rows["start"]
 
 
 def _auroc(rows: pd.DataFrame) -> Iterator[float]:

@@ -209,6 +209,10 @@ def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
     (edge,) = [one for one in tuning(found) if "beyond" in one.text]
     assert edge.text.startswith("For reinforce and vcpo the smallest learning rate tried, 1e-4")
     tuned.choices.loc[tuned.choices.index % 2 == 0, "chosen_lr"] = 3e-4
+    edges = [one.text for one in tuning(found) if "beyond" in one.text]
+    assert all("4: a better one may lie beyond it." in one and "was the best at lag " in one for one in edges)
+    assert {one.split(" learning")[0].split()[-1] for one in edges} == {"largest", "smallest"}
+    tuned.choices["chosen_lr"] = 2e-4
     assert not [one for one in tuning(found) if "beyond" in one.text]
 
 
