@@ -153,3 +153,16 @@ def test_long_runs() -> None:
     assert "no run of CISPO or GSPO fails within 1,500 updates (0 of 4 each)" in FINDINGS
     assert "entropy doubles after update 300: 0 of 4" in parts.loc["bapo's entropy blows up", "figure"]
     assert "the entropy of BAPO doubles in none of 4" in FINDINGS
+
+
+def test_the_table_of_time_to_non_inferiority_in_the_readme() -> None:
+    table = pd.read_csv(ROOT / "docs" / "studies" / "scorecard" / "non_inferiority.csv")
+    reached = table["reached"].str.extract(r"(\d+) of (\d+)").astype(int)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for margin, own in table.groupby("margin"):
+        alone = own[own["lag_asked"] == 0].iloc[0]
+        cells = (f"{margin:.2f}", 0, alone["reached"], f"{alone['updates']:.0f}", f"{alone['samples']:.0f}")
+        assert f"| {' | '.join(map(str, cells))} |\n" in readme
+        lagged = reached[(table["margin"] == margin) & (table["lag_asked"] > 0)].sum()
+        lags = own.loc[own["lag_asked"] > 0, "lag_asked"]
+        assert f"| {margin:.2f} | {lags.min()} to {lags.max()} | {lagged[0]} of {lagged[1]} | | |\n" in readme

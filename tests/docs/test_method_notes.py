@@ -9,7 +9,18 @@ from page_prose import BENCHMARKS, STUDIES, prose
 WITH_CLIP = [
     *(
         STUDIES / name / "README.md"
-        for name in ("protocol", "prediction", "every-method", "tool-use", "tinker", "vllm")
+        for name in (
+            "protocol",
+            "prediction",
+            "every-method",
+            "tool-use",
+            "tinker",
+            "vllm",
+            "boundary",
+            "configurations",
+            "direction",
+            "phase",
+        )
     ),
     STUDIES / "language-models" / "README.md",
     STUDIES / "prediction" / "probe.md",
@@ -52,3 +63,10 @@ def test_the_lag_of_fifo_is_said_and_shown_where_it_is_kept(page: Path) -> None:
         assert (runs["lag"] == runs["staleness"]).all()
     else:
         assert "`runs.csv` has no column of it" in text
+
+
+def test_pages_of_studies_with_lag_link_the_realized_ones() -> None:
+    studies = pd.read_csv(STUDIES / "realized-lags" / "lags.csv")["study"].unique()
+    assert len(studies) >= 12
+    for name in studies:
+        assert "(../realized-lags/README.md)" in prose(STUDIES / name / "README.md"), name

@@ -13,7 +13,9 @@ from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.records import LAGS_FILE
 
 PLACE = ["study", "task", "asked"]
-RUNS, ARCHIVES = "runs.csv", "*/updates/**/*.zip"
+ARCHIVES = "*/updates/**/*.zip"
+RUNS = ("runs.csv", "again/cells.csv")
+"""Tables of runs; a study has one of them."""
 
 
 def table(studies: Path) -> pd.DataFrame:
@@ -32,8 +34,8 @@ def table(studies: Path) -> pd.DataFrame:
     parts = [_realized(recorded)] if len(recorded) else []
     every = recorded.groupby("study")["every"].max() if len(recorded) else pd.Series(dtype=float)
     parts += [
-        failures(name, pd.read_csv(studies / name / RUNS), int(every.get(name, CellSettings().eval_every)))
-        for name in _with_onsets(studies)
+        failures(name, pd.read_csv(path), int(every.get(name, CellSettings().eval_every)))
+        for name, path in _with_onsets(studies).items()
     ]
     whole = pd.concat(parts).groupby(PLACE, as_index=False).first()
     return whole.sort_values(PLACE).reset_index(drop=True)
@@ -70,13 +72,12 @@ def _realized(recorded: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-def _with_onsets(studies: Path) -> list[str]:
-    """Studies whose table of runs says when each of them fell."""
-    found = []
-    for path in sorted(studies.glob(f"*/{RUNS}")):
-        columns = set(pd.read_csv(path, nrows=0).columns)
-        if {"task", "staleness", "failed", "onset"} <= columns:
-            found.append(path.parent.name)
+def _with_onsets(studies: Path) -> dict[str, Path]:
+    """Tables that say when each run of a study fell, by study."""
+    found = {}
+    for path in (path for name in RUNS for path in sorted(studies.glob(f"*/{name}"))):
+        if {"task", "staleness", "onset"} <= set(pd.read_csv(path, nrows=0).columns):
+            found[path.relative_to(studies).parts[0]] = path
     return found
 
 
@@ -88,7 +89,7 @@ def failures(study: str, runs: pd.DataFrame, every: int) -> pd.DataFrame:
         runs: Its table.
         every: Updates between its evaluations.
     """
-    failed = runs["failed"].astype(bool)
+    failed = runs["onset"].notna()
     early = failed & (runs["onset"] < runs["staleness"])
     perhaps = failed & ~early & (runs["onset"] - every < runs["staleness"])
     marked = runs.assign(study=study, asked=runs["staleness"], failed=failed, early=early, perhaps=perhaps, runs=1)
