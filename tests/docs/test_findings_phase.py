@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 from page_prose import STUDIES, ends, number
-from phase_study import boundary, contrasts, horizons
+from phase_study import boundary, contrasts, tables
 from phase_study.contrasts import RATE_MARGIN, REWARD_MARGIN
 from phase_study.design import LADDER, LAGS, METHODS, STEPS, TASKS
 from phase_study.tables import HORIZON_LAG, HORIZONS, boundaries
@@ -73,6 +73,13 @@ def test_the_exponents() -> None:
     assert "In the 15 cases of 16 (eight methods with a correction, two tasks) that have an interval" in TEXT
     assert (corrected["high"][~beyond] < 0.75).all()
     assert set(corrected["verdict"][~beyond]) == {"refuted"}
+
+
+def test_intervals_of_whole_seeds_change_no_verdict() -> None:
+    assert "Intervals by resampling whole seeds (not registered) change no verdict." in TEXT
+    known = EXPONENTS.dropna(subset=["exponent"])
+    again = [tables._law(low, high) for low, high in zip(known["seeds_low"], known["seeds_high"], strict=True)]
+    assert again == known["verdict"].tolist()
 
 
 def test_boundaries_beyond_the_ladder() -> None:
@@ -211,6 +218,6 @@ def test_margins_and_least_numbers_of_the_page() -> None:
     assert f"the 90% interval lies within +-{RATE_MARGIN}" in STUDY
     assert f"fewer than {contrasts.LEAST_PAIRS} pairs that say anything give no verdict" in STUDY
     assert STUDY.count(f"margin {REWARD_MARGIN}") == 2
-    assert f"Intervals by resampling seeds, from {horizons.LEAST_SEEDS} seeds on." in STUDY
+    assert f"Intervals by resampling seeds, from {boundary.LEAST_SEEDS} seeds on." in STUDY
     assert f"failures by update {HORIZONS[0]}, {HORIZONS[1]} and {HORIZONS[2]}" in STUDY
     assert f"At lag {HORIZON_LAG}, with failures" in STUDY

@@ -10,6 +10,9 @@ from scipy import optimize, special
 
 Array = NDArray[np.float64]
 
+RESAMPLES = 200
+LEAST_SEEDS = 8
+"""With fewer, resampled seeds on a grid of rungs are too few different samples for an interval."""
 LEAST_DEVIATION = 0.25
 """Smallest standard deviation of log2 b, in rungs; without one, boundaries that all agree have no likelihood."""
 _STARTS = (0.3, 1.0, 3.0)
@@ -59,6 +62,19 @@ def slopes(low: Array, high: Array, x: Array, weights: Array, grid: Array) -> Ar
     heights = _log_mass((low - mean) / deviation, (high - mean) / deviation)
     best = (weights @ np.maximum(heights, -1e6).T).argmax(axis=1)  # 0 times minus infinity would be NaN
     return np.asarray(steep[best, 0])
+
+
+def resampled(seeds: NDArray[np.int64], random: np.random.Generator) -> Array:
+    """`[R, n]` how often each value counts when whole seeds are drawn anew; no rows with fewer than `LEAST_SEEDS`.
+
+    Args:
+        seeds: `[n]` seed of each value.
+        random: Of the draws.
+    """
+    _, own = np.unique(seeds, return_inverse=True)
+    number = int(own.max()) + 1
+    draws = RESAMPLES if number >= LEAST_SEEDS else 0
+    return random.multinomial(number, np.full(number, 1 / number), size=draws)[:, own].astype(float)
 
 
 def _drop(values: int, free: int, level: float) -> float:

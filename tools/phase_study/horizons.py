@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from .boundary import slopes
+from .boundary import resampled, slopes
 from .tables import EXPONENTS, HORIZON_LAG, HORIZONS, boundaries
-
-_RESAMPLES = 200
-LEAST_SEEDS = 8
-"""With fewer, resampled seeds on a grid of rungs are too few different samples for an interval."""
 
 
 def horizons(runs: pd.DataFrame) -> pd.DataFrame:
@@ -18,7 +14,7 @@ def horizons(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         Columns `task`, `method`, `seeds`, `exponent`, and its 95% interval `low` to `high` by resampling seeds: NaN
-        with fewer than `LEAST_SEEDS` seeds; all NaN where the ladder ends first.
+        with fewer than `boundary.LEAST_SEEDS` seeds; all NaN where the ladder ends first.
     """
     at_lag = runs[runs["staleness"] == HORIZON_LAG]
     found = pd.concat([boundaries(at_lag, each).assign(horizon=each) for each in HORIZONS])
@@ -35,11 +31,7 @@ def _exponent(group: pd.DataFrame, random: np.random.Generator) -> dict[str, flo
     open_ends = group[["low", "high"]].abs().eq(np.inf).any(axis=1).groupby(group["horizon"]).mean() > 0.5
     if open_ends.sum() >= 2:
         return unknown
-    seeds = group["seed"].rank(method="dense").astype(int).to_numpy() - 1
-    number = int(seeds.max()) + 1
-    draws = _RESAMPLES if number >= LEAST_SEEDS else 0
-    counts = random.multinomial(number, np.full(number, 1 / number), size=draws)
-    weights = np.vstack([np.ones(len(group)), counts[:, seeds]]).astype(float)
+    weights = np.vstack([np.ones(len(group)), resampled(group["seed"].to_numpy(), random)])
     bounds = group["low"].to_numpy(float), group["high"].to_numpy(float)
     value, *others = -slopes(*bounds, np.log2(group["horizon"].to_numpy(float)), weights, -EXPONENTS)
     low, high = np.quantile(others, (0.025, 0.975)) if others else (np.nan, np.nan)

@@ -13,7 +13,7 @@ import pandas as pd
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.results import load
 
-from .boundary import estimate, slopes
+from .boundary import estimate, resampled, slopes
 from .design import LADDER, LAGS, PLAN, Outcomes, Plan, Search, Unit, bracket, searches
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies" / "phase"
@@ -125,8 +125,9 @@ def _bounds(unit: Unit, ended: Outcomes, at: Mapping[tuple[Any, ...], Mapping[An
 def exponents(bounds: pd.DataFrame) -> pd.DataFrame:
     """Exponent a of b ~ S^-a for each task and method, with the lag asked for and with the lag reached.
 
-    The lags of a seed share its prompts, which the model ignores: `without_one_low` and `without_one_high` are the
-    least and the largest exponent without one of the seeds.
+    The model takes the lags of a seed as independent. They share its prompts, and two runs that fall before their lags
+    are reached may be one. `without_one_low` and `without_one_high` are the least and the largest exponent without one
+    of the seeds; `seeds_low` and `seeds_high` a 95% interval by resampling whole seeds (NaN with few).
     """
     rows = []
     for (task, method), group in bounds[bounds["staleness"].isin(LAGS)].groupby(["task", "method"], sort=False):
@@ -137,9 +138,9 @@ def exponents(bounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def _exponent(group: pd.DataFrame, lags: pd.Series[float]) -> dict[str, object]:
-    ends = group[["low", "high"]].abs().eq(np.inf).any(axis=1)
-    facts: dict[str, object] = {"units": len(group), "at_end": int(ends.sum())}
-    censored = ends.groupby(group["staleness"]).mean() > 0.5
+    open_ends = group[["low", "high"]].abs().eq(np.inf).any(axis=1)
+    facts: dict[str, object] = {"units": len(group), "at_end": int(open_ends.sum())}
+    censored = open_ends.groupby(group["staleness"]).mean() > 0.5
     if censored.sum() >= 2:
         return facts | {"exponent": np.nan, "low": np.nan, "high": np.nan, "verdict": "at an end of the ladder"}
     low, high, steep = group["low"].to_numpy(float), group["high"].to_numpy(float), -np.log2(lags.to_numpy(float))
@@ -147,6 +148,9 @@ def _exponent(group: pd.DataFrame, lags: pd.Series[float]) -> dict[str, object]:
     facts |= {"exponent": found.value, "low": found.low, "high": found.high}
     without = slopes(low, high, steep, _one_left_out(group["seed"]), EXPONENTS)
     facts |= {"without_one_low": without.min(), "without_one_high": without.max()}
+    drawn = slopes(low, high, steep, resampled(group["seed"].to_numpy(), np.random.default_rng(0)), EXPONENTS)
+    ends = np.quantile(drawn, (0.025, 0.975)) if len(drawn) else (np.nan, np.nan)
+    facts |= dict(zip(("seeds_low", "seeds_high"), ends, strict=True))
     return facts | {"verdict": _law(found.low, found.high)}
 
 

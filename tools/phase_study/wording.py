@@ -11,10 +11,10 @@ from study_pages.markdown_table import markdown, number
 
 from vcpo_bench.analysis.wording import counted, learning_rate, with_interval
 
+from .boundary import LEAST_SEEDS
 from .checks import DRAWN, LENT
 from .contrasts import BOTH_AT_END, RATE_MARGIN, TOO_FEW
 from .design import TASKS
-from .horizons import LEAST_SEEDS
 from .tables import HORIZON_LAG
 
 VERDICTS = ("holds", "refuted", "undecided", "equivalent", "more", "less")
