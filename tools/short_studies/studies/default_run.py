@@ -1,0 +1,63 @@
+"""What the command of the README shows, over more seeds than it runs: does its default tell methods apart?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import pandas as pd
+
+from short_studies.contrasts import contrast, judged, mean_row
+from short_studies.study import Study, Tables
+from vcpo_bench.bench.cells.grid_spec import GridSpec
+from vcpo_bench.bench.cells.settings import CellSettings
+
+METHODS, LAGS, TASK, RATE = ("vcpo", "clip", "vespo"), (1, 16, 128), "walk", 3e-4
+SEEDS = tuple(range(600, 608))
+
+
+def grids() -> Iterator[GridSpec]:
+    """The grid of the command, its controls included."""
+    yield GridSpec(METHODS, LAGS, SEEDS, (TASK,), (RATE,), ("fifo",), settings=CellSettings(), controls=True)
+
+
+def tables(runs: pd.DataFrame) -> Tables:
+    """The contrasts of the three methods, and what each method did."""
+    return {"contrasts": contrasts(runs), "methods": methods(runs)}
+
+
+def contrasts(runs: pd.DataFrame) -> pd.DataFrame:
+    """Final reward of one method minus that of another, per lag, paired by seed; all of one family."""
+    rows = []
+    for lag, own in runs[runs["method"].isin(METHODS)].groupby("staleness", sort=True):
+        rewards = {name: table.set_index("seed")["final_reward"] for name, table in own.groupby("method")}
+        for one, other in combinations(METHODS, 2):
+            facts = {"lag_asked": lag, "contrast": f"{one} - {other}"}
+            rows.append(facts | contrast(rewards[one], rewards[other]))
+    return judged(pd.DataFrame(rows), "higher", "lower")
+
+
+def methods(runs: pd.DataFrame) -> pd.DataFrame:
+    """Reward, failures, ESS and realized lag per method and lag; `reinforce` is the control."""
+    rows = []
+    for (lag, method), own in runs.groupby(["staleness", "method"], sort=True):
+        row = {"lag_asked": lag, "method": method} | mean_row(own["final_reward"], "reward")
+        row |= {"start": own["start_reward"].mean(), "failed": f"{int(own['failed'].sum())} of {len(own)}"}
+        rows.append(row | {name: own[name].mean() for name in ("ess", "lag")})
+    return pd.DataFrame(rows)
+
+
+def answer(made: Tables) -> list[str]:
+    """Each contrast with its verdict, by lag."""
+    return [
+        f"Lag {lag}: "
+        + "; ".join(
+            f"`{row['contrast']}` {row['difference']:+.3f} [{row['low']:.3f}, {row['high']:.3f}], **{row['verdict']}**"
+            for row in own.to_dict("records")
+        )
+        + "."
+        for lag, own in made["contrasts"].groupby("lag_asked", sort=True)
+    ]
+
+
+STUDY = Study("default-run", 7, tuple(grids()), 24, ("contrasts", "methods"), tables, answer)
