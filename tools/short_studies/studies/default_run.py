@@ -1,4 +1,4 @@
-"""What the command of the README shows, over more seeds than it runs: does its default tell methods apart?"""
+"""The command of the README over more seeds than it runs: does its default setting tell methods apart?"""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ def methods(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def answer(made: Tables) -> list[str]:
-    """Each contrast with its verdict, by lag."""
-    return [
-        f"Lag {lag}: "
-        + "; ".join(
+    """Each contrast with its verdict, by lag, and at which lags methods are told apart."""
+    lines, apart = [], []
+    for lag, own in made["contrasts"].groupby("lag_asked", sort=True):
+        said = [
             f"`{row['contrast']}` {row['difference']:+.3f} [{row['low']:.3f}, {row['high']:.3f}], **{row['verdict']}**"
             for row in own.to_dict("records")
-        )
-        + "."
-        for lag, own in made["contrasts"].groupby("lag_asked", sort=True)
-    ]
+        ]
+        lines.append(f"Lag {lag}: {'; '.join(said)}.")
+        apart += [f"{lag}"] if own["verdict"].isin(["higher", "lower"]).any() else []
+    return [f"The default setting tells methods apart at these lags: {', '.join(apart) or 'none'}.", *lines]
 
 
 STUDY = Study("default-run", 7, tuple(grids()), 24, ("contrasts", "methods"), tables, answer)

@@ -15,6 +15,7 @@ PUBLISHED = "gspo"
 METHODS = (
     PUBLISHED,
     "gspo(high=0.004,low=0.003)",
+    "gspo(high=0.013,low=0.01)",
     "gspo(high=0.04,low=0.03)",
     "gspo(high=0.13,low=0.1)",
     "gspo(high=0.4,low=0.3)",
@@ -81,7 +82,7 @@ def tightest(table: pd.DataFrame) -> str:
 
 
 def answer(made: Tables) -> list[str]:
-    """Which bounds clip a sensible share where, which are chosen, and what they are worth."""
+    """Which bounds clip a sensible share where, which are the tightest such, and what they are worth."""
     table, gaps = made["shares"], made["contrasts"]
     lines = []
     for (task, lag), own in table.groupby(["task", "lag_asked"], sort=False):
