@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.intervals import wilson
@@ -21,8 +21,6 @@ TOLERATED = 3
 
 _EXPONENTS = np.linspace(-1.0, 3.0, 81)
 _INTERCEPT = ["task", "regime", "method"]
-_FIRM = 4.0
-"""Log odds beyond which a prediction is not taken for surer: a single exception would outweigh all else."""
 _RIDGE, _INTERCEPT_RIDGE = 0.02, 1e-5
 _NEWTON_STEPS, _LONGEST_STEP = 60, 3.0
 
@@ -62,12 +60,13 @@ def frontier(table: pd.DataFrame) -> pd.DataFrame:
     """How the stability limit falls with lag: exponent a of `lr_max ~ lag^-a`, one row per method and one for all.
 
     Failure is modeled as `P = logistic(c_task,regime,method + b (log lr + a log lag))`, so that the learning rate at
-    which half of the runs fail falls as `lag^-a`. The lag is the requested one. The 95% interval holds every a whose
-    profile log-likelihood is within the F limit of the best, times the dispersion of failures over configurations
-    (Pearson's, at least 1; McCullagh and Nelder 1989): seeds of a configuration tend to share their fate. Where a
-    coarse grid of learning rates separates failures perfectly for a whole range of exponents, the interval includes
-    all of that range. A weak ridge penalty keeps b finite. In the row `method == "(all)"` every method has its own
-    intercept and all share one exponent.
+    which half of the runs fail falls as `lag^-a`. The lag is the requested one. Seeds of a configuration tend to share
+    their fate: n of them count as n / (1 + (n - 1) r) runs (Kish's design effect). r is the share of the expected
+    variance of fates that does not show among seeds of a configuration: 1 where all or none of them fail. The 95%
+    interval holds every a whose profile log-likelihood, over slopes b of 0 or more, is within the F limit of the best.
+    Where a coarse grid of learning rates separates failures perfectly for a whole range of exponents, the interval
+    includes all of that range. A weak ridge penalty keeps b finite. In the row `method == "(all)"` every method has its
+    own intercept and all share one exponent.
 
     Args:
         table: As of `stable_rates`, with `onset`.
@@ -76,8 +75,8 @@ def frontier(table: pd.DataFrame) -> pd.DataFrame:
         Columns `method`, `cells`, `failed`, `early` (failures found before the requested lag was reached, which say
         nothing about it), `exponent`, `low`, `high` (infinite where the interval reaches the end of the range
         searched, -1 to 3) and `reason`: why the exponent is NaN. It is NaN where fewer than two lags or learning rates
-        were run, fewer than 5 runs failed or 5 survived, or failures do not become more likely at larger learning
-        rates.
+        were run, fewer than 5 runs failed or 5 survived, there are no more configurations than coefficients, or
+        failures do not become more likely at larger learning rates.
     """
     judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
     judged = judged.assign(early=judged["failed"].astype(bool) & (judged["onset"] < judged["staleness"]))
@@ -96,33 +95,46 @@ def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     if min(failed.sum(), (1 - failed).sum()) < 5:
         return facts | nothing | {"reason": "fewer than 5 failed or 5 surviving runs"}
     counted = _counted(cells)
-    ended, runs = counted["sum"].to_numpy(), counted["size"].to_numpy()
-    slope, likelihood, score = _profile(_design(counted), ended, runs)
+    freedom = len(counted) - len(counted[_INTERCEPT].drop_duplicates()) - 2
+    if freedom < 1:
+        return facts | nothing | {"reason": "too few configurations"}
+    design = _design(counted)
+    alone = _profile(design, counted["share"].to_numpy(), np.ones(len(counted)))
+    runs = _effective_runs(counted, alone.score[int(alone.likelihood.argmax())])
+    slope, likelihood, _ = _profile(design, counted["share"].to_numpy(), runs)
     best = int(likelihood.argmax())
     if slope[best] <= 0.1:
         return facts | nothing | {"reason": "failures do not become more likely at larger learning rates"}
-    groups = counted[_INTERCEPT].drop_duplicates()
-    limit = _half_deviance(ended, runs, score[best], len(groups) + 2)
-    inside = np.flatnonzero((likelihood >= likelihood[best] - limit - EQUAL) & (slope > 0))
+    heights = np.where(slope > 0, likelihood, _without_slope(counted, runs))
+    inside = np.flatnonzero(heights >= likelihood[best] - stats.f.ppf(0.95, 1, freedom) / 2 - EQUAL)
     low = -np.inf if inside[0] == 0 else _EXPONENTS[inside[0]]
     high = np.inf if inside[-1] == len(_EXPONENTS) - 1 else _EXPONENTS[inside[-1]]
     return facts | {"exponent": float(_EXPONENTS[best]), "low": low, "high": high, "reason": ""}
 
 
-def _half_deviance(failed: Array, runs: Array, score: Array, coefficients: int) -> float:
-    """How far below the best a log-likelihood may lie, 95%, given how failures scatter over configurations."""
-    freedom = failed.size - coefficients
-    if freedom < 1:
-        return float("inf")
-    p = 1 / (1 + np.exp(-np.clip(score, -_FIRM, _FIRM)))
-    pearson = float(((failed - runs * p) ** 2 / (runs * p * (1 - p))).sum())
-    return max(1.0, pearson / freedom) * float(stats.f.ppf(0.95, 1, freedom)) / 2
+def _without_slope(counted: pd.DataFrame, runs: Array) -> float:
+    """Log-likelihood where neither learning rate nor lag matters."""
+    groups = [counted[name] for name in _INTERCEPT]
+    share, weight = counted["share"], pd.Series(runs, index=counted.index)
+    mean = (share * weight).groupby(groups).transform("sum") / weight.groupby(groups).transform("sum")
+    return float((weight * (special.xlogy(share, mean) + special.xlogy(1 - share, 1 - mean))).sum())
+
+
+def _effective_runs(counted: pd.DataFrame, score: Array) -> Array:
+    """As how many independent runs the seeds of each configuration count, given its predicted log odds [N]."""
+    share, size = counted["share"].to_numpy(), counted["size"].to_numpy()
+    several = size > 1
+    p = special.expit(score[several])
+    expected = float((size[several] * p * (1 - p)).sum())
+    within = float((size**2 * share * (1 - share))[several] @ (1 / (size[several] - 1)))
+    shared = float(np.clip(1 - within / expected, 0, 1)) if expected > 0 else 1.0
+    return np.asarray(size / (1 + (size - 1) * shared))
 
 
 def _counted(cells: pd.DataFrame) -> pd.DataFrame:
-    """How many runs failed (`sum`), of how many (`size`), of those that differ in their seed only."""
-    same = cells.groupby(["task", "regime", "method", "lr", "staleness"], sort=False)["failed"]
-    return same.agg(["sum", "size"]).astype("float64").reset_index()
+    """Configurations, whose runs differ in their seed only: the `share` of the runs that failed, and their `size`."""
+    same = cells.groupby([*_INTERCEPT, "lr", "staleness"], sort=False)["failed"]
+    return same.agg(share="mean", size="size").astype("float64").reset_index()
 
 
 def _design(counted: pd.DataFrame) -> Array:
@@ -130,21 +142,26 @@ def _design(counted: pd.DataFrame) -> Array:
     groups = pd.get_dummies(counted[_INTERCEPT].agg("\n".join, axis=1)).to_numpy(dtype=np.float64)
     log_lr, log_lag = np.log(counted[["lr", "staleness"]].to_numpy(dtype=np.float64)).T
     drive = log_lr + _EXPONENTS[:, None] * log_lag
-    drive -= np.average(drive, axis=1, weights=counted["size"], keepdims=True)
+    drive -= drive.mean(axis=1, keepdims=True)
     stacked = np.broadcast_to(groups, (len(_EXPONENTS), *groups.shape))
     return np.concatenate([stacked, drive[:, :, None]], axis=2)
 
 
-def _profile(design: Array, failed: Array, runs: Array) -> tuple[Array, Array, Array]:
+class _Profile(NamedTuple):
+    """Slope [A], penalized log-likelihood [A] and log odds of failure [A, N] at each exponent."""
+
+    slope: Array
+    likelihood: Array
+    score: Array
+
+
+def _profile(design: Array, share: Array, runs: Array) -> _Profile:
     """A ridge logistic regression (Newton's method) for each design.
 
     Args:
-        design: Of A exponents, N groups of runs and D coefficients, [A, N, D].
-        failed: How many runs of each group failed [N].
-        runs: How many there are in each group [N].
-
-    Returns:
-        Slope [A], penalized log-likelihood [A] and log odds of failure [A, N].
+        design: Of A exponents, N configurations and D coefficients, [A, N, D].
+        share: Of the runs of each configuration that failed [N].
+        runs: As how many it counts [N].
     """
     beta = np.zeros((design.shape[0], design.shape[2], 1))
     ridge = np.full((design.shape[2], 1), _INTERCEPT_RIDGE)
@@ -152,13 +169,13 @@ def _profile(design: Array, failed: Array, runs: Array) -> tuple[Array, Array, A
     transposed = design.transpose(0, 2, 1)
     for _ in range(_NEWTON_STEPS):
         p = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
-        gradient = transposed @ (failed[:, None] - runs[:, None] * p) - ridge * beta
+        gradient = transposed @ (runs[:, None] * (share[:, None] - p)) - ridge * beta
         hessian = transposed @ (runs[:, None] * p * (1 - p) * design) + np.diag(ridge[:, 0])
         step = np.linalg.solve(hessian, gradient)
         beta += step * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-9))
     score = (design @ beta)[:, :, 0]
-    likelihood = (failed * score - runs * np.logaddexp(0.0, score)).sum(axis=1)
-    return beta[:, -1, 0], likelihood - (ridge * beta**2).sum(axis=(1, 2)) / 2, score
+    likelihood = (runs * (share * score - np.logaddexp(0.0, score))).sum(axis=1)
+    return _Profile(beta[:, -1, 0], likelihood - (ridge * beta**2).sum(axis=(1, 2)) / 2, score)
 
 
 def _reading(stable: float, following: float) -> str:
