@@ -68,7 +68,7 @@ def _caveats(results: Results) -> Findings:
 
 _OF_REPORTS = {
     # The primary endpoint of a prediction study, from fewer signals.
-    "auroc": Source(analyze_auroc, "prediction"),
+    "auroc": Source(analyze_auroc, '"prediction(least_lag=0)"'),
     "coverage": Source(coverage),
     "caveats": Source(_caveats),
 }

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from vcpo_bench.analysis.calibrating.judge import (
-    DEALS,
     HeldOut,
     all_detectors,
+    configuration_deals,
     configuration_folds,
     group_folds,
     judge,
@@ -58,7 +58,7 @@ def _judged(given: Material) -> dict[str, list[HeldOut]]:
     study = given.study
     by_name = replace(study, configuration=study.panel.configuration)
     return {
-        "configurations": [judge(given, configuration_folds(study, deal)) for deal in range(DEALS)],
+        "configurations": [judge(given, folds) for folds in configuration_deals(study).values()],
         AS_REGISTERED: [judge(given, configuration_folds(by_name))],
         "tasks": [judge(given, group_folds(study))],
     }

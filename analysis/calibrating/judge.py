@@ -70,6 +70,15 @@ def configuration_folds(study: Study, deal: int = 0) -> list[Flags]:
     return [fold == number for number in range(FOLDS) if (fold == number).any() and not (fold == number).all()]
 
 
+def configuration_deals(study: Study) -> dict[int, list[Flags]]:
+    """Folds by the number of the deal: `DEALS` of them, without those that part the runs as an earlier one does."""
+    found: dict[frozenset[bytes], tuple[int, list[Flags]]] = {}
+    for deal in range(DEALS):
+        folds = configuration_folds(study, deal)
+        found.setdefault(frozenset(fold.tobytes() for fold in folds), (deal, folds))
+    return dict(found.values())
+
+
 def group_folds(study: Study) -> list[Flags]:
     """One task held out at a time; empty with a single task."""
     distinct = sorted(set(study.groups))

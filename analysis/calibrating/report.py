@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,10 +12,9 @@ import pandas as pd
 
 from vcpo_bench.analysis.calibrating.judge import (
     ANY,
-    DEALS,
     HeldOut,
     all_detectors,
-    configuration_folds,
+    configuration_deals,
     group_folds,
     judge,
     measure,
@@ -71,8 +70,9 @@ def calibrate(study: Study, detectors: Sequence[Detector] = ()) -> CalibrationRe
     if not detectors:
         why = "no run counts as healthy" if not study.healthy.any() else "no signal was recorded in the healthy runs"
         raise UsageError(f"nothing to calibrate on: {why}; give more runs, healthy ones at a lag of 2 or more")
-    dealt = [] if measured else [judge(given, configuration_folds(study, deal)) for deal in range(DEALS)]
-    parts = measure(given, detectors) if measured else rates(given, dealt)
+    folds = {} if measured else configuration_deals(study)
+    dealt = {deal: judge(given, parts) for deal, parts in folds.items()}
+    parts = measure(given, detectors) if measured else rates(given, list(dealt.values()))
     deals = deals_table(given, dealt)
     transfer = pd.DataFrame() if measured else rates(given, [judge(given, group_folds(study))])
     verdict = verdict_table(study)
@@ -86,11 +86,14 @@ def calibrate(study: Study, detectors: Sequence[Detector] = ()) -> CalibrationRe
     return CalibrationReport(document, parts, deals, transfer, verdict, ended, tuple(sentences))
 
 
-def deals_table(given: Material, dealt: Sequence[HeldOut]) -> pd.DataFrame:
+def deals_table(given: Material, dealt: Mapping[int, HeldOut]) -> pd.DataFrame:
     """Rates of any of the detectors with each way of dealing the configurations into folds."""
-    tables = [rates(given, [one]).set_index("signal") for one in dealt if one.alarms]
-    rows = [table.loc[[ANY]] for table in tables]
-    return pd.concat(rows, ignore_index=True).rename_axis("deal").reset_index() if rows else pd.DataFrame()
+    tables = {deal: rates(given, [one]).set_index("signal") for deal, one in dealt.items() if one.alarms}
+    rows = [table.loc[[ANY]].assign(deal=deal) for deal, table in tables.items()]
+    if not rows:
+        return pd.DataFrame()
+    whole = pd.concat(rows, ignore_index=True)
+    return whole[["deal", *whole.columns.drop("deal")]]
 
 
 def verdict_table(study: Study) -> pd.DataFrame:
@@ -192,7 +195,7 @@ def _about_detectors(detectors: Sequence[Detector], measured: bool) -> str:
 
 
 def _about_deals(deals: pd.DataFrame) -> list[str]:
-    if deals.empty or deals["n_healthy"].min() < LEAST_RUNS:
+    if len(deals) < 2 or deals["n_healthy"].min() < LEAST_RUNS:
         return []
     share = deals["healthy_alarmed"]
     return [

@@ -31,10 +31,12 @@ from vcpo_bench.analysis.results import Results
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import integer
 
+LEAST_LAG = 2
+"""Runs at a smaller lag are left out unless asked for."""
 _RUN_BY_RUN = ("failures", "misses", "false_alarms", "placements")
 
 
-def analyze_prediction(results: Results, least_lag: int = 0) -> Findings:
+def analyze_prediction(results: Results, least_lag: int = LEAST_LAG) -> Findings:
     """Can failure be predicted, how early, at what cost, and does ESS add anything over what is known anyway?
 
     Tables: `runs` (all that were started), `failures`, `signals` (what each is), `verdicts` (what each turned out to
@@ -95,8 +97,8 @@ def _no_lag(results: Results, least: int) -> Findings:
     runs = runs_table(results)
     found = Findings({"runs": runs}, {"runs": agreeing(results.cells, *PLACE)})
     text = (
-        f"No run has a lag of {least} or more, so nothing is predicted: runs without lag are in no such danger and "
-        "make false alarms look rare. prediction(least_lag=0) takes them all the same."
+        f"No run has a lag of {least} or more, so nothing is predicted. prediction(least_lag=0) takes all runs; those "
+        "at lags 0 and 1 are in no such danger and make false alarms look rare."
     )
     found.statements.append(found.finding(NOTE, text, "runs", runs, ("staleness", "started")))
     return found
@@ -116,7 +118,7 @@ def _nothing_to_predict(found: Findings) -> Finding:
 
 
 def analyze_auroc(results: Results) -> Findings:
-    """The primary endpoint alone, for reports: table `auroc`, empty where too few runs failed or survived."""
+    """The primary endpoint at all lags, for reports: table `auroc`, empty where too few runs failed or survived."""
     failed = events(results)["failed"]
     if min(int(failed.sum()), int((~failed).sum())) < LEAST_RUNS:
         return Findings({"auroc": pd.DataFrame()}, {"auroc": own_key})
@@ -177,7 +179,7 @@ class Prediction(Analysis):
     name = "prediction"
     summary = "Whether failure can be predicted, how early, at what cost, and what ESS adds"
 
-    least_lag: int = integer(2, minimum=0)
+    least_lag: int = integer(LEAST_LAG, minimum=0)
 
     def run(self, results: Results) -> Findings:
         """See `analyze_prediction`; where no run has such a lag, a note says so."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.ablation import BEST_RATE
-from vcpo_bench.analysis.comparison.answers import MARGIN
 from vcpo_bench.analysis.comparison.pairs import decidable, why_not_judged
 from vcpo_bench.analysis.findings import Finding, Findings
 from vcpo_bench.analysis.wording import interval_of, listed, row_by_row, verdict
@@ -83,16 +82,16 @@ def step_controls(found: Findings) -> Iterator[Finding]:
     """Whether the timing of a method's small steps matters, or only their size."""
     table = found.tables["step_controls"]
     table = table[table["pairs"] > 0]
-    columns = ("method", "control", "staleness", "pairs", *_INTERVAL)
+    columns = ("method", "control", "staleness", "pairs", *_INTERVAL, "margin")
     yield from _not_judged(found, "step_controls", table, "whether the timing of small steps matters is", columns)
     for part, row in row_by_row(table[decidable(table)]):
-        alike = row["low"] > -MARGIN and row["high"] < MARGIN
+        margin = row["margin"]
         says = {
             "more": "so the timing of small steps matters, not only their size",
             "less": "so steps of the same sizes at other times do better",
         }.get(verdict(row["low"], row["high"]), "which is undecided")
-        if alike:
-            says = f"so the two are equivalent within {MARGIN:g}: smaller steps explain what the method does"
+        if row["low"] > -margin and row["high"] < margin:
+            says = f"so the two are equivalent within {margin:g}: smaller steps explain what the method does"
         text = (
             f"Lag {row['staleness']}: {row['method']} minus its lr-{row['control']} control is "
             f"{interval_of({'value': row['estimate']} | row)}, {says}."

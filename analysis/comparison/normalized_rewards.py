@@ -89,6 +89,7 @@ def _anchors(table: pd.DataFrame) -> pd.DataFrame:
     for task, cells in table.groupby("task", sort=False):
         start = float(cells["start"].mean())
         finished = cells["score"].notna() & (cells["status"] != "stopped_by")
+        tried = cells.loc[cells["staleness"] == 0, "lr"]
         synchronous = cells[(cells["staleness"] == 0) & finished]
         means = synchronous.groupby(["method", "lr"])["score"].agg(["mean", "size"]).reset_index()
         row: dict[str, Any] = {"task": task, "start": start, "sync": np.nan, "sync_method": "", "sync_lr": np.nan}
@@ -96,7 +97,7 @@ def _anchors(table: pd.DataFrame) -> pd.DataFrame:
         if len(means):
             best = means.sort_values("mean", kind="stable").iloc[-1]
             row |= {"sync": best["mean"], "sync_method": best["method"], "sync_lr": best["lr"]}
-            row |= {"sync_seeds": int(best["size"]), "sync_at_edge": _at_edge(float(best["lr"]), means["lr"])}
+            row |= {"sync_seeds": int(best["size"]), "sync_at_edge": _at_edge(float(best["lr"]), tried)}
         rows.append(row | {"usable": bool(row["sync"] - start >= SMALLEST_RANGE - EQUAL)})
     return pd.DataFrame(rows)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.best_learning_rate import were_tuned
+from vcpo_bench.analysis.comparison.normalized_rewards import all_usable
 from vcpo_bench.analysis.comparison.pairs import decidable, why_not_judged
 from vcpo_bench.analysis.comparison.rankings import iqm_in_words
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
@@ -57,6 +58,8 @@ def _without_anchor(found: Findings) -> Iterator[Finding]:
 
 def _anchor_at_edge(found: Findings) -> Iterator[Finding]:
     anchors = found.tables["anchors"]
+    if not all_usable(anchors):
+        return
     for part, row in row_by_row(anchors[anchors["sync_at_edge"].astype(bool)]):
         text = (
             f"{row['task']}: the synchronous runs that rewards are normalized by have the smallest or the largest "
@@ -151,21 +154,25 @@ def tuning(found: Findings) -> Iterator[Finding]:
             chosen = [learning_rate(lr) for lr in sorted(own["chosen_lr"].dropna().unique())]
             parts.append(f"{method} {' or '.join(chosen) or 'none'}")
         yield found.finding(TUNING, f"Lag {lag}, chosen learning rates: {', '.join(parts)}.", "choices", here, columns)
-    tried = [rate for rates in budget["rates"] for rate in rates]
-    for edge, rate in (("largest", max(tried)), ("smallest", min(tried))) if len(set(tried)) > 1 else ():
-        for where, methods in _at_edge(choices, rate).items():
-            rows = choices[choices["method"].isin(methods) & (choices["chosen_lr"] == rate)]
+    ends = {tuple(row[name] for name in _PLACE): row["rates"] for row in budget.to_dict("records")}
+    tried = [ends[place] for place in choices[[*_PLACE]].itertuples(index=False, name=None)]
+    for edge, end in (("largest", max), ("smallest", min)):
+        at_end = [
+            len(set(rates)) > 1 and own == end(rates) for own, rates in zip(choices["chosen_lr"], tried, strict=True)
+        ]
+        for (rate, where), rows in _where(choices.assign(at_end=at_end)).items():
+            methods = listed(sorted(set(rows["method"])))
             named = f"the {edge} learning rate tried, {learning_rate(rate)}"
-            text = f"For {listed(methods)} {named}, was the best {where}: a better one may lie beyond it."
+            text = f"For {methods} {named}, was the best {where}: a better one may lie beyond it."
             yield found.finding(TUNING, text, "choices", rows, columns)
 
 
-def _at_edge(choices: pd.DataFrame, rate: float) -> dict[str, list[str]]:
-    """Methods whose search ended at this learning rate, by where: at which lags, in a task at least."""
-    found: dict[str, list[str]] = {}
-    for method, own in choices.groupby("method"):
-        ended = own[own["chosen_lr"] == rate]
-        if len(ended):
-            lags = listed([f"{lag}" for lag in sorted(set(ended["staleness"]))])
-            found.setdefault("everywhere" if len(ended) == len(own) else f"at lag {lags}", []).append(str(method))
-    return found
+def _where(choices: pd.DataFrame) -> dict[tuple[float, str], pd.DataFrame]:
+    """Choices that are `at_end` of the learning rates tried, by the rate and by where they were made."""
+    parts: dict[tuple[float, str], list[pd.DataFrame]] = {}
+    for (method, _), own in choices[choices["at_end"]].groupby(["method", "chosen_lr"]):
+        everywhere = len(own) == (choices["method"] == method).sum()
+        lags = listed([f"{lag}" for lag in sorted(set(own["staleness"]))])
+        where = "everywhere" if everywhere else f"at lag {lags}, in a part of the seeds or tasks at least"
+        parts.setdefault((float(own["chosen_lr"].iloc[0]), where), []).append(own)
+    return {name: pd.concat(own).drop(columns="at_end") for name, own in parts.items()}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.results import load
@@ -127,7 +128,7 @@ def exponents(bounds: pd.DataFrame) -> pd.DataFrame:
 
     The model takes the lags of a seed as independent. They share its prompts, and two runs that fall before their lags
     are reached may be one. `without_one_low` and `without_one_high` are the least and the largest exponent without one
-    of the seeds; `seeds_low` and `seeds_high` a 95% interval by resampling whole seeds (NaN with few).
+    of the seeds; `seeds_low` and `seeds_high` a 95% t interval from whole seeds drawn anew (NaN with few).
     """
     rows = []
     for (task, method), group in bounds[bounds["staleness"].isin(LAGS)].groupby(["task", "method"], sort=False):
@@ -149,9 +150,16 @@ def _exponent(group: pd.DataFrame, lags: pd.Series[float]) -> dict[str, object]:
     without = slopes(low, high, steep, _one_left_out(group["seed"]), EXPONENTS)
     facts |= {"without_one_low": without.min(), "without_one_high": without.max()}
     drawn = slopes(low, high, steep, resampled(group["seed"].to_numpy(), np.random.default_rng(0)), EXPONENTS)
-    ends = np.quantile(drawn, (0.025, 0.975)) if len(drawn) else (np.nan, np.nan)
-    facts |= dict(zip(("seeds_low", "seeds_high"), ends, strict=True))
+    reach = _reach(drawn, group["seed"].nunique())
+    facts |= {"seeds_low": found.value - reach, "seeds_high": found.value + reach}
     return facts | {"verdict": _law(found.low, found.high)}
+
+
+def _reach(drawn: np.ndarray, seeds: int) -> float:
+    """Half of the 95% t interval of a value, from what it is in drawn seeds, whose variance is too small."""
+    if not len(drawn):
+        return float("nan")
+    return float(stats.t.ppf(0.975, seeds - 1) * drawn.std() * np.sqrt(seeds / (seeds - 1)))
 
 
 def _one_left_out(seeds: pd.Series[int]) -> np.ndarray:

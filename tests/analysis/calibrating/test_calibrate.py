@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from foreign_runs import planted, rows_of, write_jsonl
 
-from vcpo_bench.analysis.calibrating.judge import ANY, DEALS, configuration_folds, group_folds, judge, rates
+from vcpo_bench.analysis.calibrating.judge import (
+    ANY,
+    DEALS,
+    configuration_deals,
+    configuration_folds,
+    group_folds,
+    judge,
+    rates,
+)
 from vcpo_bench.analysis.calibrating.report import CalibrationReport, calibrate
 from vcpo_bench.analysis.calibrating.runs import Study, study_of_logs, study_of_results
 from vcpo_bench.analysis.calibrating.tune import TARGET, material, tune
@@ -104,6 +112,15 @@ def test_a_signal_that_few_deals_chose_has_no_rate(study: Study) -> None:
     number = rates(given, deals).set_index("signal")["n_healthy"]
     assert number[ANY] == study.healthy.sum()
     assert number["ess"] == 0
+
+
+def test_deals_that_are_one_count_once(study: Study) -> None:
+    few = replace(study, configuration=study.configuration % 4)
+    assert list(configuration_deals(few)) == [0], "each of four configurations is a fold of its own, however dealt"
+    assert len(configuration_deals(study)) > 1
+    found = calibrate(few)
+    assert found.deals["deal"].tolist() == [0]
+    assert not any("ways to deal" in one for one in found.sentences)
 
 
 def test_one_configuration_cannot_be_held_out(study: Study) -> None:

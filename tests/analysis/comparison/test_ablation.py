@@ -9,6 +9,7 @@ from vcpo_bench.analysis.comparison.ablation import (
     step_controls,
     variants,
 )
+from vcpo_bench.analysis.comparison.effect_sentences import step_controls as told
 from vcpo_bench.analysis.comparison.pairs import PLACE, all_pairs, contrast, decidable, why_not_judged
 from vcpo_bench.analysis.comparison.rankings import task_means
 from vcpo_bench.analysis.comparison.sentences import winners
@@ -168,6 +169,22 @@ def test_controls_are_paired_with_the_method_whose_steps_they_use():
     assert table.loc[("matched", 16), "low"] > 0
     assert table.loc[("shuffled", 16), "low"] < 0 < table.loc[("shuffled", 16), "high"]
     assert len(table) == 4
+
+
+@pytest.mark.parametrize(
+    ("noise", "lead", "said"),
+    [
+        (0.02, 0.0, "so the two are equivalent within 0.05: smaller steps explain what the method does"),
+        (0.2, 0.0, "which is undecided"),
+        (0.02, 0.3, "so the timing of small steps matters, not only their size"),
+        (0.02, -0.3, "so steps of the same sizes at other times do better"),
+    ],
+)
+def test_what_is_said_of_step_controls(noise, lead, said):
+    means = {"clip+ess": 0.5 + lead, "clip+lr-matched(to=clip+ess)": 0.5}
+    table = step_controls(runs(means, noise=noise), "score")
+    (finding,) = told(Findings({"step_controls": table}, {"step_controls": lambda rows: ()}))
+    assert finding.text.endswith(f"{said}.")
 
 
 def test_cost_is_the_median_update_over_the_bare_base(tmp_path, make_results):

@@ -210,10 +210,25 @@ def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
     assert edge.text.startswith("For reinforce and vcpo the smallest learning rate tried, 1e-4")
     tuned.choices.loc[tuned.choices.index % 2 == 0, "chosen_lr"] = 3e-4
     edges = [one.text for one in tuning(found) if "beyond" in one.text]
-    assert all("4: a better one may lie beyond it." in one and "was the best at lag " in one for one in edges)
+    assert all(
+        "4, in a part of the seeds or tasks at least: a better" in one and "the best at lag " in one for one in edges
+    )
     assert {one.split(" learning")[0].split()[-1] for one in edges} == {"largest", "smallest"}
     tuned.choices["chosen_lr"] = 2e-4
     assert not [one for one in tuning(found) if "beyond" in one.text]
+
+
+def test_an_anchor_at_the_edge_of_the_rates_tried_is_said(tmp_path, make_results):
+    results = load(make_results(tmp_path, methods=("vcpo",), lags=(4,), seeds=range(6), lrs=(1e-4, 3e-4)))
+    anchors = normalize(results).anchors
+    assert anchors["sync_at_edge"].all(), "of two rates each is an edge"
+    said = [one.text for one in analyze_compare(results, 50).statements if "rewards are normalized by" in one.text]
+    assert len(said) == len(anchors)
+    assert said[0].startswith(
+        "chain: the synchronous runs that rewards are normalized by have the smallest or the largest"
+    )
+    one = load(make_results(tmp_path / "one", methods=("vcpo",), lags=(4,), seeds=range(6), lrs=(3e-4,)))
+    assert not normalize(one).anchors["sync_at_edge"].any()
 
 
 def test_pooling_a_folder_of_other_settings_moves_no_score_of_the_first(tmp_path, make_results):
