@@ -104,7 +104,7 @@ def test_a_statement_of_an_analysis_is_found_though_the_report_leaves_it_out(fol
     found = trace(folder, statement_id("prediction", left_out.text))
     assert found.number.text == left_out.text
     assert list(found.rows.index) == list(left_out.rows)
-    assert 'of `vcpo-bench analyze "prediction(least_lag=0)"`' in found.text
+    assert "of `vcpo-bench analyze prediction`" in found.text
 
 
 def test_an_unknown_id_gets_close_ones(folder: Path, study: Study) -> None:
