@@ -12,6 +12,10 @@ MAIN, FIXED = "phase", "step-rules"
 """The study that questions 1 and 2 are asked of, and the one whose learning rates were fixed beforehand."""
 READ = (MAIN, FIXED, "every-method", "cures")
 """The studies whose runs the packaged detectors are tried on."""
+SEEDS_READ = range(4, 8)
+"""Seeds of the main study whose updates shipped when this one was made."""
+REPEATED = {"0 to 3": range(4), "0 to 7": range(8)}
+"""Seeds that questions 1 and 2 are asked of once more."""
 TUNED = STUDIES / "calibration" / "cells.csv"
 """The runs that tuned them."""
 LEAST_LAG = 2

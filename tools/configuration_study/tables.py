@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -18,11 +18,11 @@ from vcpo_bench.analysis.results import Results, load
 from vcpo_bench.errors import UsageError
 
 from .areas import rivals, telling, unread
-from .design import ALL, FIXED, MAIN, OTHERS, RATE, READ, STUDIES, WITHIN
+from .design import ALL, FIXED, MAIN, OTHERS, RATE, READ, REPEATED, SEEDS_READ, STUDIES, WITHIN
 from .detectors import detector_table
 from .panels import lagged, panel_of
 
-TABLES = ("telling", "rivals", "unread", "detectors", "fates")
+TABLES = ("telling", "rivals", "unread", "detectors", "fates", "again_telling", "again_rivals")
 RUN_BY_RUN = ("misses", "false_alarms", "failures", "placements")
 """Tables of single runs, of which only the rows of the primary signal ship."""
 SENTENCES = "findings.txt"
@@ -51,6 +51,10 @@ def make(results: Path) -> dict[str, pd.DataFrame]:
     """
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
     for name, runs in unpacked(results):
+        if name == MAIN:
+            for kind, table in repeated(runs).items():
+                parts[kind].append(table)
+            runs = of_seeds(runs, SEEDS_READ)
         parts["detectors"].append(detector_table(name, runs))
         parts["fates"].append(fate_table(name, lagged(runs)))
         if name in (MAIN, FIXED):
@@ -61,6 +65,22 @@ def make(results: Path) -> dict[str, pd.DataFrame]:
             for kind, table in tables.items():
                 parts[kind].append(table.assign(study=name)[["study", *table]])
     return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
+
+
+def of_seeds(results: Results, seeds: Iterable[int]) -> Results:
+    """The runs of these seeds."""
+    return results.select(results.cells.loc[results.cells["seed"].isin(list(seeds)), "key"])
+
+
+def repeated(results: Results) -> dict[str, pd.DataFrame]:
+    """Questions 1 and 2, asked of other seeds of the main study; column `seeds` says which."""
+    parts: dict[str, list[pd.DataFrame]] = {"again_telling": [], "again_rivals": []}
+    for label, seeds in REPEATED.items():
+        panel = panel_of(of_seeds(results, seeds))
+        told = telling(panel, (PRIMARY, RATE), (PRIMARY_LEAD,))
+        for kind, table in zip(parts, (told, rivals(panel)), strict=True):
+            parts[kind].append(table.assign(seeds=label)[["seeds", *table]])
+    return {kind: pd.concat(tables, ignore_index=True) for kind, tables in parts.items()}
 
 
 def noted(document: str, detectors: pd.DataFrame) -> str:
@@ -95,7 +115,7 @@ def fate_table(name: str, results: Results) -> pd.DataFrame:
 
 def supplement(results: Path, folder: Path) -> None:
     """Write the exploratory tables: those of `analyze prediction` on the runs of questions 1 and 2."""
-    found = analyze_prediction(lagged(load(results / MAIN)))
+    found = analyze_prediction(lagged(of_seeds(load(results / MAIN), SEEDS_READ)))
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in found.tables.items():
         if name in RUN_BY_RUN:

@@ -13,7 +13,7 @@ from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW
 from vcpo_bench.analysis.wording import interval_of, listed
 
 from .areas import LATE
-from .design import ALL, BAR, FIXED, MAIN, OTHERS, RATE, RIVALS, SEEDS, TUNED, WIDE, WITHIN
+from .design import ALL, BAR, FIXED, MAIN, OTHERS, RATE, REPEATED, RIVALS, SEEDS, TUNED, WIDE, WITHIN
 
 _NAMES = {
     "reward_low": "a low training reward",
@@ -45,6 +45,8 @@ def parts(tables: Tables) -> dict[str, pd.DataFrame | str]:
         "detectors": _spoken(tables["detectors"]),
         "each": _by_detector(tables["detectors"]),
         "fates": tables["fates"],
+        "again": again(tables),
+        "again_rivals": tables["again_rivals"][["seeds", *shown[1:]]],
     }
 
 
@@ -57,6 +59,30 @@ def _answer(tables: Tables) -> list[str]:
         _unread(tables),
         _noise(tables),
     ]
+
+
+def again(tables: Tables) -> str:
+    """Which words differ between the seeds that were read first and the others, and what all of them say."""
+    lines = []
+    first = at(tables["rivals"], study=MAIN, task=ALL)
+    for row in first.to_dict("records"):
+        name = {"task": ALL, "controls": row["controls"], "rival": row["rival"]}
+        other, whole = (at(tables["again_rivals"], seeds=seeds, **name).iloc[0] for seeds in REPEATED)
+        alike = "the same" if other["verdict"] == row["verdict"] else "**another**"
+        lines.append(
+            f"- ESS less {_NAMES[row['rival']]}, controls {row['controls']}: {row['verdict']} on seeds 4 to 7; "
+            f"{alike} word on the others, {other['verdict']}, {_gap(other)}; all eight: {whole['verdict']}, {_gap(whole)}."
+        )
+    for controls in (WIDE, WITHIN):
+        name = {"task": ALL, "controls": controls, "landmarks": ALL, "signal": PRIMARY, "lead": PRIMARY_LEAD}
+        row = at(tables["telling"], study=MAIN, **name).iloc[0]
+        other, whole = (at(tables["again_telling"], seeds=seeds, **name).iloc[0] for seeds in REPEATED)
+        alike = "the same" if other["verdict"] == row["verdict"] else "**another**"
+        lines.append(
+            f"- AUROC of ESS, controls {controls}: {row['verdict']} on seeds 4 to 7; {alike} word on the others, "
+            f"{other['verdict']}, {interval_of(other)}; all eight: {whole['verdict']}, {interval_of(whole)}."
+        )
+    return "\n".join(lines) + "\n"
 
 
 def _primary(tables: Tables) -> str:
