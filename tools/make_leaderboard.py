@@ -28,6 +28,7 @@ from scorecard.tables import LAST as LAST_OF_SCORECARD
 from scorecard.tables import Tables
 from short_studies.catalog import all_studies
 from short_studies.collect import LAST as LAST_OF_SHORT
+from short_studies.collect import RUNS as RUNS_OF_SHORT
 from short_studies.study import PLACE, Study
 from third_task_study.design import PLAN as THIRD_TASK
 from third_task_study.design import RUNS as RUNS_OF_THIRD_TASK
@@ -42,7 +43,12 @@ TOOLS = Path(__file__).resolve().parent
 DOCS = TOOLS.parent / "docs"
 STUDIES = DOCS / "studies"
 FOLDER = STUDIES / "leaderboard"
-ENDED = {"sixteen-seeds": "2026-11-25", "step-rules": "2026-11-23 to 2026-11-25"}
+ENDED = {
+    "default-run": "2026-11-26",
+    "gspo-bounds": "2026-11-26",
+    "sixteen-seeds": "2026-11-25",
+    "step-rules": "2026-11-23 to 2026-11-25",
+}
 """When the runs of short studies were made, where not on one day with the others."""
 UNTIL = 10_000
 """Updates: more than any run of the scorecard has."""
@@ -146,15 +152,19 @@ def as_set(settings: Iterable[CellSettings]) -> pd.DataFrame:
     return pd.DataFrame([one.model_dump() for one in settings])
 
 
+def _is_entry(study: Study) -> bool:
+    """Whether it has runs, and one of them in each row: a study may differ in a setting besides."""
+    return study.place == PLACE and (study.folder / RUNS_OF_SHORT).exists()
+
+
 def entries() -> Iterator[Entry]:
     """Every entry."""
     yield protocol()
-    # a study whose runs differ in a setting besides would have several of them in one row
-    yield from (short_study(study) for study in all_studies().values() if study.place == PLACE)
+    yield from (short_study(study) for study in all_studies().values() if _is_entry(study))
     yield arm_study("tool-use", "tool_study")
     yield arm_study("moe", "moe_study")
     yield scorecard()
-    yield searched("phase", "2026-11-24", RUNS_OF_PHASE)
+    yield searched("phase", "2026-11-24 to 2026-11-26", RUNS_OF_PHASE)
     if len(complete(shipped(RUNS_OF_THIRD_TASK), THIRD_TASK)) >= LEAST_SEEDS:
         yield searched("third-task", "2026-11-25", RUNS_OF_THIRD_TASK)
     yield tinker()

@@ -56,6 +56,16 @@ def test_numbers() -> None:
     assert {"auprc", "prevalence"} <= set(pd.read_csv(TABLES / "auroc.csv"))
 
 
+def test_which_studies_ship_their_updates() -> None:
+    said = TEXT.split("Per-update tables ship with")[1].split("* **")[0]
+    ship, lack = (set(re.findall(r"\]\(([\w-]+)/README", part)) for part in said.split("They do not with"))
+    studies = {page.parent.name for page in STUDIES.glob("*/README.md")}
+    without_runs = {"configurations", "leaderboard", "realized-lags"}
+    assert ship | lack == studies - without_runs
+    archives = {name for name in studies if any((STUDIES / name / "updates").glob("**/*.zip"))}
+    assert ship == archives | {"scorecard"}
+
+
 def test_no_lead_over_the_rivals_named() -> None:
     gain = pd.read_csv(TABLES / "increment.csv").query("lead == 20").set_index("comparison")["verdict"]
     named = [f"ESS alone against {name}" for name in ("kl", "reward_low", "the configuration")]

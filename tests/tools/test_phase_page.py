@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_pages import assert_alike
-from phase_study import page, picture, wording
+from phase_study import earlier, page, picture, wording
 from phase_study.design import METHODS
 from phase_study.tables import FOLDER, RUNS, complete, shipped
 from phase_world import world
@@ -130,11 +130,11 @@ def test_there_is_a_page_when_four_seeds_are_complete(
     page.refresh(tmp_path)
     assert "complete seeds: [0, 1, 2]; at least 4 are needed for a page" in capsys.readouterr().out
     assert not (tmp_path / "README.md").exists()
-    made: list[int] = []
-    monkeypatch.setattr(page, "made", lambda table: made.extend(table["seed"].unique()) or tables)
+    made: list[list[int]] = []
+    monkeypatch.setattr(page, "made", lambda table: made.append(table["seed"].unique().tolist()) or tables)
     pd.concat([runs, runs[runs["seed"] == 3].head(1).assign(seed=4)]).to_csv(tmp_path / "runs.csv", index=False)
     page.refresh(tmp_path)
-    assert made == [0, 1, 2, 3], "the fifth seed has only begun"
+    assert made == [[0, 1, 2, 3], [*range(8)]], "the fifth seed has only begun; the earlier page had eight"
     text = (tmp_path / "README.md").read_text()
     assert f"> **Rules {RULES_VERSION}**" in text
     assert "complete seeds: 4." in text
@@ -154,3 +154,19 @@ def test_the_page_follows_from_the_shipped_runs(tmp_path: Path) -> None:
     page.refresh(tmp_path)
     for made in tmp_path.glob("*.[mc][ds]*"):
         assert_alike(made, FOLDER / made.name, "python tools/phase_study/page.py")
+
+
+def test_verdicts_of_the_earlier_runs_are_told_where_they_differ(
+    runs: pd.DataFrame, tables: dict[str, pd.DataFrame]
+) -> None:
+    assert earlier.moved(tables, tables).empty
+    law = tables["exponents"]
+    row = {"exponent": 1.0, "low": 0.9, "high": 1.1, "verdict": "holds"}
+    other = law.assign(**{name: law[name].where(law.index != 0, value) for name, value in row.items()})
+    told = earlier.moved({**tables, "exponents": other}, tables)
+    assert told["where"].tolist() == [", ".join(law.loc[0, ["task", "method", "lag"]])]
+    assert told["now"].tolist() == ["1.00 [0.90, 1.10] holds"]
+    again = runs.assign(failed=runs["failed"] ^ (runs.index == runs.index[0]), final_reward=0.5)
+    said = earlier.agreement(again, runs, range(2))
+    some = int(runs["seed"].isin(range(2)).sum())
+    assert f"{some} runs instead of {some}, {some} of them at the same rate; of these {some - 1} met" in said

@@ -71,7 +71,8 @@ def again(tables: Tables) -> str:
         alike = "the same" if other["verdict"] == row["verdict"] else "**another**"
         lines.append(
             f"- ESS less {_NAMES[row['rival']]}, controls {row['controls']}: {row['verdict']} on seeds 4 to 7; "
-            f"{alike} word on the others, {other['verdict']}, {_gap(other)}; all eight: {whole['verdict']}, {_gap(whole)}."
+            f"{alike} word on the others, {other['verdict']}, {_gap(other)}; "
+            f"all eight: {whole['verdict']}, {_gap(whole)}."
         )
     for controls in (WIDE, WITHIN):
         name = {"task": ALL, "controls": controls, "landmarks": ALL, "signal": PRIMARY, "lead": PRIMARY_LEAD}

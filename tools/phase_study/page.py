@@ -19,6 +19,7 @@ from arm_study.filled_page import render
 
 from phase_study.checks import checks
 from phase_study.contrasts import rates, rewards
+from phase_study.earlier import EARLIER, agreement, moved
 from phase_study.earnings import earnings
 from phase_study.failures import failures
 from phase_study.horizons import horizons
@@ -30,6 +31,8 @@ from phase_study.wording import answer, by_lag, counted_verdicts, ends, reach
 TEXT = Path(__file__).with_name("page.md")
 LEAST_SEEDS = 4
 """As registered."""
+AGAIN = range(4)
+"""Seeds whose runs were made again."""
 
 
 def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -48,12 +51,16 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
 
 
-def page(tables: dict[str, pd.DataFrame], seeds: int) -> str:
-    """The page from its text and its tables."""
+def page(tables: dict[str, pd.DataFrame], runs: pd.DataFrame) -> str:
+    """The page from its text, its tables and its runs."""
     parts: dict[str, pd.DataFrame | str] = dict(tables)
+    before = shipped(EARLIER)
+    others = moved(tables, made(counted(before)))
+    parts |= {"again": agreement(runs, before, AGAIN), "moved": others if len(others) else "None.\n"}
     parts |= {"ends": ends(tables["levels"]), "reach": reach(tables["rates"]), "verdicts": counted_verdicts(tables)}
     parts |= {"levels": by_lag(tables["levels"], "largest_rate"), "earnings": by_lag(tables["earnings"], "reward")}
-    return render(TEXT.read_text(encoding="utf-8"), parts | {"answer": answer(tables), "seeds": str(seeds)})
+    seeds = str(runs["seed"].nunique())
+    return render(TEXT.read_text(encoding="utf-8"), parts | {"answer": answer(tables), "seeds": seeds})
 
 
 def write(runs: pd.DataFrame, folder: Path) -> None:
@@ -64,7 +71,7 @@ def write(runs: pd.DataFrame, folder: Path) -> None:
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     draw(tables["levels"], folder / "boundary.png")
-    (folder / "README.md").write_text(page(tables, runs["seed"].nunique()), encoding="utf-8")
+    (folder / "README.md").write_text(page(tables, runs), encoding="utf-8")
 
 
 def refresh(folder: Path) -> None:
