@@ -86,3 +86,12 @@ def test_the_alarms() -> None:
     assert (drops[small] > 0.9 * rates[small]).all()
     assert (each.loc["ess"][small] == 0).all()
     assert f"`reward_drop` has {drops['phase']:.1f} and ESS {each.loc[('ess', 'phase')]:.1f}." in TEXT
+
+
+def test_the_other_seeds_say_the_same() -> None:
+    table = pd.read_csv(STUDIES / "configurations" / "again_rivals.csv")
+    place = {"seeds": "0 to 3", "task": "all", "controls": "and method", "rival": "lr"}
+    (row,) = table[(table[list(place)] == pd.Series(place)).all(axis=1)].to_dict("records")
+    gap = f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    assert f"Four other seeds, read later and by themselves, say the same: {gap}." in TEXT
+    assert row["verdict"] == "less" == RIVALS.loc[("phase", "and method", "lr", "all"), "verdict"]

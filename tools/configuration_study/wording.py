@@ -46,7 +46,6 @@ def parts(tables: Tables) -> dict[str, pd.DataFrame | str]:
         "each": _by_detector(tables["detectors"]),
         "fates": tables["fates"],
         "again": again(tables),
-        "again_rivals": tables["again_rivals"][["seeds", *shown[1:]]],
     }
 
 
