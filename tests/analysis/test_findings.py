@@ -75,7 +75,7 @@ def predicted(make_study: Callable[..., Results], truths: dict[str, object]) -> 
     """A study large enough for every number of a prediction."""
     columns = {"ess_ratio": truths["leads"], "kl_mu_theta_k3": truths["leads"], "entropy": truths["nothing"]}
     results = make_study(columns)
-    return results, {"prediction": ANALYSES.parse("prediction").run(results)}
+    return results, {"prediction": ANALYSES.parse("prediction(least_lag=0)").run(results)}
 
 
 def statements(judged: Judged) -> list[tuple[Findings, Finding, pd.DataFrame]]:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from page_prose import STUDIES, prose
 from run_archives.archive import read
-from short_studies.studies import cures, every_method, step_rules
+from short_studies.studies import cures, every_method, gspo_bounds, step_rules
 from short_studies.study import Study
 
 from vcpo_bench.records import STEPS_FILE
@@ -67,3 +67,38 @@ def made_again(study: Study) -> tuple[pd.DataFrame, pd.DataFrame]:
     both = old.merge(runs.reset_index(names="row"), on=place, suffixes=("_old", ""), validate="one_to_one")
     assert len(both) == len(old)
     return runs, both
+
+
+def test_what_the_findings_say_of_the_bounds_of_gspo() -> None:
+    folder = STUDIES / "gspo-bounds"
+    table = pd.read_csv(folder / "shares.csv").set_index(["lag_asked", "method"]).sort_index()
+    runs = pd.read_csv(folder / "runs.csv")
+    text = prose(STUDIES.parent / "findings.md").split("**Bounds of GSPO.**")[1].split(" **Under rules")[0]
+    assert f"{len(runs)} runs on three tasks with {runs['seed'].nunique()} seeds, at 3e-4" in text
+
+    def span(lag: int, method: str) -> str:
+        shares = 100 * table.loc[(lag, method), "clipped"]
+        return f"{shares.min():.0f} to {shares.max():.0f}%"
+
+    def within(lag: int) -> list[str]:
+        own = table.loc[lag].groupby(level="method", sort=False)["verdict"].agg(set)
+        return [method for method in gspo_bounds.METHODS if own[method] == {"within"}]
+
+    ten, wide, used = gspo_bounds.METHODS[1], gspo_bounds.METHODS[4], gspo_bounds.METHODS[3]
+    assert f"the published bounds clip {span(1, 'gspo')}, and bounds ten times as wide {span(1, ten)}:" in text
+    assert within(1)[0] == ten
+    assert (
+        f"At lag 16 they clip {span(16, ten)}, and only `{wide}` is within on every task, with {span(16, wide)}."
+        in text
+    )
+    assert within(16) == [wide]
+    most = 100 * table.loc[(1, used), "clipped"].max()
+    assert f"`{used}`, clip at most {most:.0f}% at lag 1 and {span(16, used)} at lag 16." in text
+    gaps = pd.read_csv(folder / "contrasts.csv")
+    assert "lower" not in set(gaps["verdict"])
+    counts = gaps[gaps["contrast"] == f"{wide} - gspo"]["verdict"].value_counts()
+    said = f"With `{wide}` the reward is higher in {counts['higher']} of {counts.sum()} places"
+    assert (
+        f"{said} (three tasks, two lags), equivalent in {counts['equivalent']} and undecided in {counts['undecided']}."
+        in text
+    )
