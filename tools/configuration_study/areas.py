@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -177,7 +177,7 @@ def _told(row: Row) -> str:
     return "can tell" if row["low"] > BAR else "cannot" if row["high"] < BAR else "undecided"
 
 
-def compared(row: Row) -> str:
+def compared(row: Mapping[Any, Any]) -> str:
     """The registered word for a difference of `rivals`."""
     if np.isnan(row["value"]):
         return TOO_FEW

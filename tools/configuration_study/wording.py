@@ -66,7 +66,7 @@ def again(tables: Tables) -> str:
     first = at(tables["rivals"], study=MAIN, task=ALL)
     for row in first.to_dict("records"):
         name = {"task": ALL, "controls": row["controls"], "rival": row["rival"]}
-        other, whole = (at(tables["again_rivals"], seeds=seeds, **name).iloc[0] for seeds in REPEATED)
+        other, whole = (at(tables["again_rivals"], seeds=seeds, **name).to_dict("records")[0] for seeds in REPEATED)
         alike = "the same" if other["verdict"] == row["verdict"] else "**another**"
         lines.append(
             f"- ESS less {_NAMES[row['rival']]}, controls {row['controls']}: {row['verdict']} on seeds 4 to 7; "
@@ -76,7 +76,7 @@ def again(tables: Tables) -> str:
     for controls in (WIDE, WITHIN):
         name = {"task": ALL, "controls": controls, "landmarks": ALL, "signal": PRIMARY, "lead": PRIMARY_LEAD}
         row = at(tables["telling"], study=MAIN, **name).iloc[0]
-        other, whole = (at(tables["again_telling"], seeds=seeds, **name).iloc[0] for seeds in REPEATED)
+        other, whole = (at(tables["again_telling"], seeds=seeds, **name).to_dict("records")[0] for seeds in REPEATED)
         alike = "the same" if other["verdict"] == row["verdict"] else "**another**"
         lines.append(
             f"- AUROC of ESS, controls {controls}: {row['verdict']} on seeds 4 to 7; {alike} word on the others, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -53,6 +54,6 @@ def agreement(runs: pd.DataFrame, earlier: pd.DataFrame, seeds: range) -> str:
     )
 
 
-def _said(row: Mapping[object, object], value: str, end: str) -> str:
-    numbers = (float(str(row[f"{name}{end}"])) for name in (value, "low", "high"))
-    return f"{with_interval(*numbers)} {row[f'verdict{end}']}"
+def _said(row: Mapping[Any, Any], value: str, end: str) -> str:
+    middle, low, high = (float(row[f"{name}{end}"]) for name in (value, "low", "high"))
+    return f"{with_interval(middle, low, high)} {row[f'verdict{end}']}"

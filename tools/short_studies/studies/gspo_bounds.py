@@ -68,8 +68,9 @@ def contrasts(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _places(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, int, str], pd.DataFrame]]:
     order = runs.assign(rank=runs["method"].map(METHODS.index)).sort_values(["task", "staleness", "rank"])
-    for (task, lag, method), own in order.groupby(["task", "staleness", "method"], sort=False):
-        yield (str(task), int(lag), str(method)), own
+    for _, own in order.groupby(["task", "staleness", "method"], sort=False):
+        one = own.iloc[0]
+        yield (str(one["task"]), int(one["staleness"]), str(one["method"])), own
 
 
 def tightest(table: pd.DataFrame) -> str:
