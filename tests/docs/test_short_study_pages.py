@@ -102,3 +102,38 @@ def test_what_the_findings_say_of_the_bounds_of_gspo() -> None:
         f"{said} (three tasks, two lags), equivalent in {counts['equivalent']} and undecided in {counts['undecided']}."
         in text
     )
+
+
+def test_what_the_findings_say_of_the_default_run() -> None:
+    folder = STUDIES / "default-run"
+    text = prose(STUDIES.parent / "findings.md").split("**The default run.**")[1].split(" **The phase law")[0]
+    runs = pd.read_csv(folder / "runs.csv")
+    assert (
+        f"on {runs['seed'].nunique()} seeds, {len(runs)} runs, registered beforehand: `walk` at 3e-4, 300 updates."
+        in text
+    )
+    told = pd.read_csv(folder / "methods.csv").set_index(["lag_asked", "method"])
+    gaps = pd.read_csv(folder / "contrasts.csv").set_index(["lag_asked", "contrast"])
+
+    def rewards(lag: int) -> list[str]:
+        return [f"{told.loc[(lag, method), 'reward']:.2f}" for method in ("vespo", "vcpo", "clip")]
+
+    def gap(lag: int, other: str, sign: str = "") -> str:
+        row = gaps.loc[(lag, f"vcpo - {other}")]
+        return f"{row['difference']:{sign}.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+
+    sync = told.loc[(0, "reinforce"), "reward"]
+    said = "At lag 16 VESPO ends at {}, VCPO at {} and `clip` at {}".format(*rewards(16))
+    assert f"{said} (synchronous training: {sync:.2f}): VCPO minus VESPO is {gap(16, 'vespo')}" in text
+    assert f"and minus `clip` {gap(16, 'clip', '+')}." in text
+    said = "At lag 128 it is {}, {} and {}".format(*rewards(128))
+    assert f"{said}, with VCPO minus VESPO {gap(128, 'vespo')} and VCPO and `clip` equivalent within 0.05." in text
+    verdicts = gaps["verdict"].unstack()
+    assert verdicts.loc[16].to_dict() == {"vcpo - clip": "higher", "vcpo - vespo": "lower", "clip - vespo": "lower"}
+    assert verdicts.loc[128].to_dict() == {
+        "vcpo - clip": "equivalent",
+        "vcpo - vespo": "lower",
+        "clip - vespo": "lower",
+    }
+    assert set(verdicts.loc[1]) == {"equivalent"}
+    assert {told.loc[(lag, "reinforce"), "failed"] for lag in (16, 128)} == {"8 of 8"}
