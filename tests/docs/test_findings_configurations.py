@@ -93,5 +93,10 @@ def test_the_other_seeds_say_the_same() -> None:
     place = {"seeds": "0 to 3", "task": "all", "controls": "and method", "rival": "lr"}
     (row,) = table[(table[list(place)] == pd.Series(place)).all(axis=1)].to_dict("records")
     gap = f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
-    assert f"Four other seeds, read later and by themselves, say the same: {gap}." in TEXT
+    assert f"Four other seeds, read later and by themselves, say the same: {gap};" in TEXT
+    apart = table.query("seeds == '0 to 3' and controls == 'and method, another seed' and task == 'all'").iloc[0]
+    gap = f"{apart['value']:.3f} [{apart['low']:.3f}, {apart['high']:.3f}]"
+    assert f"*less* on `walk` too, and against controls of other seeds ({gap})." in TEXT
+    walk = table.query("seeds == '0 to 3' and controls == 'and method' and task == 'walk'").iloc[0]
+    assert apart["verdict"] == walk["verdict"] == "less"
     assert row["verdict"] == "less" == RIVALS.loc[("phase", "and method", "lr", "all"), "verdict"]

@@ -82,7 +82,7 @@ def test_intervals_of_whole_seeds_change_one_verdict() -> None:
     other = known[again != known["verdict"]]
     assert other.index.tolist() == [("walk", "reinforce")]
     begins = f"that of REINFORCE on `walk` begins at {other['seeds_low'].item():.3f}, which is undecided."
-    assert f"change one verdict: {begins}" in TEXT
+    assert f"change one verdict on the requested lag: {begins}" in TEXT
     assert again[("walk", "reinforce")] == "undecided"
 
 
@@ -177,6 +177,16 @@ def test_vcpo_against_smaller_steps() -> None:
     assert f"{low['chain']:.1f} to {high['chain']:.1f} times on `chain`, and each interval includes 1." in TEXT
     assert ((others["low"] < 0) & (others["high"] > 0)).all()
     assert (rates["reach90"] > 0.5).all(), "equality could have been shown"
+
+
+def test_vcpo_at_the_same_learning_rate() -> None:
+    table = pd.read_csv(PHASE / "same_rate.csv").set_index(["task", "staleness"])
+    row, others = table.loc[("walk", 16)], table.drop(("walk", 16))
+    gap = f"{row['difference']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    assert f"VCPO ends {gap} higher on `walk` at lag 16 and is not shown to at the other five" in TEXT
+    assert row["verdict"] == "more"
+    assert len(others) == 5
+    assert set(others["verdict"]) <= {"undecided", "equivalent"}
 
 
 def test_a_correction_for_six_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,9 @@ def test_which_studies_ship_their_updates() -> None:
     without_runs = {"configurations", "leaderboard", "realized-lags"}
     assert ship | lack == studies - without_runs
     archives = {name for name in studies if any((STUDIES / name / "updates").glob("**/*.zip"))}
-    assert ship == archives | {"scorecard"}
+    assert (STUDIES / "tinker" / "steps.csv.gz").exists()
+    assert list((STUDIES / "trl").glob("curves-*.csv.gz"))
+    assert ship == archives | {"scorecard", "tinker", "trl"}
 
 
 def test_no_lead_over_the_rivals_named() -> None:

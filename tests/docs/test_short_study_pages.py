@@ -96,6 +96,10 @@ def test_what_the_findings_say_of_the_bounds_of_gspo() -> None:
     assert f"`{used}`, clip at most {most:.0f}% at lag 1 and {span(16, used)} at lag 16." in text
     gaps = pd.read_csv(folder / "contrasts.csv")
     assert "lower" not in set(gaps["verdict"])
+    low = gaps.loc[gaps["difference"].idxmin()]
+    assert (low["task"], low["lag_asked"], low["verdict"]) == ("chain", 16, "undecided")
+    gap = f"{low['difference']:.3f} [{low['low']:.3f}, {low['high']:.3f}]"
+    assert f"`{low['contrast'].removesuffix(' - gspo')}`, has {gap} on `chain` at lag 16, which is undecided" in text
     counts = gaps[gaps["contrast"] == f"{wide} - gspo"]["verdict"].value_counts()
     said = f"With `{wide}` the reward is higher in {counts['higher']} of {counts.sum()} places"
     assert (
