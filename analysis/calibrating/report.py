@@ -71,7 +71,7 @@ def calibrate(study: Study, detectors: Sequence[Detector] = ()) -> CalibrationRe
         why = "no run counts as healthy" if not study.healthy.any() else "no signal was recorded in the healthy runs"
         raise UsageError(f"nothing to calibrate on: {why}; give more runs, healthy ones at a lag of 2 or more")
     folds = {} if measured else configuration_deals(study)
-    dealt = {deal: judge(given, parts) for deal, parts in folds.items()}
+    dealt = {deal: judge(given, held_out) for deal, held_out in folds.items()}
     parts = measure(given, detectors) if measured else rates(given, list(dealt.values()))
     deals = deals_table(given, dealt)
     transfer = pd.DataFrame() if measured else rates(given, [judge(given, group_folds(study))])
@@ -88,12 +88,13 @@ def calibrate(study: Study, detectors: Sequence[Detector] = ()) -> CalibrationRe
 
 def deals_table(given: Material, dealt: Mapping[int, HeldOut]) -> pd.DataFrame:
     """Rates of any of the detectors with each way of dealing the configurations into folds."""
-    tables = {deal: rates(given, [one]).set_index("signal") for deal, one in dealt.items() if one.alarms}
-    rows = [table.loc[[ANY]].assign(deal=deal) for deal, table in tables.items()]
-    if not rows:
+    together = {
+        deal: HeldOut({ANY: one.alarms[ANY]}, {ANY: one.judged[ANY]}) for deal, one in dealt.items() if one.alarms
+    }
+    if not together:
         return pd.DataFrame()
-    whole = pd.concat(rows, ignore_index=True)
-    return whole[["deal", *whole.columns.drop("deal")]]
+    tables = {deal: rates(given, [one]).drop(columns="signal") for deal, one in together.items()}
+    return pd.concat(tables, names=["deal"]).reset_index("deal").reset_index(drop=True)
 
 
 def verdict_table(study: Study) -> pd.DataFrame:

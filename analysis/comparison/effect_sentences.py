@@ -91,7 +91,7 @@ def step_controls(found: Findings) -> Iterator[Finding]:
             "less": "so steps of the same sizes at other times do better",
         }.get(verdict(row["low"], row["high"]), "which is undecided")
         if row["low"] > -margin and row["high"] < margin:
-            says = f"so the two are equivalent within {margin:g}: smaller steps explain what the method does"
+            says = f"so the two are equivalent within {margin:g}: smaller steps do as well"
         text = (
             f"Lag {row['staleness']}: {row['method']} minus its lr-{row['control']} control is "
             f"{interval_of({'value': row['estimate']} | row)}, {says}."

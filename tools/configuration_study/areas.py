@@ -135,8 +135,8 @@ def area(one: Comparison, panel: Panel, draws: Array) -> Row:
     if not panel.enough(*one.runs(panel.healthy)):
         return row | dict.fromkeys(("value", "low", "high"), np.nan)
     value = one.auroc()
-    reach = _reach(one.replicates(draws, panel.cluster), row["units"])
-    return row | {"value": value, "low": max(value - reach, 0.0), "high": min(value + reach, 1.0)}
+    half = reach(one.replicates(draws, panel.cluster), row["units"])
+    return row | {"value": value, "low": max(value - half, 0.0), "high": min(value + half, 1.0)}
 
 
 def paired(panel: Panel, sets: RiskSets, rival: str, draws: Array) -> Row:
@@ -149,8 +149,8 @@ def paired(panel: Panel, sets: RiskSets, rival: str, draws: Array) -> Row:
     value, units = ess.auroc() - other.auroc(), row["units"]
     row |= {"ess": ess.auroc(), "its": other.auroc(), "value": value}
     for names, level in ((("low", "high"), 0.95), (("low90", "high90"), 0.9)):
-        reach = _reach(drawn, units, level)
-        row |= dict(zip(names, (value - reach, value + reach), strict=True))
+        half = reach(drawn, units, level)
+        row |= dict(zip(names, (value - half, value + half), strict=True))
     return row | {"p": _p(value, drawn, units)}
 
 
@@ -164,7 +164,8 @@ def _error(drawn: Array, units: int) -> float:
     return float(np.nanstd(drawn) * np.sqrt(units / (units - 1)))
 
 
-def _reach(drawn: Array, units: int, level: float = 0.95) -> float:
+def reach(drawn: Array, units: int, level: float = 0.95) -> float:
+    """Half of the t interval of a value, from bootstrap replicates of so many units."""
     return float(stats.t.ppf((1 + level) / 2, units - 1)) * _error(drawn, units)
 
 

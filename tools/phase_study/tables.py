@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from configuration_study.areas import reach
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.results import load
@@ -150,16 +150,9 @@ def _exponent(group: pd.DataFrame, lags: pd.Series[float]) -> dict[str, object]:
     without = slopes(low, high, steep, _one_left_out(group["seed"]), EXPONENTS)
     facts |= {"without_one_low": without.min(), "without_one_high": without.max()}
     drawn = slopes(low, high, steep, resampled(group["seed"].to_numpy(), np.random.default_rng(0)), EXPONENTS)
-    reach = _reach(drawn, group["seed"].nunique())
-    facts |= {"seeds_low": found.value - reach, "seeds_high": found.value + reach}
+    half = reach(drawn, group["seed"].nunique()) if len(drawn) else np.nan
+    facts |= {"seeds_low": found.value - half, "seeds_high": found.value + half}
     return facts | {"verdict": _law(found.low, found.high)}
-
-
-def _reach(drawn: np.ndarray, seeds: int) -> float:
-    """Half of the 95% t interval of a value, from what it is in drawn seeds, whose variance is too small."""
-    if not len(drawn):
-        return float("nan")
-    return float(stats.t.ppf(0.975, seeds - 1) * drawn.std() * np.sqrt(seeds / (seeds - 1)))
 
 
 def _one_left_out(seeds: pd.Series[int]) -> np.ndarray:

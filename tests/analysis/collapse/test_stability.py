@@ -82,7 +82,7 @@ def test_the_exponent_is_recovered(exponent):
 
 @pytest.mark.parametrize(("shared", "own"), [(0.7, 0.0), (0.0, 0.5)])
 def test_intervals_cover_whether_seeds_share_their_fate_or_not(shared, own):
-    """Grids of 40 configurations with 10 seeds each; with seeds taken for independent the first covers 16 of 40."""
+    """Grids of 40 configurations with 10 seeds each; with seeds taken for independent the first covers 14 of 40."""
     hits = 0
     for number in range(40):
         table = cells(lambda method, lag: 2e-3 / lag, rates=np.geomspace(1e-5, 2e-3, 10))

@@ -174,7 +174,7 @@ def test_controls_are_paired_with_the_method_whose_steps_they_use():
 @pytest.mark.parametrize(
     ("noise", "lead", "said"),
     [
-        (0.02, 0.0, "so the two are equivalent within 0.05: smaller steps explain what the method does"),
+        (0.02, 0.0, "so the two are equivalent within 0.05: smaller steps do as well"),
         (0.2, 0.0, "which is undecided"),
         (0.02, 0.3, "so the timing of small steps matters, not only their size"),
         (0.02, -0.3, "so steps of the same sizes at other times do better"),

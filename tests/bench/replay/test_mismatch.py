@@ -50,7 +50,7 @@ def test_top_p_meets_the_known_numbers(rig: Rig) -> None:
 
 
 def test_rounding_meets_the_known_numbers(rig: Rig) -> None:
-    """bf16 3.8e-3 nats with the head, a little less without; fp16 has three more bits; int8 is the coarsest."""
+    """bf16 3.8e-3 nats with the head, a little less without; fp16 has three more bits."""
     body, head = gap_of(alone(rig, "weights")), gap_of(alone(rig, "head"))
     assert math.hypot(body.sd, head.sd) == pytest.approx(3.8e-3, rel=0.15)
     assert head.sd < body.sd
