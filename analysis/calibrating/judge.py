@@ -88,12 +88,12 @@ def group_folds(study: Study) -> list[Flags]:
 def judge(given: Material, folds: Sequence[Flags]) -> HeldOut:
     """Detectors in the runs of each fold, tuned on those of the others."""
     tuned = [(tune(given, ~test), test) for test in track(folds, "tuning without some of the runs", len(folds))]
-    return _judged(given.study, tuned)
+    return spoken(given.study, tuned)
 
 
 def measure(given: Material, detectors: Sequence[Detector]) -> pd.DataFrame:
     """What given detectors, tuned elsewhere, do in all runs; the columns are those of `rates`."""
-    return rates(given, [_judged(given.study, [(detectors, np.ones(len(given.study.panel.runs), dtype=bool))])])
+    return rates(given, [spoken(given.study, [(detectors, np.ones(len(given.study.panel.runs), dtype=bool))])])
 
 
 def rates(given: Material, deals: Sequence[HeldOut]) -> pd.DataFrame:
@@ -109,7 +109,7 @@ def rates(given: Material, deals: Sequence[HeldOut]) -> pd.DataFrame:
     return pd.DataFrame([_row(name, _mean(name, given, deals), given.study) for name in names])
 
 
-def _judged(study: Study, parts: Sequence[tuple[Sequence[Detector], Flags]]) -> HeldOut:
+def spoken(study: Study, parts: Sequence[tuple[Sequence[Detector], Flags]]) -> HeldOut:
     """What detectors do that each judge some of the runs."""
     done = HeldOut({}, {})
     shape = (len(study.panel.runs), study.panel.length)

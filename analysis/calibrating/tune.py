@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,22 +54,37 @@ def material(study: Study) -> Material:
 
 def tune(given: Material, train: Flags) -> list[Detector]:
     """The detectors that training runs choose, the best first; empty without healthy training runs."""
-    healthy = train & given.study.healthy
-    if not healthy.any():
+    return at_most(given, train, [train & given.study.healthy])
+
+
+def at_most(given: Material, train: Flags, among: Sequence[Flags]) -> list[Detector]:
+    """`tune`, where any detector speaks in at most `TARGET` of each of several sets of healthy training runs.
+
+    Args:
+        given: The runs.
+        train: Those that tune [N].
+        among: The sets [N]. The share of each detector alone is of all healthy training runs.
+    """
+    if not all(one.any() for one in among):
         return []
-    alone = {name: _best(given, name, train, TARGET) for name in given.levels}
-    found = [(caught, name) for name, (detector, caught) in alone.items() if detector is not None]
-    most = max((caught for caught, _ in found), default=0)
-    kept = [name for caught, name in sorted(found, key=lambda one: (-one[0], one[1])) if caught >= LEAST_WORTH * most]
-    kept = kept[:MOST_PARTS]
+    kept = _worth_keeping(given, train)
     for share in LADDER:
         chosen = [detector for name in kept if (detector := _best(given, name, train, share)[0]) is not None]
         alarmed = np.zeros(len(train), dtype=bool)
         for one in chosen:
             alarmed |= given.peaks[one.signal][one.window, one.persistence] > one.threshold
-        if alarmed[healthy].sum() <= np.floor(TARGET * healthy.sum() + 1e-9):
+        if all(alarmed[one].sum() <= np.floor(TARGET * one.sum() + 1e-9) for one in among):
             return chosen
     return []
+
+
+def _worth_keeping(given: Material, train: Flags) -> list[str]:
+    """Signals that announce most failures alone, the best first."""
+    alone = {name: _best(given, name, train, TARGET) for name in given.levels}
+    found = [(caught, name) for name, (detector, caught) in alone.items() if detector is not None]
+    most = max((caught for caught, _ in found), default=0)
+    kept = [name for caught, name in sorted(found, key=lambda one: (-one[0], one[1])) if caught >= LEAST_WORTH * most]
+    return kept[:MOST_PARTS]
 
 
 def _best(given: Material, name: str, train: Flags, share: float) -> tuple[Detector | None, int]:
