@@ -46,5 +46,7 @@ def test_over_which_tasks_results_are() -> None:
     boundary = (STUDIES / "boundary" / "README.md").read_text(encoding="utf-8")
     assert "\n## Task by task\n" in boundary
     for page in (DOCS / "findings.md", DOCS.parent / "README.md"):
-        assert "The exception is *Which seed will fail*: its numbers are over three tasks" in prose(page)
+        assert "two exceptions: *Which seed will fail* gives means over three tasks and *Which configuration" in prose(
+            page
+        )
         assert "each task is reported separately" not in prose(page)

@@ -131,6 +131,29 @@ def test_step_rules() -> None:
     assert f"they gain {gains['walk-eos', 'tis']} and {gains['walk-eos', 'tis+ess']}." in FINDINGS
 
 
+def test_the_comparison_with_a_rule_that_hardly_acts() -> None:
+    """`length-surge` on `walk-eos`, at the learning rate that was chosen for it."""
+    name = "tis+length-surge(factor=1.25,window=20)"
+    runs = pd.read_csv(STUDIES / "step-rules" / "runs.csv").query("task == 'walk-eos' and lr == 2e-4")
+    rules = pd.read_csv(STUDIES / "step-rules" / "rules.csv").set_index(["task", "rule"])
+    assert rules.loc[("walk-eos", name), "rate"] == 2e-4
+    wide = runs.pivot(index="seed", columns="method", values="final_reward")
+    moved = (wide[name] != wide["tis"]).sum()
+    assert f"at its learning rate, `length-surge` changes the final reward of {moved} of {len(wide)} runs." in FINDINGS
+
+
+def test_the_rule_that_looks_at_the_kl_against_that_of_the_ess() -> None:
+    runs = pd.read_csv(STUDIES / "step-rules" / "runs.csv").query("lr == 8e-4 and seed >= 5")
+    said = []
+    for task in TASKS:
+        wide = runs[runs["task"] == task].pivot(index="seed", columns="method", values="final_reward")
+        found = wide["tis+kl-adaptive"] - wide["tis+ess"]
+        half = float(stats.t.ppf(0.975, len(found) - 1) * found.std() / len(found) ** 0.5)
+        said.append(f"{found.mean():.2f} [{found.mean() - half:.2f}, {found.mean() + half:.2f}]")
+    told = f"ends {said[0]} above ESS scaling on `walk` and {said[1]} on `walk-eos` (not registered)."
+    assert told in FINDINGS
+
+
 def test_sixteen_seeds() -> None:
     folder = STUDIES / "sixteen-seeds"
     runs = pd.read_csv(folder / "runs.csv")

@@ -50,7 +50,7 @@ def test_how_many_fail_untouched() -> None:
     said = (
         f"finds the run down in {(ahead > 0).sum()} of the {failed:g}, by at least 10 updates in {(ahead >= 10).sum()}."
     )
-    assert f"The detector speaks before the evaluation that {said}" in TEXT
+    assert f"The detector fires before the evaluation that {said}" in TEXT
 
 
 def test_acting_at_the_alarm_and_at_other_updates() -> None:
@@ -108,14 +108,29 @@ def test_the_act_that_was_added() -> None:
     assert set(added["one"]) == {"clip at the alarm"}
     gains = added.loc["no act"].loc[["walk", "chain"]]
     parts = [ends(row) for _, row in gains[["difference", "low", "high"]].iterrows()]
-    assert f"it ends {parts[0]} above doing nothing on `walk` and {parts[1]} on `chain`, and" in TEXT
+    assert f"`clip` ends {parts[0]} above doing nothing on `walk` and {parts[1]} on `chain`." in TEXT
     less = -added.loc["vcpo at the alarm"].loc[["walk", "chain"]][["difference", "high", "low"]]
     parts = [ends(row) for _, row in less.iterrows()]
-    assert f"and {parts[0]} and {parts[1]} below VCPO." in TEXT
+    assert f"`clip` ends {parts[0]} and {parts[1]} below VCPO." in TEXT
     assert list(added["verdict"].groupby("other").unique().map(list)) == [["higher"], ["lower"]]
     changes = " ".join((ROOT / "CHANGELOG.md").read_text().split())
     gain, behind = ([f"{value:.2f}" for value in table.iloc[:, 0]] for table in (gains[["difference"]], less))
     assert f"(+{gain[0]} and +{gain[1]}) and ends {behind[0]} and {behind[1]} below VCPO." in changes
+
+
+def test_going_on_with_tis() -> None:
+    gains, gaps = (
+        [said(task, "tis at the alarm", other) for task in ("walk", "chain")]
+        for other in ("no act", "vcpo at the alarm")
+    )
+    assert f"TIS ends {gains[0]} above doing nothing on `walk` and {gains[1]} on `chain`;" in TEXT
+    told = f"against VCPO it is equivalent on `walk` ({gaps[0]}) and undecided on `chain` ({gaps[1]}), where 2 of 16"
+    assert f"{told} runs end at 0." in TEXT
+    verdicts = [contrast(task, "tis at the alarm", "vcpo at the alarm")["verdict"] for task in ("walk", "chain")]
+    assert verdicts == ["equivalent", "undecided"]
+    assert {contrast(task, "tis at the alarm", "no act")["verdict"] for task in ("walk", "chain")} == {"higher"}
+    ends_at = pd.read_csv(STUDY / "runs.csv").query("task == 'chain' and act == 'tis'")["final_reward"]
+    assert ((ends_at < 0.005).sum(), len(ends_at)) == (2, 16)
 
 
 def ends(row: "pd.Series[float]") -> str:

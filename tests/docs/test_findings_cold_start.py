@@ -61,6 +61,16 @@ def test_what_a_warm_up_does() -> None:
     warm = own[own["lr_warmup"] == 20]
     assert warm["failed"].all()
     assert f"All {len(warm)} runs of REINFORCE fail all the same." in FINDINGS
+    assert "**At lags 16 and 64 a warm-up delays the fall of REINFORCE, and does not prevent it.**" in FINDINGS
+
+
+def test_what_a_warm_up_does_at_lag_1() -> None:
+    own = RUNS[(RUNS["staleness"] == 1) & (RUNS["method"] == "reinforce")].groupby("lr_warmup")["failed"]
+    failed, runs = own.sum(), own.size()
+    warm, cold = (f"{failed[updates]} of {runs[updates]}" for updates in (20, 0))
+    said = f"At lag 1 it fails in {warm} runs with the warm-up and in {cold} without;"
+    assert f"{said} on neither task is that decided after correction." in FINDINGS
+    assert set(EFFECTS.loc["warm-up - none, lag 1", "verdict"]) == {"undecided"}
 
 
 def test_two_fills_are_one_run_for_the_whole_budget() -> None:

@@ -39,11 +39,13 @@ def test_the_learning_rate_tells_it_better() -> None:
     ess, rate = area("and method"), area("and method", signal="lr")
     each = [area("and method", task)["value"] for task in ("chain", "walk")]
     said = (
-        "There ESS has AUROC {} ({:.2f} on `chain`, {:.2f} on `walk`) and the learning rate {:.2f}: ESS minus it is {}."
+        "There ESS has AUROC {} ({:.2f} on `chain`, {:.2f} on `walk`) and the learning rate, which is known before the "
+        "run, {:.2f}: ESS minus it is {}."
     )
     gap, apart = (RIVALS.loc[("phase", controls, "lr")] for controls in ("and method", "and method, another seed"))
     assert said.format(interval_of(ess), *each, rate["value"], interval_of(gap.loc["all"], digits=3)) in TEXT
     assert gap["verdict"].to_dict() == {"all": "less", "chain": "undecided", "walk": "undecided"}
+    assert "the learning rate tells it better; on each task alone this is undecided.**" in TEXT
     assert f"(not registered: {interval_of(apart.loc['all'], digits=3)})" in TEXT
     assert apart.loc["all", "verdict"] == "undecided"
     other = RIVALS.loc[("step-rules", "and method", "lr", "all")]

@@ -67,19 +67,19 @@ def again(tables: Tables) -> str:
     for row in first.to_dict("records"):
         name = {"task": ALL, "controls": row["controls"], "rival": row["rival"]}
         other, whole = (at(tables["again_rivals"], seeds=seeds, **name).to_dict("records")[0] for seeds in REPEATED)
-        alike = "the same" if other["verdict"] == row["verdict"] else "**another**"
+        alike = "same" if other["verdict"] == row["verdict"] else "**different**"
         lines.append(
             f"- ESS less {_NAMES[row['rival']]}, controls {row['controls']}: {row['verdict']} on seeds 4 to 7; "
-            f"{alike} word on the others, {other['verdict']}, {_gap(other)}; "
+            f"{alike} verdict on the others, {other['verdict']}, {_gap(other)}; "
             f"all eight: {whole['verdict']}, {_gap(whole)}."
         )
     for controls in (WIDE, WITHIN):
         name = {"task": ALL, "controls": controls, "landmarks": ALL, "signal": PRIMARY, "lead": PRIMARY_LEAD}
         row = at(tables["telling"], study=MAIN, **name).iloc[0]
         other, whole = (at(tables["again_telling"], seeds=seeds, **name).to_dict("records")[0] for seeds in REPEATED)
-        alike = "the same" if other["verdict"] == row["verdict"] else "**another**"
+        alike = "same" if other["verdict"] == row["verdict"] else "**different**"
         lines.append(
-            f"- AUROC of ESS, controls {controls}: {row['verdict']} on seeds 4 to 7; {alike} word on the others, "
+            f"- AUROC of ESS, controls {controls}: {row['verdict']} on seeds 4 to 7; {alike} verdict on the others, "
             f"{other['verdict']}, {interval_of(other)}; all eight: {whole['verdict']}, {interval_of(whole)}."
         )
     return "\n".join(lines) + "\n"
@@ -160,7 +160,7 @@ def _noise(tables: Tables) -> str:
     calibrated = interval_of(_calibrated().loc[[ANY]].to_dict("records")[0], "false_per_1000", 1)
     return (
         f"**Alarms of any packaged detector per 1,000 updates of healthy runs**, {calibrated} where they were "
-        f"calibrated: {', '.join(said)}. [Which of them](#the-packaged-detectors-elsewhere) speak differs."
+        f"calibrated: {', '.join(said)}. [Which of them](#the-packaged-detectors-elsewhere) fire differs."
     )
 
 
@@ -222,7 +222,7 @@ def _side_by_side(told: pd.DataFrame) -> pd.DataFrame:
 
 
 def _spoken(detectors: pd.DataFrame) -> pd.DataFrame:
-    """Any detector: how often it speaks, by study and task."""
+    """Any detector: how often it fires, by study and task."""
     rows = at(detectors, signal=ANY)
     each = rows.to_dict("records")
     shown = rows[["study", "task", "updates", "batch", "n_healthy", "n_collapsed"]].copy()

@@ -1,4 +1,4 @@
-"""Paired comparisons at each method's own boundary: the learning rate that it bears, and what it earns there."""
+"""Paired comparisons at each method's own boundary: the learning rate that it tolerates, and what it earns there."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def laws(exponents: pd.DataFrame, task: str) -> str:
 
 
 def ratios(rates: pd.DataFrame, task: str) -> str:
-    """How many times the rate of its control VCPO bears, lag by lag."""
+    """How many times the rate of its control VCPO tolerates, lag by lag."""
     return "; ".join(_times(row) for row in rates[rates["task"] == task].to_dict("records"))
 
 
@@ -190,8 +190,8 @@ def _dented(rewards: pd.DataFrame) -> str:
     dented = int(ours["dented_vcpo"].sum() + rewards["dented_rival"].sum())
     runs = int(ours["seeds"].sum() + rewards["seeds"].sum())
     return (
-        f"These rates lie next to failure: {dented} of the {runs} runs compared stalled or dipped. Whoever bears a "
-        "larger rate is judged at a larger one."
+        f"These rates lie next to failure: {dented} of the {runs} runs compared stalled or dipped. "
+        "A method that tolerates a larger rate is judged at a larger one."
     )
 
 

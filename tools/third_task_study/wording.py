@@ -19,7 +19,7 @@ def answer(tables: Mapping[str, pd.DataFrame]) -> str:
     rates = tables["rates"]
     parts = [part("Does the rate that survives fall as 1 / lag?", laws, tables["exponents"])]
     parts += [
-        part(f"Does VCPO bear a larger rate than {words}?", ratios, rates[rates["against"] == control])
+        part(f"Does VCPO tolerate a larger rate than {words}?", ratios, rates[rates["against"] == control])
         for control, words in _CONTROLS.items()
     ]
     parts.append([f"Six intervals, not corrected for their number. {reach(rates)}"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
+from typing import Any
 
 import pandas as pd
 
@@ -38,11 +39,17 @@ def contrasts(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def methods(runs: pd.DataFrame) -> pd.DataFrame:
-    """Reward, failures, ESS and realized lag per method and lag; `reinforce` is the control."""
+    """Reward, failures, ESS and realized lag per method and lag; `reinforce` is the control.
+
+    `onset`: updates at which its failures were found, from the first to the last; `rebound`: those not down at the end.
+    """
     rows = []
     for (lag, method), own in runs.groupby(["staleness", "method"], sort=True):
         row = {"lag_asked": lag, "method": method} | mean_row(own["final_reward"], "reward")
         row |= {"start": own["start_reward"].mean(), "failed": f"{int(own['failed'].sum())} of {len(own)}"}
+        onset = own["onset"].dropna().astype(int)
+        row |= {"onset": f"{onset.min()} to {onset.max()}" if len(onset) else ""}
+        row |= {"rebound": int((own["event"] == "collapse with rebound").sum())}
         rows.append(row | {name: own[name].mean() for name in ("ess", "lag")})
     return pd.DataFrame(rows)
 
@@ -57,7 +64,18 @@ def answer(made: Tables) -> list[str]:
         ]
         lines.append(f"Lag {lag}: {'; '.join(said)}.")
         apart += [f"{lag}"] if own["verdict"].isin(["higher", "lower"]).any() else []
-    return [f"The default setting tells methods apart at these lags: {', '.join(apart) or 'none'}.", *lines]
+    first = f"The default setting tells methods apart at these lags: {', '.join(apart) or 'none'}."
+    return [first, *lines, *map(_fall, made["methods"].query("onset != '' and onset == onset").to_dict("records"))]
+
+
+def _fall(row: Mapping[Any, Any]) -> str:
+    """When the runs of a method at one lag failed, and whether they had lived to see that lag."""
+    lag, (first, last) = row["lag_asked"], map(int, row["onset"].split(" to "))
+    said = f"`{row['method']}` at requested lag {lag} fails in {row['failed']} runs, found down between updates"
+    said += f" {first} and {last}"
+    if last < lag:
+        return f"{said}: no run lives to see lag {lag}."
+    return f"{said}. {row['rebound']} of them are no longer down at the end."
 
 
 STUDY = Study("default-run", 7, tuple(grids()), 24, ("contrasts", "methods"), tables, answer)
