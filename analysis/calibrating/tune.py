@@ -63,9 +63,12 @@ def at_most(given: Material, train: Flags, among: Sequence[Flags]) -> list[Detec
     Args:
         given: The runs.
         train: Those that tune [N].
-        among: The sets [N]. The share of each detector alone is of all healthy training runs.
+        among: The sets [N], at least one. The share of each detector alone is of all healthy training runs.
+
+    Returns:
+        The best first; empty where a set is empty, or where no share keeps the promise in all of them.
     """
-    if not all(one.any() for one in among):
+    if not among or not all(one.any() for one in among):
         return []
     kept = _worth_keeping(given, train)
     for share in LADDER:

@@ -1,7 +1,7 @@
 """Tunes alarms on some grids and judges them on another: `python tools/alarm_grids/tables.py RESULTS`.
 
 Unpacks the archives of eight studies into RESULTS, a folder that is not there yet, and writes the tables of
-docs/studies/calibration/grids. No training; about half an hour on one core, and 8 GB of memory.
+docs/studies/calibration/grids. No training.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pandas as pd
 
+from alarm_grids.answers import contrasts, means, without
 from alarm_grids.grids import STUDIES, pool, unpacked
-from alarm_grids.judging import contrasts, judged, means
+from alarm_grids.judging import judged
 from vcpo_bench.errors import UsageError
 
 FOLDER = STUDIES / "calibration" / "grids"
@@ -23,7 +24,7 @@ FOLDER = STUDIES / "calibration" / "grids"
 
 def follow(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """What follows from the rates on each held-out grid."""
-    return {"means": means(table), "contrasts": contrasts(table)}
+    return {"means": means(table), "contrasts": contrasts(table), "without": without(table)}
 
 
 def main() -> None:
@@ -31,11 +32,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
     try:
-        studies = unpacked(parser.parse_args().results)
+        grids = unpacked(parser.parse_args().results)
     except UsageError as error:
         parser.error(str(error))
     FOLDER.mkdir(exist_ok=True)
-    table = judged(studies, pool(studies))
+    table = judged(grids, pool(grids))
     for name, one in {"held_out": table, **follow(table)}.items():
         one.to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.6g")
 
