@@ -60,7 +60,14 @@ def anchor(fact: Fact) -> str:
 def scores(verdicts: Judged, tables: Tables) -> str:
     """A section per fact: what was published, and what came out here."""
     names = run_sets([fact for fact, _ in verdicts])
-    return "\n".join(_section(fact, parts, cited(fact, names, tables)) for fact, parts in verdicts)
+    sections = [_section(fact, parts, cited(fact, names, tables)) for fact, parts in verdicts]
+    notes = [_note(fact, parts, tables) for fact, parts in verdicts]
+    return "\n".join(section + note for section, note in zip(sections, notes, strict=True))
+
+
+def _note(fact: Fact, parts: Sequence[Part], tables: Tables) -> str:
+    text = fact.note(tables) if fact.note and combined(parts) != "not run" else ""
+    return f"\n{text}" if text else ""
 
 
 def _section(fact: Fact, parts: Sequence[Part], behind: str) -> str:
@@ -76,6 +83,7 @@ def page(text: str, facts: Sequence[Fact], tables: Tables) -> tuple[str, pd.Data
     """The page with its tables made anew, and the table of verdicts."""
     verdicts = judged(facts, tables)
     made = {"counts": counted(verdicts), "summary": summary(verdicts), "scores": scores(verdicts, tables)}
+    made["evidence"] = evidence(facts)
     times = non_inferiority(tables)
-    made |= {"evidence": evidence(facts), "non_inferiority": "Not run.\n" if times.empty else markdown(times)}
+    made["non_inferiority"] = "Not run.\n" if times.empty else markdown(times)
     return filled(text, made, TOOL), verdict_table(verdicts)
