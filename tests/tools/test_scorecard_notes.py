@@ -1,5 +1,6 @@
 """What the page of the scorecard says beside its verdicts is recomputed from shipped tables, and can be otherwise."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,9 @@ import pandas as pd
 import pytest
 from page_prose import prose
 from scorecard import before_lag
+from scorecard.facts import f08_caps
 from scorecard.places import DOCS, FOLDER, PAGE
+from scorecard.recoveries import recoveries
 from scorecard.tables import EVALS, RUNS, Tables
 from scorecard_tables import FACTS, Story, tables
 
@@ -88,6 +91,69 @@ def test_which_failures_of_fact_1_came_before_their_lag() -> None:
         counts = f"{early} of the {len(failed)} failures were found before lag 16 was reached, and {perhaps} more may"
         assert f"On `{task}` {counts}" in section(4), "fact 4 has all of these runs"
     assert "On `chain` 2 of the 7 failures of `vcpo(ess=off)` were found before" in section(3)
+
+
+def test_how_often_failed_runs_recover_elsewhere() -> None:
+    studies, text = DOCS / "studies", section(6)
+    fates = pd.read_csv(studies / "boundary" / "fates.csv").set_index(["counts_as", "event"])["runs"]["failed"]
+    acting = pd.read_csv(studies / "acting" / "runs.csv").query("act == 'nothing' and group == 'risky' and failed")
+    up = (acting["event"] == "collapse with rebound").sum()
+    assert f"{fates['collapse with rebound']} of {fates.sum()} in the [boundary study]" in text
+    assert f"and {up} of {len(acting)} runs of `reinforce` that were left alone in the [acting study]" in text
+    assert set(acting["method"]) == {"reinforce"}
+    assert fates["collapse with rebound"] > fates.sum() / 2, "most"
+    assert up > len(acting) / 2, "most"
+    phase = pd.read_csv(studies / "phase" / "runs.csv").query("failed and staleness > 0")["event"]
+    back = (phase == "collapse with rebound").sum()
+    assert f"above 0 of the phase study {back} of {len(phase)} do ({back / len(phase):.0%})." in text
+    boundary = pd.read_csv(studies / "boundary" / "runs.csv").query("stage == 'main' and method == 'tis' and failed")
+    for task, own in boundary[boundary["staleness"] == 16].groupby("task"):
+        assert f"{(own['event'] == 'collapse with rebound').sum()} of {len(own)} on `{task}` at" in text
+    table = f08_caps.ends_by_weight(SHIPPED.outcomes(f08_caps.CAPS)).loc["tis"]
+    assert f"in the runs of fact 8 {table['rebounded']} of {table['failed'][0]} on `walk` at 0.0006." in text
+
+
+def test_how_far_fact_6_lies_above_what_survives() -> None:
+    levels = pd.read_csv(DOCS / "studies" / "phase" / "levels.csv").query("staleness == 16")
+    for task, rate in (("walk", 8e-4), ("chain", 1.6e-3)):
+        for method in ("reinforce", "tis"):
+            own = levels[(levels["task"] == task) & (levels["method"] == method)]["largest_rate"].item()
+            assert f"{rate / own:.1f} times that of `{method}` on `{task}`" in section(6)
+            assert rate > own
+
+
+def test_without_the_tables_of_other_studies_nothing_is_said_of_them(tmp_path: Path) -> None:
+    assert recoveries(Tables.empty(tmp_path)) == ""
+    assert recoveries(Tables.empty(DOCS)).rstrip().endswith("4 of 6 on `walk-eos` at 0.00078.")
+
+
+def test_where_runs_end_by_cap() -> None:
+    own = ONSETS.query("task == 'walk' and lr == 6e-4 and staleness == 16 and prompts == 16 and steps == 300")
+    last = EVALUATED.sort_values("step").groupby("run").tail(3).groupby("run")["sampled_reward"].mean()
+    ends = own.assign(final=own["run"].map(last), life=own["onset"].fillna(300).clip(upper=300)).groupby("method")
+    final, life = ends["final"].mean(), ends["life"].mean()
+    caps = ["tis(cap=1)", "tis(cap=2)", "tis(cap=4)", "tis", "tis(cap=32)", "tis(cap=1000000000)"]
+    lives, finals = ([f"{values[name]:.{digits}f}" for name in caps] for values, digits in ((life, 0), (final, 2)))
+    text = section(8)
+    assert f"runs survive {', '.join(lives[:-1])} and {lives[-1]} updates, which is not monotone in the cap" in text
+    assert f"end at {', '.join(finals[:-1])} and {finals[-1]}; the start policy has 0.32" in text
+    assert life["tis"] < life["tis(cap=32)"], "not monotone"
+    assert (np.diff(final[caps]) < 0).all(), "a smaller cap ends higher throughout"
+    assert f"| `token-tis` | 0 of 8 | 0 | 300 | {final['token-tis']:.2f} |" in text
+
+
+def test_caps_in_order_are_said_to_be_so() -> None:
+    falls = {name: 30.0 * place for place, name in enumerate(reversed(f08_caps.BY_CAP.values()), start=2)}
+    noted = f08_caps.note(tables(FACTS[8].blocks, lambda c: Story(fall=falls.get(c.method))))
+    assert "runs survive 210, 180, 150, 120, 90 and 60 updates, which is monotone in the cap" in noted
+    assert "A cap of 8 minus one of 32: 30 [30, 30] updates survived." in noted
+
+
+def test_how_often_token_tis_fails() -> None:
+    at = ONSETS.query("task == 'walk' and lr == 6e-4 and steps == 300 and method == 'token-tis'").groupby("prompts")
+    failed, runs = at["onset"].count(), at.size()
+    counts = ", ".join(map(str, failed))
+    assert f"8, 16, 32 prompts: `token-tis` {counts}, in all {failed.sum()} of {runs.sum()} runs" in section(9)
 
 
 def test_which_lags_of_the_scorecard_are_of_stale_mini_batches() -> None:
