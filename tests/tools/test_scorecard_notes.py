@@ -8,11 +8,14 @@ import pandas as pd
 import pytest
 from page_prose import prose
 from scorecard import before_lag
-from scorecard.facts import f08_caps
-from scorecard.places import DOCS, FOLDER, PAGE
+from scorecard.facts import f02_large_lag, f08_caps
+from scorecard.non_inferiority import non_inferiority, profile
+from scorecard.places import DOCS, FOLDER, PAGE, PROFILE
 from scorecard.recoveries import recoveries
 from scorecard.tables import EVALS, RUNS, Tables
 from scorecard_tables import FACTS, Story, tables
+
+from vcpo_bench.analysis.comparison.speedup import NOT_INFERIOR, SHARES
 
 SHIPPED = Tables.read(FOLDER, DOCS)
 TEXT = prose(PAGE)
@@ -154,6 +157,61 @@ def test_how_often_token_tis_fails() -> None:
     failed, runs = at["onset"].count(), at.size()
     counts = ", ".join(map(str, failed))
     assert f"8, 16, 32 prompts: `token-tis` {counts}, in all {failed.sum()} of {runs.sum()} runs" in section(9)
+
+
+def test_the_profile_is_current_and_its_rows_follow_by_hand() -> None:
+    made = profile(SHIPPED)
+    assert made.to_csv(index=False, float_format="%.6g") == PROFILE.read_text(), "run: tools/scorecard/page.py"
+    assert sorted(set(made["share"])) == list(SHARES)
+    runs = ONSETS.query("task == 'walk' and method == 'vcpo' and lr == 4e-4 and steps == 500")
+    wide = EVALUATED[EVALUATED["run"].isin(runs["run"])].pivot(index="step", columns="run", values="sampled_reward")
+    lags = runs.set_index("run")["staleness"][wide.columns]
+    start, plateau = wide.loc[0].mean(), wide.tail(3).mean()[lags == 0].mean()
+    there = (wide + wide.shift()) / 2 >= start + 0.5 * (plateau - start)
+    at = there.idxmax().where(there.any())
+    assert (at.dropna() > lags[at.notna()]).all()
+    assert "Every arrival of a run with a lag comes after its lag was reached." in TEXT
+    by_lag = made[made["share"] == 0.5].set_index("lag_asked")
+    for lag, row in by_lag.iterrows():
+        own = at[lags == lag]
+        assert row["reached"] == f"{own.notna().sum()} of 8"
+        assert row["updates"] == own.fillna(500).mean()
+        assert row["samples"] == 128 * row["updates"]
+    ratios = by_lag.loc[by_lag["sooner"].notna(), "sooner"]
+    assert ratios.to_numpy() == pytest.approx(
+        [by_lag.loc[0, "updates"] / by_lag.loc[lag, "updates"] for lag in ratios.index]
+    )
+    assert (by_lag["low"].dropna() <= ratios).all()
+    assert (by_lag["high"].dropna() >= ratios).all()
+
+
+def test_a_first_arrival_comes_after_the_lag_at_the_smallest_share_too() -> None:
+    target = float(SHIPPED.outcomes(f02_large_lag.SWEEP, until=500).query("staleness == 0")["final"].mean())
+    runs = SHIPPED.outcomes(f02_large_lag.SWEEP, until=500).query("staleness > 0")
+    start = float(np.mean([SHIPPED.curve(run)["sampled_reward"].iloc[0] for run in runs["run"]]))
+    for run, lag in zip(runs["run"], runs["staleness"], strict=True):
+        assert f02_large_lag.arrival(SHIPPED.curve(run), start + SHARES[0] * (target - start)) > lag
+
+
+def test_a_run_that_is_twice_as_slow_has_half_the_ratio() -> None:
+    world = tables([f02_large_lag.SWEEP], lambda c: Story(tau=20.0 if c.staleness == 0 else 40.0))
+    made = profile(world).set_index(["share", "lag_asked"])
+    assert made.loc[(0.5, 128), "sooner"] == pytest.approx(0.5, abs=0.15)
+    assert made.loc[(0.5, 128), "low"] == made.loc[(0.5, 128), "high"], "all seeds alike"
+    never = tables([f02_large_lag.SWEEP], lambda c: Story(top=0.9 if c.staleness == 0 else 0.3))
+    none = profile(never).set_index(["share", "lag_asked"]).loc[(0.25, 16)]
+    assert (none["reached"], none["updates"]) == ("0 of 8", 500)
+    assert none[["sooner", "low", "high"]].isna().all()
+    assert profile(Tables.empty(DOCS)).empty
+
+
+def test_the_margins_of_compare_are_shares_of_the_gain_and_those_here_are_rewards() -> None:
+    assert "`non_inferiority`, at 90% and 95% of the gain" in TEXT
+    assert NOT_INFERIOR == (0.9, 0.95)
+    assert "its tables `speedup`, at these shares" in TEXT
+    table = non_inferiority(SHIPPED)
+    lagged = table[table["lag_asked"] > 0]["reached"]
+    assert ("No run with a lag arrives" in TEXT) == (set(lagged) == {"0 of 8"})
 
 
 def test_which_lags_of_the_scorecard_are_of_stale_mini_batches() -> None:

@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from study_pages.markers import filled
 
 from scorecard.catalog import all_facts
-from scorecard.non_inferiority import non_inferiority
-from scorecard.places import DOCS, FOLDER, NON_INFERIORITY, PAGE, REGISTRATION, VERDICTS
+from scorecard.non_inferiority import non_inferiority, profile
+from scorecard.places import DOCS, FOLDER, NON_INFERIORITY, PAGE, PROFILE, REGISTRATION, VERDICTS
 from scorecard.plan import plan_table, rule_table
 from scorecard.render import TOOL, page
 from scorecard.tables import RUNS, Tables
@@ -37,6 +37,7 @@ def main() -> None:
     PAGE.write_text(text)
     tables.with_onsets().to_csv(FOLDER / RUNS, index=False)
     non_inferiority(tables).to_csv(NON_INFERIORITY, index=False, float_format="%.6g")
+    profile(tables).to_csv(PROFILE, index=False, float_format="%.6g")
     verdicts.to_csv(VERDICTS, index=False, float_format="%.6g")
 
 

@@ -11,7 +11,7 @@ from study_pages.markers import filled
 from .cells import planned
 from .evidence import cited, evidence, run_sets, runs_behind
 from .fact import VERDICTS, Fact, Part, Verdict, combined
-from .non_inferiority import non_inferiority
+from .non_inferiority import non_inferiority, profile
 from .tables import Tables
 
 Judged = list[tuple[Fact, list[Part]]]
@@ -84,6 +84,6 @@ def page(text: str, facts: Sequence[Fact], tables: Tables) -> tuple[str, pd.Data
     verdicts = judged(facts, tables)
     made = {"counts": counted(verdicts), "summary": summary(verdicts), "scores": scores(verdicts, tables)}
     made["evidence"] = evidence(facts)
-    times = non_inferiority(tables)
-    made["non_inferiority"] = "Not run.\n" if times.empty else markdown(times)
+    timed = {"non_inferiority": non_inferiority(tables), "profile": profile(tables)}
+    made |= {name: "Not run.\n" if times.empty else markdown(times) for name, times in timed.items()}
     return filled(text, made, TOOL), verdict_table(verdicts)
