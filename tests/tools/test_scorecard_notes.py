@@ -1,5 +1,6 @@
 """What the page of the scorecard says beside its verdicts is recomputed from shipped tables, and can be otherwise."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ from page_prose import prose
 from scorecard import before_lag
 from scorecard.facts import f02_large_lag, f08_caps
 from scorecard.non_inferiority import non_inferiority, profile
-from scorecard.places import DOCS, FOLDER, PAGE, PROFILE
+from scorecard.places import DOCS, FOLDER, PAGE, PROFILE, REGISTRATION
 from scorecard.recoveries import recoveries
 from scorecard.tables import EVALS, RUNS, Tables
 from scorecard_tables import FACTS, Story, tables
 
 from vcpo_bench.analysis.comparison.speedup import NOT_INFERIOR, SHARES
+from vcpo_bench.bench.cells.settings import CellSettings
 
 SHIPPED = Tables.read(FOLDER, DOCS)
 TEXT = prose(PAGE)
@@ -212,6 +214,35 @@ def test_the_margins_of_compare_are_shares_of_the_gain_and_those_here_are_reward
     table = non_inferiority(SHIPPED)
     lagged = table[table["lag_asked"] > 0]["reached"]
     assert ("No run with a lag arrives" in TEXT) == (set(lagged) == {"0 of 8"})
+
+
+def test_what_was_known_beforehand_is_what_the_registration_says() -> None:
+    registered = prose(REGISTRATION)
+    assert "facts 10 to 14 and 25 rest on, so their verdicts were known when the rules were written" in registered
+    assert "the lowest rate of the calibration grid at which `tis` collapsed at lag 16 and `vcpo` did not" in registered
+    assert "One seed of each had been seen. Synchronous `reinforce` at these rates had not" in registered
+    assert "facts 10 to 14 and 25 rest on tables that existed, so their verdicts were known" in TEXT
+    assert [number for number in (10, 11, 12, 13, 14, 25) if FACTS[number].blocks] == [14], "has runs of its own"
+    verdicts = pd.read_csv(FOLDER / "verdicts.csv").drop_duplicates("fact").set_index("fact")["fact_verdict"]
+    reproduced = ", ".join(map(str, verdicts.index[verdicts == "reproduced"]))
+    assert f"none of the three reproduced facts ({reproduced}) was an open question" in TEXT
+
+
+def test_what_rests_on_other_pages_and_older_rules() -> None:
+    reads = {number: set(fact.pages) for number, fact in FACTS.items() if fact.pages}
+    assert sorted(reads) == [10, 11, 12, 13, 14, 15, 23, 25]
+    said = TEXT.split("Some facts rest on other pages.")[1].split("<!--")[0]
+    assert sorted(map(int, re.findall(r"\b(\d\d)\b(?!\.)", re.sub(r"\([^)]*\)", "", said)))) == sorted(reads)
+    older = {number for number, pages in reads.items() if any(map(under_rules_1, pages))}
+    assert older == {12, 14, 15, 25}
+    assert "Fact 12 reads a simulation of published timings on the same page, for which nothing is trained." in said
+    assert CellSettings().eval_every == before_lag.EVERY
+
+
+def under_rules_1(page: str) -> bool:
+    """Whether a page, or the study that a table belongs to, has the banner of rules 1.0."""
+    path = DOCS / page
+    return "> **Rules 1.0**" in (path if path.suffix == ".md" else path.with_name("README.md")).read_text()
 
 
 def test_which_lags_of_the_scorecard_are_of_stale_mini_batches() -> None:
