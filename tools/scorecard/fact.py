@@ -40,6 +40,7 @@ class Part:
 
 
 Judge = Callable[["Tables"], list[Part]]
+Note = Callable[["Tables"], str]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Fact:
         blocks: The runs it rests on; none: it takes its verdict from `pages`.
         pages: Tables of other studies it rests on, relative to `docs/`.
         signals: Whether it needs the per-update table of its runs.
+        note: Markdown for the page, from the tables alone, that judges nothing; called when all runs are there.
     """
 
     number: int
@@ -69,6 +71,7 @@ class Fact:
     blocks: tuple[Block, ...] = ()
     pages: tuple[str, ...] = ()
     signals: bool = False
+    note: Note | None = None
 
     def parts(self, tables: Tables) -> list[Part]:
         """The verdicts on its parts; a single `not run` while runs or a table are missing."""

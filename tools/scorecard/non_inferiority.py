@@ -1,12 +1,15 @@
-"""Time to non-inferiority of fact 2's runs: until VCPO is within a margin of the plateau of synchronous training."""
+"""Fact 2's runs in time: until VCPO is within a margin of synchronous training, and until each share of its gain."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
 from scorecard.facts.f02_large_lag import STEPS, SWEEP, arrival
 from scorecard.tables import Tables
+from vcpo_bench.analysis.comparison.speedup import SHARES
 from vcpo_bench.analysis.percentile_interval import percentile_interval
 
 MARGINS = (0.1, 0.05)
@@ -27,15 +30,36 @@ def non_inferiority(tables: Tables) -> pd.DataFrame:
         interval over seeds, paired, as `low` and `high`; empty where no run arrives, for then there is no time.
         Without all runs: no rows.
     """
+    return _table(tables, "margin", MARGINS, lambda margin, start, plateau: plateau - margin)
+
+
+def profile(tables: Tables) -> pd.DataFrame:
+    """Per share of the synchronous gain and lag: how many runs arrive there, and when. Not registered.
+
+    The gain is the plateau less the mean reward of the start policy. All else is as in `non_inferiority`, so that where
+    only some runs arrive `sooner` is an upper bound.
+
+    Returns:
+        Columns of `non_inferiority` with `share` in place of `margin`. Without all runs: no rows.
+    """
+    return _table(tables, "share", SHARES, lambda share, start, plateau: start + share * (plateau - start))
+
+
+def _table(
+    tables: Tables, name: str, values: tuple[float, ...], target: Callable[[float, float, float], float]
+) -> pd.DataFrame:
+    """One row per value and lag; `target` is the reward to reach, from a value, the start and the plateau."""
     if tables.missing((SWEEP,)):
         return pd.DataFrame()
     runs = tables.outcomes(SWEEP, until=STEPS)
     plateau = float(runs.loc[runs["staleness"] == 0, "final"].mean())
+    start = float(np.mean([tables.curve(run)["sampled_reward"].iloc[0] for run in runs["run"]]))
     rows = []
-    for margin in MARGINS:
-        times = runs.assign(updates=[arrival(tables.curve(run), plateau - margin) for run in runs["run"]])
+    for value in values:
+        reward = target(value, start, plateau)
+        times = runs.assign(updates=[arrival(tables.curve(run), reward) for run in runs["run"]])
         wide = times.pivot(index="seed", columns="staleness", values="updates").sort_index()
-        rows += [{"margin": margin, "lag_asked": lag} | _row(wide[lag], wide[0]) for lag in SWEEP.lags]
+        rows += [{name: value, "lag_asked": lag} | _row(wide[lag], wide[0]) for lag in SWEEP.lags]
     return pd.DataFrame(rows)
 
 

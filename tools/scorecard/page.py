@@ -1,4 +1,4 @@
-"""Writes the page of the scorecard, its verdicts and the tables of its registration, from the shipped tables.
+"""Writes the page of the scorecard, its verdicts, onsets and the tables of its registration, from the shipped tables.
 
     python tools/scorecard/page.py            # after run.py; without training
     python tools/scorecard/page.py --register # the tables of the registration instead; only before the first run
@@ -18,11 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from study_pages.markers import filled
 
 from scorecard.catalog import all_facts
-from scorecard.non_inferiority import non_inferiority
-from scorecard.places import DOCS, FOLDER, NON_INFERIORITY, PAGE, REGISTRATION, VERDICTS
+from scorecard.non_inferiority import non_inferiority, profile
+from scorecard.places import DOCS, FOLDER, NON_INFERIORITY, PAGE, PROFILE, REGISTRATION, VERDICTS
 from scorecard.plan import plan_table, rule_table
 from scorecard.render import TOOL, page
-from scorecard.tables import Tables
+from scorecard.tables import RUNS, Tables
 
 
 def main() -> None:
@@ -35,7 +35,9 @@ def main() -> None:
     tables = Tables.read(FOLDER, DOCS)
     text, verdicts = page(PAGE.read_text(), all_facts(), tables)
     PAGE.write_text(text)
+    tables.with_onsets().to_csv(FOLDER / RUNS, index=False)
     non_inferiority(tables).to_csv(NON_INFERIORITY, index=False, float_format="%.6g")
+    profile(tables).to_csv(PROFILE, index=False, float_format="%.6g")
     verdicts.to_csv(VERDICTS, index=False, float_format="%.6g")
 
 

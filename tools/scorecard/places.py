@@ -7,4 +7,5 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FOLDER = DOCS / "studies" / "scorecard"
 PAGE, REGISTRATION = FOLDER / "README.md", FOLDER / "registration.md"
-VERDICTS, NON_INFERIORITY = FOLDER / "verdicts.csv", FOLDER / "non_inferiority.csv"
+VERDICTS = FOLDER / "verdicts.csv"
+NON_INFERIORITY, PROFILE = FOLDER / "non_inferiority.csv", FOLDER / "profile.csv"

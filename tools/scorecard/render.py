@@ -11,7 +11,7 @@ from study_pages.markers import filled
 from .cells import planned
 from .evidence import cited, evidence, run_sets, runs_behind
 from .fact import VERDICTS, Fact, Part, Verdict, combined
-from .non_inferiority import non_inferiority
+from .non_inferiority import non_inferiority, profile
 from .tables import Tables
 
 Judged = list[tuple[Fact, list[Part]]]
@@ -60,7 +60,14 @@ def anchor(fact: Fact) -> str:
 def scores(verdicts: Judged, tables: Tables) -> str:
     """A section per fact: what was published, and what came out here."""
     names = run_sets([fact for fact, _ in verdicts])
-    return "\n".join(_section(fact, parts, cited(fact, names, tables)) for fact, parts in verdicts)
+    sections = [_section(fact, parts, cited(fact, names, tables)) for fact, parts in verdicts]
+    notes = [_note(fact, parts, tables) for fact, parts in verdicts]
+    return "\n".join(section + note for section, note in zip(sections, notes, strict=True))
+
+
+def _note(fact: Fact, parts: Sequence[Part], tables: Tables) -> str:
+    text = fact.note(tables) if fact.note and combined(parts) != "not run" else ""
+    return f"\n{text}" if text else ""
 
 
 def _section(fact: Fact, parts: Sequence[Part], behind: str) -> str:
@@ -76,6 +83,7 @@ def page(text: str, facts: Sequence[Fact], tables: Tables) -> tuple[str, pd.Data
     """The page with its tables made anew, and the table of verdicts."""
     verdicts = judged(facts, tables)
     made = {"counts": counted(verdicts), "summary": summary(verdicts), "scores": scores(verdicts, tables)}
-    times = non_inferiority(tables)
-    made |= {"evidence": evidence(facts), "non_inferiority": "Not run.\n" if times.empty else markdown(times)}
+    made["evidence"] = evidence(facts)
+    timed = {"non_inferiority": non_inferiority(tables), "profile": profile(tables)}
+    made |= {name: "Not run.\n" if times.empty else markdown(times) for name, times in timed.items()}
     return filled(text, made, TOOL), verdict_table(verdicts)

@@ -30,6 +30,7 @@ UPDATE_COLUMNS = [
     "lag_max",
     "length_mean",
 ]
+RUN_COLUMNS = ["run", *PLACE, "status"]
 LAST = 3
 """Evaluations whose mean is the final reward."""
 
@@ -39,7 +40,7 @@ class Tables:
     """The shipped tables.
 
     Attributes:
-        runs: One row per run: `run` (a number), the columns of `PLACE`, `status`.
+        runs: One row per run: `RUN_COLUMNS`; `run` is a number. What the file has besides follows from the others.
         evals: One row per evaluation: `run`, `step` and `EVAL_COLUMNS`.
         updates: One row per update of the runs that need them: `run`, `step` and `UPDATE_COLUMNS`.
         docs: The folder `docs`, whose other tables some facts rest on.
@@ -56,7 +57,7 @@ class Tables:
         """The tables of a folder; empty ones where nothing has run yet."""
         if not (folder / RUNS).exists():
             return cls.empty(docs)
-        runs, evals = (pd.read_csv(folder / name) for name in (RUNS, EVALS))
+        runs, evals = pd.read_csv(folder / RUNS)[RUN_COLUMNS], pd.read_csv(folder / EVALS)
         updates = [pd.read_csv(path) for path in sorted(folder.glob(UPDATES.format("*")))]
         return cls(runs, evals, pd.concat(updates or [cls.empty(docs).updates], ignore_index=True), docs)
 
@@ -64,7 +65,7 @@ class Tables:
     def empty(cls, docs: Path) -> Tables:
         """Tables without a run."""
         head = ["run", "step"]
-        columns = (["run", *PLACE, "status"], head + EVAL_COLUMNS, head + UPDATE_COLUMNS)
+        columns = (RUN_COLUMNS, head + EVAL_COLUMNS, head + UPDATE_COLUMNS)
         runs, evals, updates = (pd.DataFrame(columns=pd.Index(names)) for names in columns)
         return cls(runs, evals, updates, docs)
 
@@ -95,6 +96,17 @@ class Tables:
         rows = pd.concat([block.rows(self.runs) for block in blocks]).drop_duplicates("run")
         ended = [self._outcome(run, status, until) for run, status in zip(rows["run"], rows["status"], strict=True)]
         return rows.reset_index(drop=True).join(pd.DataFrame(ended))
+
+    def with_onsets(self) -> pd.DataFrame:
+        """The runs as they ship: with `onset`, by the written rule on all evaluations of a run.
+
+        It is how many updates had been applied at the evaluation that first found the run down; NaN: it did not fail.
+        """
+        events = [
+            judge(curve["step"], curve["sampled_reward"], status)
+            for status, curve in zip(self.runs["status"], map(self.curve, self.runs["run"]), strict=True)
+        ]
+        return self.runs.assign(onset=[event.onset for event in events])
 
     def curve(self, run: int) -> pd.DataFrame:
         """The evaluations of a run, in order."""

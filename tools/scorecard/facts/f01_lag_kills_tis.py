@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from scorecard import panel
+from scorecard.before_lag import each
 from scorecard.fact import Fact, Part, Verdict
 from scorecard.rules import RUNS
 from scorecard.tables import Tables
@@ -46,6 +47,11 @@ def _lost(table: pd.DataFrame, method: str) -> tuple[int, int]:
     return int(own["failed"].sum()), len(own)
 
 
+def note(tables: Tables) -> str:
+    """Which failures came before their lag was reached."""
+    return each(tables, *(panel.long_runs(task) for task in panel.RATES))
+
+
 FACT = Fact(
     number=1,
     title="TIS fails at lag 10 to 12 and VCPO does not",
@@ -60,4 +66,5 @@ FACT = Fact(
     ),
     judge=judge,
     blocks=tuple(make(task) for task in panel.RATES for make in (panel.long_runs, panel.synchronous, panel.vcpo)),
+    note=note,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from scorecard import panel
+from scorecard.before_lag import each
 from scorecard.fact import Fact, Part, Verdict
 from scorecard.rules import RUNS, SEEDS, above, number
 from scorecard.tables import Tables
@@ -54,6 +55,11 @@ def _effects(task: str, runs: pd.DataFrame) -> Part:
     return Part(f"{task}: both halves help", verdict, f"final reward: {text}", float(opob.mean()), *ends[0], SEEDS)
 
 
+def note(tables: Tables) -> str:
+    """Which failures came before their lag was reached; those of `tis` stand at fact 1."""
+    return each(tables, *(panel.halves(task) for task in panel.RATES))
+
+
 FACT = Fact(
     number=3,
     title="Ablation of VCPO",
@@ -69,4 +75,5 @@ FACT = Fact(
     ),
     judge=judge,
     blocks=panel.everything(),
+    note=note,
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from scorecard import panel
+from scorecard.before_lag import total
 from scorecard.fact import Fact, Part
 from scorecard.rules import SEEDS, above, number, share_above
 from scorecard.tables import Tables
@@ -79,6 +80,11 @@ def _long_low(updates: pd.DataFrame) -> bool:
     return bool((edges[1::2] - edges[::2] >= STRETCH).any())
 
 
+def note(tables: Tables) -> str:
+    """How many failures came before their lag was reached."""
+    return total(tables, *panel.everything())
+
+
 FACT = Fact(
     number=4,
     title="ESS falls before KL and reward",
@@ -98,4 +104,5 @@ FACT = Fact(
     judge=judge,
     blocks=panel.everything(),
     signals=True,
+    note=note,
 )

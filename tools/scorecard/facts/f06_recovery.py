@@ -7,14 +7,15 @@ import pandas as pd
 from phase_study.tables import counted
 
 from scorecard import panel
+from scorecard.before_lag import total
 from scorecard.fact import Fact, Part, Verdict
+from scorecard.recoveries import REBOUND, recoveries
 from scorecard.rules import RUNS
 from scorecard.tables import Tables
 from vcpo_bench.analysis.intervals import wilson
 
 RARE = 0.2
 ELSEWHERE = "studies/phase/runs.csv"
-REBOUND = "collapse with rebound"
 
 
 def judge(tables: Tables) -> list[Part]:
@@ -59,6 +60,12 @@ def elsewhere(tables: Tables, task: str) -> str:
     return f"{text}, {len(own)} of them `{panel.TIS}` (such as {where})"
 
 
+def note(tables: Tables) -> str:
+    """How many failures came before their lag was reached, and how often runs recover at other learning rates."""
+    early = total(tables, *(panel.long_runs(task) for task in panel.RATES))
+    return early + recoveries(tables)
+
+
 FACT = Fact(
     number=6,
     title="A collapsed run recovers by itself",
@@ -72,4 +79,5 @@ FACT = Fact(
     ),
     judge=judge,
     blocks=tuple(panel.long_runs(task) for task in panel.RATES),
+    note=note,
 )

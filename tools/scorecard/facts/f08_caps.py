@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+from study_pages.markdown_table import markdown
 
 from scorecard.cells import Block
 from scorecard.fact import Fact, Part, Verdict
+from scorecard.rules import number, paired
 from scorecard.tables import Tables
+from vcpo_bench.analysis.intervals import t_interval
 
 RATE, LAG, SURE, RESAMPLES = 6e-4, 16, 0.95, 1000
 OWN = "tis"
@@ -21,6 +25,15 @@ RIVALS = (
     "token-tis",
     "icepop",
 )
+BY_CAP = {
+    1: "tis(cap=1)",
+    2: "tis(cap=2)",
+    4: "tis(cap=4)",
+    8: OWN,
+    32: "tis(cap=32)",
+    1_000_000_000: "tis(cap=1000000000)",
+}
+"""The sequence weights by cap, as the tables name them; the last is none."""
 CAPS = Block((OWN, *RIVALS), "walk", (LAG,), RATE)
 
 
@@ -38,6 +51,47 @@ def judge(tables: Tables) -> list[Part]:
     return [Part("cap 8 in the top 2", verdict, text, top, unit="seeds, bootstrap")]
 
 
+def note(tables: Tables) -> str:
+    """Beside how long runs survive, where they end: whether a smaller cap then learns as much."""
+    runs = tables.outcomes(CAPS)
+    ends = ends_by_weight(runs)
+    lives, finals = (ends.loc[list(BY_CAP.values()), name] for name in ("survived", "final"))
+    apart = paired(runs, OWN, BY_CAP[32], "life")
+    start = np.mean([tables.curve(run)["sampled_reward"].iloc[0] for run in runs["run"]])
+    names = ", ".join(str(cap) for cap in BY_CAP if cap < 1000)
+    order = "is monotone" if lives.is_monotonic_decreasing else "is not monotone"
+    return (
+        f"With caps {names} and without one, runs survive {_listed(lives, 0)} updates, which {order} in the cap, and "
+        f"end at {_listed(finals, 2)}; the start policy has {start:.2f}. A cap of 8 "
+        f"minus one of 32: {number(float(apart.mean()), *t_interval(apart))} updates survived.\n\n"
+        f"{markdown(ends.reset_index())}"
+    )
+
+
+def ends_by_weight(runs: pd.DataFrame) -> pd.DataFrame:
+    """How the runs of each weight ended, longest life first.
+
+    Args:
+        runs: Of `Tables.outcomes`.
+
+    Returns:
+        Indexed by `method`: `failed` ("2 of 8"), how many of these `rebounded`, mean updates `survived`, mean `final`
+        reward with its 95% t interval over seeds, `low` and `high`.
+    """
+    rows = {}
+    for method, own in runs.groupby("method"):
+        low, high = t_interval(own["final"])
+        facts = {"failed": f"{own['failed'].sum()} of {len(own)}"}
+        facts |= {"rebounded": int((own["event"] == "collapse with rebound").sum()), "survived": own["life"].mean()}
+        rows[method] = facts | {"final": own["final"].mean(), "low": low, "high": high}
+    return pd.DataFrame.from_dict(rows, "index").rename_axis("method").sort_values("survived", ascending=False)
+
+
+def _listed(values: pd.Series, digits: int) -> str:
+    texts = [f"{value:.{digits}f}" for value in values]
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
 FACT = Fact(
     number=8,
     title="A cap of 8 survives longest",
@@ -51,4 +105,5 @@ FACT = Fact(
     ),
     judge=judge,
     blocks=(CAPS,),
+    note=note,
 )

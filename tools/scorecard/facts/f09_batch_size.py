@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from scorecard.cells import Block
 from scorecard.fact import Fact, Part
 from scorecard.facts.f08_caps import LAG, RATE
@@ -24,16 +26,22 @@ def judge(tables: Tables) -> list[Part]:
     figure = f"updates survived per doubling of the batch, tis minus token-tis: {{}}; mean updates survived: {text}"
     token = runs[runs["method"] == TOKEN]
     lost, total = min((int(own.sum()), len(own)) for _, own in token.groupby("prompts")["failed"])
+    each = "; ".join(f"`{method}` {_failed(runs[runs['method'] == method])}" for method in (TOKEN, SEQUENCE))
     return [
         mean_above("a larger batch helps tis more", figure, slope[SEQUENCE] - slope[TOKEN]),
         share_above(
             "token-tis fails at every batch",
-            "failed at the batch with the fewest failures: {}",
+            f"failed at the batch with the fewest failures: {{}}; failed at 8, 16, 32 prompts: {each}",
             lost,
             total,
             0.5,
         ),
     ]
+
+
+def _failed(runs: pd.DataFrame) -> str:
+    by_batch = runs.groupby("prompts")["failed"].sum()
+    return f"{', '.join(map(str, by_batch))}, in all {by_batch.sum()} of {len(runs)} runs"
 
 
 FACT = Fact(

@@ -1,0 +1,62 @@
+"""Which failures came before the lag that was asked for: until update k a run's lag is smaller than k."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from vcpo_bench.bench.cells.settings import CellSettings
+
+from .cells import Block
+from .tables import Tables
+
+EVERY = CellSettings().eval_every
+"""Updates between two evaluations of every run of the scorecard."""
+
+
+def when(runs: pd.DataFrame) -> pd.Series:
+    """Per run, when it failed: `early`, `perhaps` or `later`; missing where it did not.
+
+    Args:
+        runs: Of `Tables.outcomes`: `failed`, `onset` and `staleness` (updates).
+
+    Returns:
+        `early`: found down before update `staleness`, at which that lag is reached; `perhaps`: found down at that
+        update or later, and last seen up before it; `later`: last seen up at that update or later.
+    """
+    found = pd.Series("later", index=runs.index).mask(runs["onset"] - EVERY < runs["staleness"], "perhaps")
+    return found.mask(runs["onset"] < runs["staleness"], "early").where(runs["failed"])
+
+
+def each(tables: Tables, *blocks: Block) -> str:
+    """One sentence per task and method with failures, of runs judged by update 300, as a list."""
+    runs = tables.outcomes(*blocks)
+    failed = runs.assign(when=when(runs))[runs["failed"]]
+    groups = failed.groupby(["task", "method", "staleness"], sort=False)
+    lines = [f"* On `{task}` {_said(method, lag, own)}." for (task, method, lag), own in groups]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _said(method: str, lag: int, own: pd.DataFrame) -> str:
+    early, perhaps = (own[own["when"] == name] for name in ("early", "perhaps"))
+    reached = f"before lag {lag} was reached"
+    of = f"of the {len(own)} failures of `{method}`"
+    at = " and ".join(f"{update:.0f}" for update in sorted(perhaps["onset"].unique()))
+    if len(early) and len(perhaps):
+        return f"{len(early)} {of} were found {reached}, and {len(perhaps)} at update {at} may have begun before it"
+    if len(perhaps):
+        return f"{len(perhaps)} {of} were found at update {at} and may have begun {reached}"
+    if len(early):
+        return f"{len(early)} {of} were found {reached}"
+    return f"none {of} began {reached}"
+
+
+def total(tables: Tables, *blocks: Block) -> str:
+    """The same summed up, one sentence per task and lag; empty without a failure."""
+    runs = tables.outcomes(*blocks)
+    failed = runs.assign(when=when(runs))[runs["failed"] & (runs["staleness"] > 0)]
+    lines = []
+    for (task, lag), own in failed.groupby(["task", "staleness"], sort=False):
+        early, perhaps = ((own["when"] == name).sum() for name in ("early", "perhaps"))
+        found = f"{early} of the {len(own)} failures were found before lag {lag} was reached"
+        lines.append(f"* On `{task}` {found}, and {perhaps} more may have begun before it.")
+    return "\n".join(lines) + "\n" if lines else ""
