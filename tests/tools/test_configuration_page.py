@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from configuration_study import design, page
+from configuration_study.blind import blindest, by_method
 from configuration_study.detectors import detector_table, untuned
 from configuration_study.tables import TABLES, fate_table, noted
 from configuration_study.wording import _differ, _each, at, conclusion, parts
@@ -96,6 +97,8 @@ def test_a_task_without_a_number_has_its_word_alone() -> None:
 def test_the_page_follows_from_what_ships(tmp_path: Path) -> None:
     for name, path in SHIPPED.items():
         (tmp_path / f"{name}.csv").write_bytes(path.read_bytes())
+    (tmp_path / "tables").mkdir()
+    (tmp_path / page.PLACEMENTS).write_bytes((design.FOLDER / page.PLACEMENTS).read_bytes())
     page.refresh(tmp_path)
     assert (tmp_path / "README.md").read_text() == (design.FOLDER / "README.md").read_text()
 
@@ -124,3 +127,15 @@ def test_the_packaged_detectors_say_what_they_did_elsewhere() -> None:
         assert one.union is not None
         assert one.union.elsewhere is not None
         assert f", {one.union.elsewhere.words}; not known here" in one.words
+
+
+def test_where_a_signal_is_blind() -> None:
+    placed = {f"above_{name}": [0.9, 0.7, 0.2, 0.4] for name in ("kl", "reward_low", "lr")}
+    runs = pd.DataFrame({"task": "walk", "method": ["tis", "tis", "clip", "clip"], "above_ess": [0.9, 0.7, 0.2, 0.6]})
+    table = by_method(runs.assign(**placed)).set_index("method")
+    assert list(table.loc["clip", ["failed", "ess", "wrong_side"]]) == [2, 0.4, 1]
+    many = pd.concat([runs.assign(**placed)] * 4)
+    said = blindest(by_method(many))
+    assert "for `clip` on `walk`**: AUROC 0.40 over 8 failed runs, 4 of which lie below half" in said
+    assert "There the KL 0.30, a low training reward 0.30, the learning rate 0.30." in said
+    assert "Of the other 1 methods and tasks with at least 8 failures ESS has 0.80 to 0.80." in said

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pandas as pd
 from arm_study.filled_page import render
 
+from configuration_study.blind import blindest, by_method
 from configuration_study.design import FOLDER
 from configuration_study.tables import TABLES, make, noted, supplement
 from configuration_study.wording import parts
@@ -25,6 +26,7 @@ from vcpo_bench.analysis.monitoring.calibration import DEFAULTS
 from vcpo_bench.errors import UsageError
 
 TEXT = Path(__file__).with_name("page.md")
+PLACEMENTS = Path("tables") / "placements.csv"
 
 
 def take(results: Path, folder: Path) -> None:
@@ -37,7 +39,8 @@ def take(results: Path, folder: Path) -> None:
 def refresh(folder: Path) -> None:
     """Write the page that follows from the shipped tables."""
     tables = {name: pd.read_csv(folder / f"{name}.csv") for name in TABLES}
-    page = render(TEXT.read_text(encoding="utf-8"), parts(tables))
+    blind = by_method(pd.read_csv(folder / PLACEMENTS))
+    page = render(TEXT.read_text(encoding="utf-8"), parts(tables) | {"blind": blind, "blindest": blindest(blind)})
     (folder / "README.md").write_text(page, encoding="utf-8")
 
 
