@@ -106,7 +106,8 @@ def too_high(runs: pd.DataFrame) -> pd.DataFrame:
 def ladders_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Per task and rule: what its ladder of rates as a whole says. Not registered.
 
-    `other_runs` counts the runs that end at another reward than the host's with the same rate and seed.
+    `other_runs` counts the runs that end at another reward than the host's with the same rate and seed, `other_at_rate`
+    those at the rule's own rate.
     """
     rows = []
     for task, of_task in runs.groupby("task", sort=False):
@@ -117,8 +118,10 @@ def ladders_table(runs: pd.DataFrame) -> pd.DataFrame:
             row = {"task": task, "rule": rule, "start": own["start_reward"].mean(), "best": means.max()}
             row |= {"within_the_margin": f"{int((means >= means.max() - MARGIN).sum())} of {len(means)} rates"}
             row |= {"lowest": means.min(), "failed": f"{int(own['failed'].sum())} of {len(own)}"}
-            other = int((beside["final_reward"] != beside["host"]).sum())
-            rows.append(row | {"other_runs": f"{other} of {len(beside)}"})
+            other = beside["final_reward"] != beside["host"]
+            there = other[other.index.get_level_values("lr") == at_its_rate(own)[1]]
+            counts = {"other_runs": other, "other_at_rate": there}
+            rows.append(row | {name: f"{int(which.sum())} of {len(which)}" for name, which in counts.items()})
     return pd.DataFrame(rows).sort_values(["task", "lowest"], ascending=[True, False]).reset_index(drop=True)
 
 
@@ -166,6 +169,10 @@ def answer(made: Tables) -> list[str]:
     if idle:
         named = " and ".join(f"`{row['rule']}` on `{row['task']}`" for row in idle)
         lines.append(f"Never acted, so that comparing with it is comparing with the constant step: {named}.")
+    near = [row for row in ladders.to_dict("records") if str(row["other_at_rate"]).split(" of ")[0] in ("0", "1")]
+    if rest := [row for row in near if row not in idle]:
+        named = ", ".join(f"`{row['rule']}` on `{row['task']}` ({row['other_at_rate']} runs)" for row in rest)
+        lines.append(f"Nearly the constant step, because at their rates they hardly change where a run ends: {named}.")
     edges = made["rules"][made["rules"]["at_edge"] == "yes"]
     if len(edges):
         named = ", ".join(f"`{row['rule']}` on `{row['task']}`" for row in edges.to_dict("records"))
