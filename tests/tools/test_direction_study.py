@@ -195,7 +195,7 @@ def test_the_page_is_written(world: Measured, first: Tables, tmp_path: Path, mon
     monkeypatch.setattr(page.Measured, "read", classmethod(lambda cls, folder: world))
     page.refresh(tmp_path)
     text = (tmp_path / "README.md").read_text()
-    assert "of another kind (an abacus) and watched" in text
+    assert "another processor model (an abacus) and watched" in text
     assert "**Fates on another processor: the seed decides nearly all.**" in text
     assert "{{" not in text
 

@@ -121,7 +121,8 @@ def ladders_table(runs: pd.DataFrame) -> pd.DataFrame:
             other = beside["final_reward"] != beside["host"]
             there = other[other.index.get_level_values("lr") == at_its_rate(own)[1]]
             counts = {"other_runs": other, "other_at_rate": there}
-            rows.append(row | {name: f"{int(which.sum())} of {len(which)}" for name, which in counts.items()})
+            shares = {name: f"{int(own.sum())} of {len(own)}" for name, own in counts.items() if len(own)}
+            rows.append(row | shares)
     return pd.DataFrame(rows).sort_values(["task", "lowest"], ascending=[True, False]).reset_index(drop=True)
 
 
