@@ -1,7 +1,7 @@
-"""Judges the runs of rules 1.0 made again: `python tools/prediction_again.py RESULTS`.
+"""Judges the runs of rules 1.0 made again: `python tools/prediction_again.py RESULTS`; without a folder, the page only.
 
 Writes the tables of docs/studies/prediction/again: AUROC of the signals that were registered, ESS less each rival, and
-how the runs end beside how the first ones did. No training.
+how the runs end beside how the first ones did; and what follows from them on the page of the study. No training.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 from configuration_study.areas import area, compared, paired
+from study_pages.markdown_table import markdown
+from study_pages.markers import filled
 
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.commands.prediction import at_least_lag
@@ -24,6 +26,8 @@ from vcpo_bench.errors import UsageError
 
 STUDIES = Path(__file__).resolve().parents[1] / "docs" / "studies"
 AGAIN = STUDIES / "prediction" / "again"
+PAGE = AGAIN.parent / "README.md"
+TOOL = "tools/prediction_again.py"
 FIRST = STUDIES / "protocol" / "tables-three-rates" / "scores.csv"
 """How each of the first runs ended."""
 LEADS = (20, 50)
@@ -101,11 +105,61 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
     return {"fates": ended, "auroc": areas(panel), "differences": differences(panel)}
 
 
+def sentences(ended: pd.DataFrame) -> str:
+    """How the runs end beside the first ones, as a list."""
+    failed_first, failed = (ended[name].notna() for name in ("onset_first", "onset"))
+    same, moved = (failed_first == failed).sum(), (ended["event_first"] != ended["event"]).sum()
+    both = ended[failed_first & failed]
+    early = (both["onset"] == both["onset_first"]).sum()
+    return (
+        f"- {len(ended)} runs, {failed.sum()} failed (the first time {failed_first.sum()}). {same} of {len(ended)} "
+        f"meet the same fate; {moved} have another event of the rule.\n"
+        f"- Of the {len(both)} that fail both times, {early} are found down at the same evaluation.\n"
+    )
+
+
+def beside(told: pd.DataFrame, gaps: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
+    """One row per signal: AUROC at both leads, the first estimate, and ESS less it.
+
+    Args:
+        told: Of `areas`.
+        gaps: Of `differences`.
+        first: The study's own table of AUROC.
+    """
+    wide = told.set_index(["signal", "lead"])
+    old = first.set_index(["signal", "lead"])["value"]
+    less = gaps.set_index("rival")
+    rows = []
+    for name in (PRIMARY, *RIVALS):
+        row: dict[str, object] = {"signal": name}
+        for lead in LEADS:
+            row |= {f"{lead} ahead": with_ends(wide.loc[(name, lead)]), f"first, {lead}": old.get((name, lead))}
+        if name in less.index:
+            row |= {"ESS less it": with_ends(less.loc[name]), "verdict": less.loc[name, "verdict"]}
+        rows.append(row)
+    return pd.DataFrame(rows).fillna({"ESS less it": "", "verdict": wide.loc[(PRIMARY, PRIMARY_LEAD), "verdict"]})
+
+
+def with_ends(row: pd.Series) -> str:
+    """A value with its interval; too few runs or units: that."""
+    return TOO_FEW if pd.isna(row["value"]) else f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def refresh() -> None:
+    """Write the parts of the page that follow from the shipped tables."""
+    told, gaps, ended = (pd.read_csv(AGAIN / f"{name}.csv") for name in ("auroc", "differences", "fates"))
+    first = pd.read_csv(AGAIN.parent / "tables" / "auroc.csv")
+    parts = {"fates": sentences(ended), "again": markdown(beside(told, gaps, first))}
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), parts, TOOL), encoding="utf-8")
+
+
 def main(arguments: list[str]) -> None:
-    """Judge and write."""
-    AGAIN.mkdir(exist_ok=True)
-    for name, table in tables(load_comparable([Path(one) for one in arguments])).items():
-        table.to_csv(AGAIN / f"{name}.csv", index=False, float_format="%.6g")
+    """Judge the runs of folders, if any are named, and write."""
+    if arguments:
+        AGAIN.mkdir(exist_ok=True)
+        for name, table in tables(load_comparable([Path(one) for one in arguments])).items():
+            table.to_csv(AGAIN / f"{name}.csv", index=False, float_format="%.6g")
+    refresh()
 
 
 if __name__ == "__main__":

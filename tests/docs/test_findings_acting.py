@@ -96,7 +96,14 @@ def test_failures_by_the_written_rule() -> None:
 
 def test_false_alarms() -> None:
     walk, chain = (said(task, "vcpo at a false alarm", "no act") for task in ("walk", "chain"))
-    assert f"gained a little in healthy runs**: {walk} on `walk` and {chain} on `chain`." in TEXT
+    assert (
+        f"**Switching healthy runs to VCPO gained a little as well**: {walk} on `walk` and {chain} on `chain`." in TEXT
+    )
+    assert "These runs have a quarter of the learning rate and were never alarmed;" in TEXT
+    parents = pd.read_csv(STUDY / "parents.csv").set_index(["task", "parents"])
+    for task in ("walk", "chain"):
+        calm, risky = parents.loc[(task, "calm")], parents.loc[(task, "risky")]
+        assert (calm["lr"] * 4, calm["alarmed"]) == (risky["lr"], 0)
     found = [contrast(task, "vcpo at a false alarm", "no act") for task in ("walk", "chain")]
     assert [row["verdict"] for row in found] == ["higher", "higher"]
     assert f"had a cost there, {said('chain', 'lr/3 at a false alarm', 'no act')} on `chain`" in TEXT

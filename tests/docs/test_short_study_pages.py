@@ -145,5 +145,5 @@ def test_what_the_findings_say_of_the_default_run() -> None:
     said = f"fails in 8 of 8 runs at lag 16; {fell.loc[16, 'rebound']} of them are no longer down at the end."
     assert said in text
     first, last = fell.loc[128, "onset"].split(" to ")
-    assert f"but between updates {first} and {last}, when the lag is {first} to {last}: no run lives to see" in text
+    assert f"but between updates {first} and {last}, when the lag is {first} to {last}: no run reaches" in text
     assert int(last) < 128

@@ -165,8 +165,8 @@ def test_each_grid_counts_once() -> None:
     assert first["mean"] == pytest.approx((several["healthy_alarmed"] - singles).mean())
     gap = (several["recall"] - several["random"]).mean()
     assert mean.loc[(SEVERAL, ANNOUNCED), "mean"] == pytest.approx(gap)
-    left = without(table).set_index("left_out")["mean"]
-    assert left["phase"] == pytest.approx(several["healthy_alarmed"].drop("phase").mean())
+    left = without(table).set_index(["tuning", "left_out"])["mean"]
+    assert left[SEVERAL, "phase"] == pytest.approx(several["healthy_alarmed"].drop("phase").mean())
 
 
 def test_each_history_is_one_run(tmp_path: Path) -> None:

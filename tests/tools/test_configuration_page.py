@@ -137,5 +137,5 @@ def test_where_a_signal_is_blind() -> None:
     many = pd.concat([runs.assign(**placed)] * 4)
     said = blindest(by_method(many))
     assert "for `clip` on `walk`**: AUROC 0.40 over 8 failed runs, 4 of which lie below half" in said
-    assert "There the KL 0.30, a low training reward 0.30, the learning rate 0.30." in said
+    assert "There the KL has 0.30, a low training reward has 0.30 and the learning rate has 0.30." in said
     assert "Of the other 1 methods and tasks with at least 8 failures ESS has 0.80 to 0.80." in said

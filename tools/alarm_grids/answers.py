@@ -103,11 +103,14 @@ def _silent(row: Mapping[str, Any]) -> str:
 
 
 def without(table: pd.DataFrame) -> pd.DataFrame:
-    """The primary mean with each grid left out: `left_out`, `grids`, `mean`, `low`, `high`."""
-    own = table[table["tuning"] == SEVERAL]
-    return pd.DataFrame(
-        [{"left_out": name} | _mean(own.loc[own["held_out"] != name, RATES[0]]) for name in own["held_out"]]
-    )
+    """The mean share with each grid left out, of `WORDS`: `tuning`, `left_out`, `grids`, `mean`, `low`, `high`."""
+    rows = []
+    for tuning in WORDS:
+        own = table[table["tuning"] == tuning]
+        for name in own["held_out"]:
+            rest = own.loc[own["held_out"] != name, RATES[0]]
+            rows.append({"tuning": tuning, "left_out": name} | _mean(rest))
+    return pd.DataFrame(rows)
 
 
 def _mean(values: pd.Series) -> Row:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from vcpo_bench.analysis.wording import listed
+
 SIGNALS = {"ess": "ess", "kl": "kl", "reward_low": "reward_low", "learning_rate": "lr"}
 """Column here, and the signal."""
 LEAST = 8
@@ -34,11 +36,11 @@ def blindest(table: pd.DataFrame) -> str:
     """The method and task whose failures ESS ranks worst, and what ranks them better."""
     known = table[table["failed"] >= LEAST]
     row = known.loc[known["ess"].idxmin()]
-    said = ", ".join(f"{words} {row[name]:.2f}" for name, words in _NAMES.items())
+    said = listed([f"{words} has {row[name]:.2f}" for name, words in _NAMES.items()])
     return (
         f"**ESS is nearest to blind for `{row['method']}` on `{row['task']}`**: AUROC {row['ess']:.2f} over "
         f"{row['failed']} failed runs, {row['wrong_side']} of which lie below half of their controls. There {said}. "
         f"Of the other {len(known) - 1} methods and tasks with at least {LEAST} failures ESS has "
         f"{known['ess'].drop(row.name).min():.2f} to {known['ess'].max():.2f}. The lowest of {len(known)} is low by "
-        "chance too."
+        "chance too, and controls are of other methods, at other learning rates: this need not hold among runs of one."
     )

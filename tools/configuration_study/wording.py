@@ -160,7 +160,8 @@ def _noise(tables: Tables) -> str:
     calibrated = interval_of(_calibrated().loc[[ANY]].to_dict("records")[0], "false_per_1000", 1)
     return (
         f"**Alarms of any packaged detector per 1,000 updates of healthy runs**, {calibrated} where they were "
-        f"calibrated: {', '.join(said)}. [Which of them](#the-packaged-detectors-elsewhere) fire differs."
+        f"calibrated: {', '.join(said)}. [Which of them](#the-packaged-detectors-elsewhere) fires differs from study "
+        "to study."
     )
 
 

@@ -44,10 +44,13 @@ def _near(tables: Tables) -> str:
     fates = pd.read_csv(tables.docs / f"{BOUNDARY}/fates.csv").query("counts_as == 'failed'").set_index("event")["runs"]
     rows = pd.read_csv(tables.docs / f"{ACTING}/treatments.csv").query("parents == 'risky' and treatment == 'no act'")
     failed, down = int(rows["failed"].sum()), int(rows["down"].sum())
+    runs = pd.read_csv(tables.docs / f"{BOUNDARY}/runs.csv").query("stage == 'main' and failed")
+    every = int((runs["event"] == REBOUND).sum())
     return (
-        f"Nearer to the boundary of a method most failed runs recover by update 300: {fates[REBOUND]} of {fates.sum()} "
-        f"in the [boundary study](../boundary/README.md), and {failed - down} of {failed} runs of `reinforce` that "
-        "were left alone in the [acting study](../acting/README.md)."
+        f"Nearer to the boundary of a method many failed runs recover by update 300: {every} of {len(runs)} in the "
+        f"[boundary study](../boundary/README.md), {fates[REBOUND]} of {fates.sum()} in its configurations that count, "
+        f"and {failed - down} of {failed} runs of `reinforce` that were left alone in the "
+        "[acting study](../acting/README.md)."
     )
 
 
@@ -62,11 +65,13 @@ def _all_over(tables: Tables) -> str:
 
 def _of_tis(tables: Tables) -> str:
     runs = pd.read_csv(tables.docs / f"{BOUNDARY}/runs.csv")
-    runs = runs[(runs["stage"] == "main") & (runs["method"] == panel.TIS) & (runs["staleness"] == panel.LAG)]
-    failed = runs[runs["failed"]]
-    back = (failed["event"] == REBOUND).groupby([failed["task"], failed["lr"]]).agg(["sum", "size"])
-    places = [f"{row['sum']} of {row['size']} on `{task}` at {lr:.2g}" for (task, lr), row in back.iterrows()]
-    text = f"For `{panel.TIS}` alone it depends on the task: in the boundary study {', '.join(places)}"
+    failed = runs[(runs["stage"] == "main") & (runs["method"] == panel.TIS) & runs["failed"]]
+    back = (failed["event"] == REBOUND).groupby([failed[name] for name in ("task", "staleness", "lr")])
+    places = [
+        f"{row['sum']} of {row['size']} on `{task}` at lag {lag} and {lr:.2g}"
+        for (task, lag, lr), row in back.agg(["sum", "size"]).iterrows()
+    ]
+    text = f"For `{panel.TIS}` alone it depends on task and lag: in the boundary study {', '.join(places)}"
     if tables.missing((CAPS,)):
         return f"{text}."
     caps = tables.outcomes(CAPS)

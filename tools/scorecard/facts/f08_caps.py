@@ -59,9 +59,8 @@ def note(tables: Tables) -> str:
     apart = paired(runs, OWN, BY_CAP[32], "life")
     start = np.mean([tables.curve(run)["sampled_reward"].iloc[0] for run in runs["run"]])
     names = ", ".join(str(cap) for cap in BY_CAP if cap < 1000)
-    order = "is monotone" if lives.is_monotonic_decreasing else "is not monotone"
     return (
-        f"With caps {names} and without one, runs survive {_listed(lives, 0)} updates, which {order} in the cap, and "
+        f"With caps {names} and without one, runs survive {_listed(lives, 0)} updates, and "
         f"end at {_listed(finals, 2)}; the start policy has {start:.2f}. A cap of 8 "
         f"minus one of 32: {number(float(apart.mean()), *t_interval(apart))} updates survived.\n\n"
         f"{markdown(ends.reset_index())}"

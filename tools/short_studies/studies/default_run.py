@@ -74,7 +74,7 @@ def _fall(row: Mapping[Any, Any]) -> str:
     said = f"`{row['method']}` at requested lag {lag} fails in {row['failed']} runs, found down between updates"
     said += f" {first} and {last}"
     if last < lag:
-        return f"{said}: no run lives to see lag {lag}."
+        return f"{said}: no run reaches lag {lag}."
     return f"{said}. {row['rebound']} of them are no longer down at the end."
 
 
