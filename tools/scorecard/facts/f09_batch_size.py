@@ -45,7 +45,7 @@ def note(tables: Tables) -> str:
     lives = runs[runs["method"] == TOKEN].groupby("prompts")["life"].mean()
     return (
         f"Runs end at {BATCHES[0].steps} updates, and TIS per token survives at least {lives.min():.0f} at every "
-        "batch: it could hardly gain, so that the first part cannot tell a smaller effect of the batch from a ceiling.\n"
+        "batch: it could hardly gain, and the first part cannot tell a smaller effect of the batch from a ceiling.\n"
     )
 
 
