@@ -11,17 +11,19 @@ from pathlib import Path
 
 import pandas as pd
 from configuration_study.areas import area, compared, paired
+from configuration_study.tables import write_all
 from study_pages.markdown_table import markdown
 from study_pages.markers import filled
 
 from vcpo_bench.analysis.collapse.rule import events
-from vcpo_bench.analysis.commands.prediction import at_least_lag
+from vcpo_bench.analysis.commands.prediction import analyze_prediction, at_least_lag
 from vcpo_bench.analysis.intervals import holm
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.auroc import REPLICATIONS
 from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare_signal, risk_sets
 from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, TOO_FEW, Panel, build_panel
 from vcpo_bench.analysis.results import Results, load_comparable
+from vcpo_bench.analysis.wording import interval_of
 from vcpo_bench.errors import UsageError
 
 STUDIES = Path(__file__).resolve().parents[1] / "docs" / "studies"
@@ -135,14 +137,14 @@ def beside(told: pd.DataFrame, gaps: pd.DataFrame, first: pd.DataFrame) -> pd.Da
         for lead in LEADS:
             row |= {f"{lead} ahead": with_ends(wide.loc[(name, lead)]), f"first, {lead}": old.get((name, lead))}
         if name in less.index:
-            row |= {"ESS less it": with_ends(less.loc[name]), "verdict": less.loc[name, "verdict"]}
+            row |= {"ESS less it": with_ends(less.loc[name], 3), "verdict": less.loc[name, "verdict"]}
         rows.append(row)
     return pd.DataFrame(rows).fillna({"ESS less it": "", "verdict": wide.loc[(PRIMARY, PRIMARY_LEAD), "verdict"]})
 
 
-def with_ends(row: pd.Series) -> str:
+def with_ends(row: pd.Series, digits: int = 2) -> str:
     """A value with its interval; too few runs or units: that."""
-    return TOO_FEW if pd.isna(row["value"]) else f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+    return TOO_FEW if pd.isna(row["value"]) else interval_of(row, digits=digits)
 
 
 def refresh() -> None:
@@ -157,8 +159,10 @@ def main(arguments: list[str]) -> None:
     """Judge the runs of folders, if any are named, and write."""
     if arguments:
         AGAIN.mkdir(exist_ok=True)
-        for name, table in tables(load_comparable([Path(one) for one in arguments])).items():
+        results = load_comparable([Path(one) for one in arguments])
+        for name, table in tables(results).items():
             table.to_csv(AGAIN / f"{name}.csv", index=False, float_format="%.6g")
+        write_all(analyze_prediction(results), AGAIN / "tables")
     refresh()
 
 

@@ -135,11 +135,16 @@ def speedup(found: Findings) -> Iterator[Finding]:
         text = (
             f"{task}, lag {lag}: {best['method']} reaches {_NOT_INFERIOR:.0%} of the synchronous gain in "
             f"{best['reached']} of {best['total']} runs, {best['updates_ratio']:.2f}{span} times as soon in updates as "
-            f"synchronous training and {best['seconds_ratio']:.2f} times in seconds of this machine."
+            f"synchronous training{_in_seconds(best['seconds_ratio'])}."
         )
         if not rows["reached"].any():
             text = f"{task}, lag {lag}: no run reaches {_NOT_INFERIOR:.0%} of the synchronous gain in time."
         yield found.finding(TIME, text, "non_inferiority", rows, columns)
+
+
+def _in_seconds(ratio: float) -> str:
+    """The same in seconds; nothing where none were recorded."""
+    return "" if math.isnan(ratio) else f" and {ratio:.2f} times in seconds of this machine"
 
 
 def cost(found: Findings) -> Iterator[Finding]:

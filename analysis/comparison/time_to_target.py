@@ -24,10 +24,10 @@ def target_times(results: Results, rewards: NormalizedRewards, targets: Sequence
     """When each run reached each target.
 
     A target counts as reached at the second of two evaluations in a row whose mean reaches it, so that one lucky
-    evaluation is not enough. Columns: `key`, `target`, `reached`, `updates`, `seconds` (training time only,
-    without evaluations; NaN where the steps cannot be read), `budget` (updates), `trajectories` (consumed by then).
-    Where it is not reached, `updates` is the whole budget and `seconds` the time of the whole run: a collapsed run is
-    not merely unobserved.
+    evaluation is not enough. Columns: `key`, `target`, `reached`, `updates`, `seconds` (training time only, without
+    evaluations; NaN where the steps cannot be read, or have none), `budget` (updates), `trajectories` (consumed by
+    then). Where it is not reached, `updates` is the whole budget and `seconds` the time of the whole run: a collapsed
+    run is not merely unobserved.
 
     Args:
         results: The cells.
@@ -99,14 +99,17 @@ def target_table(times: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 def _median(time: pd.Series, reached: pd.Series) -> float:
     """Time by which half of the runs reached the target. One that never did stays at risk, however soon it ended.
 
-    Censored where it ended, a run that failed early would leave the risk set and make the others look faster.
+    Censored where it ended, a run that failed early would leave the risk set and make the others look faster. NaN: no
+    time is known.
     """
     known = time.notna()
+    if not known.any():
+        return float("nan")
     return median_survival(kaplan_meier(time.where(reached, np.inf)[known], reached[known]))
 
 
 def _clock(results: Results) -> dict[str, np.ndarray]:
-    """Seconds of training before update t, of every cell: entry 0 is 0."""
+    """Seconds of training before update t, of every cell: entry 0 is 0. NaN where none were recorded."""
     steps = in_order(results.step_columns(*_PHASES))
-    spent = steps[_PHASES].sum(axis=1).to_numpy()
+    spent = steps[_PHASES].sum(axis=1, min_count=1).to_numpy()
     return {key: np.concatenate([[0.0], np.cumsum(spent[rows])]) for key, rows in spans(steps)}

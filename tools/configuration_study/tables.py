@@ -12,6 +12,7 @@ from run_archives.unpack import unpack_folder
 from vcpo_bench.analysis.calibrating.judge import ANY
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.commands.prediction import analyze_prediction
+from vcpo_bench.analysis.findings import Findings
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
 from vcpo_bench.analysis.prediction.panel import CONFIGURATION, PRIMARY_LEAD
 from vcpo_bench.analysis.results import Results, load
@@ -115,7 +116,11 @@ def fate_table(name: str, results: Results) -> pd.DataFrame:
 
 def supplement(results: Path, folder: Path) -> None:
     """Write the exploratory tables: those of `analyze prediction` on the runs of questions 1 and 2."""
-    found = analyze_prediction(lagged(of_seeds(load(results / MAIN), SEEDS_READ)))
+    write_all(analyze_prediction(lagged(of_seeds(load(results / MAIN), SEEDS_READ))), folder)
+
+
+def write_all(found: Findings, folder: Path) -> None:
+    """Write the tables of `analyze prediction`, of those with a row per run the primary signal's, and its sentences."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in found.tables.items():
         if name in RUN_BY_RUN:

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vcpo_bench.analysis.commands.compare import analyze_compare
 from vcpo_bench.analysis.comparison.normalized_rewards import normalize
 from vcpo_bench.analysis.comparison.time_to_target import target_table, target_times
 from vcpo_bench.analysis.results import load
@@ -85,3 +86,17 @@ def test_a_reward_exactly_on_the_target_reaches_it(results):
     results.__dict__["evals"] = results.evals.assign(sampled_reward=0.25)
     times = target_times(results, rewards)
     assert times.loc[times["target"] == 0.5, "reached"].all()
+
+
+def test_runs_without_recorded_seconds_have_none(results):
+    """As in archives of runs, which leave measured seconds out."""
+    for name in [name for name in results.steps if name.startswith("seconds_")]:
+        results.steps[name] = np.nan
+    findings = analyze_compare(results)
+    assert findings.tables["targets"]["median_updates"].lt(np.inf).any()
+    assert findings.tables["targets"]["median_seconds"].isna().all()
+    assert findings.tables["speedup"]["updates_ratio"].notna().all()
+    assert findings.tables["speedup"][["seconds", "seconds_ratio"]].isna().all(axis=None)
+    texts = [statement.text for statement in findings.statements]
+    assert any("times as soon in updates as synchronous training." in text for text in texts)
+    assert not any("nan" in text.split() for text in texts)
