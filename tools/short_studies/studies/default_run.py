@@ -14,7 +14,7 @@ from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.settings import CellSettings
 
 METHODS, LAGS, TASK, RATE = ("vcpo", "clip", "vespo"), (1, 16, 128), "walk", 3e-4
-SEEDS = tuple(range(600, 608))
+SEEDS = tuple(range(600, 616))
 
 
 def grids() -> Iterator[GridSpec]:
