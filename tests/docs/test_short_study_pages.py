@@ -141,8 +141,13 @@ def test_what_the_findings_say_of_the_default_run() -> None:
     }
     assert set(verdicts.loc[1]) == {"equivalent"}
     fell = told.xs("reinforce", level="method")
-    assert list(fell.loc[[16, 128], "failed"]) == ["8 of 8", "8 of 8"]
-    said = f"fails in 8 of 8 runs at lag 16; {fell.loc[16, 'rebound']} of them are no longer down at the end."
+    assert list(fell.loc[[16, 128], "failed"]) == ["16 of 16", "16 of 16"]
+    place = ["lag_asked", "contrast"]
+    waves = pd.read_csv(folder / "waves.csv").set_index(place).groupby("wave")["verdict"]
+    first, second = (own for _, own in waves)
+    same = f"alone they give the verdict of those in {(first == second).sum()} of {len(first)} contrasts."
+    assert f"Half of the seeds were registered after the page of the others was out; {same}" in text
+    said = f"fails in 16 of 16 runs at lag 16; {fell.loc[16, 'rebound']} of them are no longer down at the end."
     assert said in text
     first, last = fell.loc[128, "onset"].split(" to ")
     assert f"but between updates {first} and {last}, when the lag is {first} to {last}: no run reaches" in text
