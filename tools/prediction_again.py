@@ -7,7 +7,9 @@ how the runs end beside how the first ones did; and what follows from them on th
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from configuration_study.areas import area, compared, paired
@@ -128,21 +130,21 @@ def beside(told: pd.DataFrame, gaps: pd.DataFrame, first: pd.DataFrame) -> pd.Da
         gaps: Of `differences`.
         first: The study's own table of AUROC.
     """
-    wide = told.set_index(["signal", "lead"])
+    now = {(row["signal"], row["lead"]): row for row in told.to_dict("records")}
     old = first.set_index(["signal", "lead"])["value"]
-    less = gaps.set_index("rival")
+    less = {row["rival"]: row for row in gaps.to_dict("records")}
     rows = []
     for name in (PRIMARY, *RIVALS):
         row: dict[str, object] = {"signal": name}
         for lead in LEADS:
-            row |= {f"{lead} ahead": with_ends(wide.loc[(name, lead)]), f"first, {lead}": old.get((name, lead))}
-        if name in less.index:
-            row |= {"ESS less it": with_ends(less.loc[name], 3), "verdict": less.loc[name, "verdict"]}
-        rows.append(row)
-    return pd.DataFrame(rows).fillna({"ESS less it": "", "verdict": wide.loc[(PRIMARY, PRIMARY_LEAD), "verdict"]})
+            row |= {f"{lead} ahead": with_ends(now[name, lead]), f"first, {lead}": old.get((name, lead))}
+        gap = less.get(name)
+        row |= {"ESS less it": with_ends(gap, 3) if gap else ""}
+        rows.append(row | {"verdict": (gap or now[PRIMARY, PRIMARY_LEAD])["verdict"]})
+    return pd.DataFrame(rows)
 
 
-def with_ends(row: pd.Series, digits: int = 2) -> str:
+def with_ends(row: Mapping[Any, Any], digits: int = 2) -> str:
     """A value with its interval; too few runs or units: that."""
     return TOO_FEW if pd.isna(row["value"]) else interval_of(row, digits=digits)
 

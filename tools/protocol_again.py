@@ -43,7 +43,7 @@ def cells(results: Results) -> pd.DataFrame:
 def speedup(results: Results) -> pd.DataFrame:
     """`speedup` of `analyze compare`, without seconds: the runs shared a machine."""
     table = analyze_compare(of_the_protocol(results)).tables["speedup"]
-    return table[[name for name in table if not name.startswith("seconds")]]
+    return table[[name for name in table if not str(name).startswith("seconds")]]
 
 
 def by_lag(table: pd.DataFrame) -> pd.DataFrame:

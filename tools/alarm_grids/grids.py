@@ -146,9 +146,10 @@ def pool(grids: Mapping[str, Grid]) -> Pool:
         stride=max(one.stride for one in panels),
     )
     grid = np.repeat(np.array(list(grids), dtype=object), [len(one.runs) for one in panels])
+    configurations = np.concatenate([one.configuration for one in parts])
     whole = Study(
         panel,
-        pd.factorize(pd.Series(grid) + " " + np.concatenate([one.configuration for one in parts]).astype(str))[0],
+        pd.factorize(_joined(pd.DataFrame({"grid": grid, "own": configurations.astype(str)})))[0],
         grid,
         *(np.concatenate([getattr(one, what) for one in parts]) for what in ("healthy", "dipped", "called")),
         inputs={},

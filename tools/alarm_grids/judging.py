@@ -78,7 +78,8 @@ def rates_on(study: Study, chosen: Sequence[Detector]) -> Row:
     alarms = spoken(study, [(detectors, np.ones(len(study.panel.runs), dtype=bool))]).alarms[ANY]
     did = outcomes(np.where(alarms, 1.0, 0.0), 0.5, time)
     calm = study.panel.runs["event"].isin(["healthy", "stall", "transient dip"]).to_numpy()
-    row: Row = {"detectors": "; ".join(one.text for one in chosen)} | found.drop(["n_dips", "dips_alarmed"]).to_dict()
+    row: Row = {"detectors": "; ".join(one.text for one in chosen)}
+    row |= {str(name): value for name, value in found.drop(["n_dips", "dips_alarmed"]).items()}
     row["not_failing_alarmed"] = float(np.isfinite(did.first[calm]).mean())
     row["random"] = placebo(did, time, study.panel.failed, study.configuration)[0]
     return row if study.name in FAILING else row | dict.fromkeys(OF_FAILURES, np.nan)

@@ -34,13 +34,13 @@ def by_method(placements: pd.DataFrame) -> pd.DataFrame:
 
 def blindest(table: pd.DataFrame) -> str:
     """The method and task whose failures ESS ranks worst, and what ranks them better."""
-    known = table[table["failed"] >= LEAST]
-    row = known.loc[known["ess"].idxmin()]
+    known = table[table["failed"] >= LEAST].sort_values("ess")
+    row = known.iloc[0].to_dict()
     said = listed([f"{words} has {row[name]:.2f}" for name, words in _NAMES.items()])
     return (
         f"**ESS is nearest to blind for `{row['method']}` on `{row['task']}`**: AUROC {row['ess']:.2f} over "
         f"{row['failed']} failed runs, {row['wrong_side']} of which lie below half of their controls. There {said}. "
         f"Of the other {len(known) - 1} methods and tasks with at least {LEAST} failures ESS has "
-        f"{known['ess'].drop(row.name).min():.2f} to {known['ess'].max():.2f}. The lowest of {len(known)} is low by "
+        f"{known['ess'].iloc[1]:.2f} to {known['ess'].iloc[-1]:.2f}. The lowest of {len(known)} is low by "
         "chance too, and controls are of other methods, at other learning rates: this need not hold among runs of one."
     )

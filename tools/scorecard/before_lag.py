@@ -31,8 +31,10 @@ def each(tables: Tables, *blocks: Block) -> str:
     """One sentence per task and method with failures, of runs judged by update 300, as a list."""
     runs = tables.outcomes(*blocks)
     failed = runs.assign(when=when(runs))[runs["failed"]]
-    groups = failed.groupby(["task", "method", "staleness"], sort=False)
-    lines = [f"* On `{task}` {_said(method, lag, own)}." for (task, method, lag), own in groups]
+    lines = []
+    for _, own in failed.groupby(["task", "method", "staleness"], sort=False):
+        one = own.iloc[0]
+        lines.append(f"* On `{one['task']}` {_said(str(one['method']), int(one['staleness']), own)}.")
     return "\n".join(lines) + "\n" if lines else ""
 
 

@@ -66,10 +66,10 @@ def _all_over(tables: Tables) -> str:
 def _of_tis(tables: Tables) -> str:
     runs = pd.read_csv(tables.docs / f"{BOUNDARY}/runs.csv")
     failed = runs[(runs["stage"] == "main") & (runs["method"] == panel.TIS) & runs["failed"]]
-    back = (failed["event"] == REBOUND).groupby([failed[name] for name in ("task", "staleness", "lr")])
+    back = failed.assign(back=failed["event"] == REBOUND).groupby(["task", "staleness", "lr"])["back"]
     places = [
-        f"{row['sum']} of {row['size']} on `{task}` at lag {lag} and {lr:.2g}"
-        for (task, lag, lr), row in back.agg(["sum", "size"]).iterrows()
+        f"{row['sum']} of {row['size']} on `{row['task']}` at lag {row['staleness']} and {row['lr']:.2g}"
+        for row in back.agg(["sum", "size"]).reset_index().to_dict("records")
     ]
     text = f"For `{panel.TIS}` alone it depends on task and lag: in the boundary study {', '.join(places)}"
     if tables.missing((CAPS,)):
