@@ -23,7 +23,7 @@ def test_every_point_has_a_verdict_and_its_reason() -> None:
         assert boundary in ("met", "half", "no", "-")
         assert f"{number}. **{boundary.title()}" in own
         assert comparisons in ("met", "half", "no", "-")
-        assert f"{number}. **{verdict.title()}.**" in first
+        assert f"{number}. **{verdict.title()}" in first
         assert (f"* **{number}.**" in TEXT) == (comparisons in ("half", "no"))
 
 
