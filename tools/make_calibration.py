@@ -17,7 +17,7 @@ from calibration_candidates import by_candidates
 
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, Calibration, Rate, load_calibrations
-from vcpo_bench.analysis.results import load
+from vcpo_bench.analysis.results import Results, load
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "monitor.md"
@@ -59,10 +59,10 @@ def _share(rate: Rate | None) -> str:
     return rate.percent if rate else "not measured"
 
 
-def cells(results: Path) -> pd.DataFrame:
+def cells(results: Results) -> pd.DataFrame:
     """How each run ended, and the update at which it was found down."""
     place = ["task", "method", "staleness", "lr", "seed"]
-    return events(load(results))[[*place, "event", "onset"]].sort_values(place, ignore_index=True)
+    return events(results)[[*place, "event", "onset"]].sort_values(place, ignore_index=True)
 
 
 def main(arguments: list[str]) -> None:
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> None:
     tables.mkdir(exist_ok=True)
     files = ["--out", str(out), "--tables", str(tables), "--name", STUDY]
     subprocess.run([*ours, "calibrate", results, *files], check=True)
-    cells(Path(results)).to_csv(tables / "cells.csv", index=False)
+    cells(load(results)).to_csv(tables / "cells.csv", index=False)
     if again:
         by_candidates(Path(results)).to_csv(tables / "candidates.csv", index=False)
         return

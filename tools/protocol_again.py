@@ -11,16 +11,15 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from make_calibration import cells
 from study_pages.markdown_table import markdown
 from study_pages.markers import filled
 
-from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.commands.compare import analyze_compare
 from vcpo_bench.analysis.results import Results, load_comparable
 
 STUDY = Path(__file__).resolve().parents[1] / "docs" / "studies" / "protocol"
 TABLE, CELLS, PAGE = STUDY / "again" / "speedup.csv", STUDY / "again" / "cells.csv", STUDY / "README.md"
-PLACE = ["task", "method", "staleness", "lr", "seed"]
 TOOL = "tools/protocol_again.py"
 METHODS = ("vcpo", "vespo", "gspo", "clip", "tis", "reinforce")
 RATES = (1e-4, 3e-4)
@@ -33,11 +32,6 @@ def of_the_protocol(results: Results) -> Results:
     cells = results.cells
     own = cells["method"].isin(METHODS) & cells["lr"].round(9).isin(RATES)
     return results.select(cells.loc[own, "key"])
-
-
-def cells(results: Results) -> pd.DataFrame:
-    """How each run ended, and the update at which it was found down."""
-    return events(results)[[*PLACE, "event", "onset"]].sort_values(PLACE, ignore_index=True)
 
 
 def speedup(results: Results) -> pd.DataFrame:

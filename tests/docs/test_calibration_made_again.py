@@ -130,7 +130,7 @@ def test_the_detectors_that_are_chosen_again() -> None:
 @pytest.mark.slow
 def test_the_tables_follow_from_the_updates_that_ship(tmp_path: Path) -> None:
     unpack_folder(STUDY / "updates", tmp_path)
-    pd.testing.assert_frame_equal(make_calibration.cells(tmp_path), pd.read_csv(AGAIN / "cells.csv"))
+    pd.testing.assert_frame_equal(make_calibration.cells(load(tmp_path)), pd.read_csv(AGAIN / "cells.csv"))
     candidates = by_candidates(tmp_path).drop(columns="detectors")
     pd.testing.assert_frame_equal(candidates, CANDIDATES.drop(columns="detectors"), rtol=1e-6)
     made = calibrate(study_of_results(load(tmp_path), make_calibration.STUDY))

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from zipfile import ZipFile
 
+import make_calibration
 import pandas as pd
 import prediction_again
 import protocol_again
@@ -113,5 +114,5 @@ def test_the_tables_follow_from_the_updates_that_ship(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(made.replace("", float("nan")), ships, check_dtype=False, rtol=1e-4, atol=1e-6)
     made = protocol_again.speedup(results).reset_index(drop=True)
     pd.testing.assert_frame_equal(made, SPEEDUP, check_dtype=False, rtol=1e-5)
-    made = protocol_again.cells(results)
+    made = make_calibration.cells(results)
     pd.testing.assert_frame_equal(made, pd.read_csv(protocol_again.CELLS), check_dtype=False)

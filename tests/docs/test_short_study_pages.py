@@ -149,6 +149,6 @@ def test_what_the_findings_say_of_the_default_run() -> None:
     assert f"Half of the seeds were registered after the page of the others was out; {same}" in text
     said = f"fails in 16 of 16 runs at lag 16; {fell.loc[16, 'rebound']} of them are no longer down at the end."
     assert said in text
-    first, last = fell.loc[128, "onset"].split(" to ")
+    first, last = fell.loc[128, ["found_first", "found_last"]].astype(int)
     assert f"but between updates {first} and {last}, when the lag is {first} to {last}: no run reaches" in text
-    assert int(last) < 128
+    assert last < 128

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from alarm_grids import tables
 from alarm_grids.answers import ANNOUNCED, MARGIN, compared, contrasts, means, promised, without
-from alarm_grids.grids import FAILING, GRIDS, HORIZON, Grid, Pool, cut, grid_of, only, pool, unpacked
+from alarm_grids.grids import FAILING, GRIDS, HORIZON, Grid, Pool, cut, grid_of, grids_in, only, pool
 from alarm_grids.judging import APART, ONE, PACKAGED, SEVERAL, STRICT, judged, rates_on
+from configuration_study.design import STUDIES
 from configuration_study.panels import lagged
 from page_prose import prose
 from run_archives.unpack import unpack_folder
@@ -171,7 +172,7 @@ def test_each_grid_counts_once() -> None:
 
 def test_each_history_is_one_run(tmp_path: Path) -> None:
     """Rules of step sizes that never act have runs of other names."""
-    unpack_folder(tables.STUDIES / "cures" / "updates", tmp_path)
+    unpack_folder(STUDIES / "cures" / "updates", tmp_path)
     results = lagged(load(tmp_path))
     grid = grid_of(results, "cures")
     assert len(set(grid.history)) == len(grid.history) <= len(results.cells)
@@ -181,11 +182,11 @@ def test_each_history_is_one_run(tmp_path: Path) -> None:
 
 def test_a_folder_that_exists_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="name a folder that does not"):
-        unpacked(tmp_path)
+        grids_in(tmp_path)
 
 
 def test_the_registration_names_the_grids_and_numbers() -> None:
-    text = prose(tables.STUDIES / "calibration" / "registration-3.md")
+    text = prose(STUDIES / "calibration" / "registration-3.md")
     assert f"the first {HORIZON} updates" in text
     assert f"the 90% interval lies within {MARGIN} of 0" in text
     for name in GRIDS:
@@ -202,6 +203,6 @@ def test_the_shipped_means_and_contrasts_follow_from_the_rows() -> None:
 
 @pytest.mark.slow
 def test_the_rows_follow_from_the_updates_that_ship(tmp_path: Path) -> None:
-    grids = unpacked(tmp_path / "grids")
+    grids = grids_in(tmp_path / "grids")
     again = judged(grids, pool(grids)).drop(columns="detectors")
     pd.testing.assert_frame_equal(again, pd.read_csv(SHIPPED).drop(columns="detectors"), check_dtype=False, rtol=1e-4)

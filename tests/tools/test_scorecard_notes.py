@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from lag_tables.lags import when
 from page_prose import prose
 from scorecard import before_lag
 from scorecard.facts import f02_large_lag, f08_caps, f09_batch_size
@@ -48,7 +49,7 @@ def test_the_lag_asked_for_is_reached_at_that_update() -> None:
 
 def test_a_failure_is_early_by_its_onset_and_perhaps_by_the_evaluation_before() -> None:
     runs = pd.DataFrame({"onset": [10.0, 16, 20, 25, 26, 30, np.nan], "staleness": 16})
-    found = before_lag.when(runs.assign(failed=runs["onset"].notna()))
+    found = when(runs, before_lag.EVERY)
     assert found.tolist()[:6] == ["early", "perhaps", "perhaps", "perhaps", "later", "later"]
     assert pd.isna(found.iloc[6])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,13 @@ from .judging import APART, ONE, PACKAGED, SEVERAL, STRICT
 RATES = ("healthy_alarmed", "not_failing_alarmed", "false_per_1000", "recall", "random")
 WORDS = (SEVERAL, STRICT)
 """Tunings whose promise is judged."""
+PAIRS = (
+    (SEVERAL, ONE, RATES[0]),
+    (STRICT, SEVERAL, "recall"),
+    (APART, SEVERAL, RATES[0]),
+    (SEVERAL, PACKAGED, RATES[0]),
+)
+"""Tunings that are compared, and by which rate; only the first has a verdict."""
 MARGIN = 0.03
 ANNOUNCED = "recall less random"
 Row = dict[str, Any]
@@ -75,20 +82,12 @@ def contrasts(table: pd.DataFrame) -> pd.DataFrame:
     """
     wide = per_grid(table).pivot(index="held_out", columns="tuning")
     rows = []
-    for one, other, rate, word in (
-        (SEVERAL, ONE, RATES[0], compared),
-        (STRICT, SEVERAL, "recall", _silent),
-        (APART, SEVERAL, RATES[0], _silent),
-        (SEVERAL, PACKAGED, RATES[0], _silent),
-    ):
+    for one, other, rate in PAIRS:
         gaps = wide[rate][one] - wide[rate][other]
         low90, high90 = t_interval(gaps.dropna().to_numpy(float), 0.90)
         row = {"contrast": f"{one} - {other}", "rate": rate} | _mean(gaps) | {"low90": low90, "high90": high90}
-        rows.append(row | {"verdict": word(row)})
+        rows.append(row | {"verdict": compared(row) if (one, other, rate) == PAIRS[0] else ""})
     return pd.DataFrame(rows)
-
-
-Word = Callable[[Mapping[str, Any]], str]
 
 
 def compared(row: Mapping[str, Any]) -> str:
@@ -96,10 +95,6 @@ def compared(row: Mapping[str, Any]) -> str:
     if row["low90"] >= -MARGIN and row["high90"] <= MARGIN:
         return "equivalent"
     return "lower" if row["high"] < 0 else "higher" if row["low"] > 0 else "undecided"
-
-
-def _silent(row: Mapping[str, Any]) -> str:
-    return ""
 
 
 def without(table: pd.DataFrame) -> pd.DataFrame:

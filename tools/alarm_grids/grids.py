@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -10,19 +10,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from configuration_study.panels import lagged
+from configuration_study.tables import unpacked
 from numpy.typing import NDArray
-from run_archives.unpack import unpack_folder
 
 from vcpo_bench.analysis.calibrating.runs import Study, study_of_results
 from vcpo_bench.analysis.calibrating.tune import Material, material
 from vcpo_bench.analysis.prediction.alarm_outcomes import NEAREST
 from vcpo_bench.analysis.prediction.panel import Flags, Panel
 from vcpo_bench.analysis.prediction.twins import HISTORY
-from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.series import in_order
-from vcpo_bench.errors import UsageError
 
-STUDIES = Path(__file__).resolve().parents[2] / "docs" / "studies"
 GRIDS = ("calibration", "phase", "boundary", "step-rules", "every-method", "cures", "third-task", "gspo-bounds")
 FAILING = ("calibration", "phase", "boundary", "step-rules", "third-task")
 """Those with at least 15 failures of at least 8 configurations within the horizon."""
@@ -48,21 +46,13 @@ class Grid:
     history: Names
 
 
-def unpacked(results: Path) -> dict[str, Grid]:
+def grids_in(results: Path) -> dict[str, Grid]:
     """The runs of every grid at a lag, whose archives are unpacked into a new folder.
 
     Raises:
         UsageError: The folder is there: whatever runs it holds would be read as those of the studies.
     """
-    if results.exists():
-        raise UsageError(f"{results} exists; name a folder that does not: the archives are unpacked there")
-    return dict(_each(results))
-
-
-def _each(results: Path) -> Iterator[tuple[str, Grid]]:
-    for name in GRIDS:
-        print(f"{name}: {unpack_folder(STUDIES / name / 'updates', results / name)} cells", flush=True)
-        yield name, grid_of(lagged(load(results / name)), name)
+    return {name: grid_of(lagged(runs), name) for name, runs in unpacked(results, GRIDS)}
 
 
 def grid_of(results: Results, name: str) -> Grid:

@@ -13,9 +13,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pandas as pd
+from configuration_study.design import STUDIES
 
 from alarm_grids.answers import contrasts, means, without
-from alarm_grids.grids import STUDIES, pool, unpacked
+from alarm_grids.grids import grids_in, pool
 from alarm_grids.judging import judged
 from vcpo_bench.errors import UsageError
 
@@ -32,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
     try:
-        grids = unpacked(parser.parse_args().results)
+        grids = grids_in(parser.parse_args().results)
     except UsageError as error:
         parser.error(str(error))
     FOLDER.mkdir(exist_ok=True)

@@ -29,8 +29,8 @@ RUN_BY_RUN = ("misses", "false_alarms", "failures", "placements")
 SENTENCES = "findings.txt"
 
 
-def unpacked(results: Path) -> Iterator[tuple[str, Results]]:
-    """Each study's runs, whose archives are unpacked into a new folder.
+def unpacked(results: Path, names: Iterable[str] = READ) -> Iterator[tuple[str, Results]]:
+    """The runs of each of these studies, whose archives are unpacked into a new folder.
 
     Raises:
         UsageError: The folder is there: whatever runs it holds would be read as those of the studies.
@@ -39,7 +39,7 @@ def unpacked(results: Path) -> Iterator[tuple[str, Results]]:
         raise UsageError(
             f"{results} exists; name a folder that does not: the archives of the studies are unpacked there"
         )
-    for name in READ:
+    for name in names:
         print(f"{name}: {unpack_folder(STUDIES / name / 'updates', results / name)} cells", flush=True)
         yield name, load(results / name)
 

@@ -81,6 +81,21 @@ def _with_onsets(studies: Path) -> dict[str, Path]:
     return found
 
 
+def when(runs: pd.DataFrame, every: int) -> pd.Series:
+    """Per run, when it failed: `early`, `perhaps` or `later`; missing where it did not.
+
+    Args:
+        runs: With `onset` and `staleness` (updates).
+        every: Updates between evaluations.
+
+    Returns:
+        `early`: found down before update `staleness`, at which that lag is reached; `perhaps`: found down at that
+        update or later, and last seen up before it; `later`: last seen up at that update or later.
+    """
+    found = pd.Series("later", index=runs.index).mask(runs["onset"] - every < runs["staleness"], "perhaps")
+    return found.mask(runs["onset"] < runs["staleness"], "early").where(runs["onset"].notna())
+
+
 def failures(study: str, runs: pd.DataFrame, every: int) -> pd.DataFrame:
     """Runs, failures and early failures of a study's table.
 
@@ -89,8 +104,7 @@ def failures(study: str, runs: pd.DataFrame, every: int) -> pd.DataFrame:
         runs: Its table.
         every: Updates between its evaluations.
     """
-    failed = runs["onset"].notna()
-    early = failed & (runs["onset"] < runs["staleness"])
-    perhaps = failed & ~early & (runs["onset"] - every < runs["staleness"])
-    marked = runs.assign(study=study, asked=runs["staleness"], failed=failed, early=early, perhaps=perhaps, runs=1)
+    fell = when(runs, every)
+    kinds = {"failed": fell.notna()} | {kind: fell == kind for kind in ("early", "perhaps")}
+    marked = runs.assign(study=study, asked=runs["staleness"], runs=1, **kinds)
     return marked.groupby(PLACE)[["runs", "failed", "early", "perhaps"]].sum().reset_index()

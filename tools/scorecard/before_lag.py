@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
+from lag_tables.lags import when
 
 from vcpo_bench.bench.cells.settings import CellSettings
 
@@ -13,29 +16,19 @@ EVERY = CellSettings().eval_every
 """Updates between two evaluations of every run of the scorecard."""
 
 
-def when(runs: pd.DataFrame) -> pd.Series:
-    """Per run, when it failed: `early`, `perhaps` or `later`; missing where it did not.
-
-    Args:
-        runs: Of `Tables.outcomes`: `failed`, `onset` and `staleness` (updates).
-
-    Returns:
-        `early`: found down before update `staleness`, at which that lag is reached; `perhaps`: found down at that
-        update or later, and last seen up before it; `later`: last seen up at that update or later.
-    """
-    found = pd.Series("later", index=runs.index).mask(runs["onset"] - EVERY < runs["staleness"], "perhaps")
-    return found.mask(runs["onset"] < runs["staleness"], "early").where(runs["failed"])
-
-
 def each(tables: Tables, *blocks: Block) -> str:
     """One sentence per task and method with failures, of runs judged by update 300, as a list."""
-    runs = tables.outcomes(*blocks)
-    failed = runs.assign(when=when(runs))[runs["failed"]]
     lines = []
+    failed = _failed(tables, blocks)
     for _, own in failed.groupby(["task", "method", "staleness"], sort=False):
         one = own.iloc[0]
         lines.append(f"* On `{one['task']}` {_said(str(one['method']), int(one['staleness']), own)}.")
     return "\n".join(lines) + "\n" if lines else ""
+
+
+def _failed(tables: Tables, blocks: Sequence[Block]) -> pd.DataFrame:
+    runs = tables.outcomes(*blocks)
+    return runs.assign(when=when(runs, EVERY))[runs["failed"]]
 
 
 def _said(method: str, lag: int, own: pd.DataFrame) -> str:
@@ -54,10 +47,9 @@ def _said(method: str, lag: int, own: pd.DataFrame) -> str:
 
 def total(tables: Tables, *blocks: Block) -> str:
     """The same summed up, one sentence per task and lag; empty without a failure."""
-    runs = tables.outcomes(*blocks)
-    failed = runs.assign(when=when(runs))[runs["failed"] & (runs["staleness"] > 0)]
+    failed = _failed(tables, blocks)
     lines = []
-    for (task, lag), own in failed.groupby(["task", "staleness"], sort=False):
+    for (task, lag), own in failed[failed["staleness"] > 0].groupby(["task", "staleness"], sort=False):
         early, perhaps = ((own["when"] == name).sum() for name in ("early", "perhaps"))
         found = f"{early} of the {len(own)} failures were found before lag {lag} was reached"
         lines.append(f"* On `{task}` {found}, and {perhaps} more may have begun before it.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from vcpo_bench.analysis.wording import listed
+
 from . import panel
 from .facts.f08_caps import CAPS, OWN, RATE
 from .tables import Tables
@@ -36,7 +38,7 @@ def _judged_at(tables: Tables) -> str:
     ]
     return (
         f"It is refuted at these learning rates only. In units of the largest that survives 300 updates at lag "
-        f"{panel.LAG} in the [phase study](../phase/README.md) they are {', '.join(places[:-1])} and {places[-1]}."
+        f"{panel.LAG} in the [phase study](../phase/README.md) they are {listed(places)}."
     )
 
 

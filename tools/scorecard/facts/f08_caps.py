@@ -11,6 +11,7 @@ from scorecard.fact import Fact, Part, Verdict
 from scorecard.rules import number, paired
 from scorecard.tables import Tables
 from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.analysis.wording import listed
 
 RATE, LAG, SURE, RESAMPLES = 6e-4, 16, 0.95, 1000
 OWN = "tis"
@@ -87,8 +88,7 @@ def ends_by_weight(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _listed(values: pd.Series, digits: int) -> str:
-    texts = [f"{value:.{digits}f}" for value in values]
-    return f"{', '.join(texts[:-1])} and {texts[-1]}"
+    return listed([f"{value:.{digits}f}" for value in values])
 
 
 FACT = Fact(

@@ -61,14 +61,14 @@ def agreement(made: Tables) -> str:
 def methods(runs: pd.DataFrame) -> pd.DataFrame:
     """Reward, failures, ESS and realized lag per method and lag; `reinforce` is the control.
 
-    `onset`: updates at which its failures were found, from the first to the last; `rebound`: those not down at the end.
+    `found_first` and `found_last`: updates at which the first and the last failure was found; `rebound`: failed runs
+    that are not down at the end.
     """
     rows = []
     for (lag, method), own in runs.groupby(["staleness", "method"], sort=True):
         row = {"lag_asked": lag, "method": method} | mean_row(own["final_reward"], "reward")
         row |= {"start": own["start_reward"].mean(), "failed": f"{int(own['failed'].sum())} of {len(own)}"}
-        onset = own["onset"].dropna().astype(int)
-        row |= {"onset": f"{onset.min()} to {onset.max()}" if len(onset) else ""}
+        row |= {"found_first": own["onset"].min(), "found_last": own["onset"].max()}
         row |= {"rebound": int((own["event"] == "collapse with rebound").sum())}
         rows.append(row | {name: own[name].mean() for name in ("ess", "lag")})
     return pd.DataFrame(rows)
@@ -85,19 +85,15 @@ def answer(made: Tables) -> list[str]:
         lines.append(f"Lag {lag}: {'; '.join(said)}.")
         apart += [f"{lag}"] if own["verdict"].isin(["higher", "lower"]).any() else []
     first = f"The default setting tells methods apart at these lags: {', '.join(apart) or 'none'}."
-    return [
-        first,
-        *lines,
-        agreement(made),
-        *map(_fall, made["methods"].query("onset != '' and onset == onset").to_dict("records")),
-    ]
+    falls = made["methods"].dropna(subset=["found_first"]).to_dict("records")
+    return [first, *lines, agreement(made), *map(_fall, falls)]
 
 
 def _fall(row: Mapping[Any, Any]) -> str:
     """When the runs of a method at one lag failed, and whether they had lived to see that lag."""
-    lag, (first, last) = row["lag_asked"], map(int, row["onset"].split(" to "))
+    lag, last = row["lag_asked"], row["found_last"]
     said = f"`{row['method']}` at requested lag {lag} fails in {row['failed']} runs, found down between updates"
-    said += f" {first} and {last}"
+    said += f" {row['found_first']:.0f} and {last:.0f}"
     if last < lag:
         return f"{said}: no run reaches lag {lag}."
     return f"{said}. {row['rebound']} of them are no longer down at the end."
