@@ -176,6 +176,6 @@ def test_one_more_of_everything_breaks_no_test_and_needs_no_edit(tmp_path: Path)
     for page in ("make_columns", "make_methods"):  # generated: CONTRIBUTING says to write them anew
         made = python(f"tools/{page}.py")
         assert made.returncode == 0, made.stderr
-    # as many failures as anybody reads at once
+    # no cache, because the copy is thrown away; it ends after 30 failures, as many as anybody reads at once
     tested = python("-m", "pytest", *TESTS.split(), "-p", "no:cacheprovider", "--maxfail=30")
     assert tested.returncode == 0, tested.stdout[-8000:]
