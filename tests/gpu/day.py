@@ -15,21 +15,26 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import launch
 import ledger
 import parcel
 import stages
 import summary
 from launch import Place, measure
+from stages import Step
 
 LIMIT = 360.0
 """Seconds of a call. Four of them and the start of the machine fit into half an hour."""
 SHORTEST = 20.0
 """Seconds below which nothing is begun: a process needs about ten to import what it measures."""
+CORES_OF_ONE = 2
+"""Cores for each of the measurements that run beside each other: what is not timed does."""
 WORK = Path(tempfile.gettempdir()) / "vcpo-bench-gpu-day"
 
 
@@ -51,19 +56,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(asked: argparse.Namespace, place: Place) -> tuple[list[str], list[str]]:
     """Names of the measurements that are left, and of those that failed."""
-    until = perf_counter() + asked.limit
-    left, failed = [], []
-    for stage in asked.stage:
-        for step in ledger.in_turn(stages.STAGES[stage], stage, place):
-            seconds = until - perf_counter()
-            if seconds < SHORTEST:
-                left.append(step.name)
-                continue
-            status = measure(step, stage, place, seconds)
-            print(f"{step.name}: {status}, {asked.limit - until + perf_counter():.0f} s", flush=True)
-            left += [step.name] * (status == "unfinished")
-            failed += [step.name] * (status == "failed")
-    return left, failed
+    began = perf_counter()
+    steps = [(stage, step) for stage in asked.stage for step in ledger.in_turn(stages.STAGES[stage], stage, place)]
+
+    def carried_out(stage: int, step: Step, beside: int) -> tuple[str, str]:
+        seconds = asked.limit - perf_counter() + began
+        if seconds < SHORTEST:
+            return step.name, "unfinished"
+        status = measure(step, stage, place, seconds, beside)
+        print(f"{step.name}: {status}, {perf_counter() - began:.0f} s", flush=True)
+        return step.name, status
+
+    untimed = [each for each in steps if not each[1].timed]
+    beside = max(1, min(len(untimed), launch.cores() // CORES_OF_ONE))
+    with ThreadPoolExecutor(beside) as pool:
+        ended = list(pool.map(lambda each: carried_out(*each, beside), untimed))
+    ended += [carried_out(stage, step, 1) for stage, step in steps if step.timed]
+    return [name for name, status in ended if status == "unfinished"], [n for n, status in ended if status == "failed"]
 
 
 def _stages(text: str) -> list[int]:

@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 import torch
+from launch import cores
 
 T = TypeVar("T")
 Result = dict[str, Any]
@@ -96,11 +97,6 @@ def machine() -> Result:
         facts = torch.cuda.get_device_properties(0)
         found |= {"gpu": facts.name, "gpu_gib": round(facts.total_memory / 2**30, 1), "cuda": torch.version.cuda}
     return found
-
-
-def cores() -> int:
-    """CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _version(name: str) -> str:

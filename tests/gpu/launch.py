@@ -43,6 +43,7 @@ class Place:
         folder = work.resolve() / f"{device}{'-tiny' * tiny}"
         for part in ("home", "work"):
             (folder / part).mkdir(parents=True, exist_ok=True)
+        carried.import_path(folder)  # makes its link, which measurements that begin together would make at once
         return cls("mock:0" if device == "mock" else device, tiny, folder)
 
     @property
@@ -51,7 +52,12 @@ class Place:
         return self.folder.name
 
 
-def measure(step: Step, stage: int, place: Place, left: float) -> str:
+def cores() -> int:
+    """CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def measure(step: Step, stage: int, place: Place, left: float, beside: int = 1) -> str:
     """Carry out a measurement; returns its status.
 
     Args:
@@ -59,6 +65,7 @@ def measure(step: Step, stage: int, place: Place, left: float) -> str:
         stage: Its stage.
         place: Where it runs.
         left: Seconds of this call.
+        beside: How many measurements share the cores.
     """
     path = ledger.path_of(place.folder, stage, step.name)
     kept = ledger.read(path).get("result", {})
@@ -66,7 +73,7 @@ def measure(step: Step, stage: int, place: Place, left: float) -> str:
     ledger.write(path, {**facts, "status": ledger.BEGUN, "result": kept})
     most = float("inf") if place.tiny else step.seconds
     seconds, began = min(most, left), perf_counter()
-    ended, said = _run(step, path, place, seconds)
+    ended, said = _run(step, path, place, seconds, beside)
     found = ledger.read(path)
     if found["status"] == ledger.BEGUN:  # it did not get to write how it ended
         short = not ended and left < most
@@ -77,11 +84,12 @@ def measure(step: Step, stage: int, place: Place, left: float) -> str:
     return str(found["status"])
 
 
-def _run(step: Step, path: Path, place: Place, seconds: float) -> tuple[bool, str]:
+def _run(step: Step, path: Path, place: Place, seconds: float, beside: int) -> tuple[bool, str]:
     """Whether the process ended by itself, and the end of what it printed."""
     job = {"entry": step.entry, "arguments": step.arguments, "path": str(path), "seconds": seconds - MARGIN}
     job |= {"device": place.device, "tiny": place.tiny, "folder": str(place.folder)}
     environment = os.environ | OFFLINE | carried.import_path(place.folder)
+    environment |= {"OMP_NUM_THREADS": str(max(1, cores() // beside))} if beside > 1 else {}
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             [sys.executable, str(HERE / "child.py"), json.dumps(job)],

@@ -84,13 +84,14 @@ def evidence(run: Any, model: Any, window: list[Any], method: Method) -> list[di
     for samples in window:
         with torch.no_grad():
             logs = log_softmax(model, samples, run.temperature)
+        picked = chosen(logs, samples)
         norms = score_norms(model, samples, run.temperature) if "score_norm_sq" in method.needs else None
         texts = tokenizer().batch_decode(samples["completion_ids"], skip_special_tokens=True)
         for row, text in enumerate(texts):
             prompt = samples["prompt_ids"][row][samples["prompt_mask"][row].bool()].tolist()
             rows.append(
                 {
-                    "logp": chosen(logs, samples)[row],
+                    "logp": picked[row],
                     "behavior_logp": samples["vcpo_bench_behavior"][row],
                     "mask": samples["completion_mask"][row].bool(),
                     "entropy": -(logs.exp() * logs).sum(-1)[row],
@@ -101,7 +102,7 @@ def evidence(run: Any, model: Any, window: list[Any], method: Method) -> list[di
                     "score_norm_sq": torch.ones(()) if norms is None else norms[row],
                 }
             )
-    return rows
+    return [{name: value.cpu() if torch.is_tensor(value) else value for name, value in row.items()} for row in rows]
 
 
 def update_of(method: Method, rows: list[dict[str, Any]], now: int) -> tuple[Batch, Update]:
@@ -163,9 +164,9 @@ class Comparison(TrainerCallback):  # type: ignore[misc]
 
     def _gradient(self, model: Any, window: list[Any], batch: Batch, update: Update, mine: slice) -> list[Tensor]:
         model.zero_grad(set_to_none=True)
-        coefficients = batch.to_rows(update.coefficients)[mine]
-        bonus = update.entropy_coefficients
-        entropies = torch.zeros_like(coefficients) if bonus is None else batch.to_rows(bonus)[mine]
+        device, bonus = window[0]["completion_ids"].device, update.entropy_coefficients
+        coefficients = batch.to_rows(update.coefficients)[mine].to(device)
+        entropies = torch.zeros_like(coefficients) if bonus is None else batch.to_rows(bonus)[mine].to(device)
         start = 0
         for samples in window:
             logs = log_softmax(model, samples, self.run.temperature)

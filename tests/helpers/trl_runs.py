@@ -19,6 +19,8 @@ from vcpo_bench.adapters.trl import with_method
 
 CHARACTERS = "0123+="
 LENGTH = 8
+DEVICE = os.environ.get("TRL_RUNS_DEVICE", "cpu")
+"""`cuda` on the GPU day, which measures the same gradients there."""
 
 torch.set_num_threads(1)
 set_verbosity_error()
@@ -72,7 +74,7 @@ def share_of_digits(completions: list[str], **_: Any) -> list[float]:
 def config(folder: Path | str, **changes: Any) -> GRPOConfig:
     settings: dict[str, Any] = {
         "output_dir": str(folder),
-        "use_cpu": True,
+        "use_cpu": DEVICE == "cpu",
         "bf16": False,
         "report_to": "none",
         "save_strategy": "no",

@@ -16,6 +16,7 @@ class Step:
             Tiny forms, which run on machines of any speed, have the whole call.
         arguments: See `entry`.
         twin: Whether its tiny form is that of the measurement before, and left out.
+        timed: Whether it measures time, and so has the machine to itself; the others run beside each other, first.
     """
 
     name: str
@@ -23,6 +24,11 @@ class Step:
     seconds: float
     arguments: dict[str, str | int] = field(default_factory=dict)
     twin: bool = False
+    timed: bool = True
+
+
+def _check(name: str, entry: str, seconds: float) -> Step:
+    return Step(name, entry, seconds, timed=False)
 
 
 def _norms(size: str, tokens: int, twin: bool = True) -> Step:
@@ -36,26 +42,33 @@ def _training(size: str, task: str, twin: bool = True) -> Step:
 
 STAGES: dict[int, list[Step]] = {
     1: [
-        Step("updates", "stages.equality:updates", 180),
-        Step("regimes", "stages.equality:regimes", 90),
-        Step("sampler", "stages.equality:sampler", 60),
-        Step("determinism", "stages.equality:determinism", 60),
-        Step("doctor", "stages.equality:doctor", 240),
+        _check("updates", "stages.equality:updates", 180),
+        _check("regimes", "stages.equality:regimes", 90),
+        _check("sampler", "stages.equality:sampler", 60),
+        _check("determinism", "stages.equality:determinism", 60),
+        _check("clock", "stages.equality:clock", 60),
+        _check("doctor", "stages.equality:doctor", 240),
     ],
     2: [
-        Step("equality", "stages.stack:equality", 90),
+        _check("equality", "stages.stack:equality", 90),
+        Step("sizes", "stages.stack:sizes", 120),
         Step("thousand", "stages.stack:thousand", 150),
         Step("cores", "stages.stack:cores_alone", 90),
         Step("diagram", "stages.stack:diagram", 330),
     ],
     3: [
-        Step("exactness", "stages.norms:exactness", 60),
+        _check("exactness", "stages.norms:exactness", 60),
         _norms("100M", 512, twin=False),
         _norms("100M", 2048),
         _norms("1B", 512),
         _norms("1B", 2048),
+        *(
+            Step(f"estimate-{way}", "stages.estimate:measure", 90, {"way": way})
+            for way in ("whole", "recomputed", "lora")
+        ),
     ],
     4: [
+        *(Step(f"trl-{micro}", "stages.trl:gradients", 120, {"micro": micro}, timed=False) for micro in (1, 4)),
         Step("sampling", "stages.language:sampling", 120),
         _training("30M", "arithmetic", twin=False),
         _training("100M", "countdown(numbers=3)"),

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from kit import Failed, Setup, broken, relative, said
+from kit import Failed, Setup, Skipped, broken, relative, said
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.machine.gpu_checks import gpu_checks
@@ -121,6 +121,19 @@ def _trained(config: CellConfig, device: str) -> Trainer:
         trainer.advance()
     trainer.close()
     return trainer
+
+
+def clock(setup: Setup) -> dict[str, Any]:
+    """`async` by the clock on the wall: a sampler process and the learner share the device; no lag is above the bound."""
+    if setup.device.startswith("mock"):
+        raise Skipped("the mock device exists in one process only, and the sampler is another one")
+    config = CellConfig(method="vcpo", staleness=3, regime="async", **_SHAPE | {"steps": setup.pick(50, 6)})
+    trainer = _trained(config, setup.device)
+    columns = trainer.recorder.tables["steps.parquet"].columns
+    found = {"updates": len(columns["lag_max"]), "lag_max": max(columns["lag_max"]), "lag_mean": columns["lag_mean"]}
+    if found["lag_max"] > config.staleness or trainer.status != "completed":
+        raise Failed(f"{trainer.status}, lag up to {found['lag_max']}", found)
+    return found
 
 
 def sampler(setup: Setup) -> dict[str, Any]:
