@@ -124,7 +124,7 @@ def _trained(config: CellConfig, device: str) -> Trainer:
 
 
 def clock(setup: Setup) -> dict[str, Any]:
-    """`async` by the clock on the wall: a sampler process and the learner share the device; no lag is above the bound."""
+    """`async` by the clock on the wall: a sampler process and the learner share the device; lags stay within k."""
     if setup.device.startswith("mock"):
         raise Skipped("the mock device exists in one process only, and the sampler is another one")
     config = CellConfig(method="vcpo", staleness=3, regime="async", **_SHAPE | {"steps": setup.pick(50, 6)})
