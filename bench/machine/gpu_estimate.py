@@ -1,4 +1,6 @@
-"""Memory and time of a cell on a GPU, from the sizes of the model: an estimate, not verified on any GPU.
+"""Memory and time of a cell on a GPU, from the sizes of the model: an estimate.
+
+It was checked in parts on one H200 (docs/benchmarks/gpu.md).
 
 Notation: N parameters, of which N_t are trained and N_a active per token; L layers; hidden width h, MLP width f (times
 the active experts), query width q, key width k; C positions per forward pass of the learner; R responses per update,
@@ -11,8 +13,8 @@ S of them sampled at once, of prompt and response length n = n_p + n_r; b bytes 
   included; another (2q + 2k) (b + 2) with norms on query and key heads. Prompts of different lengths are padded, and
   attention then repeats keys and values for every query head and keeps a mask n x n of each row. With checkpointing
   4 C L h for the layers' inputs, plus the activations of one layer. (Tested: what autograd saves in small models.)
-- logits: three buffers of 128 MiB, since the head is computed in vocabulary chunks, with score norms too (these keep
-  one more vector per position, 4 C h, which is not counted).
+- logits: three buffers of 128 MiB, since the head is computed in vocabulary chunks, with score norms too (what these
+  keep besides is not counted: they took up to 6% more than the estimate).
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
 - learning: R n (2 N_a + 2 n L q) operations per forward pass, at MFU of the dtype's peak. Scoring is one pass; training
   is three (backward counts as two, or as one with adapters, whose frozen weights need no gradient); checkpointing adds
@@ -45,8 +47,8 @@ BANDWIDTH_SHARE = 0.6
 """Assumed share of the memory bandwidth that sampling reaches."""
 LINK_SHARE = 0.6
 """Assumed share of the links' rate that gathering and summing reach."""
-LAYER_SECONDS = 4e-4
-"""Time to launch one layer of a sampling step from Python, without compiled graphs."""
+LAYER_SECONDS = 9e-4
+"""Time to launch one layer of a sampling step from Python, no compiled graphs: measured with `torch` on an H200."""
 RESERVED = 0.08
 """Assumed share of a GPU's memory for the CUDA context, fragmentation and workspaces."""
 LOGIT_BYTES = 3 * 2**27
@@ -257,7 +259,7 @@ def describe(shape: ModelShape, work: Workload, updates: int) -> list[str]:
     where = f"each of {work.shards} GPUs" if work.shards > 1 else "one GPU"
     rows = work.prompts * work.responses
     lines = [
-        f"estimate, not verified on a GPU (docs/tasks.md): {shape.parameters / 1e9:.2f} B parameters, "
+        f"estimate, checked in parts on one GPU (docs/tasks.md): {shape.parameters / 1e9:.2f} B parameters, "
         f"{rows} responses of up to {work.prompt_tokens} + {work.response_tokens} tokens per update",
         f"GiB on {where}: {need.peak / GIB:.1f} at the peak ({parts})",
     ]

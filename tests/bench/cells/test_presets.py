@@ -27,7 +27,7 @@ def test_a_papers_preset_plans_without_model_data_or_gpu(name: str) -> None:
     for lag in str(published["staleness"]).split(","):
         assert f" lag {lag} seed 2 {published['task']} lr 1e-6" in shown
     assert "reinforce lag 0 seed 0" in shown
-    assert "estimate, not verified on a GPU" in shown
+    assert "estimate, checked in parts on one GPU" in shown
     assert f"{published['prompts'] * published['responses']} responses" in shown
 
 

@@ -52,7 +52,7 @@ STAGES: dict[int, list[Step]] = {
     2: [
         _check("equality", "stages.stack:equality", 90),
         Step("sizes", "stages.stack:sizes", 120),
-        Step("thousand", "stages.stack:thousand", 150),
+        Step("thousand", "stages.stack:thousand", 300),
         Step("cores", "stages.stack:cores_alone", 90),
         Step("diagram", "stages.stack:diagram", 330),
     ],
@@ -63,7 +63,7 @@ STAGES: dict[int, list[Step]] = {
         _norms("1B", 512),
         _norms("1B", 2048),
         *(
-            Step(f"estimate-{way}", "stages.estimate:measure", 90, {"way": way})
+            Step(f"estimate-{way}", "stages.estimate:measure", 150, {"way": way})
             for way in ("whole", "recomputed", "lora")
         ),
     ],

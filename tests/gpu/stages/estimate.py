@@ -27,7 +27,7 @@ _MARK = "config.json"
 
 
 def measure(setup: Setup, way: str) -> Result:
-    """Peak memory and seconds of an update, measured and estimated: Qwen2-1.5B with random weights, 64 x 512 tokens."""
+    """Peak memory and seconds of an update, measured and estimated: Qwen2-1.5B with random weights, 64 x 256 tokens."""
     folder = setup.work / "estimate" / "model"
     if not (folder / _MARK).exists():
         _save(setup.pick("Qwen2-1.5B", ""), folder, setup.device)
@@ -71,7 +71,7 @@ def _compared(trainer: Trainer, config: CellConfig, shape: ModelShape, device: s
 
 def _cell(setup: Setup, way: str, folder: Path) -> CellConfig:
     size = setup.pick(
-        {"prompts": 8, "responses": 8, "max_response": 512}, {"prompts": 2, "responses": 2, "max_response": 8}
+        {"prompts": 8, "responses": 8, "max_response": 256}, {"prompts": 2, "responses": 2, "max_response": 8}
     )
     return CellConfig(
         method="vcpo",

@@ -72,30 +72,30 @@ def _default_cell(seed: int, device: str) -> Trainer:
 def thousand(setup: Setup) -> Result:
     """A thousand runs of `chain`, 400 updates each, on the device."""
     cells, jobs, size = setup.pick((1000, cores(), min(_STACK, ceil(1000 / cores()))), (4, 1, 2))
-    workers = min(jobs, ceil(cells / size))
+    facts = {"cells": cells, "stack": size, "workers": min(jobs, ceil(cells / size))}
     flags = ("--seeds", cells, "--stack", size, "--device", setup.device)
-    return {"cells": cells, "stack": size} | _timed(setup, setup.work / "thousand", jobs, workers, *flags)
+    return _timed(setup, setup.work / "thousand", jobs, facts, *flags)
 
 
 def cores_alone(setup: Setup) -> Result:
     """The same cells one by one on all cores of this machine: one per core."""
     cells = setup.pick(cores(), 1)
-    found = _timed(setup, setup.work / "cores", cells, cells, "--seeds", cells, "--stack", "off")
-    return {"cells": cells} | found
+    facts = {"cells": cells, "workers": cells}
+    return _timed(setup, setup.work / "cores", cells, facts, "--seeds", cells, "--stack", "off")
 
 
-def _timed(setup: Setup, folder: Path, jobs: int, workers: int, *flags: object) -> Result:
+def _timed(setup: Setup, folder: Path, jobs: int, facts: Result, *flags: object) -> Result:
     steps = setup.pick(400, 3)
     grid = ("--task", "chain", "--methods", "tis", "--staleness", 16, "--steps", steps, "--jobs", jobs)
-    return {"workers": workers, "updates": steps} | run_grid(setup, folder, partial(_rate, workers), *grid, *flags)
+    return run_grid(setup, folder, partial(_rate, facts | {"updates": steps}), *grid, *flags)
 
 
-def _rate(workers: int, folder: Path) -> Result:
+def _rate(facts: Result, folder: Path) -> Result:
     """Time of training by the cells' own records, to which a stack gives equal shares: no start, no scoreboard."""
     ended = ended_cells(folder)
-    seconds = sum(cell["seconds"] for cell in ended) / workers
+    seconds = sum(cell["seconds"] for cell in ended) / facts["workers"]
     rate = round(60 * len(ended) / seconds, 2) if ended else 0.0
-    return {"ended": len(ended), "training_seconds": round(seconds, 2), "cells_per_minute": rate}
+    return facts | {"ended": len(ended), "training_seconds": round(seconds, 2), "cells_per_minute": rate}
 
 
 def diagram(setup: Setup) -> Result:
