@@ -81,7 +81,7 @@ def _head(day: dict[str, dict[str, Any]]) -> str:
 torch {versions["torch"]} (CUDA {facts["cuda"]}), transformers {versions["transformers"]}, TRL {trl}.
 One session of a quarter of an hour, the first of this suite on a GPU: [`tests/gpu/day.py`](../gpu.md), cut where
 the time was used up. Nothing was repeated on a second machine. This page is written by `tools/gpu_page.py` from
-[what came home](gpu/{DATA.name})."""
+[what came home](gpu/{DATA.name}), whose `commit` is that of a copy: commit 149d993f is what ran."""
 
 
 def _equal(day: dict[str, dict[str, Any]]) -> str:
@@ -123,7 +123,7 @@ def _equal(day: dict[str, dict[str, Any]]) -> str:
             f"within {exact['bfloat16 against one by one']:.1e}",
         ),
     )
-    return f"""## What a CPU computes, it computes
+    return f"""## The same numbers as on a CPU
 
 {_table(("what", "result"), rows)}
 
