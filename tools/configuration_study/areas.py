@@ -159,19 +159,19 @@ def _counts(one: Comparison, panel: Panel) -> Row:
     return {"failed": failed.size, "never_fail": never.size, "units": int(np.unique(panel.cluster[failed]).size)}
 
 
-def _error(drawn: Array, units: int) -> float:
+def error(drawn: Array, units: int) -> float:
     """Standard error from bootstrap replicates, whose variance is too small by one in so many units."""
     return float(np.nanstd(drawn) * np.sqrt(units / (units - 1)))
 
 
 def reach(drawn: Array, units: int, level: float = 0.95) -> float:
     """Half of the t interval of a value, from bootstrap replicates of so many units."""
-    return float(stats.t.ppf((1 + level) / 2, units - 1)) * _error(drawn, units)
+    return float(stats.t.ppf((1 + level) / 2, units - 1)) * error(drawn, units)
 
 
 def _p(value: float, drawn: Array, units: int) -> float:
-    error = _error(drawn, units)
-    return float(2 * stats.t.sf(abs(value) / error, units - 1)) if error > 0 else 1.0
+    se = error(drawn, units)
+    return float(2 * stats.t.sf(abs(value) / se, units - 1)) if se > 0 else 1.0
 
 
 def _told(row: Row) -> str:

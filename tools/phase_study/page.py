@@ -26,6 +26,7 @@ from phase_study.horizons import horizons
 from phase_study.levels import level_table
 from phase_study.same_rate import same_rate
 from phase_study.tables import FOLDER, RUNS, boundaries, complete, counted, exponents, joined, run_table, shipped
+from phase_study.waves import ANSWERS, SECOND, section
 from phase_study.wording import answer, by_lag, counted_verdicts, ends, reach
 
 TEXT = Path(__file__).with_name("page.md")
@@ -51,14 +52,15 @@ def made(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
 
 
-def page(tables: dict[str, pd.DataFrame], runs: pd.DataFrame) -> str:
-    """The page from its text, its tables and its runs."""
+def page(tables: dict[str, pd.DataFrame], runs: pd.DataFrame, folder: Path = FOLDER) -> str:
+    """The page from its text, its tables, its runs, and the answers of the second wave once the folder has them."""
     parts: dict[str, pd.DataFrame | str] = dict(tables)
     before = shipped(EARLIER)
     others = moved(tables, made(counted(before)))
     parts |= {"again": agreement(runs, before, AGAIN), "moved": others if len(others) else "None.\n"}
     parts |= {"ends": ends(tables["levels"]), "reach": reach(tables["rates"]), "verdicts": counted_verdicts(tables)}
     parts |= {"levels": by_lag(tables["levels"], "largest_rate"), "earnings": by_lag(tables["earnings"], "reward")}
+    parts["second"] = section(folder / SECOND.name / ANSWERS)
     seeds = str(runs["seed"].nunique())
     return render(TEXT.read_text(encoding="utf-8"), parts | {"answer": answer(tables), "seeds": seeds})
 
@@ -71,7 +73,7 @@ def write(runs: pd.DataFrame, folder: Path) -> None:
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     draw(tables["levels"], folder / "boundary.png")
-    (folder / "README.md").write_text(page(tables, runs), encoding="utf-8")
+    (folder / "README.md").write_text(page(tables, runs, folder), encoding="utf-8")
 
 
 def refresh(folder: Path) -> None:
