@@ -14,7 +14,7 @@ S of them sampled at once, of prompt and response length n = n_p + n_r; b bytes 
   attention then repeats keys and values for every query head and keeps a mask n x n of each row. With checkpointing
   4 C L h for the layers' inputs, plus the activations of one layer. (Tested: what autograd saves in small models.)
 - logits: three buffers of 128 MiB, since the head is computed in vocabulary chunks, with score norms too (what these
-  keep besides is not counted: they took up to 6% more than the estimate).
+  keep besides is not counted: without checkpointing the peak was up to 6.3% above the estimate).
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
 - learning: R n (2 N_a + 2 n L q) operations per forward pass, at MFU of the dtype's peak. Scoring is one pass; training
   is three (backward counts as two, or as one with adapters, whose frozen weights need no gradient); checkpointing adds
@@ -48,7 +48,7 @@ BANDWIDTH_SHARE = 0.6
 LINK_SHARE = 0.6
 """Assumed share of the links' rate that gathering and summing reach."""
 LAYER_SECONDS = 9e-4
-"""Time to launch one layer of a sampling step from Python, no compiled graphs: measured with `torch` on an H200."""
+"""Of a layer of a sampling step: `torch` on one H200, 8 layers, responses that cannot end. In updates it took 2e-3."""
 RESERVED = 0.08
 """Assumed share of a GPU's memory for the CUDA context, fragmentation and workspaces."""
 LOGIT_BYTES = 3 * 2**27

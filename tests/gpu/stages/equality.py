@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 
@@ -22,6 +24,8 @@ GRADIENT_TOLERANCE = 1e-3
 """Relative l2 error of a gradient between devices, float32 without TF32."""
 LOGP_TOLERANCE = 1e-4
 """Nats between the sampler's and the learner's log-probabilities on one device."""
+NOISE = 0.4
+"""Standard deviation, in nats, of what is added to the behavior policy's log-probabilities."""
 _SHAPE: dict[str, Any] = {"seed": 0, "prompts": 4, "responses": 4, "steps": 6, "eval_every": 6, "task": "walk-eos"}
 
 
@@ -72,7 +76,7 @@ def _gradient_error(method: str, device: str) -> float:
     for _ in range(3):
         here.advance()
     there.learner.load(here.learner.tensors(), same_method=True)
-    batch = here.source.next_batch(3).batch
+    batch = _disturbed(here.source.next_batch(3).batch)
     gradients = []
     for trainer in (here, there):
         trainer.learner.update(batch, 3)
@@ -80,6 +84,12 @@ def _gradient_error(method: str, device: str) -> float:
         gradients.append(torch.cat(found) if found else torch.zeros(1, dtype=torch.float64))
         trainer.close()
     return relative(float((gradients[1] - gradients[0]).norm()), float(gradients[0].norm()))
+
+
+def _disturbed(batch: Trajectories) -> Trajectories:
+    """The batch as of an engine that disagrees with the learner, so that bounds clip and masks drop."""
+    noise = torch.randn(batch.behavior_logp.shape, generator=torch.Generator().manual_seed(0))
+    return replace(batch, behavior_logp=(batch.behavior_logp + NOISE * noise).clamp(max=-1e-3))
 
 
 def _where(method: str) -> dict[str, str]:
