@@ -21,10 +21,10 @@ def gradients(setup: Setup, micro: int) -> Result:
     sys.path.insert(0, str(HELPERS))
     try:
         import trl
+        from adapter_expressions import supported
+        from trl_gradients import measure
     except ImportError as missing:
         raise Skipped(f"{missing.name} is not installed") from missing
-    from adapter_expressions import supported
-    from trl_gradients import measure
 
     wanted = supported(lambda it: it.borrows is not None or it.measures_drift or it.counts_turns or it.watches_routers)
     rows = measure(str(setup.work / f"trl-{micro}"), micro, setup.pick(wanted, ["vcpo", "clip", "vespo"]))
