@@ -22,7 +22,8 @@ from phase_study.design import STEPS as STEPS_OF_PHASE
 from phase_study.page import LEAST_SEEDS
 from phase_study.tables import LAST as LAST_OF_PHASE
 from phase_study.tables import RUNS as RUNS_OF_PHASE
-from phase_study.tables import complete, shipped
+from phase_study.tables import complete, joined, shipped
+from phase_study.waves import SECOND
 from scorecard.catalog import all_facts
 from scorecard.tables import LAST as LAST_OF_SCORECARD
 from scorecard.tables import Tables
@@ -125,15 +126,14 @@ def scorecard() -> Entry:
     return entry("scorecard", "2026-11-23", "2.0", LAST_OF_SCORECARD, scores, settings)
 
 
-def searched(name: str, day: str, path: Path) -> Entry:
+def searched(name: str, day: str, runs: pd.DataFrame) -> Entry:
     """The runs that searches of the phase study's kind asked for and that its rule of collapse could judge.
 
     Args:
         name: Of the study's folder.
         day: When its runs were made.
-        path: The table of its runs.
+        runs: Of `phase_study.tables.run_table`.
     """
-    runs = shipped(path)
     scores = runs.rename(columns={"final_reward": "score"}).assign(regime="fifo", control=False, status="completed")
     settings = as_set([CellSettings(steps=STEPS_OF_PHASE)] * len(runs))
     return entry(name, day, "2.0", LAST_OF_PHASE, scores, settings)
@@ -164,9 +164,10 @@ def entries() -> Iterator[Entry]:
     yield arm_study("tool-use", "tool_study")
     yield arm_study("moe", "moe_study")
     yield scorecard()
-    yield searched("phase", "2026-11-24 to 2026-11-26", RUNS_OF_PHASE)
+    second = shipped(SECOND / RUNS_OF_PHASE.name)
+    yield searched("phase", "2026-11-24 to 2026-11-26", joined(shipped(RUNS_OF_PHASE), second))
     if len(complete(shipped(RUNS_OF_THIRD_TASK), THIRD_TASK)) >= LEAST_SEEDS:
-        yield searched("third-task", "2026-11-25", RUNS_OF_THIRD_TASK)
+        yield searched("third-task", "2026-11-25", shipped(RUNS_OF_THIRD_TASK))
     yield tinker()
 
 

@@ -13,9 +13,10 @@ from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.records import LAGS_FILE
 
 PLACE = ["study", "task", "asked"]
-ARCHIVES = "*/updates/**/*.zip"
-RUNS = ("runs.csv", "again/cells.csv")
-"""Tables of runs; a study has one of them."""
+UPDATES = "updates"
+ARCHIVES = (f"*/{UPDATES}/**/*.zip", f"*/second/{UPDATES}/*.zip")
+RUNS = {"runs.csv": "", "again/cells.csv": "", "second/runs.csv": "/second"}
+"""Tables of runs, and what the study's name ends with there: a second wave of seeds stands by itself."""
 
 
 def table(studies: Path) -> pd.DataFrame:
@@ -30,7 +31,7 @@ def table(studies: Path) -> pd.DataFrame:
         `early`: failures whose onset is before update `asked`, so that the lag was not yet reached; `perhaps`: those
         that are not, but were last seen up before update `asked`. What a study does not ship is missing.
     """
-    recorded = pd.DataFrame([row for path in sorted(studies.glob(ARCHIVES)) for row in _of_archive(studies, path)])
+    recorded = pd.DataFrame([row for path in archives(studies) for row in _of_archive(studies, path)])
     parts = [_realized(recorded)] if len(recorded) else []
     every = recorded.groupby("study")["every"].max() if len(recorded) else pd.Series(dtype=float)
     parts += [
@@ -41,9 +42,15 @@ def table(studies: Path) -> pd.DataFrame:
     return whole.sort_values(PLACE).reset_index(drop=True)
 
 
+def archives(studies: Path) -> list[Path]:
+    """Every archive whose runs the table has."""
+    return sorted(path for pattern in ARCHIVES for path in studies.glob(pattern))
+
+
 def _of_archive(studies: Path, path: Path) -> Iterator[dict[str, Any]]:
     """Sums over the trajectories of each run from the update on at which its lag is reached."""
-    archive = read(path)
+    archive, parts = read(path), path.relative_to(studies).parts
+    study = "/".join(parts[: parts.index(UPDATES)])
     facts = {cell[KEY]: cell["config"] for cell in archive.facts}
     lags = archive.tables[LAGS_FILE].to_pandas()
     asked = lags[KEY].map({key: config["staleness"] for key, config in facts.items()})
@@ -52,7 +59,7 @@ def _of_archive(studies: Path, path: Path) -> Iterator[dict[str, Any]]:
     grouped = settled.groupby(KEY)
     counts, lowest, highest = grouped["trajectories"].sum(), grouped["lag"].min(), grouped["lag"].max()
     for key, config in facts.items():
-        row = {"study": path.relative_to(studies).parts[0], "task": config["task"], "asked": config["staleness"]}
+        row = {"study": study, "task": config["task"], "asked": config["staleness"]}
         row |= {"every": config["eval_every"]}
         if key in counts:
             row |= {"lags": weighted[key], "trajectories": counts[key], "lowest": lowest[key], "highest": highest[key]}
@@ -75,9 +82,9 @@ def _realized(recorded: pd.DataFrame) -> pd.DataFrame:
 def _with_onsets(studies: Path) -> dict[str, Path]:
     """Tables that say when each run of a study fell, by study."""
     found = {}
-    for path in (path for name in RUNS for path in sorted(studies.glob(f"*/{name}"))):
+    for path, end in ((path, end) for name, end in RUNS.items() for path in sorted(studies.glob(f"*/{name}"))):
         if {"task", "staleness", "onset"} <= set(pd.read_csv(path, nrows=0).columns):
-            found[path.relative_to(studies).parts[0]] = path
+            found[path.relative_to(studies).parts[0] + end] = path
     return found
 
 
