@@ -262,3 +262,23 @@ def test_margins_and_least_numbers_of_the_page() -> None:
     assert f"Intervals by resampling seeds, from {boundary.LEAST_SEEDS} seeds on." in STUDY
     assert f"failures by update {HORIZONS[0]}, {HORIZONS[1]} and {HORIZONS[2]}" in STUDY
     assert f"At lag {HORIZON_LAG}, with failures" in STUDY
+
+
+def test_the_second_wave() -> None:
+    answers = pd.read_csv(PHASE / "second" / "answers.csv", keep_default_na=False, na_values=[""])
+    law = answers[answers["question"] == "law"]
+    same = int((law["first_word"] == law["second_word"]).sum())
+    assert f"give the same word on the law in {same} of {len(law)} places" in TEXT
+    own = law.set_index(["task", "method"]).loc[("walk", "reinforce")]
+    assert (own["second_word"], own["both_word"]) == ("undecided", "holds")
+    second, both = (f"{own[wave]:.2f} {ends(own[f'{wave}_low'], own[f'{wave}_high'])}" for wave in ("second", "both"))
+    assert f"the exponent is {second}: by itself undecided; with all sixteen seeds it is {both}, which holds" in TEXT
+    rates = answers[answers["question"] == "rate"].set_index(["task", "staleness"])
+    assert rates.index[rates["first_word"] == "more"].tolist() == [("chain", 64)]
+    assert not (rates["second_word"] == "more").any()
+    there = 2 ** rates.loc[("chain", 64), ["second", "second_low", "second_high"]].astype(float)
+    assert f"tolerates {there.iloc[0]:.2f} {ends(there.iloc[1], there.iloc[2])} times the learning rate of its" in TEXT
+    assert rates.index[rates["both_word"] == "equivalent"].tolist() == [("walk", 4), ("walk", 16)]
+    more = rates[rates["both_word"] == "more"]
+    assert more.index.tolist() == [("chain", 4), ("walk", 64)]
+    assert {f"{2**value:.2f}" for value in more["both"]} == {"1.23"}

@@ -60,7 +60,7 @@ def test_which_studies_ship_their_updates() -> None:
     said = TEXT.split("Per-update tables ship with")[1].split("* **")[0]
     ship, lack = (set(re.findall(r"\]\(([\w-]+)/README", part)) for part in said.split("They do not with"))
     studies = {page.parent.name for page in STUDIES.glob("*/README.md")}
-    without_runs = {"configurations", "leaderboard", "realized-lags"}
+    without_runs = {"configurations", "confirmation", "leaderboard", "realized-lags"}
     assert ship | lack == studies - without_runs
     archives = {name for name in studies if any((STUDIES / name / "updates").glob("**/*.zip"))}
     assert (STUDIES / "tinker" / "steps.csv.gz").exists()
@@ -135,3 +135,15 @@ def test_what_the_study_of_configurations_rests_on() -> None:
     assert set(pd.read_csv(folder / "tables" / "misses.csv")["signal"]) == {"ess"}
     held_out = pd.read_csv(folder / "tables" / "generalization.csv")["split"]
     assert set(held_out) == {"seed", "method", "staleness", "task"}
+
+
+def test_where_the_last_points_are_met() -> None:
+    own = TEXT.split("## Where each point is met")[1].split("## Prediction, point by point")[0]
+    power = pd.read_csv(STUDIES / "confirmation" / "power.csv").set_index("statement")
+    least = power[["power_first", "power_first_without_0"]].min(axis=1)
+    assert f"at least 0.99 for {('six', 'seven', 'eight')[int((least >= 0.99).sum()) - 6]} of the ten" in own
+    assert "the other three are named" in own
+    answers = pd.read_csv(STUDIES / "confirmation" / "answers.csv")
+    assert len(answers) == 10
+    assert answers["statement"].iloc[0] == "blind", "the primary statement"
+    assert [f"Point {number}:" in own for number in range(10, 14)] == [True] * 4

@@ -116,7 +116,12 @@ An exponent of the horizon has no word. The rate is a difference in log2.
 
 {table(answers)}
 The runs are in [second/runs.csv](second/runs.csv), the numbers in [second/answers.csv](second/answers.csv), and
-`second/updates/` has every recorded update.
+`second/updates/` has every recorded update. They were made by
+
+    python tools/phase_study/run.py results/second --seeds 8-15
+    python tools/phase_study/second.py results/second
+
+What these seeds say of early warnings is asked in [confirmation](../confirmation/README.md).
 """
 
 
