@@ -10,7 +10,7 @@ import pytest
 from configuration_study.panels import with_units
 from confirmation_study import page, wording
 from confirmation_study.areas import areas, over_methods
-from confirmation_study.design import ASKED, EVERY, FOLDER, MARGIN, PRIMARY, SECONDARY, SIGHTED
+from confirmation_study.design import ARCHIVES, ASKED, EVERY, FOLDER, MARGIN, PRIMARY, SECONDARY, SIGHTED
 from confirmation_study.judging import TOO_FEW, both, judged, word
 from confirmation_study.testing import p_of, powers
 from confirmation_study.units import prepared, seeds_of
@@ -190,3 +190,16 @@ def test_the_page_has_a_line_for_every_statement(blind: Panel, tmp_path: Path) -
     assert all(one.text in text for one in EVERY)
     assert text.count("adjusted p ") == 9
     assert "- Primary: **confirmed**: among runs of any method" in text
+
+
+@pytest.mark.slow
+def test_the_shipped_answers_follow_from_the_archives(tmp_path: Path) -> None:
+    made = page.new_tables(page.unpacked(ARCHIVES, tmp_path / "runs"))
+    for name, table in made.items():
+        known = pd.read_csv(FOLDER / f"{name}.csv")
+        assert list(table) == list(known)
+        for column in known.columns:
+            if known[column].dtype == float:
+                assert table[column].to_numpy(float) == pytest.approx(known[column].to_numpy(), rel=1e-4, nan_ok=True)
+            else:
+                assert table[column].tolist() == known[column].tolist()

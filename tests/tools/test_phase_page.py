@@ -151,6 +151,8 @@ def test_the_page_follows_from_the_shipped_runs(tmp_path: Path) -> None:
         assert not (FOLDER / "README.md").exists(), "a page without the runs it rests on"
         return
     shutil.copy(RUNS, tmp_path)
+    (tmp_path / "second").mkdir()
+    shutil.copy(FOLDER / "second" / "answers.csv", tmp_path / "second")
     page.refresh(tmp_path)
     for made in tmp_path.glob("*.[mc][ds]*"):
         assert_alike(made, FOLDER / made.name, "python tools/phase_study/page.py")

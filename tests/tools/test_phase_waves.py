@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from phase_study import second
-from phase_study.tables import boundaries, exponents
-from phase_study.waves import QUESTIONS, SEEDS, agreement, section, table
+from phase_study.tables import RUNS, boundaries, exponents, shipped
+from phase_study.waves import ANSWERS, QUESTIONS, SECOND, SEEDS, agreement, section, table
 from phase_world import world
 
 
@@ -70,3 +70,16 @@ def test_only_complete_seeds_of_the_wave_count(
     monkeypatch.setattr(second, "SECOND", tmp_path / "second")
     assert second.ended_seeds() == [8, 9, 10]
     assert set(second.ended_seeds()) <= set(SEEDS)
+
+
+@pytest.mark.slow
+def test_the_shipped_answers_follow_from_the_shipped_runs() -> None:
+    first, late = shipped(RUNS), shipped(SECOND / RUNS.name)
+    assert second.ended_seeds() == list(SEEDS)
+    made = second.answers(first, late)
+    known = pd.read_csv(SECOND / ANSWERS, keep_default_na=False, na_values=[""])
+    for name in known.columns:
+        if name.endswith("_word"):
+            assert made[name].fillna("").tolist() == known[name].fillna("").tolist()
+        elif known[name].dtype == float:
+            assert made[name].astype(float).to_numpy() == pytest.approx(known[name].to_numpy(), abs=1e-4, nan_ok=True)
