@@ -1,17 +1,16 @@
 """The page about the GPU is what was measured there, and so is what other pages quote from it."""
 
 from pathlib import Path
-from runpy import run_path
-from types import SimpleNamespace
 
 import pytest
+from gpu_page import numbers
+from gpu_page.page import PAGE, page
 
 from vcpo_bench.bench.machine.gpu_estimate import LAYER_SECONDS
 from vcpo_bench.bench.running.stacks import GPU_STACK
 
 ROOT = Path(__file__).resolve().parents[2]
-gpu_page = SimpleNamespace(**run_path(str(ROOT / "tools" / "gpu_page.py")))
-DAY = gpu_page.measured()
+DAY = numbers.measured()
 
 
 def text(name: str) -> str:
@@ -19,15 +18,15 @@ def text(name: str) -> str:
 
 
 def test_the_page_is_current() -> None:
-    assert gpu_page.PAGE.read_text(encoding="utf-8") == gpu_page.page(), "run: python tools/gpu_page.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python tools/gpu_page/page.py"
 
 
 def test_every_measurement_is_shown_or_said_to_be_cut() -> None:
-    page = gpu_page.page()
+    whole = page()
     cut = {name for name, facts in DAY.items() if facts["status"] != "ok"}
     assert not any(facts["status"] == "failed" for facts in DAY.values())
-    assert all(f"`{name}`" in page for name in cut - {"thousand"})
-    assert "not reached" in page
+    assert all(f"`{name}`" in whole for name in cut - {"thousand"})
+    assert "not reached" in whole
     assert DAY["updates"]["result"]["refused"] == DAY["updates"]["result"]["failed"] == {}
 
 
@@ -41,7 +40,7 @@ def test_the_stack_of_the_default_is_the_best_measured() -> None:
     assert (
         f"takes {each[128]:.2f} ms in a stack of 128: 1/{of_one} of a stack of one, and at most 1/{unstacked}" in page
     )
-    assert f"within {gpu_page.bound(DAY['equality']['result']['largest_difference'])}" in page
+    assert f"within {numbers.bound(DAY['equality']['result']['largest_difference'])}" in page
     thousand = DAY["thousand"]["result"]
     share = 1e3 * 16 * thousand["training_seconds"] / thousand["ended"] / 400
     assert (
@@ -52,7 +51,7 @@ def test_the_stack_of_the_default_is_the_best_measured() -> None:
 
 
 def test_the_estimate_uses_what_was_measured() -> None:
-    each, inside = gpu_page.layer_milliseconds(DAY), gpu_page.layer_milliseconds(DAY, in_update=True)
+    each, inside = numbers.layer_milliseconds(DAY), numbers.layer_milliseconds(DAY, in_update=True)
     assert pytest.approx(each["torch"] / 1e3, rel=0.05) == LAYER_SECONDS
     said = (
         f"{each['generate']:.1f} to {each['torch']:.1f} ms per layer and token on an H200, and {inside['torch']:.1f} ms"
@@ -64,7 +63,7 @@ def test_the_estimate_uses_what_was_measured() -> None:
 
 
 def test_the_estimate_is_as_far_off_as_the_docs_say() -> None:
-    rows = gpu_page.against_estimate(DAY)
+    rows = numbers.against_estimate(DAY)
     page = text("docs/tasks.md")
     plain, norms = (spread(rows, name, "estimated_gib", 2) for name in ("gib", "norms_gib"))
     assert f"at {plain} of the estimated memory without score norms, and at {norms} with them" in page
@@ -87,7 +86,7 @@ def spread(rows: list[dict[str, float]], name: str, estimated: str, digits: int)
 
 def test_norms_and_gradients_are_quoted_as_measured() -> None:
     ratios = []
-    for size in gpu_page.SIZES:
+    for size in numbers.SIZES:
         by_way = {row["way"]: row["ratio"] for row in DAY[f"norms-{size}"]["result"]["ways"]}
         ratios.append(by_way["bookkeeping"])
         assert by_way["bookkeeping"] < min(by_way["second_backward"], by_way["micro_batch_of_one"])
@@ -96,9 +95,9 @@ def test_norms_and_gradients_are_quoted_as_measured() -> None:
     said = f"takes {min(ratios):.1f} to {max(ratios):.1f} times as long as a plain one"
     for name in ("docs/benchmarks/gpu.md", "docs/score_norms.md", "CHANGELOG.md"):
         assert said in text(name)
-    assert gpu_page.bound(DAY["exactness"]["result"]["bfloat16 against one by one"]) in text("docs/score_norms.md")
+    assert numbers.bound(DAY["exactness"]["result"]["bfloat16 against one by one"]) in text("docs/score_norms.md")
     trl = [DAY[f"trl-{micro}"]["result"] for micro in (1, 4)]
-    most = gpu_page.bound(max(one["largest_error"] for one in trl))
+    most = numbers.bound(max(one["largest_error"] for one in trl))
     assert f"agreed with an oracle within {most} for {trl[0]['checked']} expressions" in text("docs/trl.md")
     zero = {name for one in trl for name, error in one["errors"].items() if error == 0}
     assert zero == {"band", "reinforce+f-grpo", "reinforce+goldilocks", "reinforce+passk"}
@@ -106,4 +105,4 @@ def test_norms_and_gradients_are_quoted_as_measured() -> None:
 
 @pytest.mark.parametrize(("value", "said"), [(2.509e-6, "2.6e-6"), (2.5e-6, "2.5e-6"), (9.99e-4, "10.0e-4")])
 def test_a_bound_is_rounded_up(value: float, said: str) -> None:
-    assert gpu_page.bound(value) == said
+    assert numbers.bound(value) == said

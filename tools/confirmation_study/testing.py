@@ -48,7 +48,7 @@ def _power(row: Mapping[Any, Any], se: float, seeds: int, level: float) -> float
     """By the noncentral t distribution; for equivalence by a normal estimate around the known value."""
     if row["kind"] == "equivalent":
         inside = MARGIN - stats.t.ppf(1 - level, seeds - 1) * se
-        ends = stats.norm.cdf([(inside - row["value"]) / se, (-inside - row["value"]) / se])
-        return float(max(ends[0] - ends[1], 0.0))
+        above, below = (float(stats.norm.cdf((end - row["value"]) / se)) for end in (inside, -inside))
+        return max(above - below, 0.0)
     sign = 1.0 if row["kind"] == "more" else -1.0
     return float(stats.nct.sf(stats.t.ppf(1 - level / 2, seeds - 1), seeds - 1, sign * row["value"] / se))

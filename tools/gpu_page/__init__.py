@@ -1,0 +1,1 @@
+"""The page about a GPU, from the recorded results of a day on one."""
