@@ -11,10 +11,8 @@ from vcpo_bench.analysis.prediction.panel import MATCH
 
 STUDIES = Path(__file__).resolve().parents[2] / "docs" / "studies"
 FOLDER = STUDIES / "confirmation"
-ARCHIVES = STUDIES / "phase" / "second" / "updates"
-"""Of the seeds that are asked."""
-KNOWN = STUDIES / "phase" / "updates"
-"""Of the seeds that the statements come from."""
+NEW, KNOWN = "phase/second", "phase"
+"""Where the updates of the seeds that are asked ship, and of those that the statements come from."""
 ASKED = range(8, 16)
 LEAD = 20
 LEVEL = 0.05

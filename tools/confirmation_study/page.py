@@ -16,35 +16,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pandas as pd
 from arm_study.filled_page import render
 from configuration_study.panels import panel_of
-from configuration_study.tables import of_seeds
+from configuration_study.tables import of_seeds, unpacked
 from phase_study.second import ended_seeds
-from run_archives.unpack import unpack_folder
 
 from confirmation_study.areas import areas, over_methods
-from confirmation_study.design import ARCHIVES, ASKED, FOLDER, KNOWN
+from confirmation_study.design import ASKED, FOLDER, KNOWN, NEW
 from confirmation_study.judging import judged
 from confirmation_study.testing import powers
 from confirmation_study.units import prepared
 from confirmation_study.wording import answer, beside, meaning
 from vcpo_bench.analysis.prediction.panel import Panel
-from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.analysis.results import Results
 from vcpo_bench.errors import UsageError
 
 TEXT = Path(__file__).with_name("page.md")
 FRAGILE = 0
 """The first seed, whose search began without earlier ones: power is given without it too."""
-
-
-def unpacked(archives: Path, folder: Path) -> Results:
-    """The runs of a folder of archives.
-
-    Raises:
-        UsageError: The results folder is there: whatever runs it holds would be read too.
-    """
-    if folder.exists():
-        raise UsageError(f"{folder} exists; name a folder that does not: the archives are unpacked there")
-    print(f"{unpack_folder(archives, folder)} cells")
-    return load(folder)
 
 
 def panel_from(results: Results) -> Panel:
@@ -93,7 +80,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         if given.results:
-            runs = unpacked(KNOWN if given.power else ARCHIVES, given.results)
+            ((_, runs),) = unpacked(given.results, [KNOWN if given.power else NEW])
             for name, table in (known_tables(runs) if given.power else new_tables(runs)).items():
                 table.to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.6g")
     except UsageError as error:
