@@ -21,7 +21,6 @@ from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_re
 from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_together, concatenate, read_table
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
-from vcpo_bench.naming.moved import warn_renamed
 from vcpo_bench.progress import track
 
 GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
@@ -162,12 +161,6 @@ class Results:
                 table: pd.DataFrame = self.__dict__[name]
                 chosen.__dict__[name] = table[table["key"].isin(wanted)].reset_index(drop=True)
         return chosen
-
-    @property
-    def scores(self) -> pd.DataFrame:
-        """The name of `lm_eval` in the version before."""
-        warn_renamed("Results.scores", "Results.lm_eval")
-        return self.lm_eval
 
     def _table(self, kind: str, optional: bool = False) -> pd.DataFrame:
         return concatenate(self._tables(kind, optional), kind)

@@ -1,8 +1,5 @@
 """The gradient coefficients of every stabilizer: pure tensor math, torch only."""
 
-import sys
-from typing import Any
-
 from vcpo_bench.methods.assembly.catalog import (
     METHODS,
     broken_plugins,
@@ -17,7 +14,6 @@ from vcpo_bench.methods.assembly.geometry import Geometry, geometry_of
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod, WeightMethod
 from vcpo_bench.methods.core.batch import Batch
-from vcpo_bench.methods.core.deprecated import MOVED_CLASSES, MOVED_MODULES, moved_class
 from vcpo_bench.methods.core.errors import (
     BatchError,
     EvidenceOrderError,
@@ -31,7 +27,6 @@ from vcpo_bench.methods.core.update import Update
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.errors import ExpressionError, ParameterError, PluginError
 from vcpo_bench.naming.grammar import split_list as split_expressions
-from vcpo_bench.naming.moved import keep_moved_modules
 from vcpo_bench.naming.plugins import load_plugin
 
 __all__ = [
@@ -74,9 +69,3 @@ __all__ = [
     "part_names",
     "split_expressions",
 ]
-
-keep_moved_modules(MOVED_MODULES, MOVED_CLASSES)
-
-
-def __getattr__(name: str) -> Any:
-    return moved_class(sys.modules[__name__], name)

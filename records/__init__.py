@@ -4,10 +4,6 @@ Importing this package loads neither torch, numpy nor pandas. The columns of `st
 small class each, with what computes them.
 """
 
-import warnings
-from importlib import import_module
-from typing import TYPE_CHECKING
-
 from vcpo_bench.records.column import Column, Kind, Level
 from vcpo_bench.records.layout import (
     CELL_FILE,
@@ -61,16 +57,3 @@ __all__ = [
     "Level",
     "Status",
 ]
-
-_RENAMED = {"SCORES": "vcpo_bench.records.LM_EVAL_SCORES", "STEPS": "vcpo_bench.records.steps.STEPS"}
-"""Names of the version before and what they are now; each ends with the next version."""
-
-if not TYPE_CHECKING:  # a type checker knows the present names only
-
-    def __getattr__(name: str) -> object:
-        if name not in _RENAMED:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module, _, present = _RENAMED[name].rpartition(".")
-        text = f"vcpo_bench.records.{name} is now {_RENAMED[name]}; the old name ends with the next version"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return getattr(import_module(module), present)

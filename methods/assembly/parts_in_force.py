@@ -1,6 +1,6 @@
 """The parts of a method: its own, those added with `+`, and what follows from them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 from torch import Tensor
 
 from vcpo_bench.methods.core.component import MethodComponent
-from vcpo_bench.methods.core.deprecated import RenamedAttributes, accept_old_override
 from vcpo_bench.methods.core.errors import MethodError
 from vcpo_bench.methods.core.interfaces import Admission, Aggregation, Baseline, Mask, Part, Regularizer, Step, Weight
 from vcpo_bench.methods.parts.constant import Constant
@@ -21,7 +20,7 @@ SINGLE_VALUED = ("baseline", "aggregation", "step")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartsInForce(MethodComponent, RenamedAttributes):
+class PartsInForce(MethodComponent):
     """A method without its surrogate.
 
     `extras` holds the parts given with `+`. A baseline, aggregation or step rule replaces the method's own; masks,
@@ -30,12 +29,7 @@ class PartsInForce(MethodComponent, RenamedAttributes):
     """
 
     slot: ClassVar[str] = "method"
-    renamed: ClassVar[Mapping[str, str]] = {"regularisers": "regularizers"}
     extras: tuple[MethodComponent, ...] = field(default=())
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        accept_old_override(cls, "own_regularisers", "own_regularizers")
 
     # -- what a subclass may define ----------------------------------------------------------------------------------
 
@@ -194,6 +188,3 @@ class PartsInForce(MethodComponent, RenamedAttributes):
     def compensate(self) -> Callable[[Tensor, Tensor], Tensor] | None:
         """For methods that correct the gradient for the drift of the weights, see `Step.compensate`; else None."""
         return self.step_part.compensate if self.step_part.compensates_delay else None
-
-
-accept_old_override(PartsInForce, "own_regularisers", "own_regularizers")

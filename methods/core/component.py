@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vcpo_bench.naming.component import Component
-from vcpo_bench.naming.moved import warn_renamed
 
 SLOTS = (
     "admission",
@@ -43,12 +42,6 @@ class MethodComponent(Component, ABC):
     differences: ClassVar[tuple[str, ...]] = ()
     revision: ClassVar[int] = 1
     host: ClassVar[str] = ""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if vars(cls).get("slot") == "regulariser":
-            warn_renamed("slot 'regulariser'", "'regularizer'", depth=4)  # the class statement calls ABCMeta first
-            cls.slot = "regularizer"
 
     @classmethod
     def unfinished(cls) -> str:

@@ -1,9 +1,7 @@
 """What a surrogate makes of the evidence."""
 
-import warnings
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 
@@ -20,7 +18,6 @@ class Terms:
         addend: `[..., P, G, T]` k, which the advantage does not multiply.
         score: `[..., P, G, 1|T]` in place of A w u kept, where that is not a product token by token.
         absorbs: True when u contains w, which is then not multiplied again.
-        clipped: Older spelling of `~kept`; accepted for one version.
     """
 
     weight: Tensor | None = None
@@ -29,9 +26,3 @@ class Terms:
     addend: Tensor | None = None
     score: Tensor | None = None
     absorbs: bool = False
-    clipped: InitVar[Tensor | None] = None
-
-    def __post_init__(self, clipped: Tensor | None) -> None:
-        if clipped is not None:
-            warnings.warn("Terms(clipped=...) is now Terms(kept=...), its opposite", DeprecationWarning, stacklevel=3)
-            self.kept = ~clipped if clipped.dtype == torch.bool else 1 - clipped

@@ -1,17 +1,15 @@
 """One batch as one method sees it: masked, checked, and with the quantities parts share computed once."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.batch import LARGEST_REWARD, POLICY_FIELDS, Batch
 from vcpo_bench.methods.core.checks import bounded, finite_where, not_negative
-from vcpo_bench.methods.core.deprecated import RenamedAttributes
 from vcpo_bench.methods.core.errors import MissingEvidence
 from vcpo_bench.methods.core.phases import PhasedValues
 from vcpo_bench.methods.core.token_passes import TokenPasses
@@ -22,7 +20,7 @@ _LARGEST_LOG = 1e30
 """Log-ratios of tokens beyond it count as it in sums over a row, which would overflow in float32."""
 
 
-class EvidenceView(TokenPasses, PhasedValues, RenamedAttributes):
+class EvidenceView(TokenPasses, PhasedValues):
     """A batch on its way through a method. Parts read it; only `Method` changes it.
 
     Tensors returned by its methods are shared between parts and must not be modified in place.
@@ -34,14 +32,6 @@ class EvidenceView(TokenPasses, PhasedValues, RenamedAttributes):
         nonfinite_tokens: `[..., P, G, T]` bool, for `nonfinite=zero` the tokens whose coefficient is 0, else None.
         state: What the parts want to see in the next batch's `state`.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {
-        "rows": "row_mask",
-        "live": "mask_float",
-        "applied": "extra_weight",
-        "signal": "weighted_advantage",
-        "spoiled": "nonfinite_tokens",
-    }
 
     def __init__(self, batch: Batch, nonfinite: str = "raise") -> None:
         super().__init__()
