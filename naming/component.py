@@ -18,7 +18,6 @@ class Component:
     Class attributes:
         name: The word used in expressions, in lower case. Empty: a base class, which cannot be named.
         summary: One line: what it is or does.
-        aliases: Older names, still read; the canonical spelling has the present one.
         bare_value: Whether `NAME(8)` stands for `NAME(first_parameter=8)`.
         common: Parameters that everything of its kind has: they come after its own, and always with their key.
         source: Digest of the plug-in file it was loaded from; empty for what ships and for installed packages.
@@ -26,7 +25,6 @@ class Component:
 
     name: ClassVar[str] = ""
     summary: ClassVar[str] = ""
-    aliases: ClassVar[tuple[str, ...]] = ()
     bare_value: ClassVar[bool] = True
     common: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str] = ""

@@ -35,7 +35,6 @@ class Entries(Generic[C]):
         base: Base class of all of them.
         kinds: Name to class.
         origins: Name to the module, file or entry point that defines it.
-        aliases: Older name to present name.
         broken: What failed to load.
     """
 
@@ -43,28 +42,25 @@ class Entries(Generic[C]):
     base: type[C]
     kinds: dict[str, type[C]] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
     broken: list[Broken] = field(default_factory=list)
 
     def lookup(self, name: str) -> type[C] | None:
-        """The class of that present or older name, or None."""
-        return self.kinds.get(self.aliases.get(name, name))
+        """The class of that name, or None."""
+        return self.kinds.get(name)
 
     def enter(self, kind: type[C], origin: str) -> None:
         """Add a class.
 
         Raises:
-            PluginError: It is unfinished, or one of its names is taken by another class.
+            PluginError: It is unfinished, or its name is taken by another class.
         """
         if problem := kind.unfinished():
             raise PluginError(f"{origin}: the {self.word} {kind.name!r} {problem}")
-        for name in (kind.name, *kind.aliases):
-            if self.lookup(name) not in (None, kind):
-                taken = self.origins[self.aliases.get(name, name)]
-                raise PluginError(f"{origin} defines the {self.word} {name!r}, which {taken} already does; rename it")
+        if self.lookup(kind.name) not in (None, kind):
+            taken = self.origins[kind.name]
+            raise PluginError(f"{origin} defines the {self.word} {kind.name!r}, which {taken} already does; rename it")
         self.kinds[kind.name] = kind
         self.origins[kind.name] = origin
-        self.aliases.update(dict.fromkeys(kind.aliases, kind.name))
 
     def without(self, origin: str) -> Entries[C]:
         """A copy without what one origin defines."""
@@ -73,7 +69,6 @@ class Entries(Generic[C]):
             self,
             kinds=kept,
             origins={name: self.origins[name] for name in kept},
-            aliases={old: name for old, name in self.aliases.items() if name in kept},
             broken=list(self.broken),
         )
 

@@ -8,7 +8,6 @@ import pytest
 from command_line import call
 
 from vcpo_bench.commands.support.kinds.find import kinds
-from vcpo_bench.methods import METHODS
 
 PAGES = [(kind.singular, row[0]) for kind in kinds() if kind.singular != "run" for row in kind.listing().rows]
 
@@ -105,16 +104,6 @@ def test_a_kind_without_a_name_asks_for_one(word: str, tmp_path: Path, monkeypat
     result = call("show", word)
     assert result.exit_code == 2
     assert result.stderr == f"error: show {word}: give a name; vcpo-bench ls {plural} lists them\n"
-
-
-def test_an_older_name_shows_the_page_of_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    clip = METHODS.get("clip")
-    monkeypatch.setattr(clip, "aliases", ("ppo-of-old",))
-    monkeypatch.setitem(METHODS.entries.aliases, "ppo-of-old", "clip")
-    shown = call("show", "method", "ppo-of-old")
-    assert shown.exit_code == 0, shown.output
-    assert shown.stdout.startswith("clip: ")
-    assert "aliases    ppo-of-old" in shown.stdout
 
 
 def test_a_page_has_no_json() -> None:

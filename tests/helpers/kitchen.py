@@ -22,7 +22,6 @@ class Soup(Dish):
 
     name: ClassVar[str] = "soup"
     summary: ClassVar[str] = "water with things in it"
-    aliases: ClassVar[tuple[str, ...]] = ("broth",)
     spoons: int = integer(2, minimum=1, maximum=12)
     salt: float | str = number(0.5, minimum=0, words=("taste",))
     heat: float = number(60.0, above=0, below=100)

@@ -61,7 +61,7 @@ class CatalogKind(PageKind):
     def page(self, name: str) -> list[str]:
         """Summary, particular facts, and parameters with values and legal values, of a name or an expression."""
         kind = self.catalog.get(first_name(name))
-        one = None if name in (kind.name, *kind.aliases) else self.catalog.parse(name)
+        one = None if name == kind.name else self.catalog.parse(name)
         pairs = [*self.particulars(kind), *shown_parameters(kind, one), *self.origin(kind.name)]
         return [*heading(one.text() if one else kind.name, self.summary(kind)), *facts(pairs)]
 
@@ -81,8 +81,8 @@ class CatalogKind(PageKind):
         return bool(self.catalog.template)
 
     def origin(self, name: str) -> list[tuple[str, str]]:
-        """Older names, and where it is defined."""
-        return [("aliases", ", ".join(self.catalog.get(name).aliases)), ("defined in", self.catalog.origin(name))]
+        """Where it is defined."""
+        return [("defined in", self.catalog.origin(name))]
 
 
 def shown_parameters(kind: type[Component], one: Component | None = None) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ class MethodKind(CatalogKind):
         kind = self.catalog.entries.lookup(first_name(name))
         if kind is None or kind.name not in self.names():
             raise self.unknown(first_name(name), self.names())
-        plain = name in (kind.name, *kind.aliases)
+        plain = name == kind.name
         one = None if plain else self.one(name)
         about = describe(kind.name)
         paper_parts = f"{kind.name}:paper adds the advantage and aggregation of the paper: {about.paper_parts}"
