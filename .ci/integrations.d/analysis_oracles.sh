@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # The golden statistics recomputed by arviz-stats, rliable, lifelines and statsmodels: rliable needs pandas below 3.
 # minutes: 0.5
+# covers: analysis/collapse/* analysis/comparison/* analysis/diagnostics/* analysis/prediction/* analysis/*.py
+# covers: tests/golden/* tests/integrations/test_analysis_oracles.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -2,6 +2,8 @@
 # The report in a real browser (Debian's Chromium through Playwright) and the PDF as images, in an environment of its own.
 # It has no torch: reports must do without.
 # minutes: 4
+# covers: reports/* analysis/* records/* files/* naming/* errors.py tests/conftest.py tests/integrations/conftest.py
+# covers: tests/integrations/test_browser*.py tests/integrations/test_pdf_pages.py tests/helpers/patience.py
 set -euo pipefail
 if ! command -v chromium >/dev/null || ! command -v pdftoppm >/dev/null; then
     .ci/apt update

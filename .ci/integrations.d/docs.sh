@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # The documentation site: a strict build, then its links, gallery and reference.
 # minutes: 2
+# covers: docs/*.md docs/*/README.md *.md mkdocs.yml tools/site/* api/* methods/core/* adapters/*
+# covers: analysis/monitoring/* tests/integrations/test_site.py pyproject.toml tests/helpers/patience.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

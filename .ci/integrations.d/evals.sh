@@ -2,6 +2,9 @@
 # Scores by the real lm-eval, the mirror to the real wandb (offline, and online against a silent server), and logs that wandb
 # and tensorboard wrote.
 # minutes: 6
+# covers: bench/outside/* bench/policies/* bench/tasks/* bench/cells/* analysis/logs/* records/* files/* naming/*
+# covers: errors.py tests/integrations/test_wandb.py tests/integrations/test_foreign_logs.py
+# covers: tests/integrations/test_lm_eval*.py tests/helpers/patience.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

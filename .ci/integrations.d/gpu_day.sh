@@ -2,6 +2,7 @@
 # The GPU day in its CPU form: every stage runs to its end on tiny sizes, and two on the mock device as far as it pretends. The
 # numbers mean nothing. As on a lent machine, the suite is not installed, and pydantic and typst are not there.
 # minutes: 6
+# covers: tests/gpu/* bench/* methods/* records/* files/* naming/* errors.py
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Tables, macros and figures for papers, compiled by TeX Live in the classes of journals, in an environment without torch.
 # minutes: 1
+# covers: reports/* analysis/* records/* files/* naming/* errors.py tests/conftest.py tests/integrations/test_latex.py
+# covers: tests/helpers/patience.py
 set -euo pipefail
 if ! command -v pdflatex >/dev/null || ! command -v pdftotext >/dev/null || ! kpsewhich acmart.cls ptmr7t.tfm >/dev/null; then
     .ci/apt update

@@ -2,6 +2,8 @@
 # Methods in the loss hooks of other trainers: SkyRL's release; prime-rl and slime, which are on no package index, where
 # PRIME_RL_SOURCE and SLIME_SOURCE name checkouts.
 # minutes: 1
+# covers: adapters/* methods/* naming/* errors.py tests/integrations/test_loss_paths_*.py tests/helpers/hook_rows.py
+# covers: tests/helpers/loss_hook_contracts.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Score norms on Hugging Face's causal language models, with opacus as a second oracle, and in TRL's loop.
 # minutes: 1
+# covers: bench/score_norms/* adapters/trl/* adapters/*.py methods/* tests/integrations/test_norms_*.py
+# covers: tests/helpers/score_norms_oracle.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Both notebooks run from top to bottom, as a reader would run them: with the installed package and its command.
 # minutes: 3.5
+# covers: notebooks/* api/* analysis/* reports/* commands/* bench/* methods/* records/* files/* naming/* errors.py
+# covers: tests/integrations/test_notebooks.py tests/helpers/patience.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -2,6 +2,9 @@
 # What a release uploads, built, checked and installed; linters of the workflows; the Dockerfile built where something can
 # build it, and linted everywhere.
 # minutes: 4
+# covers: pyproject.toml setup.py MANIFEST.in Dockerfile .dockerignore .github/* __init__.py README.md
+# covers: tests/packaging/conftest.py tests/packaging/test_distributions.py tests/helpers/patience.py
+# covers: tests/helpers/shipped.py
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Grids on Ray: a cluster of their own, and a running one that loses workers, a node and the parent.
 # minutes: 6
+# covers: bench/* methods/* commands/* records/* files/* naming/* errors.py tests/integrations/test_ray.py
+# covers: tests/helpers/launched_grids.py tests/helpers/patience.py
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bandit over the package, every finding fixed or explained in .ci/bandit.txt; pip-audit over what an installation brings.
 # minutes: 2
+# covers: *.py pyproject.toml .ci/bandit.txt .ci/explained.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Grids on a real Slurm: its packages are unpacked into a folder, nothing is installed. Needs root, as Slurm's daemons do.
 # minutes: 9
+# covers: bench/* methods/* commands/* records/* files/* naming/* errors.py docs/scale.md examples/*
+# covers: tests/integrations/test_slurm*.py tests/helpers/hf_models.py tests/helpers/launched_grids.py
+# covers: tests/helpers/patience.py tests/helpers/slurm_cluster.py
 set -euo pipefail
 packages="freeipmi-common libevent-core-2.1-7 libevent-pthreads-2.1-7 libfreeipmi17 libhwloc15 libipmimonitoring6
     liblua5.3-0 libmunge2 libpmix2 librrd8 munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd"

@@ -2,6 +2,9 @@
 # A real Tinker server (SkyRL's, with its JAX backend on this machine's CPU) and its client. Newer clients than this one
 # read samples as protocol buffers only, which this server does not send.
 # minutes: 8
+# covers: bench/* methods/* records/* files/* naming/* errors.py tests/integrations/test_tinker*.py
+# covers: tests/helpers/fake_tinker.py tests/helpers/patience.py tests/helpers/tinker_cells.py
+# covers: tests/helpers/tinker_runs.py tests/helpers/tinker_server.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # The sandbox under attack, and the task that calls it, beside pydantic-monty.
 # minutes: 1
+# covers: bench/tasks/* bench/sandbox/* bench/policies/* records/* files/* naming/* errors.py
+# covers: tests/integrations/test_sandbox.py tests/bench/sandbox/test_walls.py tests/bench/tasks/test_environment.py
+# covers: tests/bench/policies/test_warm_start.py tests/helpers/attacks.py tests/helpers/echo_environment.py
+# covers: tests/helpers/patience.py
 set -euo pipefail
 if ! command -v bwrap >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
     .ci/apt update

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # The mirrors to the real TensorBoard and the real trackio, read back with their own readers, and what cannot hurt a run.
 # minutes: 3.5
+# covers: bench/outside/* records/* files/* naming/* errors.py tests/integrations/test_trackers.py
+# covers: tests/helpers/patience.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

