@@ -19,10 +19,10 @@ CROSS_FIT = 1.7
 
 The spread between seeds does not show that another draw of seeds would have chosen other learning rates, and the two
 halves choose for each other. How much is lacking depends on how far the best learning rate is ahead, which is not
-known. The worst case that was simulated is assumed (`tools/tuned_intervals.py`: 4 to 32 seeds, 2 to 8 learning rates).
-It lies where the best mean is ahead of the next by half to one and a half standard deviations between seeds, and grows
-with the learning rates: 1.33 for two, 1.46 for three, 1.58 for five, 1.68 for eight. Where all are equally good,
-1.25 would do; where one is clearly best, 1.
+known. The worst case that was simulated is assumed (`tests/helpers/tuned_intervals.py`: 4 to 32 seeds, 2 to 8 learning
+rates). It lies where the best mean is ahead of the next by half to one and a half standard deviations between seeds,
+and grows with the learning rates: 1.33 for two, 1.46 for three, 1.58 for five, 1.68 for eight. Where all are equally
+good, 1.25 would do; where one is clearly best, 1.
 """
 
 

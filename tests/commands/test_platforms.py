@@ -17,5 +17,5 @@ def test_a_terminal_without_unicode_gets_escapes() -> None:
     code = "import sys; sys.argv = ['vcpo-bench', 'ls', 'presets']; from vcpo_bench.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], env=ascii_only, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert b"protocol" in done.stdout
+    assert b"lr-sweep" in done.stdout
     assert done.stdout.isascii()

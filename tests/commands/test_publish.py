@@ -10,15 +10,23 @@ from command_line import call
 
 from vcpo_bench.analysis.comparison.leaderboard import read_entry
 
-OURS = Path(__file__).parents[2] / "docs" / "studies" / "leaderboard" / "protocol.json"
+SHIPPED = Path(__file__).parents[2] / "docs" / "studies" / "leaderboard" / "default-run.json"
 BOTH = [f"Rules 2.0: {steps} updates of 16 prompts x 8 responses, lr warmup 0" for steps in (40, 80)]
 
 
 @pytest.fixture(scope="module")
-def site(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shipped entry, as if it were of older rules."""
+    path = tmp_path_factory.mktemp("older") / "older.json"
+    path.write_text(json.dumps(json.loads(SHIPPED.read_text()) | {"name": "older", "rules_version": "1.0"}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def site(make_results: Callable[..., Path], older: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("publish")
     make_results(root / "mine", methods=("vcpo", "tis"), lags=(1, 16), steps=60, seeds=(0, 1))
-    first = call("publish", str(OURS), "--out", str(root / "site"))
+    first = call("publish", str(older), "--out", str(root / "site"))
     assert first.exit_code == 0, first.output
     second = call("publish", str(root / "mine"), "--out", str(root / "site"), "--by", "A. <b>Student</b>")
     assert second.exit_code == 0, second.output
@@ -30,13 +38,13 @@ def test_entries_that_were_there_stay(site: Path) -> None:
     assert sorted(path.name for path in (site / "entries").iterdir()) == [
         "mine.csv",
         "mine.json",
-        "protocol.csv",
-        "protocol.json",
+        "older.csv",
+        "older.json",
     ]
     page = (site / "index.html").read_text()
     assert 'href="#study-mine"' in page
     assert "A. &lt;b&gt;Student&lt;/b&gt;" in page
-    assert page.count("<h2>Rules 1.0: 300 updates of 16 prompts x 8 responses, lr warmup 0</h2>") == 1
+    assert page.count("<h2>Rules 1.0: 300 updates of 16 prompts x 8 responses</h2>") == 1
     assert read_entry(site / "entries" / "mine.json").by == "A. <b>Student</b>"
 
 
@@ -44,13 +52,13 @@ def headings(page: str) -> list[str]:
     return re.findall(r"<h2>(Rules .*?)</h2>", page)
 
 
-def test_rules_that_do_not_compare_stand_apart_the_newest_first(site: Path, tmp_path: Path) -> None:
+def test_rules_that_do_not_compare_stand_apart_the_newest_first(older: Path, tmp_path: Path) -> None:
     files = []
     for version in ("10.0", "2.0"):
-        newer = json.loads(OURS.read_text()) | {"name": f"v{version}", "rules_version": version}
+        newer = json.loads(older.read_text()) | {"name": f"v{version}", "rules_version": version}
         files.append(tmp_path / f"v{version}.json")
         files[-1].write_text(json.dumps(newer))
-    assert call("publish", str(OURS), *map(str, files), "--out", str(tmp_path / "site")).exit_code == 0
+    assert call("publish", str(older), *map(str, files), "--out", str(tmp_path / "site")).exit_code == 0
     found = [heading.split(":")[0] for heading in headings((tmp_path / "site" / "index.html").read_text())]
     assert found == ["Rules 10.0", "Rules 2.0", "Rules 1.0"]
 
@@ -86,12 +94,12 @@ def test_nor_published_together_and_the_task_keeps_its_name(short_and_long: tupl
 
 
 def test_an_entry_of_the_form_before_is_refused_until_it_is_published_again(
-    short_and_long: tuple[Path, Path], tmp_path: Path
+    short_and_long: tuple[Path, Path], older: Path, tmp_path: Path
 ) -> None:
     old = tmp_path / "site" / "entries" / "of40.json"
     old.parent.mkdir(parents=True)
     old.write_text(json.dumps({"schema": 1, "name": "of40"}))
-    refused = call("publish", str(OURS), "--out", str(tmp_path / "site"))
+    refused = call("publish", str(older), "--out", str(tmp_path / "site"))
     assert refused.exit_code != 0
     assert "its schema is 1" in refused.stderr
     assert "write it again with vcpo-bench publish" in refused.stderr

@@ -10,7 +10,7 @@ ENTRY: dict[str, Any] = {
     "false_alarms_per_1000_healthy_updates": [2.0, 1.0, 4.0],
     "recall": [0.8, 0.6, 0.9],
     "median_lead": 30,
-    "study": "docs/studies/prediction",
+    "study": "docs/studies/calibration",
     "n_collapsed": 20,
     "n_healthy": 40,
 }

@@ -61,7 +61,7 @@ def test_an_alarm_says_what_it_heard_and_how_often_it_is_wrong(tmp_path: Path) -
     assert alarms[0] == ()
     assert str(alarms[1][0]) == (
         "ess (mean of 3 updates) 2.303 > 1.5 for 2 updates at step 1; false alarms per 1,000 healthy updates: "
-        "2 [1, 4] (measured on docs/studies/prediction: 20 collapsed and 40 healthy runs); not known here"
+        "2 [1, 4] (measured on docs/studies/calibration: 20 collapsed and 40 healthy runs); not known here"
     )
 
 

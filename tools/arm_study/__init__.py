@@ -1,1 +1,0 @@
-"""What studies of arms share: runs, tables paired by seed, and pages."""

@@ -1,1 +1,0 @@
-"""The page about a GPU, from the recorded results of a day on one."""

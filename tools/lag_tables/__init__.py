@@ -1,1 +1,0 @@
-"""The lags that the studies realized, beside those they asked for."""

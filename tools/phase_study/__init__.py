@@ -1,1 +1,0 @@
-"""The phase study: which learning rate survives which lag."""

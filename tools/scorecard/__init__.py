@@ -1,1 +1,0 @@
-"""The reproduction scorecard: published facts, the runs that test them, and the rules that judge them."""

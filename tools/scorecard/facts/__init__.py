@@ -1,1 +1,0 @@
-"""One file per published fact; each defines `FACT`."""

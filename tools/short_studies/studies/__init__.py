@@ -1,1 +1,0 @@
-"""One file per study; each holds a `STUDY`."""
