@@ -17,7 +17,7 @@ def mirror(
     to: Annotated[
         str,
         typer.Option(
-            metavar="LIST", help="Trackers: tensorboard, trackio, wandb, with parameters such as trackio(project=lag)."
+            metavar="LIST", help="Trackers: tensorboard, trackio, wandb, with parameters such as wandb(mode=online)."
         ),
     ] = "tensorboard",
     plugin: Plugins = None,
@@ -30,7 +30,7 @@ def mirror(
     from vcpo_bench.errors import UsageError
 
     load_plugins(plugin)
-    trackers = read_trackers(to, "disabled", "")
+    trackers = read_trackers(to)
     if not trackers:
         raise UsageError("--to: name a tracker, such as tensorboard")
     mirror_ended(folder, trackers)

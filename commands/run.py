@@ -76,8 +76,6 @@ def run(
     dry_run: flags.DryRun = False,
     wait: Wait = False,
     keep_checkpoints: flags.KeepCheckpoints = "",
-    wandb: flags.WandbMode = "disabled",
-    wandb_project: flags.WandbProject = "vcpo-bench",
     report_to: flags.ReportTo = "",
     config: flags.Config = "",
     save_config: flags.SaveConfig = None,
@@ -99,7 +97,7 @@ def run(
 
     check_folder("--out", out)
     plugins = load_plugins(plugin)
-    trackers = read_trackers(report_to, wandb, wandb_project)
+    trackers = read_trackers(report_to)
     place = read_launcher(launcher, launcher_config)
     remember_server(ctx, learner)
     settings = read_settings(ctx.params)
@@ -170,9 +168,8 @@ def _detach(cells: list[PlannedCell], how: RunOptions, place: Launcher, trackers
     from vcpo_bench.errors import UsageError
 
     for one in trackers:
-        flag = "--wandb or --report-to" if one.name == "wandb" else "--report-to"
-        later = f"run {one.command} {how.out} later"
-        raise UsageError(f"--detach: nothing is left running that could mirror to {one.name}; drop {flag}, and {later}")
+        later = f"drop --report-to, and run {one.command(how.out)} later"
+        raise UsageError(f"--detach: nothing is left running that could mirror to {one.name}; {later}")
     say(detach_grid(cells, how, say_aside, place))
 
 

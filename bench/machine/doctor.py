@@ -19,7 +19,7 @@ EXTRAS = {
     "hf": (("transformers", "tokenizers", "peft"), "language models with --model"),
     "vllm": (("vllm",), "--sampler vllm and vllm-server"),
     "eval": (("lm-eval",), "vcpo-bench eval"),
-    "wandb": (("wandb",), "--wandb offline and online"),
+    "wandb": (("wandb",), "--report-to wandb"),
     "tensorboard": (("tensorboard",), "--report-to tensorboard"),
     "trackio": (("trackio",), "--report-to trackio"),
     "tools": (("pydantic-monty",), "tasks whose calls run code, such as calc"),

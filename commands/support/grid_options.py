@@ -262,18 +262,11 @@ KeepCheckpoints = Annotated[
         rich_help_panel=EXECUTION,
     ),
 ]
-WandbMode = Annotated[
-    str,
-    typer.Option(
-        metavar="MODE", help="Mirror to Weights & Biases: disabled, offline or online.", rich_help_panel=EXECUTION
-    ),
-]
-WandbProject = Annotated[str, typer.Option(metavar="NAME", help="Weights & Biases project.", rich_help_panel=EXECUTION)]
 ReportTo = Annotated[
     str,
     typer.Option(
         metavar="LIST",
-        help="Mirror to these trackers: tensorboard, trackio, wandb, with parameters such as trackio(project=lag).",
+        help="Mirror to these trackers: tensorboard, trackio, wandb, with parameters such as wandb(mode=online).",
         show_default="none",
         rich_help_panel=EXECUTION,
     ),

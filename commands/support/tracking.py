@@ -1,4 +1,4 @@
-"""`--report-to` and `--wandb`: the trackers that a run's results are mirrored to."""
+"""`--report-to` and `--to`: the trackers that a run's results are mirrored to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vcpo_bench.bench.outside.trackers.catalog import TRACKERS, Tracker
-from vcpo_bench.bench.outside.trackers.wandb import Wandb
 from vcpo_bench.commands.support.extras import installed
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.errors import UsageError, how_to_install
@@ -18,38 +17,18 @@ if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid import PlannedCell
     from vcpo_bench.bench.running.options import RunOptions
 
-WANDB_MODES = ("disabled", "offline", "online")
 
-
-def read_trackers(report_to: str, wandb: str, project: str) -> list[Tracker]:
-    """The trackers that a call names.
-
-    Args:
-        report_to: `--report-to`, a list of trackers; empty: none.
-        wandb: `--wandb`.
-        project: `--wandb-project`.
+def read_trackers(names: str) -> list[Tracker]:
+    """The trackers of a list; empty text: none.
 
     Raises:
-        UsageError: A tracker or mode is unknown, or two are the same.
+        UsageError: A tracker or parameter is unknown, or a tracker is named twice.
     """
-    found = [TRACKERS.parse(text) for text in split_list(report_to)] if report_to else []
-    found += wandb_tracker(wandb, project, WANDB_MODES)
-    names = [one.name for one in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"--report-to: {name} is named twice (--wandb counts)")
-    return found
-
-
-def wandb_tracker(mode: str, project: str, legal: tuple[str, ...]) -> list[Tracker]:
-    """Wandb as its own flags describe it; empty where it is disabled.
-
-    Raises:
-        UsageError: The mode is not one of `legal`.
-    """
-    if mode not in legal:
-        raise UsageError(f"wandb mode {mode!r}: choose {', '.join(legal)}")
-    return [] if mode == "disabled" else [Wandb(mode=mode, project=project)]
+    trackers = [TRACKERS.parse(text) for text in split_list(names)] if names else []
+    kinds = [one.name for one in trackers]
+    if twice := [name for name in kinds if kinds.count(name) > 1]:
+        raise UsageError(f"the tracker {twice[0]} is named twice; name it once")
+    return trackers
 
 
 def check_trackers(trackers: list[Tracker]) -> None:

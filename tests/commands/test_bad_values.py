@@ -198,7 +198,7 @@ def test_figures_without_room_are_refused_before_the_page_is_built(results: Path
 
 @pytest.mark.parametrize(
     ("flags", "package"),
-    [((*run_with(task="arithmetic"), "--model", "m"), "transformers"), ((*RUN, "--wandb", "offline"), "wandb")],
+    [((*run_with(task="arithmetic"), "--model", "m"), "transformers"), ((*RUN, "--report-to", "wandb"), "wandb")],
 )
 def test_a_missing_extra_is_refused_before_the_first_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], package: str

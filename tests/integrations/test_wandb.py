@@ -56,7 +56,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         **kept,
         "HOME": str(home),
         "VCPO_BENCH_CHECKPOINT_SECONDS": "0",
-        "VCPO_BENCH_WANDB_LOOK_SECONDS": "0.2",
+        "VCPO_BENCH_MIRROR_LOOK_SECONDS": "0.2",
     } | more
 
 
@@ -84,7 +84,7 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose command is killed once part of it is mirrored, and then run again."""
     root = tmp_path_factory.mktemp("wandb")
     out = root / "run"
-    command = [*RUN, "--out", str(out), "--wandb", "offline"]
+    command = [*RUN, "--out", str(out), "--report-to", "wandb"]
     before = services()
     process = subprocess.Popen(command, env=environment(root / "home"), start_new_session=True)
     wait_for(lambda: process.poll() is not None or list((out / "wandb").glob("offline-run-*/*.wandb")))
@@ -128,7 +128,7 @@ def test_the_report_is_there_and_the_home_folder_is_not_touched(mirrored: Path) 
 
 
 def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
-    command = [sys.executable, "-m", "vcpo_bench", "wandb", str(mirrored), "--mode", "offline", "--project", "other"]
+    command = [sys.executable, "-m", "vcpo_bench", "mirror", str(mirrored), "--to", "wandb(project=other)"]
     for count in ("1 cell", "no cells"):
         done = subprocess.run(
             command,
@@ -145,9 +145,9 @@ def test_a_server_that_never_answers_costs_a_warning(tmp_path: Path) -> None:
     before = services()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         nowhere = {"WANDB_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}", "WANDB_API_KEY": "0" * 40}
-        patience = {"VCPO_BENCH_WANDB_PATIENCE_SECONDS": "8"}
+        patience = {"VCPO_BENCH_MIRROR_PATIENCE_SECONDS": "8"}
         done = subprocess.run(
-            [*RUN, "--out", str(tmp_path / "run"), "--wandb", "online"],
+            [*RUN, "--out", str(tmp_path / "run"), "--report-to", "wandb(mode=online)"],
             env=environment(tmp_path / "home", **nowhere, **patience),
             capture_output=True,
             text=True,

@@ -1,4 +1,4 @@
-"""How often a mirror looks, and how long it is waited for; `VCPO_BENCH_WANDB_...` is the older name of each setting."""
+"""How often a mirror looks, and how long it is waited for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 
 
 def _seconds(name: str, default: str) -> float:
-    older = os.environ.get(f"VCPO_BENCH_WANDB_{name}_SECONDS", default)
-    return float(os.environ.get(f"VCPO_BENCH_MIRROR_{name}_SECONDS", older))
+    return float(os.environ.get(f"VCPO_BENCH_MIRROR_{name}_SECONDS", default))
 
 
 LOOK_SECONDS = _seconds("LOOK", "3")

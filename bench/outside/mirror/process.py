@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -122,7 +121,7 @@ class Mirror:
     def _complain(self, problem: str) -> None:
         if not self._warned:
             self._warned = True
-            later = f"{self._tracker.command} {shlex.quote(self._settings.folder)}"
+            later = self._tracker.command(self._settings.folder)
             remedy = f"the run continues without it; to mirror its results later: {later}"
             self._warn(f"{self._tracker.name}: {problem}; {remedy}")
 

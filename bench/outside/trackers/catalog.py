@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -87,10 +88,9 @@ class Tracker(Component, ABC):
         """What tells two places that this tracker writes to apart: each gets every cell. It names a folder."""
         return "all"
 
-    @property
-    def command(self) -> str:
-        """The command that mirrors a folder later, without the folder."""
-        return f"vcpo-bench mirror --to {self.text()}"
+    def command(self, folder: Path | str) -> str:
+        """The command that mirrors a results folder later."""
+        return f"vcpo-bench mirror {shlex.quote(str(folder))} --to {shlex.quote(self.text())}"
 
     @abstractmethod
     def connect(self, folder: Path) -> Connection:

@@ -19,7 +19,7 @@ NEEDED_BYTES = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Wandb(Tracker):
-    """Weights & Biases. `--wandb MODE --wandb-project NAME` is the same.
+    """Weights & Biases.
 
     Attributes:
         mode: `offline` writes local files, which `wandb sync` uploads; `online` uploads.
@@ -36,11 +36,6 @@ class Wandb(Tracker):
     def target(self) -> str:
         """Mode and project."""
         return f"{self.mode}-{self.project}"
-
-    @property
-    def command(self) -> str:
-        """The verb of its own."""
-        return "vcpo-bench wandb"
 
     def connect(self, folder: Path) -> WandbConnection:
         """Import wandb, silent and, in offline mode, writing only inside the results folder."""

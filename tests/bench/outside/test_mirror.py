@@ -232,7 +232,7 @@ def test_a_wandb_that_does_not_work_is_one_warning(make_results, tmp_path, monke
     said = run_against(fake, folder, tmp_path, monkeypatch)
     assert len(said) == 1
     assert problem in said[0]
-    assert f"vcpo-bench wandb {folder}" in said[0]
+    assert f"vcpo-bench mirror {folder} --to 'wandb(project=project)'" in said[0]
 
 
 def test_a_report_that_cannot_be_written_is_a_warning(tmp_path, monkeypatch):
@@ -248,9 +248,9 @@ def test_a_report_that_cannot_be_written_is_a_warning(tmp_path, monkeypatch):
 
 
 def test_errors_of_the_command_are_one_line(make_results, tmp_path, monkeypatch):
-    refused = CliRunner().invoke(app, ["run", "--wandb", "onlin", "--out", str(tmp_path / "run"), "--quiet"])
+    refused = CliRunner().invoke(app, ["run", "--report-to", "wandb(mode=onlin)", "--out", str(tmp_path / "run")])
     assert refused.exit_code == 2
-    assert "wandb mode 'onlin': choose disabled, offline, online" in refused.output
+    assert "did you mean online or offline" in refused.output
     assert not (tmp_path / "run").exists()
     with pytest.raises(UsageError, match="no ended cell"):
         mirror_folder(tmp_path, Wandb(), None)
