@@ -7,6 +7,7 @@ stands in for them.
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -24,8 +25,9 @@ from vcpo_bench.reports.writers.paper import VENUES, find_venue, restricted, she
 from vcpo_bench.reports.writers.tex import to_pgf, write_tables
 from vcpo_bench.reports.writers.tex_tables import COLUMN, TEXT
 
-if shutil.which("pdflatex") is None or shutil.which("pdftotext") is None:
-    pytest.skip("needs .ci/integrations latex, which installs TeX Live", allow_module_level=True)
+LANE = "needs .ci/integrations latex, which installs TeX Live"
+if any(shutil.which(program) is None for program in ("pdflatex", "pdftotext", "kpsewhich")):
+    pytest.skip(LANE, allow_module_level=True)
 
 
 class Paper(NamedTuple):
@@ -71,6 +73,7 @@ PAPERS = {
     ),
 }
 
+PACKAGES = ("booktabs", "graphicx", "array", "pgf")
 ODD = "50% of a_b & $x^2$ {y} \\z ~ # < > | `c` -- 'quoted' ''twice'' \u2212 \u2264 \u00b1 \u03bc \u4e2d \u00e9 \u2026"
 
 
@@ -99,9 +102,18 @@ def document(study: Study) -> Document:
     return Document(found.title, [*found.sections, Section("odd", "Odd", [*tables])], found.ledger)
 
 
+def ask_for(*files: str) -> None:
+    """Skip where TeX Live has not all of these: a partial one has pdfLaTeX and no classes of publishers."""
+    if subprocess.run(["kpsewhich", *files], capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"{LANE}: {' '.join(files)}")
+
+
 def compiled(folder: Path, paper: Paper, body: str) -> tuple[int, str]:
     """Exit code and log of pdfLaTeX, which runs in `folder`."""
-    packages = r"\usepackage{booktabs,graphicx,array,pgf}" + "\n\\input{macros}"
+    classes = re.findall(r"\\documentclass(?:\[.*?\])?\{(.+?)\}", paper.head)
+    fonts = ("ptmr7t.tfm",) if classes == ["acmart"] else ()
+    ask_for(f"{classes[0]}.cls", *fonts, *(f"{name}.sty" for name in PACKAGES))
+    packages = f"\\usepackage{{{','.join(PACKAGES)}}}\n\\input{{macros}}"
     text = f"{paper.head}\n{packages}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
     (folder / "paper.tex").write_text(text)
     done = subprocess.run(
