@@ -17,7 +17,7 @@ from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.settings import CellSettings, read_settings
 from vcpo_bench.bench.running import run_grid
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.stacks import stack_size
+from vcpo_bench.bench.running.pool.stacks import stack_size
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import closest
 from vcpo_bench.naming.plugins import load_plugin

@@ -19,7 +19,7 @@ def keep_cells(
     The exit code is 1 if a cell failed.
     """
     from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
-    from vcpo_bench.bench.running.keeping import keep
+    from vcpo_bench.bench.running.schedulers.detached_process import keep
     from vcpo_bench.commands.support.kinds.find import load_catalogs
 
     load_catalogs()  # what plug-in files may define is known from them

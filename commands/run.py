@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.outside.trackers.catalog import Tracker
-    from vcpo_bench.bench.running.launchers.catalog import Launcher
     from vcpo_bench.bench.running.options import RunOptions
+    from vcpo_bench.bench.running.schedulers.catalog import Launcher
 
 
 def run(
@@ -92,8 +92,8 @@ def run(
     from vcpo_bench.bench.cells import grid
     from vcpo_bench.bench.cells.settings import read_settings
     from vcpo_bench.bench.running import run_grid
-    from vcpo_bench.bench.running.memory import memory_warning
     from vcpo_bench.bench.running.options import RunOptions
+    from vcpo_bench.bench.running.pool.memory import memory_warning
 
     check_folder("--out", out)
     plugins = load_plugins(plugin)
@@ -216,7 +216,7 @@ def _show_plan(cells: list[PlannedCell], workers: int, out: Path) -> None:
     from vcpo_bench.analysis.wording import counted
     from vcpo_bench.bench.cells.results_folder import ended_keys
     from vcpo_bench.bench.learners.catalog import LEARNERS
-    from vcpo_bench.bench.running.time_estimate import estimate
+    from vcpo_bench.bench.running.pool.time_estimate import estimate
 
     done = ended_keys(out)
     missing = [cell for cell in cells if cell.key not in done]

@@ -68,6 +68,8 @@ ORDER: dict[str, list[set[str]]] = {
         {"running", "replay", "machine", "outside"},
         {FRONT},
     ],
+    "bench.running": [{GROUND}, {"cell"}, {"pool"}, {"schedulers"}, {"run_grid"}, {FRONT}],
+    "bench.running.schedulers": [{"loop"}, {"catalog"}, {"scheduled"}, {GROUND}, {FRONT}],
     "analysis": [
         {GROUND},
         {"diagnostics"},
@@ -95,7 +97,7 @@ ORDER: dict[str, list[set[str]]] = {
         {FRONT},
     ],
 }
-"""The rooms of each wing from the bottom; rooms of one line do not know each other."""
+"""The rooms of each wing, or room, from the bottom; rooms of one line do not know each other."""
 
 ALONE = {("reports", "terminal")}
 """Rooms that import no other room of their wing, and that none of them imports."""
@@ -111,11 +113,16 @@ def wing_of(name: str) -> str:
     return name.partition(".")[0]
 
 
-def room_of(name: str) -> str:
-    wing, _, rest = name.partition(".")
-    if not rest:
+def is_in(wing: str, name: str) -> bool:
+    """Whether a file lies in a wing or in one of its rooms."""
+    return f"{name}.".startswith(f"{wing}.")
+
+
+def room_of(wing: str, name: str) -> str:
+    """The room of a wing in which a file of it lies."""
+    if name == wing:
         return FRONT
-    first = rest.partition(".")[0]
+    first = name.removeprefix(f"{wing}.").partition(".")[0]
     return first if any(first in line for line in ORDER[wing]) else GROUND
 
 
@@ -124,9 +131,9 @@ def height(wing: str, room: str) -> int:
 
 
 def imports_between(wing: str) -> list[tuple[SourceFile, SourceFile]]:
-    own = [file for file in files().values() if wing_of(file.name) == wing]
+    own = [file for file in files().values() if is_in(wing, file.name)]
     assert own
-    return [(file, files()[name]) for file in own for name in sorted(file.imports) if wing_of(name) == wing]
+    return [(file, files()[name]) for file in own for name in sorted(file.imports) if is_in(wing, name)]
 
 
 @pytest.mark.parametrize("wing", WINGS)
@@ -147,7 +154,7 @@ def test_every_folder_and_file_at_the_root_has_its_place() -> None:
 
 @pytest.mark.parametrize("wing", ORDER)
 def test_every_room_has_its_place(wing: str) -> None:
-    here = {path.name for path in (ROOT / wing).iterdir() if any(path.glob("*.py"))}
+    here = {path.name for path in ROOT.joinpath(*wing.split(".")).iterdir() if any(path.glob("*.py"))}
     assert here <= set.union(*ORDER[wing])
 
 
@@ -166,7 +173,7 @@ def test_adapters_use_only_what_they_may() -> None:
 def test_a_room_imports_only_rooms_below_it(wing: str) -> None:
     wrong = []
     for file, target in imports_between(wing):
-        here, there = room_of(file.name), room_of(target.name)
+        here, there = room_of(wing, file.name), room_of(wing, target.name)
         alone = here != GROUND and {(wing, here), (wing, there)} & ALONE and there != GROUND
         if here != there and (alone or height(wing, here) <= height(wing, there)):
             wrong.append(f"{file.name} ({here}) imports {target.name} ({there})")
@@ -177,7 +184,7 @@ def test_a_room_imports_only_rooms_below_it(wing: str) -> None:
 def test_rooms_form_no_circle(wing: str) -> None:
     graph: dict[str, set[str]] = {}
     for file, target in imports_between(wing):
-        graph.setdefault(room_of(file.name), set()).add(room_of(target.name))
+        graph.setdefault(room_of(wing, file.name), set()).add(room_of(wing, target.name))
     assert not cycles(graph)
 
 

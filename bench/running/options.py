@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.running.worker import CellJob
+from vcpo_bench.bench.running.cell_job import CellJob
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.records import CELLS
 

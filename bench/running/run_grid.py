@@ -16,11 +16,11 @@ from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.policies.hf.packages import hf_packages
-from vcpo_bench.bench.running.launchers.catalog import Launcher
-from vcpo_bench.bench.running.launchers.local import Local
-from vcpo_bench.bench.running.memory import available_cores
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.pool.memory import available_cores
+from vcpo_bench.bench.running.schedulers.catalog import Launcher
+from vcpo_bench.bench.running.schedulers.local import Local
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import TASKS
 from vcpo_bench.errors import DamagedResultError, UsageError

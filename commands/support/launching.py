@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vcpo_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from vcpo_bench.bench.running.launchers.catalog import Launcher
+    from vcpo_bench.bench.running.schedulers.catalog import Launcher
 
 
 def read_launcher(expression: str, config: Path | None) -> Launcher:
@@ -18,7 +18,7 @@ def read_launcher(expression: str, config: Path | None) -> Launcher:
     Raises:
         UsageError: There is no such launcher, or the file cannot be read or has an illegal key or value.
     """
-    from vcpo_bench.bench.running.launchers.catalog import LAUNCHERS
+    from vcpo_bench.bench.running.schedulers.catalog import LAUNCHERS
     from vcpo_bench.naming.component import parameters
 
     launcher = LAUNCHERS.parse(expression)
@@ -67,7 +67,7 @@ def stack_count(stack: str, device: str, place: Launcher) -> int:
     Raises:
         UsageError: It is no legal number, or the launcher gives each cell a job of its own.
     """
-    from vcpo_bench.bench.running.stacks import stack_size
+    from vcpo_bench.bench.running.pool.stacks import stack_size
 
     size = stack_size(stack, device)
     if place.here:

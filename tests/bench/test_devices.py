@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from vcpo_bench.bench.cells import provenance
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.devices import release_memory
-from vcpo_bench.bench.running import ending, pool, run_cell
+from vcpo_bench.bench.running.cell import ending, run_cell
+from vcpo_bench.bench.running.pool import pool
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.cli import app

@@ -7,10 +7,10 @@ import pytest
 from command_line import call
 from fake_scheduler import cells_of
 
-from vcpo_bench.bench.running.launch_file import LaunchFile
-from vcpo_bench.bench.running.launchers.catalog import LAUNCHERS
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.scheduled import ScheduledLauncher
+from vcpo_bench.bench.running.schedulers.catalog import LAUNCHERS
+from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
+from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher
 from vcpo_bench.commands.support.launching import read_launcher, stack_count
 from vcpo_bench.errors import UsageError
 

@@ -10,8 +10,8 @@ from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.bench.running.jobs import Job
-from vcpo_bench.bench.running.launchers.catalog import Fate, Scheduler
+from vcpo_bench.bench.running.schedulers.loop.job import Job
+from vcpo_bench.bench.running.schedulers.loop.scheduler import Fate, Scheduler
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.files.checksums import write_sealed
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from vcpo_bench.bench.cells.cell_store import CHECKPOINT, CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.running import run_cell
+from vcpo_bench.bench.running.cell import run_cell
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _HERE = str(Path(__file__).parent)

@@ -16,7 +16,7 @@ from vcpo_bench.bench.cells.settings import CellSettings  # noqa: E402
 from vcpo_bench.bench.policies.hf.create import character_tokenizer  # noqa: E402
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy  # noqa: E402
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell  # noqa: E402
-from vcpo_bench.bench.running.run_cell import run_cell  # noqa: E402
+from vcpo_bench.bench.running.cell.run_cell import run_cell  # noqa: E402
 from vcpo_bench.bench.samplers.catalog import SAMPLERS  # noqa: E402
 from vcpo_bench.bench.training.build import build_trainer  # noqa: E402
 from vcpo_bench.bench.training.trainer import Trainer  # noqa: E402

@@ -7,7 +7,7 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.bench.running.worker import CellJob
+from vcpo_bench.bench.running.cell_job import CellJob
 
 
 class Log:

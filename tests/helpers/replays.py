@@ -7,7 +7,7 @@ from typer.testing import CliRunner, Result
 
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks, write_origins
-from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.cli import app
 
 

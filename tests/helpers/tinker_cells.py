@@ -19,7 +19,7 @@ from vcpo_bench.bench.cells.learner_job import learner_job
 from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.learners.tinker_api import service
 from vcpo_bench.bench.learners.tinker_api.policy import ServedModel, TinkerPolicy
-from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.tasks import TokenTask, token_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer

@@ -11,7 +11,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.model_source import model_identity
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.methods import load_plugin
 
 RANK = 16

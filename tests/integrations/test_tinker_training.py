@@ -82,7 +82,7 @@ def test_a_state_that_the_server_has_lost_is_one_line_that_says_what_to_do(
     cell = config(server.model)
     known = set((server.folder / "checkpoints").iterdir())
     with monkeypatch.context() as patched:
-        patched.setattr("vcpo_bench.bench.running.run_cell.CHECKPOINT_SECONDS", 0.0)
+        patched.setattr("vcpo_bench.bench.running.cell.run_cell.CHECKPOINT_SECONDS", 0.0)
         at_update(2, lambda: 1 / 0, patched)
         assert run(cell, server.model, tmp_path) == "error"
     (model,) = set((server.folder / "checkpoints").iterdir()) - known
@@ -129,7 +129,7 @@ def test_killed_on_either_side_a_cell_resumes_where_it_was(
     assert all(float((last[name] - tensor).abs().max()) > 1e-3 for name, tensor in first.items())
     kill_the_command(cell.model_dump_json(), server.model, tmp_path / "loud")
     with monkeypatch.context() as patched:
-        patched.setattr("vcpo_bench.bench.running.run_cell.CHECKPOINT_SECONDS", 0.0)
+        patched.setattr("vcpo_bench.bench.running.cell.run_cell.CHECKPOINT_SECONDS", 0.0)
         patched.setattr(service, "PATIENCE_SECONDS", within(5.0))
         at_update(4, server.kill, patched)
         assert run(cell, server.model, tmp_path / "loud") == "error"

@@ -49,7 +49,7 @@ from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.outside.mirror.history import history
-from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.cell.run_cell import run_cell
 
 settings = CellSettings(steps=2, prompts=2, responses=3, record="diagnostics")
 (cell,) = plan_grid(GridSpec(("clip",), (0,), (0,), ("chain",), settings=settings, controls=False))

@@ -38,7 +38,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         CatalogKind("learner", "learners", "vcpo_bench.bench.learners.catalog"),
         SamplerKind(),
         CatalogKind("component", "components", "vcpo_bench.bench.replay.mismatch.component"),
-        CatalogKind("launcher", "launchers", "vcpo_bench.bench.running.launchers.catalog"),
+        CatalogKind("launcher", "launchers", "vcpo_bench.bench.running.schedulers.catalog"),
         CatalogKind("tracker", "trackers", "vcpo_bench.bench.outside.trackers.catalog"),
         SignalKind(),
         DetectorKind(),

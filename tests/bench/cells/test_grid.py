@@ -18,10 +18,10 @@ from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.cells.settings import CellSettings, read_settings
 from vcpo_bench.bench.policies.catalog import check_routers
 from vcpo_bench.bench.policies.warm_start import WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.running.order import waves
-from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.pool.stacks import why_alone
 from vcpo_bench.bench.running.run_grid import worker_count
-from vcpo_bench.bench.running.stacks import why_alone
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
@@ -201,7 +201,7 @@ def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.Monk
 
     advance = Trainer.advance
     monkeypatch.setattr(Trainer, "advance", fail_later)
-    monkeypatch.setattr("vcpo_bench.bench.running.run_cell.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("vcpo_bench.bench.running.cell.run_cell.CHECKPOINT_SECONDS", 0.0)
     asked = GridSpec(("clip",), (1,), (0,), controls=False, regimes=("async(clock=virtual)",), **TINY)
     (cell,) = plan_grid(asked)
     assert run_cell(cell, tmp_path, 0, lambda *_: None) == "error"

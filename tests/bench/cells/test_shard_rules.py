@@ -8,8 +8,8 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.cells.shard_rules import check_shards
+from vcpo_bench.bench.running.pool.worker import placed
 from vcpo_bench.bench.running.run_grid import worker_count
-from vcpo_bench.bench.running.worker import placed
 from vcpo_bench.errors import UsageError
 
 

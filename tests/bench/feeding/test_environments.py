@@ -9,7 +9,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.ticket_sampler import service_time
 from vcpo_bench.bench.regimes.base import CellShape
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
-from vcpo_bench.bench.running.stacks import why_alone
+from vcpo_bench.bench.running.pool.stacks import why_alone
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories

@@ -58,7 +58,7 @@ def test_a_server_that_goes_away_ends_the_cell_with_one_line_and_the_same_comman
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, line = tinker_cells.connect(monkeypatch)
-    monkeypatch.setattr("vcpo_bench.bench.running.run_cell.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("vcpo_bench.bench.running.cell.run_cell.CHECKPOINT_SECONDS", 0.0)
     cell = tinker_cells.config("clip", 1)
     step = ServedLearner.update
 
@@ -86,7 +86,7 @@ def test_a_state_that_the_server_has_lost_is_one_line_that_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, _ = tinker_cells.connect(monkeypatch)
-    monkeypatch.setattr("vcpo_bench.bench.running.run_cell.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("vcpo_bench.bench.running.cell.run_cell.CHECKPOINT_SECONDS", 0.0)
     cell = tinker_cells.config("clip", 1)
     with monkeypatch.context() as interrupted:
         refuse_update_4(server, interrupted)

@@ -25,7 +25,7 @@ from vcpo_bench.bench.outside.lm_eval.own_tasks import own_names, own_tasks
 from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.warm_start import load_warm_start
-from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.tasks import TASKS, template, token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.training.build import build_trainer

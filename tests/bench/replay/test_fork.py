@@ -17,7 +17,7 @@ from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks, write_origins
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell
 from vcpo_bench.bench.replay.replay import Replay
-from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError, VcpoBenchError

@@ -13,9 +13,9 @@ from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks, write_origins
 from vcpo_bench.bench.replay.probe import ProbeSpec, run_probe
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell
 from vcpo_bench.bench.replay.replay import Replay
-from vcpo_bench.bench.running.launchers import local
-from vcpo_bench.bench.running.run_cell import run_cell
-from vcpo_bench.bench.running.worker import CellJob
+from vcpo_bench.bench.running.cell.run_cell import run_cell
+from vcpo_bench.bench.running.cell_job import CellJob
+from vcpo_bench.bench.running.schedulers import local
 from vcpo_bench.methods import parse_method
 
 AT, STEPS = 3, 6

@@ -8,11 +8,11 @@ from pool_jobs import Log
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.running.launchers.local import Local
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.run_grid import run_grid
-from vcpo_bench.bench.running.scheduled import watch_jobs
+from vcpo_bench.bench.running.schedulers.local import Local
+from vcpo_bench.bench.running.schedulers.scheduled import watch_jobs
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files import claims
 from vcpo_bench.files.checksums import read_sealed
@@ -78,7 +78,7 @@ def test_a_watcher_that_was_followed_submits_nothing_writes_nothing_and_cancels_
     beat, launch = Claim._beat, list[bytes]()
     stand_still(monkeypatch)
     scheduler.on_look, Watched.scheduler = follow, scheduler
-    monkeypatch.setattr("vcpo_bench.bench.running.attending.SETTLE_SHARE", 0.0)
+    monkeypatch.setattr("vcpo_bench.bench.running.schedulers.loop.scheduler_loop.SETTLE_SHARE", 0.0)
     with pytest.raises(UsageError, match=TAKEN):
         run_grid(cells, RunOptions(out, 0), Log(), Watched())
     second.check()

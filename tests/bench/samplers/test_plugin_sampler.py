@@ -10,7 +10,7 @@ import pytest
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.bench.running.run_cell import run_cell
+from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.naming.plugins import load_plugin
 

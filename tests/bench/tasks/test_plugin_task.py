@@ -12,8 +12,8 @@ from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.policies.warm_start import WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.run_cell import run_cell
 from vcpo_bench.bench.running.run_grid import run_grid
 from vcpo_bench.bench.tasks import TASKS, token_task
 from vcpo_bench.bench.tasks.text import text_task

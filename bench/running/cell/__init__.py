@@ -1,0 +1,1 @@
+"""One cell, or several as one stack: trained, resumed and ended."""

@@ -1,0 +1,183 @@
+"""Run several cells as one stack; each is claimed, resumes, ends and fails as if it ran alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vcpo_bench.bench.cells.cell_store import CellStore
+from vcpo_bench.bench.cells.error_text import without_paths
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.devices import release_memory
+from vcpo_bench.bench.running.cell import run_cell as alone
+from vcpo_bench.bench.running.cell.ending import finish, finish_failed
+from vcpo_bench.bench.running.cell.run_cell import CheckpointPace, Emit
+from vcpo_bench.bench.stack.stack import Advanced, Stack
+from vcpo_bench.bench.training.step_observer import ObserverFactory
+from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.files.claims import ClaimLostError
+from vcpo_bench.files.disk_space import disk_full, is_disk_full
+
+
+@dataclass(slots=True)
+class _Member:
+    """A cell of a stack that has not ended: its folder, which `held` claims, and its trainer."""
+
+    cell: PlannedCell
+    store: CellStore
+    trainer: Trainer
+    held: ExitStack
+    began: float
+
+    def end(self, emit: Emit, problem: Exception | None = None) -> None:
+        """Write the results, and let the folder go."""
+        with self.held:
+            if problem is None:
+                status, reason = finish(self.cell, self.store, self.trainer)
+            else:
+                status, reason = finish_failed(self.cell, self.store, problem)
+        emit("ended", self.cell.key, status, time.perf_counter() - self.began, reason)
+
+
+@dataclass(slots=True)
+class _Crew:
+    """The cells of a stack: those in training, and those that other processes have taken over."""
+
+    emit: Emit
+    members: list[_Member] = field(default_factory=list)
+    lost: list[PlannedCell] = field(default_factory=list)
+
+    @contextmanager
+    def unless_lost(self, cell: PlannedCell) -> Iterator[None]:
+        """Let a cell go whose claim turns out to be lost inside the block: the work of its new owner counts."""
+        try:
+            yield
+        except ClaimLostError as problem:
+            self.emit("message", f"{cell.config.label}: {without_paths(str(problem))}; its work counts")
+            self.lost.append(cell)
+            for member in [member for member in self.members if member.cell is cell]:
+                member.held.close()
+                self.members.remove(member)
+
+    def close(self) -> None:
+        """Give back every claim."""
+        for member in self.members:
+            member.held.close()
+
+
+def run_stack(
+    cells: Sequence[PlannedCell],
+    cells_folder: Path,
+    keep_every: int,
+    emit: Emit,
+    make_observer: ObserverFactory | None = None,
+) -> None:
+    """Train cells of one shape to their ends, each from its latest checkpoint if there is one.
+
+    Where what they share fails (out of memory, say), each half goes on as a stack of its own, from the checkpoints;
+    a cell left alone runs as any other. A cell that another process takes over leaves the stack, which waits for its
+    end last. Arguments and errors are those of `run_cell`.
+
+    Raises:
+        DiskFullError: There is no space left; every cell keeps its latest checkpoint.
+    """
+    if len(cells) == 1:
+        alone.run_cell(cells[0], cells_folder, keep_every, emit, make_observer)
+        return
+    crew = _Crew(emit)
+    try:
+        for cell in sorted(cells, key=lambda cell: cell.key):  # claimed in one order, so that none wait in a circle
+            with crew.unless_lost(cell):
+                crew.members += _open(cell, cells_folder, emit, make_observer)
+        _train(crew, keep_every)
+    except Exception as problem:
+        if is_disk_full(problem):
+            raise disk_full([cells_folder]) from problem
+        count = len(crew.members)
+        emit("message", f"a stack of {count} cells failed ({without_paths(_line(problem))}); trying each half")
+    finally:
+        crew.close()
+    left, lost = [member.cell for member in crew.members], crew.lost
+    del crew
+    release_memory(cells[0].device)
+    for part in (left[: (len(left) + 1) // 2], left[(len(left) + 1) // 2 :], *([cell] for cell in lost)):
+        if part:
+            run_stack(part, cells_folder, keep_every, emit, make_observer)
+
+
+def _line(problem: Exception) -> str:
+    return (f"{type(problem).__name__}: {problem}".splitlines() or [""])[0]
+
+
+def _open(cell: PlannedCell, cells_folder: Path, emit: Emit, make_observer: ObserverFactory | None) -> list[_Member]:
+    """Claim a cell and open its trainer; nothing where it has ended, or ends now."""
+    began, store = time.perf_counter(), CellStore(cells_folder, cell.key)
+    with ExitStack() as opening:
+        opening.enter_context(store.open(lambda text: emit("message", f"{cell.config.label}: {without_paths(text)}")))
+        if (ended := store.ended()) is not None:
+            store.clear()
+            emit("ended", cell.key, ended, 0.0, "")
+            return []
+        emit("started", cell.key, cell.config.label, cell.updates)
+        try:
+            trainer = alone.resume(cell, store, emit, make_observer)
+        except Exception as problem:  # recorded as the error of this cell; the others continue
+            if is_disk_full(problem):
+                raise
+            status, reason = finish_failed(cell, store, problem)
+            emit("ended", cell.key, status, time.perf_counter() - began, reason)
+            return []
+        opening.callback(trainer.close)
+        return [_Member(cell, store, trainer, opening.pop_all(), began)]
+
+
+def _train(crew: _Crew, keep_every: int) -> None:
+    """Train until every member has ended; those that have leave the crew."""
+    pace, told, members = CheckpointPace(), time.perf_counter(), crew.members
+    _leave(crew, {member.cell.key: None for member in members if member.trainer.status})
+    while members:
+        stack = Stack([member.trainer for member in members])
+        while len(members) == len(stack.trainers):
+            found = dict(zip(stack.trainers, stack.advance(), strict=True))
+            _keep(crew, found, keep_every)
+            problems = {member.cell.key: found[member.trainer].problem for member in members}
+            ended = {member.cell.key for member in members if member.trainer.status or problems[member.cell.key]}
+            _leave(crew, {key: problems[key] for key in ended})
+            if members and pace.due():
+                with pace.writing():
+                    _save(crew)
+            if time.perf_counter() - told > alone.PROGRESS_SECONDS:
+                told = time.perf_counter()
+                _tell(crew, found)
+
+
+def _leave(crew: _Crew, ended: dict[str, Exception | None]) -> None:
+    """End the members with these keys, each with its problem or with none."""
+    for member in [member for member in crew.members if member.cell.key in ended]:
+        with crew.unless_lost(member.cell):
+            member.end(crew.emit, ended[member.cell.key])
+            crew.members.remove(member)
+
+
+def _keep(crew: _Crew, found: dict[Trainer, Advanced], keep_every: int) -> None:
+    for member in list(crew.members):
+        trainer = member.trainer
+        if keep_every and found[trainer].problem is None and trainer.step % keep_every == 0:
+            with crew.unless_lost(member.cell):
+                member.store.keep(trainer.step, trainer.save)
+
+
+def _save(crew: _Crew) -> None:
+    for member in list(crew.members):
+        with crew.unless_lost(member.cell), member.store.checkpoint(member.trainer.step) as folder:
+            member.trainer.save(folder)
+
+
+def _tell(crew: _Crew, found: dict[Trainer, Advanced]) -> None:
+    for member in crew.members:
+        reward, ess, _ = found[member.trainer]
+        member.store.claim.note = {"step": member.trainer.step, "reward": reward, "ess": ess}
+        crew.emit("progress", member.cell.key, member.trainer.step, reward, ess)

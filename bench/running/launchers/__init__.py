@@ -1,1 +1,0 @@
-"""Where cells run: one file per launcher."""

@@ -1,0 +1,1 @@
+"""Worker processes of this machine, which run cells one after another."""

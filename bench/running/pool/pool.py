@@ -1,0 +1,181 @@
+"""Local launcher: spawned worker processes with one thread each; a crash of one does not affect the others."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from vcpo_bench.bench.children import shielded
+from vcpo_bench.bench.running.cell.ending import record_failure
+from vcpo_bench.bench.running.cell_job import CellJob
+from vcpo_bench.bench.running.observers import GridObserver
+from vcpo_bench.bench.running.pool.heartbeat import LOOK_SECONDS, Clock, Heartbeat
+from vcpo_bench.bench.running.pool.worker import work
+from vcpo_bench.bench.running.pool.worker_exit import Death
+from vcpo_bench.errors import DiskFullError
+
+MAX_DEATHS = 3
+"""A cell whose worker dies this many times ends with the status `error`."""
+
+
+@dataclass(slots=True)
+class _Worker:
+    position: int
+    process: BaseProcess
+    pipe: Connection
+    job: CellJob | None = None
+    left: set[str] = field(default_factory=set)  # keys of the job's cells that have not ended
+    failed: bool = False
+    heartbeat: Heartbeat | None = None
+    crash: str = ""
+    hung: bool = False
+
+
+@dataclass(slots=True)
+class _Progress:
+    pending: deque[CellJob]
+    clock: Clock = field(default_factory=Clock)
+    deaths: dict[str, int] = field(default_factory=dict)
+    failed: int = 0
+
+
+def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> int:
+    """Run all jobs, in order, on `workers` processes.
+
+    A worker that dies or hangs is replaced, and its cell resumes from its checkpoint.
+
+    Args:
+        jobs: The cells to run.
+        workers: Number of processes.
+        observer: Receives the events of all cells.
+
+    Returns:
+        Number of cells that failed (status `error`).
+
+    Raises:
+        DiskFullError: A worker found the disk full; the grid stops, and every cell keeps its checkpoint.
+    """
+    progress = _Progress(deque(jobs))
+    crew: list[_Worker] = []
+    try:
+        crew += (_spawn(position) for position in range(min(workers, len(jobs))))
+        for worker in crew:
+            _assign(worker, progress)
+        while any(worker.job for worker in crew):
+            busy = [w.pipe for w in crew if w.job] + [w.process.sentinel for w in crew if w.job]
+            ready = set(wait(busy, LOOK_SECONDS))
+            _look_after(crew, progress, observer)
+            for position, worker in enumerate(crew):
+                if not worker.job or not {worker.pipe, worker.process.sentinel} & ready:
+                    continue
+                if not _receive(worker, progress, observer):
+                    crew[position] = _replace(worker, progress, observer)
+    finally:
+        for worker in crew:
+            worker.process.kill()
+            worker.process.join()
+    return progress.failed
+
+
+def _spawn(position: int) -> _Worker:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=work, args=(theirs, position), daemon=True)
+    resource_tracker.ensure_running()  # it would unblock the signals when it starts
+    with shielded():
+        process.start()
+    theirs.close()
+    return _Worker(position, process, ours)
+
+
+def _assign(worker: _Worker, progress: _Progress) -> None:
+    worker.job = progress.pending.popleft() if progress.pending else None
+    worker.left, worker.failed = set(), False
+    if worker.job:
+        worker.left = {cell.key for cell in worker.job.cells}
+        worker.heartbeat = Heartbeat(worker.job.label, bool(worker.job.cell.config.model), progress.clock.now())
+        with suppress(OSError):  # it has just died: its sentinel is ready, and another worker gets the job
+            worker.pipe.send(worker.job)
+
+
+def _look_after(crew: Sequence[_Worker], progress: _Progress, observer: GridObserver) -> None:
+    """Name the workers that are silent, and kill those that hang; their sentinels then become ready."""
+    now = progress.clock.now()
+    for worker in crew:
+        if not worker.job or not worker.heartbeat:
+            continue
+        if text := worker.heartbeat.complaint(now, worker.process.pid):
+            observer.message(text)
+        if worker.heartbeat.hung(now) and not worker.hung and not worker.pipe.poll():
+            worker.hung = True
+            worker.process.kill()
+
+
+def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bool:
+    """Forward one event; False if the worker is dead and all its events have been read."""
+    try:
+        event, *details = worker.pipe.recv()
+    except (EOFError, OSError):
+        worker.process.join()
+        return False
+    if worker.heartbeat and event != "message":  # one says who holds the lock it waits for
+        worker.heartbeat.hear(progress.clock.now())
+    if event == "disk_full":
+        raise DiskFullError(*details)
+    if event == "crashed":
+        (worker.crash,) = details
+    elif event == "waiting" and worker.heartbeat:
+        worker.heartbeat.pause()
+    else:
+        getattr(observer, event)(*details)
+    if event == "ended":
+        failed = details[1] == "error"
+        progress.failed += failed
+        worker.failed |= failed
+        worker.left.discard(details[0])
+        if worker.job and not worker.left:
+            if worker.failed and progress.pending and worker.job.cell.device.startswith("cuda"):
+                _renew(worker)
+            _assign(worker, progress)
+    return True
+
+
+def _renew(worker: _Worker) -> None:
+    """Start a worker's process anew: after a GPU error, all later CUDA calls of a process may fail too."""
+    worker.process.kill()
+    worker.process.join()
+    worker.pipe.close()
+    fresh = _spawn(worker.position)
+    worker.process, worker.pipe = fresh.process, fresh.pipe
+
+
+def _replace(dead: _Worker, progress: _Progress, observer: GridObserver) -> _Worker:
+    """A new worker in place of a dead one, whose cell is tried again or, after `MAX_DEATHS`, recorded as failed.
+
+    The cells of a stack that dies a second time are tried one by one, so that none of them costs the others.
+    """
+    assert dead.job is not None
+    job = replace(dead.job, cells=tuple(cell for cell in dead.job.cells if cell.key in dead.left))
+    for key in dead.left:
+        progress.deaths[key] = progress.deaths.get(key, 0) + 1
+    key, count = job.cell.key, max(progress.deaths[key] for key in dead.left)
+    limit = dead.heartbeat.limit if dead.hung and dead.heartbeat else 0.0
+    death = Death(dead.process.exitcode, dead.crash, limit)
+    if count < MAX_DEATHS or len(job.cells) > 1:
+        observer.message(f"{job.label}: its worker died ({death.cause}); resuming from its checkpoint")
+        together = [job.cells] if count == 1 else [(cell,) for cell in job.cells]
+        progress.pending.extendleft(replace(job, cells=cells) for cells in reversed(together))
+    else:
+        reason = f"its worker died {count} times ({death.cause}){death.advice}"
+        progress.failed += 1
+        record_failure(job.cell, job.cells_folder, reason, death.traceback)
+        observer.ended(key, "error", 0.0, reason)
+    fresh = _spawn(dead.position)
+    _assign(fresh, progress)
+    return fresh

@@ -1,0 +1,96 @@
+"""The body of a keeper: the pool, in a process that nobody waits for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from vcpo_bench.bench.running.observers import GridObserver
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.pool.run_here import run_here
+from vcpo_bench.bench.running.schedulers.detached import KeeperFiles
+from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
+from vcpo_bench.bench.training.step_observer import ObserverFactory
+from vcpo_bench.files.checksums import read_sealed
+from vcpo_bench.files.claims import Claim
+from vcpo_bench.methods import load_plugin
+
+LOOK_SECONDS = 0.5
+
+
+def keep(out: Path, name: str, make_observer: ObserverFactory | None) -> int:
+    """Run the cells that were handed to this keeper, and leave how it ended.
+
+    Args:
+        out: The results folder.
+        name: The keeper's name.
+        make_observer: Makes the observer of a cell that may be stopped early.
+
+    Returns:
+        Number of cells that failed.
+
+    Raises:
+        DamagedResultError: There is no keeper of that name to be.
+        ClaimHeldError: There is one already.
+        UsageError: The cells cannot be run here.
+        DiskFullError: There is no space left.
+    """
+    files = KeeperFiles(out, name)
+    task = read_sealed(files.task)
+    with Claim(files.claim, wait=False), _ending_left(files):
+        threading.Thread(target=_obey, args=(files.cancel,), daemon=True).start()
+        jobs = LaunchFile(out).jobs(task["keys"], make_observer)
+        for plugin in jobs[0].plugins:
+            load_plugin(plugin)
+        how = RunOptions(
+            out, task["jobs"], False, jobs[0].keep_every, jobs[0].plugins, make_observer, stack=task["stack"]
+        )
+        return run_here([job.cell for job in jobs], how, _Log())
+
+
+@contextmanager
+def _ending_left(files: KeeperFiles) -> Iterator[None]:
+    said = "canceled"
+    try:
+        yield
+        said = "ended"
+    except Exception as problem:
+        said = " ".join(str(problem).split()) or type(problem).__name__
+        raise
+    finally:
+        with suppress(FileNotFoundError):  # whoever watched has seen the last cell end, and tidied up
+            files.ending.write_text(said)
+
+
+def _obey(cancel: Path) -> None:
+    """Stop this process, as Ctrl-C would, once a watcher asks for it."""
+    while not cancel.exists():
+        time.sleep(LOOK_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class _Log(GridObserver):
+    """Prints what happens, but for progress: that is in the claims."""
+
+    def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
+        """Nothing to say: the pool is the one that runs."""
+
+    def started(self, key: str, label: str, steps: int) -> None:
+        print("started", label, flush=True)
+
+    def progress(self, key: str, step: int, reward: float, ess: float) -> None:
+        """Not printed."""
+
+    def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
+        print("ended", key, status, reason, flush=True)
+
+    def message(self, text: str) -> None:
+        print(text, flush=True)
+
+    def close(self) -> None:
+        """Nothing to close."""

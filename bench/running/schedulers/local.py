@@ -1,0 +1,48 @@
+"""Worker processes of this machine: children of this process or, detached, of one in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.running.observers import GridObserver
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.pool.run_here import run_here
+from vcpo_bench.bench.running.schedulers.catalog import Launcher
+from vcpo_bench.bench.running.schedulers.detached import Background
+from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
+from vcpo_bench.bench.running.schedulers.scheduled import full_disks_named, leave_jobs, watch_jobs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Local(Launcher):
+    """Worker processes on this machine."""
+
+    name: ClassVar[str] = "local"
+    summary: ClassVar[str] = "worker processes on this machine"
+    here: ClassVar[bool] = True
+
+    def check(self, device: str, shards: int) -> None:
+        """Nothing can be missing."""
+
+    def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
+        """Run cells in a pool of `options.jobs` processes, or watch them where a background process does."""
+        background, handles = Background(options), LaunchFile(options.out.resolve()).handles()
+        if background.alive({handles[cell.key] for cell in cells if cell.key in handles}):
+            with full_disks_named(options):
+                return watch_jobs(self.name, background, cells, options, observer)
+        background.cancel(background.strays(()))
+        failed = run_here(cells, options, observer)
+        if handles and not failed and background.owns(handles.values()):
+            Attendance(background, cells, options).end()
+        return failed
+
+    def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
+        """Leave cells to a background process of this machine."""
+        if not cells:
+            return "all cells have ended"
+        with full_disks_named(options):
+            return leave_jobs(self.name, Background(options), cells, options)

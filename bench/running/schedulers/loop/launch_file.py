@@ -1,0 +1,131 @@
+"""What a scheduler's jobs find in a results folder: how each cell is to be run, and which job was told to run it.
+
+One process writes it, the one that submits. The file goes when every cell has ended.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.running.cell_job import CellJob
+from vcpo_bench.bench.training.step_observer import ObserverFactory
+from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.checksums import read_sealed, write_sealed
+from vcpo_bench.records import CELLS
+
+FOLDER = ".launch"
+"""Folder of a results folder with this file and the logs of jobs."""
+_FILE = "launch.json"
+_PARTS = ("cells", "handles", "replaced", "deaths")
+
+
+class LaunchFile:
+    """The launch file of a results folder.
+
+    Args:
+        out: The results folder.
+        check: Called before the file is written or removed; see `RunOptions.check`.
+    """
+
+    def __init__(self, out: Path, check: Callable[[], object] = lambda: None) -> None:
+        self.out, self.folder, self._check = out, out / FOLDER, check
+        self._path = self.folder / _FILE
+
+    def add(self, jobs: Iterable[CellJob]) -> None:
+        """Enter cells, so that jobs can read how to run them."""
+        cells = {job.cell.key: _written(job) for job in jobs}
+        self._write(cells=cells)
+
+    def submitted(self, handles: Mapping[str, str]) -> None:
+        """Enter which job runs a cell: handles by key. Those that they replace are kept: such a job may not be over."""
+        before = self.handles()
+        replaced = {before[key]: key for key in handles if before.get(key, handles[key]) != handles[key]}
+        self._write(handles=handles, replaced=replaced)
+
+    def handles(self) -> dict[str, str]:
+        """Handles of the jobs that were submitted, by key of their cells."""
+        return dict(self._values()["handles"])
+
+    def replaced(self) -> dict[str, str]:
+        """Keys of cells by the handle of a job that had gone, so that another was submitted in its place."""
+        values = self._values()
+        current = set(values["handles"].values())
+        return {handle: key for handle, key in values["replaced"].items() if handle not in current}
+
+    def died(self, deaths: Mapping[str, int]) -> None:
+        """Enter how many jobs have died since a cell last ended, by its key."""
+        self._write(deaths=deaths)
+
+    def deaths(self) -> dict[str, int]:
+        """How many jobs have died since a cell last ended, by its key; 0 and missing are the same."""
+        return dict(self._values()["deaths"])
+
+    def jobs(self, keys: Collection[str], make_observer: ObserverFactory | None) -> list[CellJob]:
+        """How cells are to be run.
+
+        Raises:
+            UsageError: The file does not name one of them.
+        """
+        cells = self._values()["cells"]
+        for key in keys:
+            if key not in cells:
+                raise UsageError(f"--key {key}: {self.out} holds no such cell to run; submit it with vcpo-bench run")
+        return [_read(cells[key], self.out, make_observer) for key in keys]
+
+    def remove(self) -> None:
+        """Remove the file, and the logs beside it: all cells have ended well."""
+        self._check()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _values(self) -> dict[str, Any]:
+        """An unreadable file counts as none: whoever submits writes it again."""
+        try:
+            values = read_sealed(self._path)
+        except DamagedResultError:
+            values = {}
+        return {part: dict(values.get(part, {})) for part in _PARTS}
+
+    def _write(self, **parts: Mapping[str, Any]) -> None:
+        self.folder.mkdir(exist_ok=True)
+        values = self._values()
+        for part, entries in parts.items():
+            values[part] |= entries
+        self._check()  # after reading: what another wrote since would be lost
+        write_sealed(self._path, values, cover=False)
+
+
+def _written(job: CellJob) -> dict[str, Any]:
+    cell = job.cell
+    paths = {"start": cell.start, "origin": cell.origin}
+    return {
+        "key": cell.key,
+        "config": cell.config.model_dump(),
+        "control": cell.control,
+        "cost": cell.cost,
+        "updates": cell.updates,
+        "device": cell.device,
+        "keep_every": job.keep_every,
+        "plugins": [str(path) for path in job.plugins],
+        **{name: str(path.resolve()) if path else None for name, path in paths.items()},
+    }
+
+
+def _read(entry: Mapping[str, Any], out: Path, make_observer: ObserverFactory | None) -> CellJob:
+    cell = PlannedCell(
+        CellConfig.model_validate(entry["config"]),
+        entry["key"],
+        entry["control"],
+        entry["cost"],
+        entry["updates"],
+        device=entry["device"],
+    )
+    start, origin = (Path(entry[name]) if entry[name] else None for name in ("start", "origin"))
+    plugins = tuple(Path(path) for path in entry["plugins"])
+    cells = (replace(cell, start=start, origin=origin),)
+    return CellJob(cells, out / CELLS, entry["keep_every"], plugins, make_observer)

@@ -1,0 +1,148 @@
+"""Launchers whose jobs go on without the process that submitted them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.running.observers import GridObserver
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.schedulers.catalog import Launcher
+from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
+from vcpo_bench.bench.running.schedulers.loop.scheduler import Scheduler
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
+from vcpo_bench.errors import UsageError
+from vcpo_bench.files.disk_space import disk_full, is_disk_full
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduledLauncher(Launcher):
+    """A launcher with a scheduler behind it; a subclass connects to that."""
+
+    @abstractmethod
+    def connect(self, options: RunOptions, detach: bool) -> Scheduler:
+        """A connection to the scheduler.
+
+        Args:
+            options: How the cells are to be run.
+            detach: Whether this process ends while the jobs run.
+
+        Raises:
+            UsageError: It does not answer, or ends with this process although that must not be.
+        """
+
+    def check(self, device: str, shards: int) -> None:
+        """Refuse to run where a package or a program is missing, or where a job cannot get what a cell needs.
+
+        Raises:
+            UsageError: It is so, or the device is one that the scheduler chooses.
+        """
+        if ":" in device:
+            raise UsageError(f"--device {device}: --launcher {self.name} chooses the GPU of each cell; use cuda")
+        self.check_installed()
+        self.check_request(device, shards)
+
+    @abstractmethod
+    def check_request(self, device: str, shards: int) -> None:
+        """Refuse what a job asks for if a cell cannot run with it.
+
+        Args:
+            device: `--device`.
+            shards: GPUs that a cell needs.
+
+        Raises:
+            UsageError: It is so; see `check_shards`.
+        """
+
+    @abstractmethod
+    def check_installed(self) -> None:
+        """Refuse to run where a package or a program is missing.
+
+        Raises:
+            UsageError: It is.
+        """
+
+    def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
+        """Run cells to their ends; those whose jobs already wait or run are only watched."""
+        if not cells:
+            self._tidy(options)
+            return 0
+        with full_disks_named(options):
+            return watch_jobs(self.name, self.connect(options, detach=False), cells, options, observer)
+
+    def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
+        """Submit cells and leave them."""
+        if not cells:
+            return "all cells have ended"
+        with full_disks_named(options):
+            return leave_jobs(self.name, self.connect(options, detach=True), cells, options)
+
+    def _tidy(self, options: RunOptions) -> None:
+        """Remove what jobs have left that ended while nobody watched."""
+        if not LaunchFile(options.out.resolve()).handles():
+            return
+        with suppress(UsageError), full_disks_named(options):  # nothing can be tidied where nobody answers
+            Attendance(self.connect(options, detach=True), [], options).end()
+
+
+def check_shards(launcher: str, gpus: float, device: str, shards: int) -> None:
+    """Refuse jobs with fewer GPUs than the shards of their cells.
+
+    Args:
+        launcher: Name of the launcher.
+        gpus: GPUs of each job.
+        device: `--device`.
+        shards: GPUs that a cell needs.
+
+    Raises:
+        UsageError: They have fewer.
+    """
+    if device != "cpu" and shards > max(gpus, 1):  # a part of a GPU is enough for a cell that is not sharded
+        raise UsageError(
+            f"--shards {shards}: --launcher {launcher} gives a job {gpus:g} GPU{'s' * (gpus > 1)}; "
+            f"write gpus: {shards} in --launcher-config, or --launcher '{launcher}(gpus={shards})'"
+        )
+
+
+def watch_jobs(
+    name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver
+) -> int:
+    """Submit the cells that no living job runs, and wait until all have ended; returns how many failed."""
+    attendance = Attendance(scheduler, cells, options)
+    with attendance.answerable():
+        fresh = attendance.submit()
+        held = attendance.held
+        old = len(cells) - fresh - held
+        parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{old} with earlier jobs"] * bool(old)
+        parts += [f"{attendance.strays} canceled that an interrupted submission had left"] * bool(attendance.strays)
+        parts += [f"{held} to be submitted when those whose step scales they use have ended"] * bool(held)
+        observer.message(f"{name}: {', '.join(parts)}")
+        return attendance.attend(observer)
+
+
+def leave_jobs(name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> str:
+    """Submit the cells that no living job runs; returns one line that says what to do next."""
+    attendance = Attendance(scheduler, cells, options)
+    with attendance.answerable(only_new=True):
+        fresh, held = attendance.submit(), attendance.held
+        scheduler.close(done=False)
+    later = f"{held} not submitted, because they use step scales of cells that run: give this command again later"
+    return (
+        f"{name}: {fresh} cells submitted, {len(cells) - fresh - held} had jobs already; "
+        + f"{later}; " * bool(held)
+        + "the same command without --detach shows their progress, and Ctrl-C there cancels them"
+    )
+
+
+@contextmanager
+def full_disks_named(options: RunOptions) -> Iterator[None]:
+    """Turn the error of a full disk into the line that users get."""
+    try:
+        yield
+    except OSError as problem:
+        if is_disk_full(problem):
+            raise disk_full([options.out]) from problem
+        raise

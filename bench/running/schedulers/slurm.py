@@ -1,0 +1,233 @@
+"""Jobs of Slurm, submitted as arrays by submitit. The results folder says what they did, never accounting."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+import shlex
+import subprocess
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import Any, ClassVar
+
+from vcpo_bench.bench.running.options import RunOptions
+from vcpo_bench.bench.running.schedulers.loop.job import Job, work
+from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER
+from vcpo_bench.bench.running.schedulers.loop.scheduler import Fate, Scheduler
+from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher, check_shards
+from vcpo_bench.bench.running.schedulers.slurm_reasons import why_pending
+from vcpo_bench.bench.running.schedulers.slurm_time_limit import TimeLimit
+from vcpo_bench.errors import UsageError, how_to_install
+from vcpo_bench.naming.parameters import integer, number, text
+
+LONGEST_ARRAY = 1000
+TIMEOUTS = 10_000
+"""How often a job may reach its time limit and be queued again, for as long as its cell gets further."""
+ANSWER_SECONDS = 60.0
+_ENDED = {
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"),
+    *("NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT", "REVOKED"),
+}
+_PROGRAMS = ("sbatch", "squeue", "scancel", "srun")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slurm(ScheduledLauncher):
+    """Jobs of a Slurm cluster; `--jobs` limits how many run at once."""
+
+    name: ClassVar[str] = "slurm"
+    summary: ClassVar[str] = "jobs of a Slurm cluster, one per cell; the results folder must be on a shared file system"
+    bare_value: ClassVar[bool] = False
+
+    partition: str = text("", legal="a partition")
+    account: str = text("", legal="an account")
+    qos: str = text("", legal="a quality of service")
+    constraint: str = text("", legal="features of a node")
+    minutes: int = integer(60, minimum=1)
+    cpus: int = integer(1, minimum=1)
+    gpus: int = integer(1, minimum=1)
+    memory: float = number(4, above=0)
+    setup: str = text("", legal="a shell line to run before each job, such as: . /shared/setup.sh")
+    options: str = text("", legal="more options of sbatch, such as: reservation=name nice=100")
+    poll: float = number(15, above=0)
+
+    def check_installed(self) -> None:
+        """Refuse to run without submitit or Slurm's programs.
+
+        Raises:
+            UsageError: One is missing.
+        """
+        if find_spec("submitit") is None:
+            raise UsageError(f"--launcher slurm: the package submitit is not installed; {how_to_install('slurm')}")
+        if missing := [program for program in _PROGRAMS if which(program) is None]:
+            raise UsageError(
+                f"--launcher slurm: {missing[0]} is not on the PATH; run this on a login node of the cluster"
+            )
+
+    def check_request(self, device: str, shards: int) -> None:
+        """Refuse jobs with fewer GPUs than their cells have shards.
+
+        Raises:
+            UsageError: It is so.
+        """
+        check_shards(self.name, self.gpus, device, shards)
+
+    def connect(self, options: RunOptions, detach: bool) -> Scheduler:
+        """Slurm as its command-line programs reach it."""
+        return _Slurm(self, options.out.resolve())
+
+
+class _Slurm(Scheduler):
+    def __init__(self, launcher: Slurm, out: Path) -> None:
+        self._launcher, self._folder = launcher, out / FOLDER / "slurm"
+        self.every = launcher.poll
+        self._name = f"vcpo-bench-{hashlib.sha256(str(out).encode()).hexdigest()[:12]}"
+        self._ended: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
+
+    def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
+        import submitit
+        from submitit.core.utils import FailedJobError
+
+        if at_once and re.search(r"dependency=\S*\?", self._launcher.options):
+            raise UsageError(
+                "--launcher slurm: a dependency with ? cannot be joined with the order of arrays under --jobs; drop one"
+            )
+        arrays = list(_cut(jobs, min(LONGEST_ARRAY, _longest_array())))
+        shares = _shares(at_once, len(arrays))
+        after = [self._full(len(jobs), at_once)] * len(shares)
+        for lane, array in zip(itertools.cycle(range(len(shares))), arrays, strict=False):
+            executor = submitit.SlurmExecutor(self._folder, max_num_timeout=TIMEOUTS)
+            executor.update_parameters(**self._parameters(jobs[0].device, shares[lane], after[lane]))
+            try:
+                handles = _submit(executor, [_Task(job, self._launcher.minutes) for job in array])
+            except (FailedJobError, subprocess.CalledProcessError) as error:
+                said = " ".join(str(getattr(error, "stderr", "") or error).split())
+                raise UsageError(f"--launcher slurm: sbatch refused the jobs: {said}") from error
+            after[lane] = [_array_of(handles[-1])]
+            yield handles
+
+    def alive(self, handles: Collection[str]) -> set[str]:
+        if not handles:
+            return set()
+        try:
+            return set(handles) & self._living()
+        except (OSError, subprocess.SubprocessError):  # the controller is away for a while: nothing is known to end
+            return set(handles)
+
+    def strays(self, known: Collection[str]) -> set[str]:
+        try:
+            return self._living() - set(known)
+        except (OSError, subprocess.SubprocessError):
+            return set()
+
+    def fate(self, handle: str) -> Fate:
+        state = self._ended.get(handle, "")
+        return Fate(state.startswith("CANCELLED"), state, state.startswith("COMPLETED"))
+
+    def why_waiting(self, handles: Collection[str]) -> str:
+        return why_pending(self._reasons[handle] for handle in sorted(handles) if handle in self._reasons)
+
+    def cancel(self, handles: Collection[str]) -> None:
+        for part in _cut(sorted(handles), LONGEST_ARRAY):
+            with suppress(OSError, subprocess.SubprocessError):  # jobs that go on end their cells: nothing is wrong
+                _answer(["scancel", "--quiet", *part])
+
+    def _living(self) -> set[str]:
+        """Jobs of the results folder that wait or run. Slurm soon forgets how others ended, so that is kept."""
+        listed = ["squeue", "--noheader", "--array", "--states=all", f"--name={self._name}", "--format=%i %T %r"]
+        jobs = [line.split(maxsplit=2) for line in _answer(listed).splitlines() if line.strip()]
+        living = {job for job, state, *_ in jobs if state not in _ENDED}
+        self._ended |= {job: state for job, state, *_ in jobs if job not in living}
+        self._reasons = {job: " ".join(reason) for job, state, *reason in jobs if state == "PENDING"}
+        return living
+
+    def _full(self, count: int, at_once: int) -> list[str]:
+        """The arrays of the folder that must end before more jobs start, where all together are more than may run."""
+        if not at_once:
+            return []
+        try:
+            living = self._living()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise UsageError(f"--launcher slurm: Slurm does not answer ({error})") from error
+        return sorted({_array_of(handle) for handle in living}) if len(living) + count > at_once else []
+
+    def _parameters(self, device: str, share: int, after: Sequence[str]) -> dict[str, Any]:
+        ours = self._launcher
+        more = {key: value for key, _, value in (pair.partition("=") for pair in shlex.split(ours.options))}
+        if after:
+            own = [more["dependency"]] if "dependency" in more else []
+            more["dependency"] = ",".join([*own, ":".join(["afterany", *after])])
+        words = {name: getattr(ours, name) for name in ("partition", "account", "qos", "constraint")}
+        return {
+            "job_name": self._name,
+            "time": ours.minutes,
+            "cpus_per_task": ours.cpus,
+            "srun_args": [f"--cpus-per-task={ours.cpus}"],  # from Slurm 22.05 on not taken from the job
+            "mem": f"{int(ours.memory * 1024)}MB",
+            "array_parallelism": share,
+            "setup": [ours.setup] if ours.setup else None,
+            "additional_parameters": {"requeue": True, **{key: value or True for key, value in more.items()}},
+            **{name: value for name, value in words.items() if value},
+            **({"gpus_per_node": ours.gpus} if device != "cpu" else {}),
+        }
+
+
+class _Task:
+    """What a job unpickles and calls; submitit has Slurm queue it again before its time is up."""
+
+    def __init__(self, job: Job, minutes: int) -> None:
+        self._job, self._limit = job, TimeLimit(job, minutes)
+
+    def __call__(self) -> int:
+        from submitit import JobEnvironment
+
+        self._limit.begin()
+        return work(self._job, JobEnvironment().job_id)
+
+    def checkpoint(self) -> Any:
+        from submitit.helpers import DelayedSubmission
+
+        self._limit.check()
+        return DelayedSubmission(self)
+
+
+def _shares(at_once: int, arrays: int) -> list[int]:
+    """Most jobs to run at once of each lane: arrays of a lane follow one another, those of different lanes do not."""
+    if not at_once:
+        return [LONGEST_ARRAY] * arrays
+    lanes = min(at_once, arrays)
+    return [at_once // lanes + (lane < at_once % lanes) for lane in range(lanes)]
+
+
+def _array_of(handle: str) -> str:
+    return handle.partition("_")[0]
+
+
+def _submit(executor: Any, array: Sequence[_Task]) -> list[str]:
+    with executor.batch():
+        found = [executor.submit(task) for task in array]
+    return [one.job_id for one in found]
+
+
+def _cut(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for begin in range(0, len(items), size):
+        yield items[begin : begin + size]
+
+
+def _longest_array() -> int:
+    """Most jobs of an array that this cluster takes."""
+    try:
+        found = re.search(r"^MaxArraySize\s*=\s*(\d+)", _answer(["scontrol", "show", "config"]), re.MULTILINE)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UsageError(f"--launcher slurm: Slurm does not answer ({error})") from error
+    return max(1, int(found[1])) if found else LONGEST_ARRAY
+
+
+def _answer(command: Sequence[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=ANSWER_SECONDS).stdout
