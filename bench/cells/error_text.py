@@ -9,6 +9,8 @@ _QUOTED = re.compile(r"""(?P<quote>['"])(?P<path>/[^'"\n]*/[^'"\n]*)(?P=quote)""
 _BARE = re.compile(r"""(?<![\w/.:~-])/(?:[^\s/'"`,;:()<>|]+/)+[^\s/'"`,;:()<>|]*""")
 _OPEN = ("site-packages", "dist-packages")
 _OURS = "vcpo_bench"
+_CHECKOUT = f"{Path(__file__).resolve().parents[2]}/"
+"""Where this package lies, whatever the folder of a checkout is called."""
 
 
 def without_paths(text: str) -> str:
@@ -16,6 +18,7 @@ def without_paths(text: str) -> str:
 
     A path with blanks that stands without quotes is known only if it is below the home or the present folder.
     """
+    text = text.replace(_CHECKOUT, f"/_/{_OURS}/")
     for folder in (str(Path.home()), str(Path.cwd())):
         if " " in folder:
             text = text.replace(folder, "/_")
