@@ -228,6 +228,11 @@ class Results:
         return [folder / name for folder in self.folders]
 
 
+def as_folders(folder: str | Path | Iterable[str | Path]) -> list[Path]:
+    """One results folder, or several, as a list."""
+    return [Path(folder)] if isinstance(folder, str | Path) else [Path(one) for one in folder]
+
+
 def load(folder: str | Path | Iterable[str | Path], include_partial: bool = False) -> Results:
     """Read the cells of one results folder, or of several that are pooled.
 
@@ -239,7 +244,7 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
     Raises:
         UsageError: A folder does not exist or holds no cells.
     """
-    folders = [Path(folder)] if isinstance(folder, str | Path) else [Path(one) for one in folder]
+    folders = as_folders(folder)
     rows: list[dict[str, Any]] = []
     problems: list[Problem] = []
     seals: dict[str, CellSeal] = {}

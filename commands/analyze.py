@@ -53,8 +53,8 @@ def analyze(
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():
-            with replacing(out / f"{name}.csv") as draft:
-                without_formulas(table).to_csv(draft, index=False)
+            with replacing(out / f"{name}.csv") as file:
+                without_formulas(table).to_csv(file, index=False)
             say(f"table: {out / name}.csv")
         for name, content in findings.documents.items():
             write_text(out / name, content)

@@ -69,14 +69,14 @@ def calibrate(
         )
     )
     found = run(study, [one.detector for one in given])
-    write_text(out, found.document)
+    write_text(out, found.document, typed=True)
     for sentence in found.sentences:
         say(sentence)
     if tables is not None:
         tables.mkdir(parents=True, exist_ok=True)
         for title in ("parts", "deals", "transfer", "verdict", "runs"):
-            with replacing(tables / f"{title}.csv") as draft:
-                getattr(found, title).to_csv(draft, index=False)
+            with replacing(tables / f"{title}.csv") as file:
+                getattr(found, title).to_csv(file, index=False)
     say(f"calibration: {out}")
 
 

@@ -66,8 +66,7 @@ def probe(
     found = read_cell(cell, start, model, device)
     chosen = {method.canonical: method for method in map(parse_method, options.expressions(methods))}
     spec = probing.ProbeSpec(found, options.updates(at), list(chosen.values()), batches, fresh)
-    target = out or probing.default_path(found)
-    probing.run_probe(spec, target, say)
+    target = probing.run_probe(spec, out, say)
     PlainConsole().print(probe_tables(target))
     say(target)
 

@@ -57,20 +57,22 @@ def report(
     elif only or methods:
         raise UsageError("--only, --methods: choose among printed figures; add --figures VENUE")
     sources = folders or [DEFAULT_OUT]
-    target = html or sources[0] / "report.html"
+    target = page.page_path(sources, html)
     check_file("--html", target)
     check_file("--pdf", pdf)
     printed = target.parent / figures if figures else None
     check_folder("--figures", printed)
+    if printed and printed.is_symlink():
+        raise UsageError(f"--figures: {printed} is a link, which is not followed; move it away")
 
     names, chosen = split_list(only) if only else [], split_list(methods) if methods else []
     if watch:
-        watching.watch(sources, target, on_write=say)
+        watching.watch(sources, html, on_write=say)
     if printed:  # before the page: names that are not there are refused before anything is written
         for path in paper.write_figures(sources, printed, figures, names, chosen):
             say(path)
     if not watch and (html or not only):
-        say(page.write_page(sources, target, partial))
+        say(page.write_page(sources, html, partial))
     if pdf:
         say(typeset.write_pdf(sources, pdf, partial))
 

@@ -31,7 +31,7 @@ def schema(
     if out is None:
         say(text)
         return
-    write_text(out, text + "\n")
+    write_text(out, text + "\n", typed=True)
     say(out)
 
 

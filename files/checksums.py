@@ -15,6 +15,7 @@ from typing import Any
 
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.atomic import write_bytes
+from vcpo_bench.files.regular import open_regular, read_regular, size_of
 
 FILES, CHECKSUM = "files", "checksum"
 """Keys that a seal adds: the size in bytes and the checksum of every file, and the checksum of the sealed file."""
@@ -57,7 +58,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
         OSError: The disk cannot be read at the moment.
     """
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
         values = json.loads(content)
     except FileNotFoundError as error:
         raise DamagedResultError("is missing", path) from error
@@ -87,7 +88,7 @@ def verify_sizes(folder: Path, seal: Seal) -> None:
     """
     for name, entry in seal.items():
         try:
-            size = (folder / name).stat().st_size
+            size = size_of(folder / name)
         except FileNotFoundError as error:
             raise DamagedResultError("is missing", folder / name) from error
         if size != entry["bytes"]:
@@ -128,7 +129,7 @@ def verified_bytes(path: Path, seal: Seal | None) -> bytes:
         OSError: The disk cannot be read at the moment.
     """
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except FileNotFoundError as error:
         raise DamagedResultError("is missing", path) from error
     if seal is not None:
@@ -153,7 +154,7 @@ def _beside(path: Path) -> list[Path]:
 
 def _entry(path: Path) -> dict[str, Any]:
     size = total = 0
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while chunk := file.read(_CHUNK):
             size, total = size + len(chunk), zlib.crc32(chunk, total)
     return {"bytes": size, "crc32": f"{total:08x}"}

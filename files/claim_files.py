@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.claim_text import SIZE, Claimed
 from vcpo_bench.files.missing import is_missing, unless_missing
+from vcpo_bench.files.regular import open_regular
 
 PREFIX = ".claim-"
 
@@ -54,9 +56,9 @@ def numbers_in(folder: Path) -> list[int]:
 def text_of(path: Path) -> str:
     """What a claim says; empty where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(SIZE).decode(errors="replace")
-    except OSError:
+    except (OSError, DamagedResultError):
         return ""
 
 
@@ -122,7 +124,7 @@ def rewrite(path: Path, claimed: Claimed) -> None:
     Raises:
         OSError: It is gone, or the disk does not answer.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         found = Claimed.read(os.pread(handle, SIZE, 0).decode(errors="replace"))
         if found is not None and found.holder.token == claimed.holder.token:

@@ -12,7 +12,11 @@ _UNSYNCED = {errno.EINVAL, errno.EBADF}
 
 def sync_file(path: Path) -> None:
     """Return once the contents of a file are on the disk."""
-    _sync(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sync_names(folder: Path) -> None:
@@ -20,8 +24,17 @@ def sync_names(folder: Path) -> None:
 
     Some file systems cannot sync a folder: there it returns at once.
     """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+        sync_opened(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_opened(folder: int) -> None:
+    """`sync_names` of a folder that is open."""
+    try:
+        os.fsync(folder)
     except OSError as error:
         if error.errno not in _UNSYNCED:
             raise
@@ -58,11 +71,3 @@ def publish_folder(draft: Path, target: Path) -> bool:
         return False
     sync_names(target.parent)
     return True
-
-
-def _sync(path: Path, flags: int) -> None:
-    handle = os.open(path, flags)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

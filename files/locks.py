@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,7 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.lock_holders import Holder, this_process
+from vcpo_bench.files.regular import read_regular
 
 LOCK_FILE = ".lock"
 """Usual name of the file through which a folder is locked."""
@@ -25,6 +28,8 @@ PATIENCE_SECONDS = 10.0
 
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 _POLL_SECONDS = 0.05
+_LOCK = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""What is signed must be a lock: a link may lead to any file."""
 
 
 class LockHeldError(Exception):
@@ -57,6 +62,7 @@ class FileLock:
 
         Raises:
             LockHeldError: Another process holds it, and `wait` is False.
+            DamagedResultError: A link or a pipe has its name.
             OSError: The file cannot be created.
         """
         began, told = time.monotonic(), False
@@ -85,10 +91,16 @@ class FileLock:
         self._signature = this_process().text()
         try:
             self.path.parent.mkdir(exist_ok=True)
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            handle = os.open(self.path, _LOCK | os.O_CREAT, 0o666)
         except FileNotFoundError:  # the folder has just been removed
             return False
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise DamagedResultError("is a link, so it cannot lock the folder; delete it", self.path) from error
+            raise
         try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise DamagedResultError("is no regular file, so it cannot lock the folder; delete it", self.path)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _same_file(handle, self.path):
                 with suppress(OSError):  # a full disk: the lock holds without a signature
@@ -152,6 +164,6 @@ def _is_old(path: Path) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return read_regular(path).decode(errors="replace")
     except FileNotFoundError:
         return ""

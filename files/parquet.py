@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.atomic import replacing
 from vcpo_bench.files.checksums import Seal, verified_bytes
+from vcpo_bench.files.regular import open_regular
 
 
 def read_parquet(path: Path, seal: Seal | None = None, columns: Sequence[str] | None = None) -> pa.Table:
@@ -42,19 +43,26 @@ def read_present(path: Path, seal: Seal | None = None, columns: Sequence[str] | 
         raise DamagedResultError(f"cannot be read ({reason})", path) from error
 
 
-def write_parquet(path: Path, table: pa.Table) -> None:
+def write_parquet(path: Path, table: pa.Table, typed: bool = False, below: Path | None = None) -> None:
     """Replace a table that stands alone, outside the folder of a cell; its pages get checksums of their own.
+
+    `typed` and `below` are those of `files.atomic.replacing`.
 
     Raises:
         OSError: The file cannot be written.
     """
-    with replacing(path) as draft:
-        pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
+    with replacing(path, typed, below) as file:
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file begins and ends as a Parquet file does; the data between are not read."""
-    with path.open("rb") as file:
+    """Whether a file begins and ends as a Parquet file does; the data between are not read.
+
+    Raises:
+        DamagedResultError: It is a link, a folder, a pipe or a device.
+        OSError: The disk cannot be read at the moment.
+    """
+    with open_regular(path) as file:
         head = file.read(4)
         size = file.seek(0, 2)
         file.seek(max(0, size - 8))

@@ -62,7 +62,7 @@ def diff(first: str | Path, second: str | Path) -> Diff:
 def write_diff(first: str | Path, second: str | Path, out_html: str | Path) -> Path:
     """Write the comparison of two results folders as one HTML file and return its path."""
     target = Path(out_html)
-    write_text(target, render_document(diff(first, second).document, []))
+    write_text(target, render_document(diff(first, second).document, []), typed=True)
     return target
 
 

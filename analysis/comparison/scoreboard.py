@@ -104,5 +104,5 @@ def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFr
 
 def write_csv(board: pd.DataFrame, path: str | Path) -> None:
     """Write the scoreboard as CSV with six significant digits."""
-    with replacing(Path(path)) as draft:
-        without_formulas(board).to_csv(draft, index=False, float_format="%.6g")
+    with replacing(Path(path)) as file:
+        without_formulas(board).to_csv(file, index=False, float_format="%.6g")

@@ -20,6 +20,7 @@ from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.claim_files import is_claim, names_in
 from vcpo_bench.files.claims import Claim, ClaimLostError, Watch
 from vcpo_bench.files.durable import publish_folder, sync_names
+from vcpo_bench.files.folders import is_folder, made, refuse_link
 from vcpo_bench.files.missing import is_missing, unless_missing
 from vcpo_bench.records import PARTIAL_SUFFIX
 
@@ -33,8 +34,9 @@ _DRAFT, _FINAL, _REPLACED, _LEFT = "draft-", "final-", "replaced-", "left"
 
 def numbered(folder: Path, prefix: str = "") -> dict[int, Path]:
     """Folders named `prefix` and a number, by that number, smallest first; other names are no checkpoints."""
-    found = {int(name[len(prefix) :]): folder / name for name in names_in(folder) if _is_numbered(name, prefix)}
-    return {number: path for number, path in sorted(found.items()) if path.is_dir()}
+    names = [] if folder.is_symlink() else names_in(folder)
+    found = {int(name[len(prefix) :]): folder / name for name in names if _is_numbered(name, prefix)}
+    return {number: path for number, path in sorted(found.items()) if is_folder(path)}
 
 
 def _is_numbered(name: str, prefix: str) -> bool:
@@ -70,9 +72,12 @@ class CellStore:
             watch: What earlier tries have seen; it is tried once more.
 
         Raises:
+            UsageError: A link stands in for a folder of the cell.
             ClaimHeldError: Another worker has the cell, and it is not to be waited for.
             ClaimLostError: Another worker has taken it over already.
         """
+        for folder in (self.partial, self.final):  # what is cleared away there must not be someone's
+            refuse_link(folder)
         with Claim(self.partial, say, wait, job, watch) as self.claim:
             with self._unless_taken():
                 sync_names(self.partial.parent)
@@ -105,7 +110,7 @@ class CellStore:
         for path in (*numbered(folder / KEPT).values(), *numbered(folder, CHECKPOINT).values()):
             target = self.partial / path.relative_to(folder)
             with unless_missing():
-                target.parent.mkdir(exist_ok=True)
+                made(self.partial, *target.relative_to(self.partial).parts[:-1])
                 publish_folder(path, target)
 
     def ended(self) -> str | None:
@@ -168,12 +173,12 @@ class CellStore:
             ClaimLostError: Another process has taken the cell over.
         """
         target = self.partial / KEPT / f"{step:08d}"
-        if target.is_dir():
+        if is_folder(target):
             return
         with self._drafting(_DRAFT) as draft:
             save(draft)
         with self._unless_taken():
-            target.parent.mkdir(exist_ok=True)
+            made(self.partial, KEPT)
             self._publish(draft, target)
             sync_names(self.partial)
 
@@ -203,7 +208,7 @@ class CellStore:
         """Move the checkpoints that are to stay with the results into their folder."""
         resumable = numbered(self.partial, CHECKPOINT).values() if failed else ()
         for path in (self.partial / KEPT, *resumable):
-            if path.is_dir():
+            if is_folder(path):
                 path.rename(draft / path.name)
         try:
             self.check()

@@ -70,7 +70,7 @@ def write_configuration(path: Path, values: Mapping[str, Any]) -> None:
         UsageError: The file cannot be written.
     """
     try:
-        write_text(path, yaml.safe_dump(dict(values), sort_keys=False))
+        write_text(path, yaml.safe_dump(dict(values), sort_keys=False), typed=True)
     except OSError as error:
         raise UsageError(f"--save-config {path}: cannot be written ({error.strerror}); name another file") from error
 

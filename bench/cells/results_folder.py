@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.atomic import check_writable
 from vcpo_bench.files.checksums import read_sealed, seal_of, verify_sizes, write_sealed
 from vcpo_bench.files.claims import Claim, ClaimHeldError, ClaimLostError
+from vcpo_bench.files.folders import made, refuse_link
 from vcpo_bench.files.parquet import is_whole
 from vcpo_bench.records import (
     CELL_FILE,
@@ -28,6 +29,7 @@ TABLES = (STEPS_FILE, EVALS_FILE, LAGS_FILE)
 """Tables that every ended cell has."""
 WRITER = ".writer"
 """Folder that the one command which plans cells claims; it is there only while one does."""
+_DAMAGED = "damaged"
 
 
 class ResultsFolder:
@@ -37,7 +39,7 @@ class ResultsFolder:
         path: The folder; created if missing.
 
     Raises:
-        UsageError: The path is a file, cannot be written, or is a folder with other contents.
+        UsageError: The path is a file, cannot be written, is a folder with other contents, or has a link for cells.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,10 +49,10 @@ class ResultsFolder:
         try:
             if path.is_dir() and any(path.iterdir()) and not ((path / GRID_FILE).exists() or self.cells.is_dir()):
                 raise UsageError(f"--out {path}: the folder holds other files; name a new folder or a results folder")
-            self.cells.mkdir(parents=True, exist_ok=True)
-            probe = path / f".write-{os.getpid()}"
-            probe.touch()
-            probe.unlink(missing_ok=True)  # another machine may have a process of this number
+            path.mkdir(parents=True, exist_ok=True)
+            made(path, CELLS)
+            refuse_link(path / WRITER)
+            check_writable(path / ".write")
         except OSError as error:
             raise UsageError(f"--out {path}: cannot write there ({error.strerror}); name another folder") from error
 
@@ -111,9 +113,9 @@ class ResultsFolder:
     def move_to_damaged(self, path: Path) -> Path:
         """Move a file or folder to the folder `damaged`, numbered; returns where it is now."""
         number, stem, suffix = 1, *((path.stem, path.suffix) if path.is_file() else (path.name, ""))
-        while (aside := self.path / "damaged" / f"{stem}-{number}{suffix}").exists():
+        while (aside := self.path / _DAMAGED / f"{stem}-{number}{suffix}").exists():
             number += 1
-        aside.parent.mkdir(exist_ok=True)
+        made(self.path, _DAMAGED)
         return path.rename(aside)
 
     def update_grid(self, cells: Mapping[str, Mapping[str, Any]]) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from vcpo_bench import __version__
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.catalog import POLICIES
 from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError
-from vcpo_bench.files.atomic import replacing
+from vcpo_bench.files.atomic import write_bytes
 
 DEFAULT_POLICY = "tiny"
 """The policy of files that were written before there was a choice."""
@@ -67,8 +67,7 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
     weights = {name: tensor.to(dtype) for name, tensor in start.policy.state_dict().items()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as draft:
-            save_file(weights, draft, origin)
+        write_bytes(path, save(weights, origin), typed=True)
     except (OSError, SafetensorError) as error:
         raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
 

@@ -18,8 +18,9 @@ from vcpo_bench.bench.replay.replay import Replay, one_thread, origin_folder
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.files.durable import sync_folder, sync_names
+from vcpo_bench.files.folders import made
 from vcpo_bench.methods import Method, parse_method
-from vcpo_bench.records import CELL_FILE, CELLS, STATE_FILE
+from vcpo_bench.records import CELL_FILE, CELLS, ORIGINS_FOLDER, STATE_FILE
 from vcpo_bench.records.cell_file import read_cell_file
 
 
@@ -172,7 +173,7 @@ def _write_origin(parent: RecordedCell, at: int, origin: Path) -> str:
         replay.to(at)
         draft = origin.with_name(f"draft-{origin.name}")
         shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
+        made(origin.parents[1], ORIGINS_FOLDER, draft.name)
         replay.trainer.save(draft)
         sync_folder(draft)
         draft.rename(origin)

@@ -59,6 +59,6 @@ class WarmupState:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         kept = {"policy": policy.state_dict(), "optimizer": optimizer.state_dict()}
-        with replacing(self.path) as draft:
-            torch.save(kept | {"purpose": self.purpose, "step": step}, draft)
+        with replacing(self.path) as file:
+            torch.save(kept | {"purpose": self.purpose, "step": step}, file)
         self._saved = monotonic()

@@ -32,7 +32,7 @@ class Panel:
 
 def write_diagnosis(found: Diagnosis, target: Path) -> Path:
     """Write the page; the folder of the file must exist."""
-    write_text(target, diagnosis_page(found))
+    write_text(target, diagnosis_page(found), typed=True)
     return target
 
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from vcpo_bench.analysis.results import as_folders
 from vcpo_bench.files.atomic import write_text
 from vcpo_bench.progress import track
 from vcpo_bench.reports.document import Document, Picture, Prose, Table
@@ -44,12 +45,14 @@ class Figure:
 _Shown = Table | Prose | Figure
 
 
-def write_page(results_folder: str | Path | Iterable[str | Path], out_html: str | Path, partial: bool = False) -> Path:
+def write_page(
+    results_folder: str | Path | Iterable[str | Path], out_html: str | Path | None = None, partial: bool = False
+) -> Path:
     """Write the report of one results folder, or of several that are pooled, as one HTML file.
 
     Args:
         results_folder: A folder that `vcpo-bench run` wrote, or several.
-        out_html: The file to write; its folder must exist.
+        out_html: The file to write; its folder must exist. None: `report.html` in the first results folder.
         partial: Also show cells that are still running.
 
     Returns:
@@ -58,9 +61,15 @@ def write_page(results_folder: str | Path | Iterable[str | Path], out_html: str 
     Raises:
         UsageError: No folder holds a cell, or they ran under different versions of the rules.
     """
-    target = Path(out_html)
-    write_text(target, render(open_study(results_folder, partial), home=target.parent))
+    folders = as_folders(results_folder)
+    target = page_path(folders, out_html)
+    write_text(target, render(open_study(folders, partial), home=target.parent), typed=out_html is not None)
     return target
+
+
+def page_path(results_folders: Sequence[Path], out_html: str | Path | None) -> Path:
+    """Where the page goes: to the file the user named, or into the first results folder."""
+    return results_folders[0] / "report.html" if out_html is None else Path(out_html)
 
 
 def render(study: Study, reload_seconds: int = 0, home: Path | None = None) -> str:

@@ -106,8 +106,8 @@ def write_site(site: Path, entries: Sequence[Entry]) -> list[Path]:
     written = []
     for one in entries:
         write_text(folder / f"{one.name}.json", one.text())
-        with replacing(folder / f"{one.name}.csv") as draft:
-            without_formulas(pd.DataFrame(_flat(one))).to_csv(draft, index=False)
+        with replacing(folder / f"{one.name}.csv") as file:
+            without_formulas(pd.DataFrame(_flat(one))).to_csv(file, index=False)
         written += [folder / f"{one.name}.json", folder / f"{one.name}.csv"]
     write_text(site / "index.html", render(list(shown.values())))
     return [site / "index.html", *written]

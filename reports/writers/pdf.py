@@ -51,7 +51,7 @@ def write_pdf(results_folder: str | Path | Iterable[str | Path], out_pdf: str | 
         UsageError: No folder holds a cell, or they ran under different versions of the rules.
     """
     target = Path(out_pdf)
-    write_bytes(target, typeset(open_study(results_folder, partial)))
+    write_bytes(target, typeset(open_study(results_folder, partial)), typed=True)
     return target
 
 

@@ -47,11 +47,11 @@ def export(results_folder: str | Path | Iterable[str | Path], out_dir: str | Pat
     found = tables(study)
     for name, table in track(found.items(), "writing tables", len(found)):
         path = folder / f"{name}.{form}"
-        with replacing(path) as draft:
+        with replacing(path) as file:
             if form == "csv":
-                without_formulas(table).to_csv(draft, index=False)
+                without_formulas(table).to_csv(file, index=False)
             else:
-                table.to_parquet(draft, index=False)
+                table.to_parquet(file, index=False)
         written.append(path)
     return written
 

@@ -10,14 +10,14 @@ from vcpo_bench import records
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.study import open_study
-from vcpo_bench.reports.writers.html import render
+from vcpo_bench.reports.writers.html import page_path, render
 
 Signature = tuple[tuple[str, int], ...]
 
 
 def watch(
     results_folders: Iterable[str | Path],
-    out_html: str | Path,
+    out_html: str | Path | None = None,
     every: float = 10.0,
     *,
     on_write: Callable[[Path], None] = lambda _: None,
@@ -27,7 +27,8 @@ def watch(
 
     Args:
         results_folders: Folders that `vcpo-bench run` writes.
-        out_html: The page; it is replaced as a whole, so that a browser never reads half of it.
+        out_html: The page; it is replaced as a whole, so that a browser never reads half of it. None: `report.html` in
+            the first results folder.
         every: Seconds between looks; the page reloads itself at the same pace until the last.
         on_write: Called with the page after each writing.
         sleep: Waits.
@@ -36,11 +37,11 @@ def watch(
         The path of the page.
     """
     folders = [Path(folder) for folder in results_folders]
-    target = Path(out_html)
+    target, typed = page_path(folders, out_html), out_html is not None
     seen: Signature | None = None
     while True:
         now = signature(folders)
-        if now != seen and refresh(folders, target, round(every) if running(folders) else 0):
+        if now != seen and refresh(folders, target, typed, round(every) if running(folders) else 0):
             seen = now
             on_write(target)
         if seen is not None and not running(folders):
@@ -48,13 +49,13 @@ def watch(
         sleep(every)
 
 
-def refresh(folders: list[Path], target: Path, reload_seconds: int) -> bool:
+def refresh(folders: list[Path], target: Path, typed: bool, reload_seconds: int) -> bool:
     """Write the page once; False while no cell can be read yet."""
     try:
         study = open_study(folders, partial=True)
     except UsageError:
         return False
-    write_text(target, render(study, reload_seconds, target.parent))
+    write_text(target, render(study, reload_seconds, target.parent), typed)
     return True
 
 

@@ -181,7 +181,7 @@ class NfsClients:
             if isinstance(facts, os.stat_result) and stat.S_ISDIR(facts.st_mode):
                 machine.forget(lambda one: one == name or os.path.dirname(one) == name)
                 return self._open(path, flags, mode)
-            return int(self._through(machine, name, lambda other: self._open(other, flags, mode)))
+            return int(self._through(machine, name, lambda other: self._open(other, flags & ~os.O_NOFOLLOW, mode)))
 
     def _io_open(self, file: Any, mode: str = "r", *more: Any, **options: Any) -> Any:
         machine = self._machine()
@@ -205,7 +205,7 @@ class NfsClients:
             done = original(*paths, **options)
             if machine:
                 with machine.busy:
-                    for path in _absolute(paths, options.get("dir_fd")):
+                    for path in _absolute(paths, options.get("dir_fd") or options.get("dst_dir_fd")):
                         self._changed(machine, path)
             return done
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from vcpo_bench.bench.cells.parquet_table import arrow_schema
 from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.folders import made
 from vcpo_bench.files.locks import LOCK_FILE, FileLock
 from vcpo_bench.files.parquet import read_parquet, write_parquet
 from vcpo_bench.records import LM_EVAL_SCORES, SCORES_FOLDER
@@ -22,10 +23,9 @@ def write_scores(results: Path, key: str, scores: Sequence[Score]) -> Path:
     """Add the scores of a cell, replacing those of the same checkpoint and task. The file is replaced atomically.
 
     Raises:
-        UsageError: The file there cannot be read.
+        UsageError: The file there cannot be read, or a link stands in for its folder.
     """
-    folder = results / SCORES_FOLDER
-    folder.mkdir(exist_ok=True)
+    folder = made(results, SCORES_FOLDER)
     path = folder / f"{key}.parquet"
     schema = arrow_schema(LM_EVAL_SCORES, "basic")
     new = {(score["step"], score["task"]) for score in scores}
@@ -36,5 +36,5 @@ def write_scores(results: Path, key: str, scores: Sequence[Score]) -> Path:
             raise UsageError(f"{path} cannot be read; move it away and score again") from error
         rows = [row for row in old if (row["step"], row["task"]) not in new] + list(scores)
         rows.sort(key=lambda row: (row["step"], row["task"], row["metric"], row["filter"]))
-        write_parquet(path, pa.Table.from_pylist(rows, schema=schema))
+        write_parquet(path, pa.Table.from_pylist(rows, schema=schema), below=results)
     return path

@@ -16,7 +16,9 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.outside.mirror.history import history
 from vcpo_bench.bench.outside.trackers.catalog import TRACKERS, Connection, TrackedRun, Tracker
 from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.files.atomic import write_text
 from vcpo_bench.files.checksums import read_sealed
+from vcpo_bench.files.folders import made
 from vcpo_bench.files.locks import LOCK_FILE, FileLock, LockHeldError
 from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.records import CELL_FILE, CELLS
@@ -123,7 +125,7 @@ class Follower:
     def _hold(self, last: bool) -> bool:
         """Lock the folder and list the cells to mirror; under the lock, since another mirror may be finishing some."""
         path = self.kept / LOCK_FILE
-        path.parent.mkdir(exist_ok=True)
+        made(self.folder, self.kept.name)
         try:
             self._lock = FileLock(path, wait=False).__enter__()
         except LockHeldError as error:
@@ -155,8 +157,8 @@ class Follower:
         self._log(key, list(history(folder, self._next.get(key, 0), ended=True)))
         facts_kept, origin = ({name: facts.get(name) for name in names} for names in (_FACTS, _ORIGIN))
         self._runs.pop(key).finish(facts_kept, origin, failed=facts["status"] == "error")
-        self.marks.mkdir(parents=True, exist_ok=True)
-        (self.marks / key).write_text(self._ended(key))
+        made(self.folder, *self.marks.relative_to(self.folder).parts)
+        write_text(self.marks / key, self._ended(key), below=self.folder)
         self.waiting.remove(key)
 
     def _log(self, key: str, rows: list[tuple[int, dict[str, Any]]]) -> None:

@@ -48,7 +48,7 @@ def write_csv(path: Path, found: Attribution) -> None:
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(path, text.getvalue())
+    write_text(path, text.getvalue(), typed=True)
 
 
 def lines(found: Attribution) -> Iterator[str]:

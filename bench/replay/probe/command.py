@@ -28,6 +28,7 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import check_writable, replacing
+from vcpo_bench.files.folders import made
 from vcpo_bench.files.parquet import write_parquet
 from vcpo_bench.methods import Method
 from vcpo_bench.progress import track
@@ -129,28 +130,37 @@ def default_path(cell: RecordedCell) -> Path:
     return cell.results / PROBES_FOLDER / f"{cell.key}.parquet"
 
 
-def run_probe(spec: ProbeSpec, target: Path, say: Callable[[str], None]) -> None:
+def run_probe(spec: ProbeSpec, out: Path | None, say: Callable[[str], None]) -> Path:
     """Probe and write the table, replacing an earlier one.
 
     Args:
         spec: What to probe.
-        target: File to write, Parquet or, if its name ends in `.csv`, CSV.
+        out: File to write, Parquet or, if its name ends in `.csv`, CSV; None: `default_path`.
         say: Called with one line per checkpoint.
+
+    Returns:
+        The file written.
 
     Raises:
         UsageError: See `check_probe`; or the file cannot be written, which is checked before anything is measured.
     """
     check_probe(spec)
+    target = out or default_path(spec.cell)
+    typed, below = (True, None) if out else (False, spec.cell.results)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        check_writable(target)
+        if below:
+            made(below, PROBES_FOLDER)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        check_writable(target, typed, below)
     except OSError as error:
         raise UsageError(f"--out {target}: cannot be written ({error.strerror}); choose another file") from error
     table = RecordTable(PROBES, "basic")
     for row in probe_cell(spec, say):
         table.append(row)
     if target.suffix == ".csv":
-        with replacing(target) as draft:
-            pyarrow.csv.write_csv(table.arrow(), draft)
+        with replacing(target, typed, below) as file:
+            pyarrow.csv.write_csv(table.arrow(), file)
     else:
-        write_parquet(target, table.arrow())
+        write_parquet(target, table.arrow(), typed, below)
+    return target

@@ -14,12 +14,15 @@ from vcpo_bench.bench.running.schedulers.loop.job import Job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER
 from vcpo_bench.bench.running.schedulers.loop.scheduler import Fate, Scheduler
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.atomic import write_text
 from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import Look, claimed
 from vcpo_bench.files.disk_space import check_space
+from vcpo_bench.files.folders import made
 
 CANCEL_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
+_KEEPERS = (FOLDER, "local")
 
 
 class KeeperFiles:
@@ -38,7 +41,7 @@ class KeeperFiles:
     """
 
     def __init__(self, out: Path, name: str) -> None:
-        folder = out / FOLDER / "local"
+        folder = out.joinpath(*_KEEPERS)
         self.claim = folder / name
         self.task, self.log, self.ending, self.cancel = (
             folder / f"{name}.{suffix}" for suffix in ("json", "log", "ending", "cancel")
@@ -63,7 +66,7 @@ class Background(Scheduler):
         name = uuid.uuid4().hex[:12]
         files = KeeperFiles(self._out, name)
         check_space(self._out)
-        files.task.parent.mkdir(parents=True, exist_ok=True)
+        made(self._out, *_KEEPERS)
         keys = [key for job in jobs for key in job.keys]
         write_sealed(files.task, {"keys": keys, "jobs": at_once, "stack": self._options.stack}, cover=False)
         yield [name] * len(jobs)
@@ -103,7 +106,7 @@ class Background(Scheduler):
     def cancel(self, handles: Collection[str]) -> None:
         """Tell keepers to stop, and wait a while until they have."""
         for name in handles:
-            KeeperFiles(self._out, name).cancel.touch()
+            write_text(KeeperFiles(self._out, name).cancel, "")
         deadline = time.monotonic() + CANCEL_SECONDS
         while self.alive(handles) and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)

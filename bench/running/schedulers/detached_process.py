@@ -16,6 +16,7 @@ from vcpo_bench.bench.running.pool.run_here import run_here
 from vcpo_bench.bench.running.schedulers.detached import KeeperFiles
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.bench.training.step_observer import ObserverFactory
+from vcpo_bench.files.atomic import write_text
 from vcpo_bench.files.checksums import read_sealed
 from vcpo_bench.files.claims import Claim
 from vcpo_bench.methods import load_plugin
@@ -64,7 +65,7 @@ def _ending_left(files: KeeperFiles) -> Iterator[None]:
         raise
     finally:
         with suppress(FileNotFoundError):  # whoever watched has seen the last cell end, and tidied up
-            files.ending.write_text(said)
+            write_text(files.ending, said)
 
 
 def _obey(cancel: Path) -> None:

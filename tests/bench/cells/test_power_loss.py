@@ -36,7 +36,7 @@ def lose_power_before(change: int, patch: pytest.MonkeyPatch) -> None:
 
         return counted
 
-    for owner, name in ((Path, "rename"), (Path, "mkdir"), (shutil, "rmtree"), (Path, "replace"), (os, "fsync")):
+    for owner, name in ((Path, "rename"), (Path, "mkdir"), (shutil, "rmtree"), (os, "replace"), (os, "fsync")):
         patch.setattr(owner, name, guarded(getattr(owner, name)))
 
 

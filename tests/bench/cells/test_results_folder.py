@@ -1,6 +1,7 @@
 """The results folder under damage, rivals and interruptions."""
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -95,7 +96,7 @@ def live(cells: Path, key: str, kill_at: int, monkeypatch: pytest.MonkeyPatch) -
     """Keep, checkpoint and finish a cell, killed before change number `kill_at` of the files; True if it lived."""
     left = iter(range(kill_at))
     with monkeypatch.context() as patch:
-        for owner, name in ((Path, "rename"), (Path, "mkdir"), (shutil, "rmtree"), (Path, "replace")):
+        for owner, name in ((Path, "rename"), (Path, "mkdir"), (shutil, "rmtree"), (os, "replace")):
             patch.setattr(owner, name, killing(getattr(owner, name), left))
         store = CellStore(cells, key)
         try:

@@ -17,6 +17,7 @@ from vcpo_bench.bench.running.cell_job import CellJob
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import read_sealed, write_sealed
+from vcpo_bench.files.folders import made
 from vcpo_bench.records import CELLS
 
 FOLDER = ".launch"
@@ -92,7 +93,7 @@ class LaunchFile:
         return {part: dict(values.get(part, {})) for part in _PARTS}
 
     def _write(self, **parts: Mapping[str, Any]) -> None:
-        self.folder.mkdir(exist_ok=True)
+        made(self.out, FOLDER)
         values = self._values()
         for part, entries in parts.items():
             values[part] |= entries
