@@ -1,0 +1,1 @@
+"""Studies: pages made of tables. `pages.render_all` is what a command calls."""

@@ -1,0 +1,39 @@
+"""How numbers stand in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .estimates import Estimate
+
+Number = float | Estimate
+
+
+def fixed(value: Number, digits: int = 2, scale: float = 1.0, sign: bool = False) -> str:
+    """A number with so many decimals; an estimate with its 95% interval, as in `0.85 [0.77, 0.90]`."""
+    if isinstance(value, Estimate):
+        return _with_ends(value, lambda one: fixed(one, digits, scale, sign))
+    text = f"{value * scale:{'+' if sign else ''}.{digits}f}"
+    return text.replace("-", "").replace("+", "") if float(text) == 0 else text
+
+
+def percent(value: Number, digits: int = 0) -> str:
+    """A share in percent; an estimate as `15% [3, 27]`."""
+    if isinstance(value, Estimate):
+        return fixed(value, digits, 100).replace(" [", "% [")
+    return fixed(value, digits, 100) + "%"
+
+
+def factor(log2: Estimate, digits: int = 2) -> str:
+    """An estimate of a log2 as the factor that it is of."""
+    return _with_ends(log2, lambda one: fixed(2**one, digits))
+
+
+def rate(value: float) -> str:
+    """A learning rate as it is typed: `1.6e-3`."""
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+
+
+def _with_ends(found: Estimate, show: Callable[[float], str]) -> str:
+    return f"{show(found.value)} [{show(found.low)}, {show(found.high)}]"

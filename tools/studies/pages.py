@@ -1,0 +1,108 @@
+"""The pages that are made of tables, and when a study was registered."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+import yaml
+
+from vcpo_bench.analysis.intervals import holm, wilson
+
+from . import boundaries, estimates, formats, ranking
+
+Names = dict[str, Callable[..., Any]]
+ROOT = Path(__file__).resolve().parents[2]
+STUDIES = ROOT / "studies"
+PAGE, DESIGN, TABLES = "page.md.j2", "design.yaml", "tables"
+REGISTERED = ("preset", "questions", "primary", "margin", "power", "stop")
+"""What a design says before its first run."""
+
+
+def pages() -> dict[Path, Path]:
+    """Template of every page, by the page: README.md, pages of docs/, and docs/studies/NAME/README.md."""
+    docs = ROOT / "docs"
+    own = {docs / "studies" / template.parent.name / "README.md": template for template in STUDIES.glob(f"*/{PAGE}")}
+    others = {template.stem: template for template in STUDIES.glob("*.md.j2")}
+    return own | {(ROOT if name == "README.md" else docs) / name: template for name, template in others.items()}
+
+
+def render_all() -> dict[Path, str]:
+    """Text of every page."""
+    return {page: rendered(template) for page, template in pages().items()}
+
+
+def rendered(template: Path) -> str:
+    """The page of a template.
+
+    In a template `table(PATH, ...)` is the tables of these paths below one another, and `design` what the study beside
+    it registered. Names are those of `estimates`, `boundaries`, `ranking` and `formats`, the last ones as filters too.
+
+    Raises:
+        jinja2.UndefinedError: The template asks for what there is not.
+    """
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # Markdown of our own tables
+    )
+    shown: Names = {"fixed": formats.fixed, "percent": formats.percent, "factor": formats.factor, "rate": formats.rate}
+    environment.filters.update(shown | {"word": estimates.word})
+    environment.globals.update(shown | _functions())
+    design = template.with_name(DESIGN)
+    return environment.from_string(template.read_text()).render(
+        table=lambda *paths: _table(template.parent, *paths), design=_design(design) if design.exists() else {}
+    )
+
+
+def _functions() -> Names:
+    return {
+        "mean": estimates.mean,
+        "difference": estimates.difference,
+        "over_seeds": estimates.over_seeds,
+        "boundaries": boundaries.boundaries,
+        "largest_rate": boundaries.rate,
+        "exponent": boundaries.exponent,
+        "tolerance": boundaries.tolerance,
+        "auroc": ranking.auroc,
+        "wilson": wilson,
+        "holm": holm,
+    }
+
+
+def _table(folder: Path, *paths: str) -> pd.DataFrame:
+    """Tables below one another: of the study's own `tables`, or of a record as `docs/studies/NAME/FILE`."""
+    own = [ROOT / path if path.startswith("docs/") else folder / TABLES / path for path in paths]
+    return pd.concat([pd.read_csv(path) for path in own], ignore_index=True)
+
+
+def _design(path: Path) -> dict[str, Any]:
+    """What a study registered.
+
+    Raises:
+        ValueError: It leaves something out.
+    """
+    said: dict[str, Any] = yaml.safe_load(path.read_text())
+    if missing := [name for name in REGISTERED if name not in said]:
+        raise ValueError(f"{path} does not say: {', '.join(missing)}")
+    return said
+
+
+def registrations() -> Iterator[tuple[str, bool]]:
+    """Per study that has tables: whether its design was last changed in a commit before the first of any table."""
+    for design in sorted(STUDIES.glob(f"*/{DESIGN}")):
+        tables = _git("log", "--reverse", "--format=%H", "--", str(design.with_name(TABLES)))
+        last = _git("log", "-1", "--format=%H", "--", str(design))
+        if tables:
+            yield design.parent.name, bool(last) and last[0] in _git("rev-list", tables[0])[1:]
+
+
+def _git(*arguments: str) -> list[str]:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
