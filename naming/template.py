@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import re
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,15 @@ def write_new(catalog: Catalog[Any], name: str, folder: str | Path) -> list[Path
     """Write a working file and its test.
 
     The texts are `MODULE` and `TEST` of the catalog's template module, with `{name}`, `{module}` (the name with
-    underscores), `{title}` (with spaces, upper-case) and `{cls}` (in camel case) to fill in. The template module may
-    set `SEPARATOR`, what joins the words of a name; by default it is a hyphen.
+    underscores), `{title}` (with spaces, upper-case) and `{cls}` (in camel case) to fill in.
 
     Args:
         catalog: Of which kind.
-        name: Name in expressions: lower-case words.
+        name: Name in expressions: lower-case words joined by hyphens.
         folder: Where to write; created when missing.
 
     Returns:
-        The two files, `NAME.py` and `test_NAME.py` (hyphens become underscores).
+        The two files, `NAME.py` and `test_NAME.py`, with underscores for the hyphens.
 
     Raises:
         PluginError: The name is not legal or taken, a file exists, or the kind has no template.
@@ -38,13 +38,11 @@ def write_new(catalog: Catalog[Any], name: str, folder: str | Path) -> list[Path
     if not catalog.template:
         raise no_template(catalog.kind)
     texts = importlib.import_module(catalog.template)
-    separator = getattr(texts, "SEPARATOR", "-")
-    if not re.fullmatch(rf"[a-z][a-z0-9]*({separator}[a-z0-9]+)*", name):
-        example = f"my{separator}{catalog.kind}"
-        raise PluginError(f"{name!r} is not a name; use lower-case words joined by {separator!r}, such as {example}")
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):
+        raise PluginError(f"{name!r} is not a name; use lower-case words joined by '-', such as my-{catalog.kind}")
     if catalog.entries.lookup(name) is not None:
         raise PluginError(f"there is a {catalog.kind} {name!r} already; choose another name")
-    parts = name.split(separator)
+    parts = name.split("-")
     module = "_".join(parts)
     place = Path(folder)
     files = [place / f"{module}.py", place / f"test_{module}.py"]

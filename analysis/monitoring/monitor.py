@@ -26,7 +26,7 @@ from vcpo_bench.analysis.diagnostics.ess import entropy_ess, kish_ess, max_weigh
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k, reliability_limit
 from vcpo_bench.analysis.monitoring.alarm_panel import Alarm, AlarmPanel
 from vcpo_bench.analysis.monitoring.calibration import Calibration, chosen_calibrations
-from vcpo_bench.analysis.monitoring.signals.tis import CAP
+from vcpo_bench.analysis.monitoring.signals.weights import CAP
 from vcpo_bench.records.steps import DIAGNOSTICS
 
 Array = NDArray[np.float64]

@@ -7,9 +7,11 @@ so; its sign is not changed.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,14 +51,12 @@ class Signal(Component, ABC):
         stacks: Whether `formula` also takes columns [N, S] of N runs of one length, which is quicker for thousands.
         columns: Columns of the table of updates it needs (`records.steps.STEPS`).
         memory: Updates that a value reaches back, itself included; None: to the beginning of the run.
-        rank: Its place in tables; signals of equal rank are in alphabetical order.
     """
 
     role: ClassVar[Role]
     stacks: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]]
     memory: ClassVar[int | None] = 1
-    rank: ClassVar[int] = 1000
 
     @abstractmethod
     def formula(self, steps: Updates) -> Array:
@@ -88,6 +88,37 @@ class Signal(Component, ABC):
         return super().unfinished() or with_parameters
 
 
+def signal(role: Role, *, name: str = "", memory: int | None = 1) -> Callable[[Callable[..., Array]], type[Signal]]:
+    """Make a signal of a function: its arguments are the columns it needs, its docstring says what it measures.
+
+    The function takes one array [..., S] for each column, of any number of runs, and returns one of that shape: it
+    works along the last axis.
+
+    Args:
+        role: See `Signal`.
+        name: What a user types; default: the name of the function.
+        memory: See `Signal`.
+    """
+
+    def made(formula: Callable[..., Array]) -> type[Signal]:
+        columns = tuple(inspect.signature(formula).parameters)
+        text = inspect.getdoc(formula) or ""
+        members = {
+            "__doc__": text,
+            "__module__": formula.__module__,
+            "name": name or formula.__name__,
+            "summary": text.partition("\n\n")[0].replace("\n", " ").removesuffix("."),
+            "role": role,
+            "stacks": True,
+            "columns": columns,
+            "memory": memory,
+            "formula": lambda self, steps: formula(*(column(steps, each) for each in columns)),
+        }
+        return type(formula.__name__, (Signal,), members)
+
+    return made
+
+
 SIGNALS = Catalog(
     "signal",
     Signal,  # type: ignore[type-abstract]  # the catalog makes objects of its subclasses only
@@ -98,8 +129,9 @@ SIGNALS = Catalog(
 
 
 def all_signals() -> dict[str, Signal]:
-    """Every signal by name, in the order of tables."""
-    ordered = sorted(SIGNALS.kinds.values(), key=lambda kind: (kind.rank, kind.name))
+    """Every signal by name, in the order of tables: `PRIMARY`, then by role, then by name."""
+    roles = get_args(Role)
+    ordered = sorted(SIGNALS.kinds.values(), key=lambda kind: (kind.name != PRIMARY, roles.index(kind.role), kind.name))
     return {kind.name: kind() for kind in ordered}
 
 

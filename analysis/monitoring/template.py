@@ -1,25 +1,14 @@
 """The texts of a signal of one's own and its test, for `naming.template.write_new`."""
 
-SEPARATOR = "_"
-
 MODULE = '''"""{title}: say here what it warns of."""
 
-from typing import ClassVar
-
-from vcpo_bench.analysis.monitoring.signal import Array, Role, Signal, Updates, column
+from vcpo_bench.analysis.monitoring.signal import Array, signal
 
 
-class {cls}(Signal):
-    """Greater is more dangerous."""
-
-    name: ClassVar[str] = "{name}"
-    summary: ClassVar[str] = "tokens clipped, times token KL"
-    role: ClassVar[Role] = "weights"
-    columns: ClassVar[tuple[str, ...]] = ("share_clipped", "kl_mu_theta_k3")
-
-    def formula(self, steps: Updates) -> Array:
-        """Values [S] at each update, from this update and earlier ones alone."""
-        return column(steps, "share_clipped") * column(steps, "kl_mu_theta_k3")
+@signal("weights", name="{name}")
+def {module}(share_clipped: Array, kl_mu_theta_k3: Array) -> Array:
+    """Tokens clipped, times token KL; greater is more dangerous."""
+    return share_clipped * kl_mu_theta_k3
 '''
 
 TEST = '''"""{title} is what its formula says, and an online detector can watch it."""
@@ -33,7 +22,10 @@ from vcpo_bench.analysis.monitoring.signal import SIGNALS
 from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
 from vcpo_bench.naming.plugins import load_plugin
 
-load_plugin(Path(__file__).with_name("{module}.py"))
+FILE = Path(__file__).with_name("{module}.py")
+if FILE.exists():  # beside its test it is a plug-in; in `analysis/monitoring/signals/` it is found without
+    load_plugin(FILE)
+
 STEPS = pd.DataFrame({{"step": [0, 1], "share_clipped": [0.1, 0.5], "kl_mu_theta_k3": [0.01, 0.2]}})
 
 

@@ -1,7 +1,6 @@
 """Which methods and parts exist, and methods from expressions: `NAME(key=value,...)+PART(...)`, and `NAME:paper`."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from vcpo_bench.errors import UsageError
@@ -12,7 +11,6 @@ from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.entries import Broken
 from vcpo_bench.naming.errors import ExpressionError
 from vcpo_bench.naming.grammar import Item, read_items, split_list, unknown_name
-from vcpo_bench.naming.template import write_new
 
 
 class MethodCatalog(Catalog[MethodComponent]):
@@ -132,8 +130,3 @@ def part_names() -> list[str]:
 def broken_plugins() -> list[Broken]:
     """Installed plug-ins that failed to load, with their errors."""
     return METHODS.broken
-
-
-def new_method(name: str, folder: str | Path) -> list[Path]:
-    """Write a working method and its test; arguments, files and errors are those of `naming.template.write_new`."""
-    return write_new(METHODS, name, folder)

@@ -13,7 +13,8 @@ from vcpo_bench.commands.support.kinds.find import find_kind, kinds, load_catalo
 from vcpo_bench.naming.catalog import CATALOGS
 
 load_catalogs()
-BEGUN = {"method": "my-method", "task": "my-task", "regime": "my-regime", "signal": "my_signal"}
+BEGUN = {kind: f"written-{kind}" for kind in ("method", "task", "regime", "signal")}
+"""Names that nobody gives to something of his own, as the `my-method` of the docs."""
 
 
 @pytest.fixture(autouse=True)
@@ -85,10 +86,10 @@ def test_a_new_method_trains_and_an_edited_one_is_another(tmp_path: Path) -> Non
     plugin = begin("method", tmp_path / "mine")
     assert len(plugin.read_text().splitlines()) <= 30
     arguments = [*RUN, "--no-controls", "--plugin", str(plugin), "--out", str(tmp_path / "out")]
-    arguments[arguments.index("clip")] = "my-method(cap=3)"
+    arguments[arguments.index("clip")] = "written-method(cap=3)"
     done = call(*arguments)
     assert done.exit_code == 0, done.output
-    assert "my-method(cap=3)" in done.output
+    assert "written-method(cap=3)" in done.output
     plugin.write_text(plugin.read_text() + "# edited\n")
     assert call(*arguments).exit_code == 0
     assert len(list((tmp_path / "out" / "cells").iterdir())) == 2, "an edited plug-in is another method"
@@ -97,6 +98,6 @@ def test_a_new_method_trains_and_an_edited_one_is_another(tmp_path: Path) -> Non
 def test_a_new_regime_trains_in_a_grid(tmp_path: Path) -> None:
     plugin = begin("regime", tmp_path / "mine")
     out = tmp_path / "out"
-    done = call(*RUN, "--no-controls", "--plugin", str(plugin), "--regime", "my-regime", "--out", str(out))
+    done = call(*RUN, "--no-controls", "--plugin", str(plugin), "--regime", "written-regime", "--out", str(out))
     assert done.exit_code == 0, done.output
-    assert "my-regime" in call("show", str(out), "--json").output
+    assert "written-regime" in call("show", str(out), "--json").output

@@ -1,24 +1,10 @@
-"""What people read: curves, drawings, and a document that is current."""
+"""What people read: curves, drawings and descriptions."""
 
-import importlib.util
 import math
-from pathlib import Path
 
 import pytest
 
 from vcpo_bench.methods import Curve, ParameterError, coefficient_curve, describe, draw_curve, method_names
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-def test_the_document_is_current() -> None:
-    spec = importlib.util.spec_from_file_location("make_methods", DOCS.parent / "tools" / "make_methods.py")
-    assert spec is not None
-    assert spec.loader is not None
-    generator = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generator)
-    written = (DOCS / "methods.md").read_text()
-    assert written == generator.render(), "run: python tools/make_methods.py"
 
 
 def test_clip_has_its_corners_where_the_paper_has_them() -> None:

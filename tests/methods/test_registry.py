@@ -1,8 +1,6 @@
 """Methods are found, not listed; third parties can add theirs and cannot break ours."""
 
 import pkgutil
-import subprocess
-import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -16,7 +14,6 @@ from vcpo_bench.methods import (
     describe,
     load_plugin,
     method_names,
-    new_method,
     parse_method,
     part_names,
 )
@@ -128,20 +125,3 @@ def test_entry_points_add_methods_and_broken_ones_are_shown(tmp_path: Path, monk
     assert "no such luck" in errors["crash"]
     assert "nobody_wrote_this" in errors["absent"]
     assert "no named subclass" in errors["odd"]
-
-
-def test_the_template_passes_its_own_test(tmp_path: Path) -> None:
-    files = new_method("my-method", tmp_path / "mine")
-    assert [file.name for file in files] == ["my_method.py", "test_my_method.py"]
-    assert len(files[0].read_text().splitlines()) <= 30
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(files[1])]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 0, done.stdout
-
-
-def test_the_template_refuses_bad_names_and_existing_files(tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match="lower-case words"):
-        new_method("My Method", tmp_path)
-    new_method("mine", tmp_path)
-    with pytest.raises(PluginError, match="exists"):
-        new_method("mine", tmp_path)

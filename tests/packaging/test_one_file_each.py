@@ -1,8 +1,9 @@
-"""What CONTRIBUTING promises: something new is one file in its folder, and every generic test still holds."""
+"""What CONTRIBUTING promises: something new is one file and its test, moved where its table says, and nothing else."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,171 +12,76 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+NEWCOMERS = Path(__file__).with_name("newcomers")
+"""A file of every kind that `vcpo-bench new` does not write, called as its row of the table, and their tests."""
 ELSEWHERE = (".git", ".types", ".nox", "build", "dist", "results", "*.egg-info", ".*cache*", "__pycache__")
-
-WRITTEN = {
-    "method": ("dropped-method", "methods"),
-    "task": ("dropped-task", "bench/tasks"),
-    "regime": ("dropped-regime", "bench/regimes"),
-    "signal": ("dropped_signal", "analysis/monitoring/signals"),
-}
-"""What `vcpo-bench new` writes: the kind, a name, and the folder that its file is moved into."""
-
-ANALYSIS = '''"""`analyze dropped`: which runs are longest."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-
-from vcpo_bench.analysis.commands.base import Analysis
-from vcpo_bench.analysis.findings import Findings, own_key
-from vcpo_bench.analysis.results import Results
+ROW = re.compile(
+    r"^\| an? (?P<kind>[a-z ]+?)(?: whose [a-z ]+| \(.*\))? (?P<written>\* )?(?:\+ )?"
+    r"\| `(?P<file>[^`]+)`[^|]* \| (?:`(?P<tests>[^`]+)` )?\|",
+    flags=re.MULTILINE,
+)
+ROWS = list(ROW.finditer((REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+TESTS = "tests"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dropped(Analysis):
-    """`vcpo-bench analyze dropped`."""
+class Copy:
+    """A copy of the repository that something new is moved into.
 
-    name = "dropped"
-    summary = "Which runs are longest"
+    Args:
+        folder: Where it is made.
+    """
 
-    def run(self, results: Results) -> Findings:
-        """Table `runs`."""
-        return Findings({"runs": results.cells[["key", "steps_done"]]}, {"runs": own_key})
-'''
-PART = '''"""Half of the reward minus its group's mean."""
+    def __init__(self, folder: Path) -> None:
+        self.root, self.elsewhere, links = folder / "repository", folder / "new", folder / "links"
+        shutil.copytree(REPOSITORY, self.root, ignore=shutil.ignore_patterns(*ELSEWHERE))
+        links.mkdir()
+        (links / "vcpo_bench").symlink_to(self.root)
+        self.environment = os.environ | {"PYTHONPATH": str(links), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.added: list[str] = []
 
-from dataclasses import dataclass
-from typing import ClassVar
+    def python(self, *arguments: str) -> None:
+        """Run Python in it.
 
-from torch import Tensor
+        Raises:
+            AssertionError: It failed; the text ends with what it printed.
+        """
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{arguments}: {done.stdout[-8000:]}\n{done.stderr[-4000:]}"
 
-from vcpo_bench.methods.core.group_statistics import group_mean
-from vcpo_bench.methods.core.interfaces import Baseline
-from vcpo_bench.methods.core.view import EvidenceView
-
-
-@dataclass(frozen=True, kw_only=True)
-class Half(Baseline):
-    """A = (R - mean_G R) / 2."""
-
-    name: ClassVar[str] = "dropped-half"
-    summary: ClassVar[str] = "half of the reward minus its group's mean"
-    reference: ClassVar[str] = "unpublished"
-    formula: ClassVar[str] = "A = (R - mean_G R) / 2"
-
-    def advantage(self, ev: EvidenceView) -> Tensor:
-        """`[..., P, G]`."""
-        return (ev.reward - group_mean(ev, ev.reward)) / 2
-'''
-COLUMN = '''"""How many trajectories an update consumed."""
-
-from __future__ import annotations
-
-from vcpo_bench.records.diagnostic import Diagnostic, Value
-from vcpo_bench.records.step_facts import StepFacts
-
-
-class Trajectories(Diagnostic):
-    """Rows of the batch."""
-
-    name = "trajectories"
-    unit = "count"
-    meaning = "trajectories of the batch"
-
-    def compute(self, facts: StepFacts) -> Value:
-        """How many."""
-        return float(len(facts.mask))
+    def add(self, row: re.Match[str]) -> None:
+        """Do what a row of the table says: write a file and its test, and move each to its place."""
+        kind, name = row["kind"].replace(" ", "_"), "newcomer"
+        if row["written"]:
+            name = f"my-{kind}"
+            self.python("-m", "vcpo_bench", "new", kind, name, "--folder", str(self.elsewhere))
+        module = name.replace("-", "_")
+        file = row["file"].replace("NAME", module)
+        written = self.elsewhere / f"{module}.py"
+        shutil.copy(written if row["written"] else NEWCOMERS / f"{kind}{Path(file).suffix}", self.root / file)
+        self.added.append(file)
+        if row["tests"]:
+            own = NEWCOMERS / "tests" / f"{kind}.py"
+            own = written.with_name(f"test_{module}.py") if row["written"] else own
+            text = (own if own.exists() else NEWCOMERS / "tests" / "of_a_catalog.py").read_text()
+            test = f"{row['tests']}test_{module}_{kind}.py" if not row["written"] else f"{row['tests']}test_{module}.py"
+            (self.root / test).write_text(text.replace("KIND", kind))
+            self.added.append(test)
 
 
-COLUMNS = (Trajectories(),)
-'''
-SAMPLER = '''"""My sampler: as torch does it."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-
-from vcpo_bench.bench.samplers.torch_sampler import TorchSampler
-
-
-@dataclass(frozen=True, kw_only=True)
-class MySampler(TorchSampler):
-    """Samples as its parent does."""
-
-    name = "dropped"
-    summary = "as torch"
-'''
-SECTION = '''"""How many cells there are."""
-
-from __future__ import annotations
-
-from vcpo_bench.reports.document import Block, Entry, Table
-from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.study import Study
-
-PLACE = Place("Number of cells", 155)
-
-
-def blocks(study: Study, ledger: Ledger) -> list[Block]:
-    """One table."""
-    return [Table("counts", "Cells.", ["cells"], [[Entry(str(len(study.cells)))]], frozenset())]
-'''
-COMMAND = '''"""`vcpo-bench hello`: a greeting."""
-
-from __future__ import annotations
-
-from vcpo_bench.commands.support.verb import Group, Verb
-
-
-def hello() -> None:
-    """Print nothing."""
-
-
-VERB = Verb(hello, Group.EXTEND, 9, examples=("vcpo-bench hello",))
-'''
-OTHERS = {
-    "analysis/commands/dropped.py": ANALYSIS,
-    "methods/parts/dropped_half.py": PART,
-    "records/steps/trajectories.py": COLUMN,
-    "bench/samplers/dropped_sampler.py": SAMPLER,
-    "reports/sections/dropped.py": SECTION,
-    "commands/hello.py": COMMAND,
-    "configs/mine.yaml": "# One method.\nmethods: vcpo\n",
-}
-TESTS = """
-tests/test_arrows.py tests/methods/test_describe.py tests/methods/test_registry.py tests/methods/test_properties.py
-tests/records tests/tools/test_columns_page.py tests/reports/test_order.py tests/analysis/test_commands.py
-tests/analysis/monitoring/test_signals.py tests/commands/test_ls.py tests/commands/test_verbs.py
-tests/commands/test_help.py tests/commands/test_cite.py tests/bench/tasks/test_tasks.py
-tests/bench/regimes/test_every_regime.py
-"""
-"""The generic tests: of lists, of generated pages, and of properties that everything of a kind has."""
+def test_every_row_of_the_table_is_read() -> None:
+    table = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("| to add |")[2].partition("\n\n")[0]
+    assert len(ROWS) == len(table.splitlines()) - 2
+    assert sum(bool(row["written"]) for row in ROWS) == 4
 
 
 @pytest.mark.slow
 def test_one_more_of_everything_breaks_no_test_and_needs_no_edit(tmp_path: Path) -> None:
-    copy, links = tmp_path / "repository", tmp_path / "links"
-    shutil.copytree(REPOSITORY, copy, ignore=shutil.ignore_patterns(*ELSEWHERE))
-    links.mkdir()
-    (links / "vcpo_bench").symlink_to(copy)
-    environment = os.environ | {"PYTHONPATH": str(links), "PYTHONDONTWRITEBYTECODE": "1"}
-
-    def python(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, *arguments]
-        return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
-
-    for kind, (name, folder) in WRITTEN.items():
-        made = python("-m", "vcpo_bench", "new", kind, name, "--folder", str(tmp_path / "new"))
-        assert made.returncode == 0, made.stderr
-        file = name.replace("-", "_") + ".py"
-        shutil.move(tmp_path / "new" / file, copy / folder / file)
-    for path, text in OTHERS.items():
-        (copy / path).write_text(text)
-    for page in ("make_columns", "make_methods"):  # generated: CONTRIBUTING says to write them anew
-        made = python(f"tools/{page}.py")
-        assert made.returncode == 0, made.stderr
+    copy = Copy(tmp_path)
+    for row in ROWS:
+        copy.add(row)
+    copy.python("tools/make_docs.py")  # the one command that CONTRIBUTING asks for
+    for command in (["check"], ["format", "--check"]):
+        copy.python("-m", "ruff", *command, *(file for file in copy.added if file.endswith(".py")))
     # no cache, because the copy is thrown away; it ends after 30 failures, as many as anybody reads at once
-    tested = python("-m", "pytest", *TESTS.split(), "-p", "no:cacheprovider", "--maxfail=30")
-    assert tested.returncode == 0, tested.stdout[-8000:]
+    copy.python("-m", "pytest", *TESTS.split(), "-p", "no:cacheprovider", "--maxfail=30")

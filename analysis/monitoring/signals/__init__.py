@@ -1,1 +1,1 @@
-"""The signals: one file per signal, called what a user types."""
+"""The signals: one file per role; a signal of one's own is a file beside them."""

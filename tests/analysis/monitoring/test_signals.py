@@ -2,20 +2,19 @@
 
 import importlib.util
 import json
-import pkgutil
+import re
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from vcpo_bench.analysis.monitoring import signals as folder
-from vcpo_bench.analysis.monitoring.signal import PRIMARY, Signal, all_signals
-from vcpo_bench.analysis.monitoring.signal import SIGNALS as CATALOG
-from vcpo_bench.analysis.monitoring.signals.tis import CAP
-from vcpo_bench.analysis.monitoring.trailing import HISTORY, kendall_trend
+from vcpo_bench.analysis.monitoring.signal import PRIMARY, Array, Role, Signal, all_signals, signal
+from vcpo_bench.analysis.monitoring.signals.policy import BEGINNING
+from vcpo_bench.analysis.monitoring.signals.weights import CAP
+from vcpo_bench.analysis.monitoring.trailing import HISTORY, REWARD_WINDOW, kendall_trend
 from vcpo_bench.records.steps import DIAGNOSTICS
 
 SIGNALS = all_signals()
@@ -64,14 +63,14 @@ def test_a_signal_knows_nothing_of_the_future(name: str) -> None:
 
 @pytest.mark.parametrize("name", SIGNALS)
 def test_a_signal_names_the_columns_it_needs_and_is_silent_without_them(name: str) -> None:
-    signal = SIGNALS[name]
-    assert set(signal.columns) <= DIAGNOSTICS.keys()
-    assert np.isfinite(signal.of(updates()[list(signal.columns)])).any()
-    for column in signal.columns:
-        assert np.isnan(signal.of(updates().drop(columns=column))).all()
-        assert np.isnan(signal.of(updates().assign(**{column: np.nan}))).all()
-    assert signal.name == name
-    assert signal.summary
+    one = SIGNALS[name]
+    assert set(one.columns) <= DIAGNOSTICS.keys()
+    assert np.isfinite(one.of(updates()[list(one.columns)])).any()
+    for column in one.columns:
+        assert np.isnan(one.of(updates().drop(columns=column))).all()
+        assert np.isnan(one.of(updates().assign(**{column: np.nan}))).all()
+    assert one.name == name
+    assert one.summary
 
 
 def test_greater_is_more_dangerous() -> None:
@@ -161,25 +160,47 @@ def test_the_values_of_every_signal_are_the_recorded_ones() -> None:
     spec.loader.exec_module(maker)
     recorded = json.loads((golden / "signals.json").read_text())
     table = maker.run(recorded["columns"])
-    assert [name for name in SIGNALS if name in recorded["values"]] == list(recorded["values"])  # the order of tables
+    assert SIGNALS.keys() >= recorded["values"].keys()
     for name, values in recorded["values"].items():
         expected = np.array(values, dtype=np.float64)
         rounded = 1e-5 if name == "lr" else 1e-12  # equal rates have to tie
         np.testing.assert_allclose(SIGNALS[name].of(table), expected, rtol=1e-12, atol=rounded, err_msg=name)
 
 
-def test_every_file_of_the_folder_is_called_what_a_user_types() -> None:
-    assert [info.name for info in pkgutil.iter_modules(folder.__path__)] == CATALOG.names()
-    assert all(CATALOG.origin(name).endswith(f".signals.{name}") for name in CATALOG.names())
+def test_tables_have_the_primary_signal_first_then_roles_then_names() -> None:
+    assert next(iter(SIGNALS)) == PRIMARY
+    others = [(get_args(Role).index(one.role), name) for name, one in SIGNALS.items() if name != PRIMARY]
+    assert others == sorted(others)
 
 
-def test_signals_without_a_place_of_their_own_come_last() -> None:
-    newcomer = type("Newcomer", (SIGNALS["kl"].__class__,), {"name": "zz_newcomer", "rank": Signal.rank})
-    CATALOG.add(newcomer, "the test")
-    try:
-        assert [*SIGNALS, "zz_newcomer"] == list(all_signals())
-    finally:
-        CATALOG.forget()
+@pytest.mark.parametrize(
+    ("updates", "names"),
+    [
+        (HISTORY, ["grad_norm_z", "head_norm_z", "variance_trend", "autocorrelation_trend"]),
+        (REWARD_WINDOW, ["reward_drop", "reward_variance", "reward_autocorrelation"]),
+        (BEGINNING, ["length_surge"]),
+    ],
+)
+def test_a_summary_says_over_how_many_updates(updates: int, names: list[str]) -> None:
+    """It is a docstring, which cannot hold a constant."""
+    assert all(re.search(rf"\b{updates}\b", SIGNALS[name].summary) for name in names)
+
+
+def test_a_function_of_columns_is_a_signal() -> None:
+    @signal("policy", name="twice-entropy", memory=3)
+    def twice(entropy: Array) -> Array:
+        """Entropy twice,
+        in nats.
+
+        And more of it.
+        """
+        return 2 * entropy
+
+    made = twice()
+    assert (made.name, made.summary, made.role) == ("twice-entropy", "Entropy twice, in nats", "policy")
+    assert (made.columns, made.memory, made.unfinished()) == (("entropy",), 3, "")
+    np.testing.assert_array_equal(made.of(pd.DataFrame({"entropy": [1.0, np.inf]})), [2.0, np.nan])
+    np.testing.assert_array_equal(made.of(pd.DataFrame({"other": [1.0]})), [np.nan])
 
 
 class _NoColumns(Signal):

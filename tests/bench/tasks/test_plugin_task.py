@@ -22,13 +22,13 @@ from vcpo_bench.naming import entries
 from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.naming.template import write_new
 
-TASK = "my-task(n=3)"
+TASK = "written-task(n=3)"
 
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Iterator[Path]:
-    """The file of `new task my-task`, loaded."""
-    file, _ = write_new(TASKS, "my-task", tmp_path / "mine")
+    """The file of `new task written-task`, loaded."""
+    file, _ = write_new(TASKS, "written-task", tmp_path / "mine")
     load_plugin(file)
     yield file
     TASKS.forget()
@@ -51,7 +51,7 @@ def test_workers_load_the_plugin_and_train_on_its_task(tmp_path: Path, plugin: P
     assert run_grid([cell], RunOptions(tmp_path / "out", 1, plugins=(plugin,)), log) == 0
     facts = json.loads((tmp_path / "out" / "cells" / cell.key / "cell.json").read_text())
     assert (facts["status"], facts["config"]["task"]) == ("completed", TASK)
-    assert facts["config"]["plugins"] == TASKS.get("my-task").source != ""
+    assert facts["config"]["plugins"] == TASKS.get("written-task").source != ""
 
 
 def test_an_edited_task_is_another_cell_and_a_running_grid_notices(tmp_path: Path, plugin: Path) -> None:
@@ -75,14 +75,14 @@ def test_without_a_start_policy_the_command_that_makes_one_is_named(plugin: Path
 
 def test_an_installed_package_adds_its_tasks(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     points = [
-        EntryPoint("my-task", "my_task:MyTask", "vcpo_bench.tasks"),
+        EntryPoint("written-task", "written_task:WrittenTask", "vcpo_bench.tasks"),
         EntryPoint("lost", "nowhere_at_all:Task", "vcpo_bench.tasks"),
     ]
     monkeypatch.syspath_prepend(plugin.parent)
     monkeypatch.setattr(entries, "entry_points", lambda group: points if group == "vcpo_bench.tasks" else [])
     TASKS.forget()
     assert token_task(TASK).canonical == TASK
-    assert TASKS.get("my-task").source == ""
+    assert TASKS.get("written-task").source == ""
     assert [broken.name for broken in TASKS.broken] == ["lost"]
 
 

@@ -1,0 +1,37 @@
+"""Writes every page of the docs that follows from the code.
+
+python tools/make_docs.py            # writes those that are stale
+python tools/make_docs.py --check    # names them instead, and fails if there are any
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from doc_pages import adapters, columns, estimates, loss_paths, methods
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/methods.md": methods.page,
+    "docs/columns.md": columns.page,
+    "docs/trl.md": adapters.trl_page,
+    "docs/verl.md": adapters.verl_page,
+    "docs/loss_paths.md": loss_paths.page,
+    "docs/scale.md": estimates.page,
+}
+"""Path from the root, and what makes the text."""
+
+
+def main(check: bool) -> int:
+    """Write or name the stale pages; returns the exit status."""
+    made = {ROOT / path: page() for path, page in PAGES.items()}
+    stale = [path for path, text in made.items() if path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(path.relative_to(ROOT), "is stale" if check else "written")
+        if not check:
+            path.write_text(made[path], encoding="utf-8")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(check="--check" in sys.argv[1:]))
