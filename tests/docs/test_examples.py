@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -29,10 +28,16 @@ def test_the_page_lists_every_example() -> None:
         assert "it: `" in (ast.get_docstring(ast.parse(path.read_text())) or ""), "says how to run it"
 
 
-@pytest.mark.parametrize("method", ["vespo", "tis", "clip"])
-def test_own_trainer_learns(method: str) -> None:
-    rewards = example("own_trainer")["train"](method)
-    assert np.mean(rewards[-10:]) > np.mean(rewards[:10]) + 0.2
+@pytest.mark.parametrize("method", ["vespo", "clip+ess"])
+def test_the_tiny_loop_is_asynchronous_and_learns(method: str) -> None:
+    loop = example("tiny_loop")
+    history = loop["train"](method)
+    assert [each["lag"] for each in history] == [min(now, loop["LAG"]) for now in range(len(history))]
+    assert history[0]["ESS ratio"] == pytest.approx(1.0)
+    assert min(each["ESS ratio"] for each in history) < 0.9, "the weights have moved on"
+    assert history[0]["reward"] < 0.2
+    assert history[-1]["reward"] > 0.7
+    assert len(EXAMPLES["tiny_loop"].read_text().splitlines()) <= 100
 
 
 def test_the_monitor_speaks_after_the_drift_and_not_without() -> None:
