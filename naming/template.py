@@ -38,10 +38,10 @@ def write_new(catalog: Catalog[Any], name: str, folder: str | Path) -> list[Path
     if not catalog.template:
         raise no_template(catalog.kind)
     texts = importlib.import_module(catalog.template)
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):
-        raise PluginError(f"{name!r} is not a name; use lower-case words joined by '-', such as my-{catalog.kind}")
     if catalog.entries.lookup(name) is not None:
         raise PluginError(f"there is a {catalog.kind} {name!r} already; choose another name")
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):
+        raise PluginError(f"{name!r} is not a name; use lower-case words joined by '-', such as my-{catalog.kind}")
     parts = name.split("-")
     module = "_".join(parts)
     place = Path(folder)
