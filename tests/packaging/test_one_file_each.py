@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,11 @@ def test_every_row_of_the_table_is_read() -> None:
     table = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("| to add |")[2].partition("\n\n")[0]
     assert len(ROWS) == len(table.splitlines()) - 2
     assert sum(bool(row["written"]) for row in ROWS) == 4
+
+
+@pytest.mark.parametrize("path", sorted(NEWCOMERS.glob("*.py")), ids=lambda path: path.stem)
+def test_a_newcomer_is_what_the_base_class_of_its_kind_asks_for(path: Path) -> None:
+    runpy.run_path(str(path))
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.bench.running.launchers.local import Local
+from vcpo_bench.bench.running.schedulers.local import Local
 
 
 @dataclass(frozen=True, kw_only=True)
