@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 
 from vcpo_bench import records
 from vcpo_bench.analysis.recorded_tables import Problem
-from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import CHECKSUM, Seal, read_sealed, seal_of
+from vcpo_bench.files.folders import is_folder
+from vcpo_bench.files.regular import IS_LINK
 from vcpo_bench.progress import track
 from vcpo_bench.records.cell_file import read_cell_file
+from vcpo_bench.records.results import cells_in
 
 PARTIAL = "partial"
 """`status` of a cell that is running or was interrupted."""
@@ -38,19 +41,20 @@ def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]
     Raises:
         UsageError: It is not a results folder.
     """
-    root = folder / records.CELLS
-    if not root.is_dir():
-        raise UsageError(f"{folder} is not a results folder: it has no {records.CELLS}/ inside")
+    root = cells_in(folder)
     controls, problems = _read_controls(folder)
     rows, seals = [], {}
-    folders = sorted(entry for entry in root.iterdir() if entry.is_dir())
+    folders = sorted(entry for entry in root.iterdir() if entry.is_dir() or entry.is_symlink())
     for path in track(folders, "reading cells", len(folders)):
         partial = path.name.endswith(records.PARTIAL_SUFFIX)
         if (partial and not include_partial) or path.name.startswith("."):
             continue
+        key = path.name.removesuffix(records.PARTIAL_SUFFIX)
+        if path.is_symlink():
+            problems.append(Problem(folder, str(path.relative_to(folder)), key, IS_LINK))
+            continue
         tables = _newest_checkpoint(path) if partial else path
         file = next((one for one in (tables, path) if (one / records.CELL_FILE).exists()), path) / records.CELL_FILE
-        key = path.name.removesuffix(records.PARTIAL_SUFFIX)
         try:
             facts = read_cell_file(file, ended=not partial)
             rows.append(_cell(facts, tables, controls, partial))
@@ -94,7 +98,7 @@ def _newest_checkpoint(path: Path) -> Path:
     numbered = []
     for entry in path.glob("checkpoint-*"):
         digits = entry.name.removeprefix("checkpoint-")
-        if entry.is_dir() and digits.isdigit() and (entry / records.STEPS_FILE).exists():
+        if is_folder(entry) and digits.isdigit() and (entry / records.STEPS_FILE).exists():
             numbered.append((int(digits), entry))
     return max(numbered)[1] if numbered else path
 

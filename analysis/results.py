@@ -21,6 +21,7 @@ from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_re
 from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_together, concatenate, read_table
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.regular import IS_LINK
 from vcpo_bench.progress import track
 
 GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
@@ -225,7 +226,11 @@ class Results:
             yield key, concatenate([(key, table)], records.STEPS_FILE)
 
     def _inside(self, name: str) -> list[Path]:
-        return [folder / name for folder in self.folders]
+        """The folders of a name in the results folders; one that is only a link is among the problems."""
+        for folder in self.folders:
+            if (folder / name).is_symlink():
+                self._noted(Problem(folder, name, "", IS_LINK))
+        return [folder / name for folder in self.folders if not (folder / name).is_symlink()]
 
 
 def as_folders(folder: str | Path | Iterable[str | Path]) -> list[Path]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.say import say
+from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Group, Verb
 
 
@@ -21,6 +21,7 @@ def merge(
     written, and the error names it.
     """
     from vcpo_bench.analysis.wording import counted
+    from vcpo_bench.bench.cells.merge import SHOWN
     from vcpo_bench.bench.cells.merge import merge as join
 
     done = join(folders, out)
@@ -28,6 +29,9 @@ def merge(
     parts += [f"{done.present} there already or in several folders"] if done.present else []
     parts += [f"{done.unfinished} left out because they have not ended"] if done.unfinished else []
     say(", ".join(parts))
+    if done.left_out:
+        more = f", and {len(done.left_out) - SHOWN} more" if len(done.left_out) > SHOWN else ""
+        say_aside(f"left out, as no part of the results: {', '.join(done.left_out[:SHOWN])}{more}")
 
 
 VERB = Verb(merge, Group.TRAIN, 7, examples=("vcpo-bench merge results/node1 results/node2 --out results/all",))

@@ -59,9 +59,10 @@ def read_sealed(path: Path) -> dict[str, Any]:
     """
     try:
         content = read_regular(path)
-        values = json.loads(content)
     except FileNotFoundError as error:
         raise DamagedResultError("is missing", path) from error
+    try:
+        values = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DamagedResultError("cannot be read (it is not JSON)", path) from error
     if not isinstance(values, dict):

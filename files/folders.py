@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from vcpo_bench.errors import UsageError
+from vcpo_bench.files.regular import IS_LINK
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NOT_FOLLOWED = {errno.ENOTDIR, errno.ELOOP}
@@ -21,7 +22,7 @@ def refuse_link(path: Path) -> None:
         UsageError: It is.
     """
     if path.is_symlink():
-        raise UsageError(f"{path} is a link, which is not followed; put what it leads to in its place")
+        raise UsageError(f"{path} {IS_LINK}")
 
 
 def is_folder(path: Path) -> bool:

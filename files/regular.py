@@ -11,7 +11,7 @@ from typing import IO
 from vcpo_bench.errors import DamagedResultError
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-_LINK = "is a link, which is not followed; put what it leads to in its place"
+IS_LINK = "is a link, which is not followed; put what it leads to in its place"
 _OTHER = "is no regular file"
 
 
@@ -26,7 +26,7 @@ def open_regular(path: Path) -> IO[bytes]:
         handle = os.open(path, _READ)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise DamagedResultError(_LINK, path) from error
+            raise DamagedResultError(IS_LINK, path) from error
         if error.errno in (errno.ENXIO, errno.ENODEV):  # a socket, a device without a driver
             raise DamagedResultError(_OTHER, path) from error
         raise
@@ -46,5 +46,20 @@ def size_of(path: Path) -> int:
     """Size of a file in bytes; raises what `open_regular` does."""
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode):
-        raise DamagedResultError(_LINK if stat.S_ISLNK(found.st_mode) else _OTHER, path)
+        raise DamagedResultError(IS_LINK if stat.S_ISLNK(found.st_mode) else _OTHER, path)
     return found.st_size
+
+
+def check_regular(path: Path) -> None:
+    """Make sure that a file is one before a library opens it; raises what `open_regular` does."""
+    size_of(path)
+
+
+def check_itself(path: Path) -> None:
+    """Make sure that a folder is one, and no link to another.
+
+    Raises:
+        DamagedResultError: It is a link.
+    """
+    if path.is_symlink():
+        raise DamagedResultError(IS_LINK, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,13 +12,13 @@ from typing import Any, Literal
 
 from vcpo_bench.bench.cells.cell_store import CHECKPOINT, KEPT, CellStore, numbered
 from vcpo_bench.bench.cells.results_folder import TABLES, ResultsFolder
-from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import read_sealed, seal_of, verify_files, verify_sealed
 from vcpo_bench.files.parquet import read_parquet
+from vcpo_bench.files.regular import IS_LINK, check_itself
 from vcpo_bench.progress import track
 from vcpo_bench.records import (
     CELL_FILE,
-    CELLS,
     GRID_FILE,
     ORIGINS_FOLDER,
     PARTIAL_SUFFIX,
@@ -26,6 +27,7 @@ from vcpo_bench.records import (
     STATE_FILE,
 )
 from vcpo_bench.records.cell_file import read_cell_file
+from vcpo_bench.records.results import cells_in
 
 LOOKS, LOOK_SECONDS = 10, 0.05
 Kind = Literal["cell", "checkpoint", "fork state", "table", "list of cells"]
@@ -54,24 +56,26 @@ def check_folder(results: Path) -> Iterator[Checked]:
     Raises:
         UsageError: It is not a results folder.
     """
-    if not (results / CELLS).is_dir():
-        raise UsageError(f"{results} is not a results folder: it has no {CELLS}/ inside")
     if (grid := results / GRID_FILE).exists():
         yield _checked(grid, "list of cells", partial(read_sealed, grid))
-    cells = sorted(path for path in (results / CELLS).iterdir() if path.is_dir())
+    cells = sorted(path for path in cells_in(results).iterdir() if path.is_dir())
     for folder in track(cells, "verifying cells", len(cells)):
-        if not folder.name.endswith(PARTIAL_SUFFIX):
+        if folder.is_symlink() or not folder.name.endswith(PARTIAL_SUFFIX):
             yield _checked(folder, "cell", partial(_verify_cell, folder))
+        if folder.is_symlink():
+            continue
         for checkpoint in (*numbered(folder / KEPT).values(), *numbered(folder, CHECKPOINT).values()):
             found = _check_state(checkpoint, "checkpoint")
             if not found.damage or not _goes_away(checkpoint):
                 yield found
-    states = sorted(path for path in (results / ORIGINS_FOLDER).glob("[!.]*") if path.is_dir())
+    for name in (ORIGINS_FOLDER, PROBES_FOLDER, SCORES_FOLDER):
+        if (linked := results / name).is_symlink():
+            yield Checked(linked, "fork state" if name == ORIGINS_FOLDER else "table", f"{linked} {IS_LINK}")
+    states = sorted(path for path in _inside(results, ORIGINS_FOLDER) if path.is_dir())
     for state in track(states, "verifying fork states", len(states)):
         yield _check_state(state, "fork state")
-    tables = [
-        path for name in (PROBES_FOLDER, SCORES_FOLDER) for path in sorted((results / name).glob("[!.]*.parquet"))
-    ]
+    inside = [path for name in (PROBES_FOLDER, SCORES_FOLDER) for path in _inside(results, name)]
+    tables = [path for path in inside if path.suffix == ".parquet"]
     for table in track(tables, "verifying tables", len(tables)):
         yield _checked(table, "table", partial(_verify_table, table))
 
@@ -88,7 +92,7 @@ def set_aside(folder: ResultsFolder, found: Checked) -> str:
     Returns:
         Where it is now and what to do, in one line; empty: it went with its cell before.
     """
-    if not found.path.exists():
+    if not os.path.lexists(found.path):
         return ""
     if found.kind == "list of cells":
         return f"{found.path.name}: the next run into this folder writes it again"
@@ -102,6 +106,12 @@ def set_aside(folder: ResultsFolder, found: Checked) -> str:
         return f"moved to {store.set_checkpoint_aside(found.path)}; the same run command resumes without it"
 
 
+def _inside(results: Path, name: str) -> list[Path]:
+    """What is in a folder of a results folder, unless that is only a link."""
+    folder = results / name
+    return [] if folder.is_symlink() else sorted(folder.glob("[!.]*"))
+
+
 def _goes_away(checkpoint: Path) -> bool:
     """Whether a checkpoint is only being replaced by a run that goes on: then it is gone in a moment."""
     for _ in range(LOOKS):
@@ -112,7 +122,12 @@ def _goes_away(checkpoint: Path) -> bool:
 
 
 def _check_state(folder: Path, kind: Kind) -> Checked:
-    return _checked(folder, kind, partial(verify_sealed, folder / STATE_FILE))
+    return _checked(folder, kind, partial(_verify_state, folder))
+
+
+def _verify_state(folder: Path) -> dict[str, Any]:
+    check_itself(folder)
+    return verify_sealed(folder / STATE_FILE)
 
 
 def _verify_table(path: Path) -> dict[str, Any]:
@@ -131,6 +146,8 @@ def _checked(path: Path, kind: Kind, verify: Callable[[], dict[str, Any]]) -> Ch
 
 
 def _verify_cell(folder: Path) -> dict[str, Any]:
+    for itself in (folder, folder / KEPT):
+        check_itself(itself)
     facts = read_cell_file(folder / CELL_FILE)
     seal = seal_of(facts)
     if seal is not None:

@@ -6,7 +6,6 @@ missing.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.bench.cells.cell_store import KEPT
+from vcpo_bench.bench.cells.copying import copy_cell, copy_file, copy_sealed, left_out
 from vcpo_bench.bench.cells.results_folder import TABLES, ResultsFolder, status_of
 from vcpo_bench.errors import DamagedResultError, UsageError
-from vcpo_bench.files.checksums import read_sealed, seal_of, verify_files
-from vcpo_bench.files.durable import publish_folder, sync_file, sync_names
+from vcpo_bench.files.checksums import read_sealed, seal_of
+from vcpo_bench.files.durable import publish_folder, sync_names
+from vcpo_bench.files.folders import is_folder, made, refuse_link
 from vcpo_bench.files.parquet import read_parquet
+from vcpo_bench.files.regular import read_regular
 from vcpo_bench.progress import track
 from vcpo_bench.records import (
     CELL_FILE,
@@ -28,8 +30,10 @@ from vcpo_bench.records import (
     PARTIAL_SUFFIX,
     PROBES_FOLDER,
     SCORES_FOLDER,
+    STATE_FILE,
 )
 from vcpo_bench.records.cell_file import read_cell_file
+from vcpo_bench.records.results import cells_in
 
 SHOWN = 5
 """Most conflicting names in a message."""
@@ -43,11 +47,13 @@ class Merged:
         copied: Number of cells that were copied.
         present: Number of cells that several folders have, or that were there.
         unfinished: Number of cells that were left out because they have not ended.
+        left_out: Files and links in the folders that are no part of the results, and were not copied.
     """
 
     copied: int
     present: int
     unfinished: int
+    left_out: tuple[str, ...] = ()
 
 
 def merge(sources: Sequence[Path], out: Path) -> Merged:
@@ -61,16 +67,16 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
         out: Results folder, made if missing.
 
     Raises:
-        UsageError: A folder is no results folder, or two contradict each other: nothing is written then.
-        DamagedResultError: A file does not match its checksum.
+        UsageError: A folder is no results folder or has links for folders, or two contradict each other: nothing is
+            written then.
+        DamagedResultError: A file does not match its checksum, or is none but a link, a pipe or a device.
     """
     for source in sources:
-        if not (source / CELLS).is_dir():
-            raise UsageError(f"{source} is not a results folder: it has no {CELLS}/ inside")
+        cells_in(source)
     folders = [*([out] if (out / CELLS).is_dir() else []), *sources]
     cells, conflicts = _chosen(folders)
     _check_rules(cells)
-    extras, more = _extras(folders)
+    extras, more, strange = _extras(folders)
     if conflicts or more:
         raise UsageError(_refusal(conflicts + more))
     folder = ResultsFolder(out)
@@ -81,14 +87,15 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
         missing = {key: path for key, path in cells.items() if path.parent != folder.cells}
         for key, path in track(missing.items(), "copying cells", len(missing)):
             folder.check()
-            _copy_cell(path, folder, key)
+            strange += _copy_cell(path, folder, key)
         for name, path in track(extras.items(), "copying states and tables", len(extras)):
             _copy_extra(path, out / name)
     begun = [
         path.name.removesuffix(PARTIAL_SUFFIX) for one in sources for path in (one / CELLS).glob(f"*{PARTIAL_SUFFIX}")
     ]
     unfinished = len(set(begun) - set(cells))
-    return Merged(len(missing), sum(len(_ended(one)) for one in sources) - len(missing), unfinished)
+    present = sum(len(_ended(one)) for one in sources) - len(missing)
+    return Merged(len(missing), present, unfinished, tuple(strange))
 
 
 def _check_rules(cells: Mapping[str, Path]) -> None:
@@ -130,14 +137,17 @@ def _chosen(folders: Sequence[Path]) -> tuple[dict[str, Path], list[str]]:
             chosen[key] = path
         elif not _same(known, path):
             conflicts.append(f"{key} ({known.parent.parent} and {path.parent.parent})")
-        elif (path / KEPT).is_dir() and not (known / KEPT).is_dir():
+        elif is_folder(path / KEPT) and not is_folder(known / KEPT):
             chosen[key] = path  # the same run, with checkpoints to evaluate and fork from
     return chosen, conflicts
 
 
 def _ended(folder: Path) -> list[Path]:
-    found = sorted(path for path in (folder / CELLS).iterdir() if path.is_dir())
-    return [path for path in found if not path.name.endswith(PARTIAL_SUFFIX) and not path.name.startswith(".")]
+    found = sorted(path for path in cells_in(folder).iterdir() if path.is_dir() and not path.name.startswith("."))
+    ended = [path for path in found if not path.name.endswith(PARTIAL_SUFFIX)]
+    for path in ended:
+        refuse_link(path)
+    return ended
 
 
 def _same(first: Path, second: Path) -> bool:
@@ -154,18 +164,22 @@ def _numbers(folder: Path, facts: dict[str, Any], name: str) -> str:
     return repr(table.select(timeless).to_pydict())  # repr: NaN equals itself, and floats are exact
 
 
-def _extras(folders: Sequence[Path]) -> tuple[dict[str, Path], list[str]]:
-    """Fork states and tables beside the cells, by their path in a results folder, and those that contradict."""
+def _extras(folders: Sequence[Path]) -> tuple[dict[str, Path], list[str], list[str]]:
+    """Fork states and tables beside the cells, by their path in a results folder; those that contradict; the rest."""
     chosen: dict[str, Path] = {}
-    conflicts = []
+    conflicts, strange = [], []
     for folder in folders:
         for part in (ORIGINS_FOLDER, PROBES_FOLDER, SCORES_FOLDER):
+            refuse_link(folder / part)
             for path in sorted((folder / part).glob("[!.]*")):
                 name = f"{part}/{path.name}"
+                if path.is_symlink() or not (path.is_dir() if part == ORIGINS_FOLDER else path.suffix == ".parquet"):
+                    strange.append(str(path))
+                    continue
                 known = chosen.setdefault(name, path)
-                if known != path and not path.is_dir() and known.read_bytes() != path.read_bytes():
+                if known != path and not path.is_dir() and read_regular(known) != read_regular(path):
                     conflicts.append(f"{name} ({known.parents[1]} and {folder})")
-    return chosen, conflicts
+    return chosen, conflicts, strange
 
 
 def _refusal(conflicts: Sequence[str]) -> str:
@@ -176,38 +190,28 @@ def _refusal(conflicts: Sequence[str]) -> str:
     )
 
 
-def _copy_cell(source: Path, folder: ResultsFolder, key: str) -> None:
-    """Copy a cell, verified before and after, and give the copy its name by one rename."""
-    seal = seal_of(read_cell_file(source / CELL_FILE)) or {}
-    verify_files(source, seal)
+def _copy_cell(source: Path, folder: ResultsFolder, key: str) -> list[str]:
+    """Copy a cell and give the copy its name by one rename; returns what was left out."""
     draft = folder.cells / f".{key}.merging"
-    shutil.rmtree(draft, ignore_errors=True)
-    shutil.copytree(source, draft)
-    verify_files(draft, seal)
-    _sync_tree(draft)
+    copy_cell(source, draft)
+    without = [str(source / name) for name in left_out(source, draft)]
     if not publish_folder(draft, folder.cells / key):  # a run that failed is there, or one without checkpoints
         shutil.rmtree(folder.cells / key)
         publish_folder(draft, folder.cells / key)
+    return without
 
 
 def _copy_extra(source: Path, target: Path) -> None:
     if target.exists():
         return
+    made(target.parents[1], target.parent.name)
     draft = target.with_name(f".{target.name}.merging")
-    target.parent.mkdir(exist_ok=True)
     if source.is_dir():
         shutil.rmtree(draft, ignore_errors=True)
-        shutil.copytree(source, draft)
-        _sync_tree(draft)
+        draft.mkdir()
+        copy_sealed(source / STATE_FILE, draft)
     else:
-        shutil.copyfile(source, draft)
-        sync_file(draft)
+        draft.unlink(missing_ok=True)
+        copy_file(source, draft)
     draft.rename(target)
     sync_names(target.parent)
-
-
-def _sync_tree(folder: Path) -> None:
-    for here, _, names in os.walk(folder):
-        for name in names:
-            sync_file(Path(here, name))
-        sync_names(Path(here))

@@ -13,6 +13,7 @@ from vcpo_bench.files.checksums import read_sealed, seal_of, verify_sizes, write
 from vcpo_bench.files.claims import Claim, ClaimHeldError, ClaimLostError
 from vcpo_bench.files.folders import made, refuse_link
 from vcpo_bench.files.parquet import is_whole
+from vcpo_bench.files.regular import check_itself
 from vcpo_bench.records import (
     CELL_FILE,
     CELLS,
@@ -103,7 +104,12 @@ class ResultsFolder:
                     raise UsageError(f"--out {self.path}: {older}: results do not compare; name another folder")
 
     def status(self, key: str) -> str | None:
-        """Status of a cell that has ended; None if it has not. See `status_of`."""
+        """Status of a cell that has ended; None if it has not. See `status_of`.
+
+        Raises:
+            UsageError: A link stands in for it: to run it would be to do without what the link leads to.
+        """
+        refuse_link(self.cells / key)
         return status_of(self.cells / key)
 
     def set_aside(self, key: str) -> Path:
@@ -163,6 +169,7 @@ def status_of(folder: Path) -> str | None:
         DamagedResultError: `cell.json` is damaged, or a table is missing or was cut short.
         OSError: The disk cannot be read at the moment.
     """
+    check_itself(folder)
     if not folder.is_dir():
         return None
     facts = read_cell_file(folder / CELL_FILE)

@@ -13,6 +13,7 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import verify_sealed, write_sealed
+from vcpo_bench.files.regular import check_regular
 from vcpo_bench.records import STATE_FILE
 
 TENSORS_FILE = "state.safetensors"
@@ -51,6 +52,7 @@ def read_state(folder: Path, config: CellConfig, key: str) -> tuple[dict[str, An
         named = scalars.get("key", scalars.get("method"))
         raise DamagedResultError(f"is a checkpoint of {named}, not of {key}", folder)
     try:
+        check_regular(folder / TENSORS_FILE)  # an early version wrote no seal
         # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
         tensors = {name: tensor.clone() for name, tensor in load_file(folder / TENSORS_FILE).items()}
     except (SafetensorError, FileNotFoundError) as error:

@@ -21,6 +21,8 @@ from vcpo_bench.analysis.comparison.normalized_rewards import normalize
 from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import replacing, write_text
+from vcpo_bench.files.folders import made, refuse_link
+from vcpo_bench.files.regular import check_regular
 from vcpo_bench.reports.formatting import fixed, interval, rate
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.writers.html import resource
@@ -96,17 +98,22 @@ def write_site(site: Path, entries: Sequence[Entry]) -> list[Path]:
         The files written.
 
     Raises:
+        UsageError: A link stands in for the folder of the entries.
         DamagedResultError: An entry in the folder is none.
     """
     folder = site / ENTRIES
     new = {one.name: one for one in entries}
-    there = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    refuse_link(folder)
+    there = sorted(folder.glob("*.json"))
+    for path in there:
+        check_regular(path)
     shown = {path.stem: read_entry(path) for path in there if path.stem not in new} | new
-    folder.mkdir(parents=True, exist_ok=True)
+    site.mkdir(parents=True, exist_ok=True)
+    made(site, ENTRIES)
     written = []
     for one in entries:
-        write_text(folder / f"{one.name}.json", one.text())
-        with replacing(folder / f"{one.name}.csv") as file:
+        write_text(folder / f"{one.name}.json", one.text(), below=site)
+        with replacing(folder / f"{one.name}.csv", below=site) as file:
             without_formulas(pd.DataFrame(_flat(one))).to_csv(file, index=False)
         written += [folder / f"{one.name}.json", folder / f"{one.name}.csv"]
     write_text(site / "index.html", render(list(shown.values())))

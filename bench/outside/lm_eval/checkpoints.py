@@ -15,6 +15,7 @@ from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.training.checkpoint import TENSORS_FILE
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import verify_sealed
+from vcpo_bench.files.regular import check_regular
 from vcpo_bench.records import CELL_FILE, CELLS, STATE_FILE
 from vcpo_bench.records.cell_file import read_cell_file
 
@@ -99,6 +100,7 @@ def load_trained(checkpoint: KeptCheckpoint, policy: Policy) -> None:
     path = checkpoint.folder / TENSORS_FILE
     try:
         verify_sealed(checkpoint.folder / STATE_FILE)
+        check_regular(path)  # an early version wrote no seal
         with safe_open(path, "pt") as file:
             names = [name for name in file.keys() if name.startswith(_PREFIX)]  # noqa: SIM118 - not a dict
             policy.load_trained({name.removeprefix(_PREFIX): file.get_tensor(name) for name in names})

@@ -20,6 +20,7 @@ from vcpo_bench.files.atomic import write_text
 from vcpo_bench.files.checksums import read_sealed
 from vcpo_bench.files.folders import made
 from vcpo_bench.files.locks import LOCK_FILE, FileLock, LockHeldError
+from vcpo_bench.files.regular import read_regular
 from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.records import CELL_FILE, CELLS
 
@@ -173,7 +174,7 @@ class Follower:
 
     def _is_marked(self, key: str) -> bool:
         mark = self.marks / key
-        return mark.exists() and mark.read_text() == self._ended(key)
+        return mark.exists() and read_regular(mark).decode(errors="replace") == self._ended(key)
 
     def _failure(self, key: str) -> str:
         """When the cell ended with an error, if it did: running the grid again retries it."""

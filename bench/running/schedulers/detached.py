@@ -19,6 +19,7 @@ from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import Look, claimed
 from vcpo_bench.files.disk_space import check_space
 from vcpo_bench.files.folders import made
+from vcpo_bench.files.regular import read_regular
 
 CANCEL_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
@@ -98,7 +99,7 @@ class Background(Scheduler):
     def fate(self, handle: str) -> Fate:
         """How a keeper ended; nothing is said by one that was killed."""
         try:
-            said = KeeperFiles(self._out, handle).ending.read_text()
+            said = read_regular(KeeperFiles(self._out, handle).ending).decode(errors="replace")
         except FileNotFoundError:
             return Fate()
         return Fate(said == "canceled", said, said == "ended")

@@ -40,7 +40,7 @@ def test_cells_tables_and_the_list_are_joined_again_and_again(tmp_path: Path) ->
     (one / "probes" / "a.parquet").write_bytes(b"table")
     (two / "cells" / "b.partial").mkdir()
     (two / "origins" / "parent-at-2").mkdir(parents=True)
-    (two / "origins" / "parent-at-2" / "state.json").touch()
+    write_sealed(two / "origins" / "parent-at-2" / "state.json", {})
     for copied in (3, 0):
         assert merge([one, two], tmp_path / "all") == Merged(copied, 4 - copied, 1)
     assert {path.name for path in (tmp_path / "all" / "cells").iterdir()} == {cell.key for cell in cells}
