@@ -1,4 +1,4 @@
-"""Writes every page of the docs that follows from the code.
+"""Writes every page that follows from the code, or from the tables of studies.
 
 python tools/make_docs.py            # writes those that are stale
 python tools/make_docs.py --check    # names them instead, and fails if there are any
@@ -10,6 +10,8 @@ from pathlib import Path
 
 from doc_pages import adapters, columns, estimates, loss_paths, methods
 
+import studies.pages
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES: dict[str, Callable[[], str]] = {
     "docs/methods.md": methods.page,
@@ -18,6 +20,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/verl.md": adapters.verl_page,
     "docs/loss_paths.md": loss_paths.page,
     "docs/scale.md": estimates.page,
+    **studies.pages.pages(),
 }
 """Path from the root, and what makes the text."""
 
@@ -25,10 +28,11 @@ PAGES: dict[str, Callable[[], str]] = {
 def main(check: bool) -> int:
     """Write or name the stale pages; returns the exit status."""
     made = {ROOT / path: page() for path, page in PAGES.items()}
-    stale = [path for path, text in made.items() if path.read_text(encoding="utf-8") != text]
+    stale = [path for path, text in made.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         print(path.relative_to(ROOT), "is stale" if check else "written")
         if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(made[path], encoding="utf-8")
     return int(check and bool(stale))
 

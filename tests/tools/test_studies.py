@@ -1,4 +1,4 @@
-"""Pages are what their templates say of the tables, studies were registered first, and the statistics are right."""
+"""Studies were registered before their tables, templates read them, and the statistics are right."""
 
 import subprocess
 from pathlib import Path
@@ -12,11 +12,6 @@ from studies import boundaries, estimates, formats, pages, ranking
 from studies.estimates import Estimate, over_seeds
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.mark.parametrize("page", pages.pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_is_what_its_template_says(page: Path) -> None:
-    assert page.read_text() == pages.rendered(pages.pages()[page]), "run: python tools/make_studies.py"
 
 
 def test_designs_are_older_than_tables() -> None:
@@ -114,7 +109,7 @@ def test_a_difference_goes_before_equivalence(values: list[float], gain: float, 
 def search(method: str, lag: int, seed: int, **ended: bool) -> pd.DataFrame:
     """A search whose runs at rates 1, 2, 4, ... failed or did not."""
     rates = [2.0**rung for rung in range(len(ended))]
-    return runs(method=method, staleness=lag, seed=seed, lr=rates, failed=list(ended.values()))
+    return runs(method=method, staleness=lag, seed=seed, lr=rates, failed=list(ended.values()), onset=rates)
 
 
 def test_a_boundary_lies_between_two_rates_or_beyond_the_ladder() -> None:
@@ -130,6 +125,7 @@ def test_a_boundary_lies_between_two_rates_or_beyond_the_ladder() -> None:
     )
     assert list(found["log2_rate"]) == [1.5, -0.5, 2.5, 0.5]
     assert list(found["beyond"]) == [False, True, True, False]
+    assert list(found["onset"].fillna(0)) == [4.0, 1.0, 0.0, 2.0]
 
 
 def test_the_law_of_one_over_the_lag_has_exponent_1() -> None:
@@ -142,6 +138,28 @@ def test_the_law_of_one_over_the_lag_has_exponent_1() -> None:
     assert boundaries.exponent(own, 4, 16).value == pytest.approx(1.0)
     assert boundaries.tolerance(bounds, "vcpo", "tis").value == pytest.approx(1.0)
     assert boundaries.rate(own[own["staleness"] == 4]) == pytest.approx(2 ** (0 + 1 - 2))
+
+
+def test_where_the_lowest_rate_earns_most() -> None:
+    earned = pd.concat(
+        [
+            runs(seed=[0, 1, 0, 1], lr=[1.0, 1.0, 2.0, 2.0], final_reward=[0.9, 0.7, 0.8, 0.7]),
+            runs(seed=[0, 1, 0, 1], lr=[1.0, 1.0, 2.0, 2.0], final_reward=[0.9, 0.7, 0.8, 0.9], staleness=4),
+            runs(seed=[0, 1, 0], lr=[1.0, 1.0, 2.0], final_reward=[0.1, 0.1, 0.9], staleness=64),
+        ]
+    )
+    assert boundaries.lowest_earns_most(earned, 2) == (1, 2)
+    assert boundaries.lowest_earns_most(earned, 1) == (1, 3)
+
+
+def test_pairs_in_which_only_one_survives() -> None:
+    ended = pd.concat(
+        [
+            runs(seed=[0, 1, 2, 3, 4], failed=[False, False, True, True, False], method="vcpo"),
+            runs(seed=[0, 1, 2, 3], failed=[True, True, False, True], method="tis"),
+        ]
+    )
+    assert estimates.only_one_survives(ended, "vcpo", "tis") == (2, 1)
 
 
 def signals(scores: dict[int, float]) -> pd.DataFrame:
@@ -162,6 +180,7 @@ def test_auroc_is_the_share_of_survivors_that_a_failed_run_outranks() -> None:
 def test_numbers_as_they_stand_in_a_sentence() -> None:
     found = Estimate(np.array([0.1, 0.2, 0.3]), 0.2)
     assert formats.fixed(found) == "0.20 [-0.05, 0.45]"
+    assert formats.fixed(found, 1, sign=True) == "+0.2 [0.0, 0.4]"
     assert formats.fixed(-0.001) == "0.00"
     assert formats.fixed(0.25, 1, sign=True) == "+0.2"
     assert formats.percent(found) == "20% [-5, 45]"

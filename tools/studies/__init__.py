@@ -1,1 +1,1 @@
-"""Studies: pages made of tables. `pages.render_all` is what a command calls."""
+"""Studies: pages made of their tables, which `tools/make_docs.py` writes."""

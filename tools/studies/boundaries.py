@@ -17,23 +17,24 @@ def boundaries(runs: pd.DataFrame, step: float = 2.0) -> pd.DataFrame:
     At an end of the ladder the boundary is set half a rung beyond it.
 
     Args:
-        runs: Of searches: the columns of `UNIT`, `lr` and `failed`.
+        runs: Of searches: the columns of `UNIT`, `lr`, `failed` and `onset`.
         step: Ratio of neighboring rates.
 
     Returns:
-        The columns of `UNIT`, `log2_rate`, and `beyond`: whether the boundary lies beyond the ladder.
+        The columns of `UNIT`, `log2_rate`, `beyond` (whether the boundary lies beyond the ladder), and `onset` of the
+        run at the first rate that failed.
     """
     ladder = runs["lr"].min(), runs["lr"].max()
     rows = [(*unit, *_boundary(own, step, ladder)) for unit, own in runs.groupby(UNIT)]
-    return pd.DataFrame(rows, columns=[*UNIT, "log2_rate", "beyond"])
+    return pd.DataFrame(rows, columns=[*UNIT, "log2_rate", "beyond", "onset"])
 
 
-def _boundary(runs: pd.DataFrame, step: float, ladder: tuple[float, float]) -> tuple[float, bool]:
-    failed = runs["failed"].astype(bool)
-    first = runs.loc[failed, "lr"].min()
-    beyond = np.isnan(first) or bool(np.isclose(first, ladder[0]))
-    edge = ladder[1] * step if np.isnan(first) else first
-    return float(np.log2(edge) - np.log2(step) / 2), beyond
+def _boundary(runs: pd.DataFrame, step: float, ladder: tuple[float, float]) -> tuple[float, bool, float]:
+    failed = runs[runs["failed"].astype(bool)].sort_values("lr")
+    if failed.empty:
+        return float(np.log2(ladder[1]) + np.log2(step) / 2), True, np.nan
+    first, onset = failed[["lr", "onset"]].iloc[0]
+    return float(np.log2(first) - np.log2(step) / 2), bool(np.isclose(first, ladder[0])), float(onset)
 
 
 def rate(bounds: pd.DataFrame) -> float:
@@ -51,3 +52,15 @@ def tolerance(bounds: pd.DataFrame, one: str, other: str) -> Estimate:
     """log2 of how many times the rate of `other` `one` tolerates: a mean over tasks and lags, seed by seed."""
     at = bounds.pivot_table(index=["seed", "task", "staleness"], columns="method", values="log2_rate")
     return over_seeds((at[one] - at[other]).groupby("seed").mean())
+
+
+def lowest_earns_most(runs: pd.DataFrame, seeds: int) -> tuple[int, int]:
+    """In how many places the lowest of the rates earns most, of how many where two rates or more were run.
+
+    Args:
+        runs: Columns of `UNIT`, `lr` and `final_reward`.
+        seeds: A rate counts where at least so many seeds ran it.
+    """
+    rates = runs.groupby([*UNIT[:3], "lr"])["final_reward"].agg(["size", "mean"]).query(f"size >= {seeds}")
+    places = [own["mean"].to_numpy() for _, own in rates.groupby(level=UNIT[:3]) if len(own) > 1]
+    return sum(int(own.argmax() == 0) for own in places), len(places)

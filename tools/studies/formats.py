@@ -12,9 +12,11 @@ Number = float | Estimate
 def fixed(value: Number, digits: int = 2, scale: float = 1.0, sign: bool = False) -> str:
     """A number with so many decimals; an estimate with its 95% interval, as in `0.85 [0.77, 0.90]`."""
     if isinstance(value, Estimate):
-        return _with_ends(value, lambda one: fixed(one, digits, scale, sign))
+        value, ends = value.value, _ends(value, lambda one: fixed(one, digits, scale))
+    else:
+        ends = ""
     text = f"{value * scale:{'+' if sign else ''}.{digits}f}"
-    return text.replace("-", "").replace("+", "") if float(text) == 0 else text
+    return (text.lstrip("+-") if float(text) == 0 else text) + ends
 
 
 def percent(value: Number, digits: int = 0) -> str:
@@ -26,7 +28,12 @@ def percent(value: Number, digits: int = 0) -> str:
 
 def factor(log2: Estimate, digits: int = 2) -> str:
     """An estimate of a log2 as the factor that it is of."""
-    return _with_ends(log2, lambda one: fixed(2**one, digits))
+    return fixed(2**log2.value, digits) + _ends(log2, lambda end: fixed(2**end, digits))
+
+
+def small(p: float) -> str:
+    """A p-value with one digit that says something: `0.03`, `0.002`, `6e-5`."""
+    return f"{p:.1g}"
 
 
 def rate(value: float) -> str:
@@ -35,5 +42,5 @@ def rate(value: float) -> str:
     return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
 
 
-def _with_ends(found: Estimate, show: Callable[[float], str]) -> str:
-    return f"{show(found.value)} [{show(found.low)}, {show(found.high)}]"
+def _ends(found: Estimate, show: Callable[[float], str]) -> str:
+    return f" [{show(found.low)}, {show(found.high)}]"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import pandas as pd
 import yaml
-
-from vcpo_bench.analysis.intervals import holm, wilson
 
 from . import boundaries, estimates, formats, ranking
 
@@ -23,24 +22,19 @@ REGISTERED = ("preset", "questions", "primary", "margin", "power", "stop")
 """What a design says before its first run."""
 
 
-def pages() -> dict[Path, Path]:
-    """Template of every page, by the page: README.md, pages of docs/, and docs/studies/NAME/README.md."""
-    docs = ROOT / "docs"
-    own = {docs / "studies" / template.parent.name / "README.md": template for template in STUDIES.glob(f"*/{PAGE}")}
+def pages() -> dict[str, Callable[[], str]]:
+    """What makes each page, by its path from the root: README.md, pages of docs/, and docs/studies/NAME/README.md."""
+    own = {f"docs/studies/{template.parent.name}/README.md": template for template in STUDIES.glob(f"*/{PAGE}")}
     others = {template.stem: template for template in STUDIES.glob("*.md.j2")}
-    return own | {(ROOT if name == "README.md" else docs) / name: template for name, template in others.items()}
-
-
-def render_all() -> dict[Path, str]:
-    """Text of every page."""
-    return {page: rendered(template) for page, template in pages().items()}
+    whole = own | {name if name == "README.md" else f"docs/{name}": template for name, template in others.items()}
+    return {page: partial(rendered, template) for page, template in sorted(whole.items())}
 
 
 def rendered(template: Path) -> str:
     """The page of a template.
 
     In a template `table(PATH, ...)` is the tables of these paths below one another, and `design` what the study beside
-    it registered. Names are those of `estimates`, `boundaries`, `ranking` and `formats`, the last ones as filters too.
+    it registered. Names are those of `estimates`, `boundaries`, `ranking` and `formats`, the last ones as filters.
 
     Raises:
         jinja2.UndefinedError: The template asks for what there is not.
@@ -52,9 +46,9 @@ def rendered(template: Path) -> str:
         lstrip_blocks=True,
         autoescape=False,  # Markdown of our own tables
     )
-    shown: Names = {"fixed": formats.fixed, "percent": formats.percent, "factor": formats.factor, "rate": formats.rate}
-    environment.filters.update(shown | {"word": estimates.word})
-    environment.globals.update(shown | _functions())
+    shown = (formats.fixed, formats.percent, formats.factor, formats.rate, formats.small, estimates.word)
+    environment.filters.update({one.__name__: one for one in shown})
+    environment.globals.update(_functions())
     design = template.with_name(DESIGN)
     return environment.from_string(template.read_text()).render(
         table=lambda *paths: _table(template.parent, *paths), design=_design(design) if design.exists() else {}
@@ -63,6 +57,7 @@ def rendered(template: Path) -> str:
 
 def _functions() -> Names:
     return {
+        "select": select,
         "mean": estimates.mean,
         "difference": estimates.difference,
         "over_seeds": estimates.over_seeds,
@@ -70,9 +65,9 @@ def _functions() -> Names:
         "largest_rate": boundaries.rate,
         "exponent": boundaries.exponent,
         "tolerance": boundaries.tolerance,
+        "lowest_earns_most": boundaries.lowest_earns_most,
+        "only_one_survives": estimates.only_one_survives,
         "auroc": ranking.auroc,
-        "wilson": wilson,
-        "holm": holm,
     }
 
 
@@ -80,6 +75,13 @@ def _table(folder: Path, *paths: str) -> pd.DataFrame:
     """Tables below one another: of the study's own `tables`, or of a record as `docs/studies/NAME/FILE`."""
     own = [ROOT / path if path.startswith("docs/") else folder / TABLES / path for path in paths]
     return pd.concat([pd.read_csv(path) for path in own], ignore_index=True)
+
+
+def select(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:
+    """The rows whose columns have these values; a list is any of its values."""
+    for name, values in wanted.items():
+        table = table[table[name].isin(values if isinstance(values, list) else [values])]
+    return table
 
 
 def _design(path: Path) -> dict[str, Any]:
