@@ -19,6 +19,8 @@ EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 GRACE_SECONDS = 15.0
 """Longest time to unwind after the first signal; a second signal ends it at once."""
+GRACE_OF_WORK = 1.5
+"""The same in seconds of processor time: code that computes on is not unwinding."""
 SHOW_CURSOR = b"\x1b[?25h"
 
 _caught: list[signal.Signals] = []
@@ -64,8 +66,12 @@ def _stop(number: int, frame: FrameType | None) -> None:
     if _caught:
         _leave()
     _caught.append(signal.Signals(number))
-    signal.signal(signal.SIGALRM, lambda *_: _leave())
-    signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+    for timer, expired, seconds in (
+        (signal.ITIMER_REAL, signal.SIGALRM, GRACE_SECONDS),
+        (signal.ITIMER_PROF, signal.SIGPROF, GRACE_OF_WORK),
+    ):
+        signal.signal(expired, lambda *_: _leave())
+        signal.setitimer(timer, seconds)
     raise Stopped
 
 

@@ -12,6 +12,8 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _SHOWN = 4
+_LARGEST_TABLE = 20_000_000
+"""Cells, names times steps, that are averaged at once."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ def average(column: str, parts: Mapping[str, tuple[Array, Array]]) -> Average:
         ((name, (steps, values)),) = parts.items()
         return Average(steps, values, (name,), ())
     steps = np.unique(np.concatenate([one for one, _ in parts.values()]))
+    if len(parts) * steps.size > _LARGEST_TABLE:
+        return _most_logged(column, parts)
     table = np.zeros((len(parts), steps.size))
     present: Flags = np.zeros(table.shape, dtype=bool)
     for row, (own, values) in enumerate(parts.values()):
@@ -57,6 +61,13 @@ def average(column: str, parts: Mapping[str, tuple[Array, Array]]) -> Average:
     return Average(
         steps[rows], table[names][:, rows].mean(axis=0), tuple(kept), _notes(column, kept, left, present, names)
     )
+
+
+def _most_logged(column: str, parts: Mapping[str, tuple[Array, Array]]) -> Average:
+    """The name with the most steps alone, of names too many for a table."""
+    name = max(parts, key=lambda one: parts[one][0].size)
+    note = f"{column} is {name} alone: {len(parts) - 1} other names fit it as well"
+    return Average(*parts[name], (name,), (note,))
 
 
 def _comparable(present: Flags) -> tuple[Flags, Flags]:

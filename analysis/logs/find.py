@@ -69,6 +69,8 @@ def find_sources(path: Path) -> tuple[list[Source], list[Path], list[str]]:
         return [Source(kind, path.name, [path], run if marker else "")], [], []
     if not path.exists():
         raise NotYetError(f"{path} does not exist")
+    if not path.is_dir():
+        raise UsageError(f"{path} is a pipe or a device, which is not read; write the log to a file")
     if cells := cells_of(path):
         if len(cells) > 1:
             shown = ", ".join(str(cell) for cell in cells[:3])
@@ -106,9 +108,14 @@ def _in_folder(root: Path) -> tuple[list[Source], list[Path], list[str]]:
 
 
 def _walk(root: Path) -> Iterable[Path]:
-    stack, count = [root], 0
+    """Every file of a folder, that of a link to a folder once."""
+    stack, count, seen = [root], 0, set[Path]()
     while stack:
-        for path in sorted(stack.pop().iterdir()):
+        folder = stack.pop()
+        if (real := folder.resolve()) in seen:
+            continue
+        seen.add(real)
+        for path in sorted(folder.iterdir()):
             count += 1
             if count > _MOST_FILES:
                 raise UsageError(f"{root} holds more than {_MOST_FILES:,} files; give the folder of one run")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from fnmatch import translate
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +11,7 @@ from typing import Any, Literal
 import yaml
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.patterns import Patterns, any_fits, fits
 from vcpo_bench.errors import UsageError
 
 Tag = Literal["exact", "truncated", "other", "proxy"]
@@ -70,7 +69,7 @@ class Name:
 
     def matches(self, name: str) -> bool:
         """Whether a logged name, without the framework's prefix, is this one."""
-        return _fits(self.pattern, name) and not any(_fits(one, name) for one in self.without)
+        return fits(self.pattern, name) and not any(fits(one, name) for one in self.without)
 
 
 @dataclass(frozen=True)
@@ -109,20 +108,21 @@ class Framework:
 
     def names_beside(self, logged: Iterable[str]) -> tuple[Name, ...]:
         """The names of this framework, where those with two meanings are resolved by what is logged beside them."""
-        bare = [self.bare(name) for name in logged]
+        bare = {self.bare(name) for name in logged}
         for pattern, names in self.meanings:
-            if not pattern or any(_fits(pattern, name) for name in bare):
+            if not pattern or any_fits(pattern, bare):
                 return self.names + names
         return self.names
 
     def score(self, logged: Iterable[str]) -> int:
         """How much a set of names looks like this framework's: markers count three times a shared name."""
-        bare = [self.bare(name) for name in logged]
+        bare = {self.bare(name) for name in logged}
         marked = _count_marks(self.markers, bare)
-        if marked:
-            marked += _count_marks(self.inherited, bare)
-        known = len({one.column for one in self.names for name in bare if one.matches(name)})
-        return _MARKER_WEIGHT * marked + known if marked else 0
+        if not marked:
+            return 0
+        marked += _count_marks(self.inherited, bare)
+        known = {one.column for one in self.names if any_fits(one.pattern, bare, one.matches)}
+        return _MARKER_WEIGHT * marked + len(known)
 
 
 def columns() -> dict[str, Column]:
@@ -160,7 +160,8 @@ def find_framework(wanted: str, logged: Iterable[str], guess: bool = True) -> Fr
         check_wanted(wanted, ())
         return known[wanted]
     found = sorted(set(logged))
-    scores = {name: framework.score(found) for name, framework in known.items()}
+    telling = [name for name in found if _every_pattern().may_fit(name)]
+    scores = {name: framework.score(telling) for name, framework in known.items()}
     best = max(scores.values(), default=0)
     leaders = [name for name, score in scores.items() if score == best and best > 0]
     if len(leaders) == 1:
@@ -186,7 +187,7 @@ def check_wanted(framework: str, mapping: Iterable[str]) -> None:
 
 def is_known_anywhere(name: str) -> bool:
     """Whether any framework maps this name: only such values are kept while a log is read."""
-    return any(
+    return _every_name().may_fit(name) and any(
         one.matches(framework.bare(name)) for framework in frameworks().values() for one in _all_names(framework)
     )
 
@@ -221,23 +222,38 @@ def _framework(name: str, facts: Mapping[str, Any]) -> Framework:
     )
 
 
-def _count_marks(patterns: Iterable[str], names: list[str]) -> int:
-    return sum(any(_fits(pattern, name) for name in names) for pattern in patterns)
+def _count_marks(patterns: Iterable[str], names: Set[str]) -> int:
+    return sum(any_fits(pattern, names) for pattern in patterns)
+
+
+@cache
+def _every_name() -> Patterns:
+    """What any framework maps to a column of ours."""
+    return Patterns.joined(
+        (one.pattern for framework in frameworks().values() for one in _all_names(framework)), _prefixes()
+    )
+
+
+@cache
+def _every_pattern() -> Patterns:
+    """What tells frameworks apart: their names, their markers, and what decides between two meanings."""
+    told = [
+        pattern
+        for framework in frameworks().values()
+        for pattern in (*framework.markers, *framework.inherited, *(when for when, _ in framework.meanings))
+    ]
+    names = [one.pattern for framework in frameworks().values() for one in _all_names(framework)]
+    return Patterns.joined([*told, *names], _prefixes())
+
+
+def _prefixes() -> set[str]:
+    return {prefix for framework in frameworks().values() for prefix in framework.prefixes}
 
 
 def _name(entry: list[Any], source: str) -> Name:
     pattern, column, tag, *more = entry
     options = dict(more[0]) if more else {}
     return Name(pattern, column, tag, without=tuple(options.pop("without", ())), source=source, **options)
-
-
-def _fits(pattern: str, name: str) -> bool:
-    return _compiled(pattern).fullmatch(name) is not None
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(translate(pattern))
 
 
 @cache

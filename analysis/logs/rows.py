@@ -18,6 +18,10 @@ from vcpo_bench.analysis.logs.values import number
 Array = NDArray[np.float64]
 
 ROW_NUMBER = "(row number)"
+_LONGEST_NAME = 300
+"""Characters of the longest name that is read."""
+_MOST_RESUMES = 1000
+"""A log that goes back more often than this is no log of a run that was resumed."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,9 @@ class Rows:
             plan = self._plans[layout] = self._plan(row)
         if step is None:
             step, axis = self._own_step(row, file, plan.steps)
+        elif not math.isfinite(step):
+            self.add_bad_line(file)
+            return
         place = file, axis
         track = self._tracks.get(place)
         if track is None:
@@ -109,7 +116,7 @@ class Rows:
             track.names.update(dict.fromkeys(name for name, _, _ in plan.kept))
         if step >= track.last:
             track.last = step
-        elif self._writes_again(step, row, plan):
+        elif len(self.resumes) < _MOST_RESUMES and self._writes_again(step, row, plan):
             self.resumes.append(Resume(step, track.last, file))
             self._drop(track.names, step)
             track.last = step
@@ -126,6 +133,8 @@ class Rows:
         """What to do with rows that hold the same names as this one: most rows of a log do."""
         kept = []
         for name, raw in row.items():
+            if len(name) > _LONGEST_NAME:
+                continue
             if name not in _STEPS and self.keep(name):
                 steps, values = self._steps.setdefault(name, array("d")), self._values.setdefault(name, array("d"))
                 kept.append((name, steps.append, values.append))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_WRAPPED = re.compile(r"^(?:np|numpy|torch)?\.?[a-z]+\d*\(\s*([^,()\s]+).*\)$")
+_WRAPPED = re.compile(r"(?:np|numpy|torch)?\.?[a-z]+\d*\(\s*([^,()\s]+)")
+_LONGEST = 400
+"""Characters of the longest text that can be a number; a longer one is a completion."""
 
 
 def number(raw: object) -> float | None:
@@ -13,7 +15,7 @@ def number(raw: object) -> float | None:
         return float(raw)
     if isinstance(raw, int | float):
         return _as_float(raw)
-    if not isinstance(raw, str):
+    if not isinstance(raw, str) or len(raw) > _LONGEST:
         return None
     text = raw.strip()
     try:
@@ -21,7 +23,7 @@ def number(raw: object) -> float | None:
     except ValueError:
         pass
     wrapped = _WRAPPED.match(text)
-    if wrapped is None:
+    if wrapped is None or not text.endswith(")"):
         return None
     try:
         return float(wrapped.group(1))

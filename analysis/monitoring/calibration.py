@@ -213,7 +213,7 @@ def _read(path: str | Path) -> dict[str, Any]:
         whole = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"detectors {path}: cannot be read ({error.strerror}); name an exported file") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(
             f"detectors {path}: no file of detectors ({error}); vcpo-bench calibrate writes one"
         ) from error

@@ -11,9 +11,11 @@ from pathlib import Path
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _VERL = re.compile(r"(?:^|[\s|])step:(\d+) - (.+:.+)$")
-_NAMED_DICT = re.compile(r"(?:\b(rollout|step|eval)\s+(\d+)\s*:\s*)?(\{['\"].+\})")
+_DICT = re.compile(r"\{['\"]")
+_TITLE = re.compile(r"\b(rollout|step|eval)\s+(\d+)\s*:\s*$")
+_LONGEST_TITLE = 100
 _PAIR = re.compile(r"['\"]([^'\"]+)['\"]\s*:\s*['\"]?((?:[\w.]*\()?[-+]?[\w.+-]+\)?)['\"]?\s*(?=[,}])")
 _REPEATED = ("Initial validation metrics:", "Final validation metrics:")
 """What verl prints without a step of evaluations that its logger has printed with one."""
@@ -76,15 +78,16 @@ class _Console:
         return True
 
     def _dictionary(self, text: str) -> bool:
-        match = _NAMED_DICT.search(text)
-        if match is None or any(said in text for said in _REPEATED):
+        match, end = _DICT.search(text), text.rfind("}") + 1
+        if match is None or end < match.end() or any(said in text for said in _REPEATED):
             return False
-        row = dict(_PAIR.findall(match.group(3)))
+        row = dict(_PAIR.findall(text, match.start(), end))
         if not row:
             return False
-        if match.group(2) is not None:
-            axis = "rollout/step" if match.group(1) in ("rollout", "eval") else "train/step"
-            self._add(row, float(match.group(2)), axis)
+        title = _TITLE.search(text[max(match.start() - _LONGEST_TITLE, 0) : match.start()])
+        if title is not None:
+            axis = "rollout/step" if title.group(1) in ("rollout", "eval") else "train/step"
+            self._add(row, float(title.group(2)), axis)
         else:
             self._add(row, None, "")
         return True

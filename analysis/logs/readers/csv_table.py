@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import itertools
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
@@ -20,24 +24,49 @@ def read_csv(path: Path, rows: Rows) -> None:
     Raises:
         UsageError: There is no header, a name is there twice, or the file holds several runs.
     """
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _cells_of_any_length():
         first = file.readline().replace("\0", "")
         lines = itertools.chain([first], (line.replace("\0", "") for line in file))
-        reader = csv.reader(lines, delimiter=max(_SEPARATORS, key=first.count))
-        header = next(reader, None)
+        reader = csv.reader(lines, delimiter=max(_SEPARATORS, key=first.count), strict=True)
+        header = _next_row(reader, path, rows)
         if not header or len(header) < 2:
             raise NotYetError(f"{path} has no header with a step and a value; is it a CSV file?")
         names = _names(header, path)
-        if twice := [name for name in names if name and names.count(name) > 1]:
+        if twice := [name for name, count in Counter(names).items() if name and count > 1]:
             raise UsageError(f"{path}: two columns are called {twice[0]}; rename or drop one")
         width = len(header)
-        for cells in reader:
+        while (cells := _next_row(reader, path, rows)) is not None:
             if not cells:
                 continue
             if len(cells) != width:
                 rows.add_bad_line(path.name)
                 continue
             rows.add({name: cell for name, cell in zip(names, cells, strict=True) if name and cell}, path.name)
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """A completion is longer than the 131,072 characters that `csv` takes by default."""
+    usual = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _next_row(reader: Iterator[list[str]], path: Path, rows: Rows) -> list[str] | None:
+    """The next row, a damaged one as an empty one; None at the end, or where a quote is never closed."""
+    begin = reader.line_num + 1  # type: ignore[attr-defined]
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        rows.add_bad_line(path.name)
+        if "unexpected end" not in str(error):
+            return []
+        rows.notes.append(
+            f"{path.name}: the quote that opens in line {begin} is never closed; nothing after it was read"
+        )
+        return None
 
 
 def _names(header: list[str], path: Path) -> list[str]:

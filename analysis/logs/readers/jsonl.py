@@ -10,6 +10,9 @@ from typing import Any
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
 
+_DEEPEST = 8
+"""Levels of objects within objects that are read."""
+
 
 def read_jsonl(path: Path, rows: Rows) -> None:
     """Read every row; lines that are damaged, such as half of the last one, are counted and left out.
@@ -47,14 +50,14 @@ def objects(path: Path, rows: Rows) -> Iterator[dict[str, Any]]:
                 rows.add_bad_line(path.name)
 
 
-def flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested objects as names joined by `/`."""
+def flat(row: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
+    """Nested objects as names joined by `/`; what lies deeper than any logger puts it is left out."""
     if not any(type(value) is dict for value in row.values()) and not prefix:
         return row
     result: dict[str, Any] = {}
     for name, value in row.items():
-        if isinstance(value, dict):
-            result |= flat(value, f"{prefix}{name}/")
-        else:
+        if not isinstance(value, dict):
             result[prefix + name] = value
+        elif depth < _DEEPEST:
+            result |= flat(value, f"{prefix}{name}/", depth + 1)
     return result

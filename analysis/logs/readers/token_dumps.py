@@ -13,6 +13,7 @@ from vcpo_bench.analysis.diagnostics.ess import kish_ess, max_weight_ess
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k
 from vcpo_bench.analysis.logs.readers.jsonl import objects
 from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.values import number
 from vcpo_bench.progress import track
 
 Array = NDArray[np.float64]
@@ -42,7 +43,8 @@ def read_dumps(paths: list[Path], rows: Rows) -> None:
             one for path in by_step[step] for row in objects(path, rows) if (one := _sequence(row)) is not None
         ]
         if sequences:
-            rows.add(_statistics(sequences), "token dumps", float(step), "step")
+            with np.errstate(invalid="ignore", over="ignore"):
+                rows.add(_statistics(sequences), "token dumps", float(step), "step")
 
 
 class DumpGaps(NamedTuple):
@@ -81,7 +83,9 @@ def _sequence(row: dict[str, Any]) -> tuple[Array, float] | None:
     if not counts.any() or (isinstance(sample, int | float) and not sample):
         return None
     reward = row.get("rewards", row.get("reward"))
-    return (now - then)[counts], float(reward) if isinstance(reward, int | float) else float("nan")
+    value = number(reward)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return (now - then)[counts], float("nan") if value is None else value
 
 
 def _first(row: dict[str, Any], names: tuple[str, ...]) -> Array | None:
@@ -89,7 +93,7 @@ def _first(row: dict[str, Any], names: tuple[str, ...]) -> Array | None:
         if isinstance(row.get(name), list):
             try:
                 return np.asarray(row[name], dtype=np.float64).ravel()
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return None
     return None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.values import number
 
 
 def read_trainer_state(path: Path, rows: Rows) -> None:
@@ -28,8 +29,8 @@ def read_trainer_state(path: Path, rows: Rows) -> None:
             rows.add(row, path.name)
         else:
             rows.add_bad_line(path.name)
-    every = state.get("logging_steps")
-    if isinstance(every, int | float) and every > 1:
+    every = number(state.get("logging_steps"))
+    if every is not None and every > 1:
         rows.notes.append(
             f"each value is a mean over {every:g} updates without its NaNs: a NaN in between cannot be seen"
         )

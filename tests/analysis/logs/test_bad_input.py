@@ -1,6 +1,10 @@
 """Damaged, ambiguous and unreadable input: one sentence that says what to do, or read right."""
 
 import json
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -163,3 +167,80 @@ def test_a_truncated_wandb_file_says_how_much_was_recovered(tmp_path: Path, monk
     run = read_run(tmp_path)
     assert run.series["reward"].steps.tolist() == list(range(13))
     assert any("13 rows were recovered; reached the end" in note for note in run.notes)
+
+
+def database(path: Path, statements: Sequence[str]) -> Path:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+    return path
+
+
+def test_a_view_that_never_ends_is_not_read(tmp_path: Path) -> None:
+    endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT 'a', n, '{}' FROM r"
+    path = database(tmp_path / "a.db", [f"CREATE VIEW metrics(run_name, step, metrics) AS {endless}"])
+    with pytest.raises(UsageError, match="no plain table"):
+        read_run(path)
+
+
+@pytest.mark.parametrize("row", ["[1]", "5", "null", '"text"', "{", "[" * 100_000])
+def test_a_row_of_trackio_that_is_no_object_is_counted(row: str, tmp_path: Path) -> None:
+    good = json.dumps(rows_of(planted("healthy"), "trl")[0])
+    made = "CREATE TABLE metrics (run_name, step, metrics)"
+    rows = f"INSERT INTO metrics VALUES ('a', 1, '{good}'), ('a', 2, '{row}')"
+    run = read_run(database(tmp_path / "a.db", [made, rows]))
+    assert "1 line of a.db could not be read and was left out" in run.notes
+
+
+@pytest.mark.parametrize(
+    "row", ["'k', 1, 'x'", "'k', 1, NULL", "NULL, 1, 1", "5, 1, 1", "x'00', 1, 1", "'k', 1, 9e999"]
+)
+def test_a_row_of_mlflow_without_a_name_or_a_step_is_counted(row: str, tmp_path: Path) -> None:
+    made = "CREATE TABLE metrics (run_uuid, key, value, step, is_nan, timestamp)"
+    rows = f"INSERT INTO metrics VALUES ('a', 'critic/score/mean', 0.5, 1, 0, 0), ('a', {row}, 0, 0)"
+    run = read_run(database(tmp_path / "a.db", [made, rows]), mapping={"reward": "critic/score/mean"})
+    assert "1 line of a.db could not be read and was left out" in run.notes
+
+
+def test_a_quote_that_is_never_closed_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('step,critic/score/mean,text\n1,0.5,a\n2,0.5,"b\n3,0.5,c\n')
+    run = read_run(path, mapping={"reward": "critic/score/mean"})
+    assert run.series["reward"].steps.tolist() == [1.0]
+    assert any("the quote that opens in line 3 is never closed" in note for note in run.notes)
+
+
+def test_a_cell_of_any_length_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f'step,critic/score/mean,text\n1,0.5,"{"x" * 300_000}"\n2,0.25,b\n')
+    run = read_run(path, mapping={"reward": "critic/score/mean"})
+    assert run.series["reward"].values.tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("text", ["\x1b]", "{'", "{'a': ", "step:1 - ", "(a pid=1"])
+def test_a_console_of_one_mark_is_read_in_one_pass(text: str, tmp_path: Path) -> None:
+    """Read twice over for each mark, a million of them would take hours."""
+    path = tmp_path / "a.log"
+    path.write_text(text * 1_000_000)
+    with pytest.raises(UsageError):
+        read_run(path)
+
+
+def test_a_pipe_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jsonl")
+    with pytest.raises(UsageError, match="a pipe or a device"):
+        read_run(tmp_path / "a.jsonl")
+
+
+def test_links_back_to_a_folder_are_followed_once(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", rows_of(planted("entropy"), "verl"))
+    for name in ("one", "another"):
+        (tmp_path / name).symlink_to(tmp_path)
+    assert read_run(tmp_path).framework == "verl"
+
+
+def test_numbers_of_hundreds_of_digits_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "trainer_state.json"
+    row = {"step": 1, "reward": 0.5, "frac_reward_zero_std": 0.1, "loss": 10**400}
+    path.write_text(json.dumps({"logging_steps": 10**400, "log_history": [row]}))
+    assert read_run(path).series["reward"].values.tolist() == [0.5]

@@ -21,11 +21,15 @@ switches: {}
 """
 
 
+def forget_frameworks() -> None:
+    for cached in (names.frameworks, names._facts, names._every_name, names._every_pattern):
+        cached.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def _listed_anew() -> Iterator[None]:
     yield
-    names.frameworks.cache_clear()
-    names._facts.cache_clear()
+    forget_frameworks()
 
 
 def test_a_file_dropped_into_the_folder_is_a_framework(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,8 +38,7 @@ def test_a_file_dropped_into_the_folder_is_a_framework(tmp_path: Path, monkeypat
     (folder / "my-trainer.yaml").write_text(NEW)
     before = names.frameworks()
     monkeypatch.setattr(names, "FRAMEWORKS", folder)
-    names.frameworks.cache_clear()
-    names._facts.cache_clear()
+    forget_frameworks()
     assert set(names.frameworks()) == {*before, "my-trainer"}
     found = names.find_framework("auto", ["train/mine/loss", "train/mine/reward"])
     assert found is not None
