@@ -10,38 +10,19 @@ import pandas as pd
 
 from vcpo_bench import records
 from vcpo_bench.errors import UsageError
+from vcpo_bench.records.setting import settings_of
+from vcpo_bench.records.settings import SETTINGS, LanguageModelSettings
 
-NOT_SEPARATED = {
-    "steps": 300,
-    "prompts": 16,
-    "responses": 8,
-    "eval_every": 10,
-    "start": "",
-    "stop": "",
-    "fork_step": 0,
-    "optimizer": "adamw",
-    "weight_decay": 0.0,
-    "lr_warmup": 0,
-    "policy": "tiny",
-    "replay": "off",
-    "model": "",
-    "dtype": "float32",
-    "lora": 0,
-    "chat": True,
-    "learner": "torch",
-    "sampler": "torch",
-    "max_response": 0,
-    "device": "cpu",
-}
+_NAMES = sorted(SETTINGS, key=settings_of(LanguageModelSettings).__contains__)  # those of language models last
+_APART = {name: SETTINGS[name] for name in _NAMES if SETTINGS[name].apart}
+
+NOT_SEPARATED = {name: one.absent for name, one in _APART.items()}
 """Settings that no scoreboard separates, and the value of cells that were recorded before the setting existed."""
 
-DEFAULTS = NOT_SEPARATED | {"lr_warmup": 20}
+DEFAULTS = {name: one.default for name, one in _APART.items()}
 """The same settings where nobody chose: there was no warm-up before there was a choice."""
 
-BUDGET = (
-    *("steps", "prompts", "responses", "start", "optimizer", "weight_decay", "lr_warmup"),
-    *("policy", "replay", "model", "lora", "learner", "chat", "max_response"),
-)
+BUDGET = tuple(name for name, one in _APART.items() if one.apart == "budget")
 """Of these, the settings that decide what a run can reach: the comparison of methods keeps them apart."""
 
 

@@ -11,16 +11,17 @@ from typing import Any
 
 from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
 from vcpo_bench.api.tables import Tables, load
-from vcpo_bench.bench.cells import defaults, flag_values
+from vcpo_bench.bench.cells import flag_values
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.settings import CellSettings, read_settings
 from vcpo_bench.bench.running import run_grid
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.pool.stacks import stack_size
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import closest
 from vcpo_bench.naming.plugins import load_plugin
+from vcpo_bench.records.setting import settings_of
+from vcpo_bench.records.settings import CellFields, CellSettings, read_settings
 from vcpo_bench.reports.terminal.live import make_view
 from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
@@ -33,13 +34,13 @@ def run(
     staleness: Axis = "1,16,128",
     seeds: Axis = 3,
     *,
-    task: Axis = defaults.TASK,
-    regime: Axis = defaults.REGIME,
-    lr: Axis = defaults.LR,
+    task: Axis = CellFields.task,
+    regime: Axis = CellFields.regime,
+    lr: Axis = CellFields.lr,
     controls: bool = True,
     start: str | Path | None = None,
     model: str = "",
-    device: str = defaults.DEVICE,
+    device: str = CellFields.device,
     out: str | Path = "results/default",
     jobs: int = 0,
     stack: str | int = "auto",
@@ -123,7 +124,7 @@ def _check(settings: dict[str, Any]) -> None:
     Raises:
         UsageError: There is one.
     """
-    known = {"chat_template" if name == "chat" else name for name in CellSettings.model_fields}
+    known = {one.parameter for one in settings_of(CellSettings).values()}
     for name in settings:
         if name not in known:
             raise UsageError(f"run({name}=...): no such setting{closest(name, known)}")

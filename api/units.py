@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from vcpo_bench.records.settings import SETTINGS
+
 
 class Meaning(NamedTuple):
     """Unit of a column, and one sentence on what it holds."""
@@ -16,44 +18,9 @@ def _table(*lines: tuple[str, str, str]) -> dict[str, Meaning]:
     return {name: Meaning(unit, meaning) for name, unit, meaning in lines}
 
 
-_AXES = _table(
-    ("task", "expression", "task with its parameters"),
-    ("method", "expression", "method with its parameters and parts"),
-    ("regime", "expression", "how the lag arises"),
-    ("staleness", "updates", "largest policy lag that was asked for"),
-    ("lr", "1", "learning rate of AdamW before the method's step scale"),
+_SETTINGS = {name: Meaning(one.unit, one.meaning) for name, one in SETTINGS.items()}
+_AXES = {name: _SETTINGS[name] for name in ("task", "method", "regime", "staleness", "lr")} | _table(
     ("control", "yes/no", "there for comparison only"),
-)
-
-_CONFIGURATION = _table(
-    ("seed", "index", "seed of every random stream of the run"),
-    ("steps", "updates", "optimizer updates asked for"),
-    ("prompts", "count", "prompts per update"),
-    ("responses", "count", "responses per prompt"),
-    ("eval_every", "updates", "updates between two evaluations"),
-    ("record", "level", "how much was recorded: basic, diagnostics or full"),
-    ("optimizer", "expression", "what turns a gradient into a step"),
-    ("policy", "expression", "built-in policy that was trained, where no language model was"),
-    ("replay", "off, r2, r3", "whose routes a mixture of experts used when it learned"),
-    ("weight_decay", "1", "decoupled weight decay"),
-    ("lr_warmup", "updates", "updates over which the learning rate rises"),
-    ("stop", "expression", "detector that may end the cell early"),
-    ("series", "key", "cell whose step scales this control borrows"),
-    ("start", "hash", "file with the start policy; empty: the one that ships with the task"),
-    ("parent", "key", "cell this one was forked from"),
-    ("fork_step", "updates", "updates done when it was forked"),
-    ("model", "name", "language model that was trained; empty: the built-in tiny policy"),
-    ("plugins", "hash", "plug-in files the cell depends on"),
-    ("device", "name", "kind of device that computed"),
-    ("dtype", "name", "precision of a language model"),
-    ("lora", "rank", "rank of the adapters; 0: all weights"),
-    ("chat", "yes/no", "prompts use the chat template"),
-    ("learner", "expression", "who trained: this process, or a server"),
-    ("sampler", "expression", "what drew the responses"),
-    ("max_response", "tokens", "longest response; 0: what the task suggests"),
-    ("micro_tokens", "tokens", "most positions in one pass; 0: no limit"),
-    ("checkpointing", "yes/no", "activations were recomputed in the backward pass"),
-    ("shards", "processes", "processes that shared the cell's parameters"),
 )
 
 _OUTCOME = _table(
@@ -82,7 +49,7 @@ _CURVES = _table(
 CELL_COLUMNS: dict[str, Meaning] = {
     **_table(("key", "key", "name of the cell")),
     **_AXES,
-    **_CONFIGURATION,
+    **_SETTINGS,
     **_OUTCOME,
     **_CURVES,
     **_table(

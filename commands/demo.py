@@ -27,9 +27,9 @@ def demo(
     from vcpo_bench.analysis.results import load
     from vcpo_bench.bench.cells.grid import plan_grid
     from vcpo_bench.bench.cells.grid_spec import GridSpec
-    from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.bench.running.options import RunOptions
+    from vcpo_bench.records.settings import CellSettings
     from vcpo_bench.reports.terminal.curves import curves
     from vcpo_bench.reports.terminal.live import make_view
     from vcpo_bench.reports.terminal.plain_console import PlainConsole

@@ -71,10 +71,10 @@ def mismatch(
     from vcpo_bench.bench.cells.flag_values import rates
     from vcpo_bench.bench.cells.grid import plan_grid
     from vcpo_bench.bench.cells.grid_spec import GridSpec
-    from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.replay.mismatch import attribute, open_rig
     from vcpo_bench.bench.replay.mismatch.table import lines, read_components, read_lengths, write_csv
     from vcpo_bench.commands.support.outputs import check_file
+    from vcpo_bench.records.settings import CellSettings
 
     load_plugins(plugin)
     check_file("--out", out)

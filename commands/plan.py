@@ -43,11 +43,11 @@ def plan(
     updates. With --simulate, the regime must give its service times, such as async(sampler=2,learner=1).
     """
     from vcpo_bench.bench.cells.grid_spec import GridSpec
-    from vcpo_bench.bench.cells.settings import read_settings
     from vcpo_bench.bench.policies.catalog import POLICIES
     from vcpo_bench.bench.regimes.routes import describe_routes, routes_by_lag
     from vcpo_bench.bench.regimes.simulation import describe, describe_speed, planned_updates
     from vcpo_bench.errors import UsageError
+    from vcpo_bench.records.settings import read_settings
 
     load_plugins(plugin)
     settings = read_settings({"policy": policy, "replay": replay})

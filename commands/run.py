@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from vcpo_bench.bench.cells import defaults
 from vcpo_bench.commands.support import grid_options as flags
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.extras import check_extras
@@ -23,14 +23,15 @@ from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.start_rewards import start_rewards
 from vcpo_bench.commands.support.tracking import check_trackers, mirrored, read_trackers
 from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.records.settings import CellFields
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid import PlannedCell
     from vcpo_bench.bench.cells.grid_spec import GridSpec
-    from vcpo_bench.bench.cells.settings import CellSettings
     from vcpo_bench.bench.outside.trackers.catalog import Tracker
     from vcpo_bench.bench.running.options import RunOptions
     from vcpo_bench.bench.running.schedulers.catalog import Launcher
+    from vcpo_bench.records.settings import CellSettings
 
 
 def run(
@@ -38,35 +39,35 @@ def run(
     methods: flags.Methods = "vcpo,clip,vespo",
     staleness: flags.Staleness = "1,16,128",
     seeds: flags.Seeds = "3",
-    task: flags.Tasks = defaults.TASK,
-    regime: flags.Regimes = defaults.REGIME,
-    lr: flags.LearningRates = defaults.LR,
-    optimizer: flags.Optimizer = defaults.OPTIMIZER,
-    policy: flags.Policy = defaults.POLICY,
-    replay: flags.Replay = defaults.REPLAY,
-    weight_decay: flags.WeightDecay = defaults.WEIGHT_DECAY,
-    lr_warmup: flags.LrWarmup = defaults.LR_WARMUP,
-    steps: flags.Steps = defaults.STEPS,
-    prompts: flags.Prompts = defaults.PROMPTS,
-    responses: flags.Responses = defaults.RESPONSES,
-    record: flags.Record = defaults.RECORD,
+    task: flags.Tasks = CellFields.task,
+    regime: flags.Regimes = CellFields.regime,
+    lr: flags.LearningRates = "3e-4",
+    optimizer: flags.Optimizer = CellFields.optimizer,
+    policy: flags.Policy = CellFields.policy,
+    replay: flags.Replay = CellFields.replay,
+    weight_decay: flags.WeightDecay = CellFields.weight_decay,
+    lr_warmup: flags.LrWarmup = CellFields.lr_warmup,
+    steps: flags.Steps = CellFields.steps,
+    prompts: flags.Prompts = CellFields.prompts,
+    responses: flags.Responses = CellFields.responses,
+    record: flags.Record = CellFields.record,
     start: flags.Start = None,
     model: flags.Model = "",
-    dtype: flags.Precision = defaults.DTYPE,
-    lora: flags.LoraRank = defaults.LORA,
-    learner: flags.Learner = defaults.LEARNER,
-    sampler: flags.Sampler = defaults.SAMPLER,
+    dtype: flags.Precision = CellFields.dtype,
+    lora: flags.LoraRank = CellFields.lora,
+    learner: flags.Learner = CellFields.learner,
+    sampler: flags.Sampler = CellFields.sampler,
     url: flags.ServerUrl = "",
-    max_response: flags.MaxResponse = defaults.MAX_RESPONSE,
-    micro_tokens: flags.MicroTokens = defaults.MICRO_TOKENS,
-    checkpointing: flags.ActivationCheckpointing = defaults.CHECKPOINTING,
-    shards: flags.ShardCount = defaults.SHARDS,
-    chat_template: flags.ChatTemplate = defaults.CHAT,
+    max_response: flags.MaxResponse = CellFields.max_response,
+    micro_tokens: flags.MicroTokens = CellFields.micro_tokens,
+    checkpointing: flags.ActivationCheckpointing = CellFields.checkpointing,
+    shards: flags.ShardCount = CellFields.shards,
+    chat_template: flags.ChatTemplate = CellFields.chat,
     controls: flags.Controls = True,
     stop_on_alarm: flags.StopOnAlarm = False,
     detector: flags.StopDetector = "",
     out: flags.Out = DEFAULT_OUT,
-    device: flags.Device = defaults.DEVICE,
+    device: flags.Device = CellFields.device,
     jobs: Jobs = 0,
     launcher: flags.LauncherName = "local",
     launcher_config: flags.LauncherConfig = None,
@@ -90,10 +91,10 @@ def run(
     from vcpo_bench.analysis.monitoring import stop_on_alarm as alarms
     from vcpo_bench.bench.cells import flag_values as options
     from vcpo_bench.bench.cells import grid
-    from vcpo_bench.bench.cells.settings import read_settings
     from vcpo_bench.bench.running import run_grid
     from vcpo_bench.bench.running.options import RunOptions
     from vcpo_bench.bench.running.pool.memory import memory_warning
+    from vcpo_bench.records.settings import read_settings
 
     check_folder("--out", out)
     plugins = load_plugins(plugin)
@@ -102,7 +103,7 @@ def run(
     remember_server(ctx, learner)
     settings = read_settings(ctx.params)
     watched = alarms.stop_detector(detector, settings.record) if stop_on_alarm or detector else None
-    spec = _spec(ctx, settings.model_copy(update={"stop": watched.detector.text}) if watched else settings)
+    spec = _spec(ctx, replace(settings, stop=watched.detector.text) if watched else settings)
     if save_config:
         write_config(ctx, save_config)
     keep_every = options.every(keep_checkpoints) if keep_checkpoints else 0

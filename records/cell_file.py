@@ -11,15 +11,9 @@ from typing import Any, get_args
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import read_sealed
 from vcpo_bench.records.layout import PARTIAL_SUFFIX, Status
+from vcpo_bench.records.settings import SETTINGS
 
 _IDENTITY = ("task", "method", "regime", "staleness", "lr", "seed", "steps")
-LONGEST_TEXT = 500
-"""Most characters of a name or an expression in `cell.json`."""
-
-
-def _is_text(value: object) -> bool:
-    """A text of ours: a stranger's must not fill a page or drive the terminal."""
-    return isinstance(value, str) and len(value) <= LONGEST_TEXT and value.isprintable()
 
 
 def _is_message(value: object) -> bool:
@@ -34,32 +28,17 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_rate(value: object) -> bool:
-    return isinstance(value, int | float) and _is_number(value) and value > 0
-
-
 def _is_truth(value: object) -> bool:
     return isinstance(value, bool)
 
 
 Check = tuple[Callable[[object], bool], str]
-_TEXT: Check = (_is_text, "a short printable text")
 _MESSAGE: Check = (_is_message, "a text")
 _COUNT: Check = (_is_count, "a whole number from 0 on")
 _NUMBER: Check = (_is_number, "a finite number")
-_RATE: Check = (_is_rate, "a number above 0")
 _TRUTH: Check = (_is_truth, "true or false")
 _MAPPING: Check = (lambda value: isinstance(value, dict), "an object")
 
-_CONFIG: dict[str, Check] = {
-    **dict.fromkeys(("task", "method", "regime", "series", "start", "parent", "model", "plugins", "device"), _TEXT),
-    **dict.fromkeys(("dtype", "optimizer", "policy", "replay", "learner", "sampler", "record", "stop"), _TEXT),
-    **dict.fromkeys(("staleness", "seed", "steps", "prompts", "responses", "eval_every", "fork_step"), _COUNT),
-    **dict.fromkeys(("lora", "max_response", "micro_tokens", "lr_warmup", "shards"), _COUNT),
-    "lr": _RATE,
-    "weight_decay": _NUMBER,
-    **dict.fromkeys(("chat", "checkpointing"), _TRUTH),
-}
 _FACTS: dict[str, Check] = {
     **dict.fromkeys(("reason", "error", "rules_version", "ended"), _MESSAGE),
     **dict.fromkeys(("steps_done", "method_version"), _COUNT),
@@ -92,8 +71,10 @@ def read_cell_file(path: Path, ended: bool = True) -> dict[str, Any]:
         raise DamagedResultError("does not say what was run", path)
     if facts["key"] != (own := cell_of(path)):
         raise DamagedResultError(f"is of the cell {facts['key']!r}, not of {own!r}; give the folder its own name", path)
-    _check(path, facts, _FACTS, "", nothing=True)
-    _check(path, config, _CONFIG, "config.", nothing=False)
+    _check(path, facts)
+    for name in config.keys() & SETTINGS.keys():
+        if wrong := SETTINGS[name].misread(config[name]):
+            raise _wrong(path, f"config.{name}", config[name], wrong)
     return facts
 
 
@@ -104,7 +85,11 @@ def cell_of(path: Path) -> str:
     return running.removesuffix(PARTIAL_SUFFIX)
 
 
-def _check(path: Path, values: Mapping[str, Any], checks: Mapping[str, Check], place: str, nothing: bool) -> None:
-    for name, (fits, kind) in checks.items():
-        if name in values and not (fits(values[name]) or (nothing and values[name] is None)):
-            raise DamagedResultError(f"has {place}{name} = {values[name]!r:.60}, not {kind}", path)
+def _check(path: Path, facts: Mapping[str, Any]) -> None:
+    for name, (fits, kind) in _FACTS.items():
+        if facts.get(name) is not None and not fits(facts[name]):
+            raise _wrong(path, name, facts[name], kind)
+
+
+def _wrong(path: Path, name: str, value: object, kind: str) -> DamagedResultError:
+    return DamagedResultError(f"has {name} = {value!r:.60}, not {kind}", path)

@@ -8,7 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --no-compile --quiet 'torch>=2.11,<2.14' ray==2.60.0 pytest==9.2.0 \
-    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pydantic pyyaml typer rich safetensors
+    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pyyaml typer rich safetensors
 PYTHONPATH=$PWD/.types OMP_NUM_THREADS=1 RAY_USAGE_STATS_ENABLED=0 "$folder/venv/bin/python" -m pytest \
     --confcutdir=tests/integrations -W default -ra tests/integrations/test_ray.py --durations=5 |
     .ci/all_passed

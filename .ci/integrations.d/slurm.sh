@@ -24,7 +24,7 @@ apt=$PWD/.ci/apt
 for package in "$folder"/debs/*.deb; do dpkg -x "$package" "$folder/root"; done
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --no-compile --quiet 'torch>=2.11,<2.14' submitit==1.5.4 ray==2.60.0 transformers==5.23.0 pytest==9.2.0 \
-    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pydantic pyyaml typer rich safetensors
+    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pyyaml typer rich safetensors
 VCPO_BENCH_SLURM_ROOT=$folder/root PYTHONPATH=$PWD/.types OMP_NUM_THREADS=1 "$folder/venv/bin/python" -m pytest \
     --confcutdir=tests/integrations -W default -ra tests/integrations/test_slurm*.py --durations=8 |
     .ci/all_passed

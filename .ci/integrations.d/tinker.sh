@@ -10,7 +10,7 @@ venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
 python3 -m venv "$venv"
 "$venv/bin/pip" install --no-compile --quiet torch==2.13.0 'skyrl[tinker,jax]==0.3.0' tinker==0.24.1 jax==0.10.2 flax==0.12.8 pytest==9.2.0 \
-    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pydantic pyyaml typer rich safetensors
+    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pyyaml typer rich safetensors
 PYTHONPATH=$PWD/.types OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 "$venv/bin/python" -m pytest \
     --confcutdir=tests/integrations -W default -ra tests/integrations/test_tinker.py \
     tests/integrations/test_tinker_training.py --durations=5 |

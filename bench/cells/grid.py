@@ -20,7 +20,6 @@ from vcpo_bench.bench.regimes import REGIMES, CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
-from vcpo_bench.records.cell_file import LONGEST_TEXT
 
 CONTROL_METHOD = "reinforce"
 
@@ -80,23 +79,7 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
         for cell in _plan_cell(spec, shared, point):
             known = planned.get(cell.key)
             planned[cell.key] = cell if known is None or known.control else known
-    for cell in planned.values():
-        _check_written(cell.config)
     return sorted(planned.values(), key=lambda cell: -cell.cost)
-
-
-def _check_written(config: CellConfig) -> None:
-    """Refuse what could be trained, but not be read again from `cell.json`.
-
-    Raises:
-        UsageError: An expression or a number is too long.
-    """
-    for name, flag in (("method", "--methods"), ("task", "--task"), ("regime", "--regime")):
-        if len(text := getattr(config, name)) > LONGEST_TEXT:
-            long = f"{len(text)} characters when written out, and {LONGEST_TEXT} are the most"
-            raise UsageError(f"{flag} {text[:40]}...: {long}; a trace of lags may have about 200 of them")
-    if config.seed >= 2**63:
-        raise UsageError(f"--seeds {config.seed}: a seed is below 2^63")
 
 
 def skipped_methods(spec: GridSpec) -> list[str]:
@@ -168,7 +151,7 @@ def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterato
     check_routers(config.method, method.needs, config.policy, config.model)
     LEARNERS.parse(config.learner).check(learner_job(config))
     check_shards(config)
-    config = config.model_copy(update={"plugins": plugins_of(config)})
+    config = replace(config, plugins=plugins_of(config))
     per_update = 1.4 if "score_norm_sq" in method.needs else 1.0
     updates = schedule.updates(config.steps)
     cost = config.prompts * config.responses * (updates * per_update + 0.3 * config.staleness)

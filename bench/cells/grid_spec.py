@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.bench.cells import defaults, flag_values
+from vcpo_bench.bench.cells import flag_values
 from vcpo_bench.bench.cells.model_source import model_folder, model_identity
-from vcpo_bench.bench.cells.settings import CellSettings, flag_of
 from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.policies.catalog import POLICIES
@@ -19,6 +18,7 @@ from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.errors import UsageError
+from vcpo_bench.records.settings import SETTINGS, CellFields, CellSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class GridSpec:
     methods: Sequence[str]
     staleness: Sequence[int]
     seeds: Sequence[int]
-    tasks: Sequence[str] = (defaults.TASK,)
-    lrs: Sequence[float] = (float(defaults.LR),)
-    regimes: Sequence[str] = (defaults.REGIME,)
+    tasks: Sequence[str] = (CellFields.task,)
+    lrs: Sequence[float] = (CellFields.lr,)
+    regimes: Sequence[str] = (CellFields.regime,)
     settings: CellSettings = CellSettings()  # noqa: RUF009 - immutable
     controls: bool = True
     start: Path | None = None
     model: str = ""
-    device: str = defaults.DEVICE
+    device: str = CellFields.device
 
     @property
     def start_path(self) -> Path | None:
@@ -76,7 +76,7 @@ class GridSpec:
                 used.
         """
         learner = LEARNERS.parse(self.settings.learner)
-        return self.settings.model_dump() | {
+        return self.settings.values() | {
             "optimizer": OPTIMIZERS.parse(self.settings.optimizer).text(),
             "policy": POLICIES.parse(self.settings.policy).text(),
             "learner": learner.text(),
@@ -113,7 +113,7 @@ class GridSpec:
             )
         for name in () if self.model else self.settings.changed_for_language_models():
             if name != "sampler" or SAMPLERS.parse(self.settings.sampler).for_language_models:
-                raise UsageError(f"{flag_of(name)}: applies only to language models; add --model, or drop it")
+                raise UsageError(f"{SETTINGS[name].flag}: applies only to language models; add --model, or drop it")
         self._check_routing()
 
     def _check_routing(self) -> None:
@@ -123,14 +123,14 @@ class GridSpec:
             UsageError: The policy is none, or is given together with a language model.
         """
         policy = POLICIES.parse(self.settings.policy)
-        if self.model and policy.text() != defaults.POLICY:
+        if self.model and policy.text() != CellSettings.policy:
             raise UsageError(
                 f"--policy {policy.text()}: a built-in policy, and --model names another; drop one of them"
             )
         if policy.routed and not self.model:
             return
         remedy = "applies only to a mixture of experts that records its routes; use --policy moe, or drop it"
-        if self.settings.replay != defaults.REPLAY:
+        if self.settings.replay != CellSettings.replay:
             raise UsageError(f"--replay {self.settings.replay}: {remedy}")
         for text in self.regimes:
             if REGIMES.parse(text).router_noise:

@@ -19,5 +19,5 @@ def learner_job(config: CellConfig) -> LearnerJob:
         method=parse_method(config.method),
         regime=REGIMES.parse(config.regime),
         optimizer=OPTIMIZERS.parse(config.optimizer),
-        changed=config.model_dump(exclude_defaults=True),
+        changed=config.changed(),
     )

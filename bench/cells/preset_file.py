@@ -14,9 +14,10 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_text
 from vcpo_bench.files.plain_yaml import read_yaml
 from vcpo_bench.naming.grammar import closest
+from vcpo_bench.records.settings import SETTINGS
 
 Scalar = str | int | float | bool
-_OFF = ("replay", "stack")
+_OFF = ["stack", *(one.parameter for one in SETTINGS.values() if "off" in one.choices)]
 """Flags that may be `off`, which YAML reads as false."""
 
 

@@ -30,7 +30,7 @@ def gpu_plan(spec: GridSpec) -> list[str]:
     tasks = [text_task(text) for text in spec.tasks]
     stand_in = replace(spec, model="", settings=settings.without_language_model(), tasks=(_STAND_IN,), device="cpu")
     cells = plan_grid(stand_in)
-    lines = [cell.config.model_copy(update={"task": text}).label for text in spec.tasks for cell in cells]
+    lines = [replace(cell.config, task=text).label for text in spec.tasks for cell in cells]
     work = Workload(
         prompts=settings.prompts,
         responses=settings.responses,

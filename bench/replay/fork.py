@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vcpo_bench.bench.cells.grid import PlannedCell
@@ -83,9 +83,8 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
     if left < 1:
         raise UsageError(f"--at {spec.at}: no update is left of {schedule.updates(steps)}; give --steps N with more")
     _check_method(method, parse_method(old.method), spec.at, schedule)
-    fork = {"method": method.canonical, "steps": steps, "parent": parent.key, "fork_step": spec.at, "stop": ""}
-    config = old.model_copy(update=fork)
-    config = config.model_copy(update={"plugins": plugins_of(config)})
+    config = replace(old, method=method.canonical, steps=steps, parent=parent.key, fork_step=spec.at, stop="")
+    config = replace(config, plugins=plugins_of(config))
     return PlannedCell(
         config,
         config.key(method.version),

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import torch
-from pydantic import ValidationError
 
 from vcpo_bench.bench.cells import flag_values as options
 from vcpo_bench.bench.cells.config import CellConfig
@@ -96,7 +95,7 @@ def read_cell(
         key, updates = facts["key"], int(facts["steps_done"])
     except DamagedResultError as error:
         raise DamagedResultError(f"{error.what}; run the grid again to replace it", folder / CELL_FILE) from error
-    except (KeyError, TypeError, ValidationError) as error:
+    except (KeyError, TypeError, UsageError) as error:
         raise UsageError(f"{folder}: {CELL_FILE} is damaged; run the grid again to replace the cell") from error
     if facts.get("rules_version") != RULES_VERSION:
         raise UsageError(

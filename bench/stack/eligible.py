@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vcpo_bench.bench.cells import defaults
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.policies.catalog import POLICIES
 from vcpo_bench.bench.regimes import REGIMES
@@ -26,10 +25,10 @@ def why_alone(config: CellConfig) -> str:
         return "the sampler holds other weights than the learner (publish_every, engine_noise)"
     if regime.truncates:
         return "the sampler truncates distributions (top_p, top_k)"
-    if config.sampler != defaults.SAMPLER or config.micro_tokens:
+    if config.sampler != CellConfig.sampler or config.micro_tokens:
         return "it has a sampler or micro-batches of its own"
-    if config.device == "cuda" and config.optimizer != defaults.OPTIMIZER:
-        return f"on a GPU the optimizer of a stack is {defaults.OPTIMIZER} with its defaults"
+    if config.device == "cuda" and config.optimizer != CellConfig.optimizer:
+        return f"on a GPU the optimizer of a stack is {CellConfig.optimizer} with its defaults"
     if parse_method(config.method).measures_drift:
         return "its method measures how far the weights have moved"
     if "void_turn" in parse_method(config.method).needs:

@@ -11,7 +11,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.cells.settings import Replay
 from vcpo_bench.bench.feeding.source import under
 from vcpo_bench.bench.optimizers.adamw import ADAMW
 from vcpo_bench.bench.optimizers.catalog import Optimizer
@@ -28,6 +27,7 @@ from vcpo_bench.bench.training.routing import router_changes, router_shift, scor
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 from vcpo_bench.records.diagnostic import GradientDiagnostic
+from vcpo_bench.records.settings import Replay
 
 GRAD_CLIP = 1.0
 """Largest l2 norm of the gradient that reaches the optimizer, as in both papers' code."""

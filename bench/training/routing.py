@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Sequence
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.cells.settings import Replay
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.routed import UNROUTED, RoutedPolicy, RoutedScores
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.training.micro_batches import Piece
 from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.records.settings import Replay
 
 
 def scores_of(policy: Policy, part: Trajectories, replay: Replay = "off", rows: bool = False) -> TokenScores:

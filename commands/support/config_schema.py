@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.commands.support.configuration import config_flags
+from vcpo_bench.records.setting import settings_of
+from vcpo_bench.records.settings import CellSettings
 
 _LIST: dict[str, Any] = {
     "anyOf": [
@@ -55,10 +57,7 @@ def _type(default: object, choices: tuple[str, ...]) -> dict[str, Any]:
 
 def _choices() -> dict[str, tuple[str, ...]]:
     """Legal values of the settings that are words."""
-    from vcpo_bench.bench.cells.settings import CellSettings
-
-    fields = CellSettings.model_json_schema()["properties"]
-    return {name: tuple(one["enum"]) for name, one in fields.items() if "enum" in one}
+    return {one.parameter: one.choices for one in settings_of(CellSettings).values() if one.choices}
 
 
 def _words(parameter: Any) -> str:

@@ -48,7 +48,7 @@ def cell(
     method: str, k: int, task: str, regime: str, seed: int, steps: int = STEPS, record: str = "basic"
 ) -> CellConfig:
     given = {"method": method, "task": task, "regime": regime, "record": record}
-    return CellConfig.model_validate({"staleness": k, "seed": seed, "steps": steps} | given)
+    return CellConfig(**{"staleness": k, "seed": seed, "steps": steps} | given)
 
 
 def train(options: str, k: int, task: str, seed: int = 0, steps: int = STEPS, record: str = "basic") -> Trainer:

@@ -26,7 +26,7 @@ def written(kind: str, name: str) -> dict[str, str]:
 
 def settings() -> dict[str, Any]:
     """The default of every setting of a cell."""
-    return CellConfig(method="clip", staleness=0, seed=0).model_dump(mode="json")
+    return CellConfig(method="clip", staleness=0, seed=0).values()
 
 
 if __name__ == "__main__":

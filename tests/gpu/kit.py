@@ -19,7 +19,7 @@ from launch import cores
 
 T = TypeVar("T")
 Result = dict[str, Any]
-PACKAGES = ("torch", "transformers", "numpy", "pandas", "pyarrow", "pydantic")
+PACKAGES = ("torch", "transformers", "numpy", "pandas", "pyarrow")
 FLOOR = 1e-4
 """Added to the size that a difference is compared with, so that two results of zero are equal."""
 

@@ -12,9 +12,9 @@ from faulty_cells import KEEP_EVERY, FaultyCell
 
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.naming.grammar import first_name
+from vcpo_bench.records.settings import CellSettings
 
 FAULTS = int(os.environ.get("FAULTS", "40"))
 STEPS = 16

@@ -97,7 +97,7 @@ def test_over_long_names_are_set_aside_and_the_rest_is_shown(make_results: Calla
     folder = hostile_results(tmp_path / "long", make_results, LONG, LONG)
     error = call("show", str(folder))
     assert (error.exit_code, error.stderr.count("\n")) == (2, 1)
-    assert "not a short printable text" in error.stderr
+    assert "not a printable text of at most 500 characters" in error.stderr
     assert len(error.stderr) <= LONGEST_LINE + len("error: [...] \n")
     make_results(folder, methods=("tis",), steps=40, controls=False)
     shown = call("show", str(folder))

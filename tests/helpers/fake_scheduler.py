@@ -9,11 +9,11 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running.schedulers.loop.job import Job
 from vcpo_bench.bench.running.schedulers.loop.scheduler import Fate, Scheduler
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.files.checksums import write_sealed
+from vcpo_bench.records.settings import CellSettings
 
 
 class FakeScheduler(Scheduler):
@@ -87,7 +87,7 @@ def end_cell(cells: Path, cell: PlannedCell, status: str = "completed") -> None:
     store = CellStore(cells, cell.key)
     with store.open(), store.finish(failed=status == "error") as final:
         StepRecorder("basic").write(final)
-        facts = {"status": status, "key": cell.key, "config": cell.config.model_dump(), "seconds": 1.0, "reason": "r"}
+        facts = {"status": status, "key": cell.key, "config": cell.config.values(), "seconds": 1.0, "reason": "r"}
         write_sealed(final / "cell.json", facts)
 
 

@@ -8,8 +8,8 @@ import torch
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running.cell import run_cell
+from vcpo_bench.records.settings import CellSettings
 
 torch.set_num_threads(1)
 run_cell.CHECKPOINT_SECONDS = 0.0

@@ -12,7 +12,6 @@ from vcpo_bench.bench.cells.config import CellConfig  # noqa: E402
 from vcpo_bench.bench.cells.grid import plan_grid  # noqa: E402
 from vcpo_bench.bench.cells.grid_spec import GridSpec  # noqa: E402
 from vcpo_bench.bench.cells.results_folder import ResultsFolder  # noqa: E402
-from vcpo_bench.bench.cells.settings import CellSettings  # noqa: E402
 from vcpo_bench.bench.policies.hf.create import character_tokenizer  # noqa: E402
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy  # noqa: E402
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell  # noqa: E402
@@ -20,6 +19,7 @@ from vcpo_bench.bench.running.cell.run_cell import run_cell  # noqa: E402
 from vcpo_bench.bench.samplers.catalog import SAMPLERS  # noqa: E402
 from vcpo_bench.bench.training.build import build_trainer  # noqa: E402
 from vcpo_bench.bench.training.trainer import Trainer  # noqa: E402
+from vcpo_bench.records.settings import CellSettings  # noqa: E402
 
 PAD, EOS, VOCABULARY = 0, 1, 99
 TASK = "arithmetic(terms=2,largest=9)"

@@ -34,7 +34,7 @@ def train(config: dict[str, Any], start: Path | None = None, device: str = "cpu"
     """
     torch.set_num_threads(1)
     chunk_bytes = (config := dict(config)).pop("chunk_bytes", None)
-    cell = CellConfig.model_validate({"seed": 0, "prompts": 3, "responses": 4, "steps": 4, "eval_every": 2} | config)
+    cell = CellConfig(**{"seed": 0, "prompts": 3, "responses": 4, "steps": 4, "eval_every": 2} | config)
     new = partial(_trainer, cell, start, device, chunk_bytes)
     trainer = new()
     assert trainer.policy.device == torch.device(device)

@@ -6,8 +6,8 @@ from pathlib import Path
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running.cell_job import CellJob
+from vcpo_bench.records.settings import CellSettings
 
 
 class Log:

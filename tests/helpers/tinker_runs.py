@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def config(model: Path, method: str = "clip", staleness: int = 0, **changes: Any
     settings |= {"learner": f"tinker(rank={RANK})", "sampler": "tinker", "eval_every": 100} | changes
     settings |= {"task": "chance(largest=9,terms=2)", "model": model_identity(str(model))}
     cell = CellConfig(method=method, staleness=staleness, **settings)
-    return cell.model_copy(update={"plugins": plugins_of(cell)})
+    return replace(cell, plugins=plugins_of(cell))
 
 
 def run(cell: CellConfig, model: Path, out: Path) -> str:

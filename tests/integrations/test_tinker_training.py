@@ -1,5 +1,6 @@
 """Cells on a real Tinker server: which weights draw a token, rewards that rise, kills of either side, a lost state."""
 
+import json
 import os
 import shutil
 import signal
@@ -127,7 +128,7 @@ def test_killed_on_either_side_a_cell_resumes_where_it_was(
     assert run(cell, server.model, tmp_path / "quiet") == "completed"
     first, *_, last = server.published()
     assert all(float((last[name] - tensor).abs().max()) > 1e-3 for name, tensor in first.items())
-    kill_the_command(cell.model_dump_json(), server.model, tmp_path / "loud")
+    kill_the_command(json.dumps(cell.values()), server.model, tmp_path / "loud")
     with monkeypatch.context() as patched:
         patched.setattr("vcpo_bench.bench.running.cell.run_cell.CHECKPOINT_SECONDS", 0.0)
         patched.setattr(service, "PATIENCE_SECONDS", within(5.0))

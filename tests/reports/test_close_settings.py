@@ -48,7 +48,7 @@ def test_rates_equal_to_three_digits_have_headings_of_their_own(study: Study) ->
 
 def test_only_the_usual_regime_is_left_out_of_names() -> None:
     assert GridSpec(("clip",), (0,), (0,)).regimes == (SYNCHRONOUS,)
-    assert CellConfig.model_fields["regime"].default == SYNCHRONOUS
+    assert CellConfig.regime == SYNCHRONOUS
     assert task_name(Setting("chain", SYNCHRONOUS, 3e-4, 1)) == "chain"
     assert task_name(Setting("chain", "random(uniform)", 3e-4, 1)) == "chain (random(uniform))"
     assert figure_name("reward", "chain", SYNCHRONOUS) == "reward-chain"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from lm_eval.models.huggingface import HFLM
 
@@ -54,7 +56,7 @@ def open_checkpoint(checkpoint: KeptCheckpoint, model: str, device: str) -> Chec
         UsageError: `model` is missing or is another one, or the checkpoint cannot be read.
     """
     folder = recorded_model(checkpoint.key, checkpoint.config.model, model)
-    config = checkpoint.config.model_copy(update={"checkpointing": False})
+    config = replace(checkpoint.config, checkpointing=False)
     task = open_task(config, folder)
     policy = open_policy(config, task, folder, device)
     load_trained(checkpoint, policy)

@@ -49,7 +49,7 @@ class Mirror:
     """
 
     def __init__(self, tracker: Tracker, folder: Path, cells: Iterable[PlannedCell], warn: Warn) -> None:
-        configs = {cell.key: cell.config.model_dump() for cell in cells}
+        configs = {cell.key: cell.config.values() for cell in cells}
         self._tracker = tracker
         self._settings = _settings(tracker, folder, configs)
         self._warn = warn

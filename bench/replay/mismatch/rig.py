@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.cells import defaults
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_sampler
 from vcpo_bench.bench.policies.base import Policy
@@ -136,7 +135,7 @@ def open_rig(config: CellConfig, start: Path | None, lag: int, device: str = "")
         UsageError: Something cannot be opened, or the task has an environment.
     """
     sampler = SAMPLERS.parse(config.sampler)
-    trained = config if sampler.exact else config.model_copy(update={"sampler": defaults.SAMPLER})
+    trained = config if sampler.exact else replace(config, sampler=CellConfig.sampler)
     trainer = build_trainer(trained, start=start, device=device)
     if trainer.task.environment is not None:
         raise UsageError(f"--task {config.task}: has an environment; choose a task of one turn")

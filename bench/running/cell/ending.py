@@ -125,7 +125,7 @@ def _facts(
 ) -> dict[str, Any]:
     return {
         "key": cell.key,
-        "config": cell.config.model_dump(),
+        "config": cell.config.values(),
         "control": cell.control,
         "status": status,
         "reason": reason,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -49,11 +51,11 @@ def estimate(cells: Sequence[PlannedCell], workers: int) -> float:
 def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, float]]) -> float:
     config = cell.config
     stand_in = "reinforce" if config.series else config.method  # the step scales it uses do not exist yet
-    shared = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
+    shared: dict[str, Any] = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
     if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only at a lag
         shared |= {"staleness": 0, "regime": REGIMES.parse(config.regime).at(0).text()}
     prompts, responses = min(config.prompts, TIMED_PROMPTS), min(config.responses, TIMED_RESPONSES)
-    kind = config.model_copy(update=shared | {"prompts": prompts, "responses": responses})
+    kind = replace(config, **shared, prompts=prompts, responses=responses)
     if kind not in timed:
         timed[kind] = _time(kind, cell.start, cell.device)
     larger = (config.prompts / prompts) * (config.responses / responses)

@@ -1,14 +1,15 @@
 """Cell keys: stable, readable, and moved by exactly what changes the numbers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from vcpo_bench.bench.cells.config import CellConfig, short_number
+from vcpo_bench.errors import UsageError
 from vcpo_bench.records import RULES_VERSION
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "cell_keys.json"
@@ -44,7 +45,7 @@ def test_keys_are_those_of_the_golden_file() -> None:
 )
 def test_every_field_moves_the_key(change: dict) -> None:
     config = CellConfig(method="vcpo", staleness=16, seed=0)
-    assert config.model_copy(update=change).key(1) != config.key(1)
+    assert replace(config, **change).key(1) != config.key(1)
 
 
 def test_method_version_moves_the_key_and_defaults_spelled_out_do_not() -> None:
@@ -62,7 +63,7 @@ def test_key_is_a_tame_folder_name() -> None:
 
 @pytest.mark.parametrize("bad", [{"staleness": -1}, {"lr": float("nan")}, {"lr": 0.0}, {"steps": 0}, {"color": 1}])
 def test_impossible_cells_are_refused(bad: dict) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises((UsageError, TypeError)):
         CellConfig(**({"method": "clip", "staleness": 1, "seed": 0} | bad))
 
 

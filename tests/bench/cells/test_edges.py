@@ -9,7 +9,6 @@ from vcpo_bench.bench.cells.cell_store import numbered
 from vcpo_bench.bench.cells.flag_values import every, updates
 from vcpo_bench.bench.cells.provenance import _git, provenance
 from vcpo_bench.errors import UsageError
-from vcpo_bench.records.cell_file import _is_count, _is_text
 
 
 def test_checkpoints_are_folders_with_a_number(tmp_path: Path) -> None:
@@ -25,13 +24,6 @@ def test_the_smallest_values_of_flags() -> None:
     for wrong in ("every=0", "every=-1"):
         with pytest.raises(UsageError, match="write every=N"):
             every(wrong)
-
-
-def test_what_a_cell_may_say_of_itself_is_bounded() -> None:
-    assert _is_text("x" * 500)
-    assert not _is_text("x" * 501)
-    assert _is_count(2**63 - 1)
-    assert not any(map(_is_count, (2**63, -1, True, 1.0)))
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a system that binds processes to cores")

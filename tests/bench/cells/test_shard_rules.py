@@ -6,11 +6,11 @@ import pytest
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.cells.shard_rules import check_shards
 from vcpo_bench.bench.running.pool.worker import placed
 from vcpo_bench.bench.running.run_grid import worker_count
 from vcpo_bench.errors import UsageError
+from vcpo_bench.records.settings import CellSettings
 
 
 def cell(**settings: Any) -> CellConfig:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -266,5 +267,5 @@ def test_shared_weights_are_never_a_mixture_of_versions() -> None:
 def test_a_batch_of_long_responses_may_be_drawn_in_silence() -> None:
     embedded = CellConfig(method="clip", staleness=0, seed=0)
     assert patience(embedded, 50.0) == (120.0, 50.0)
-    language = embedded.model_copy(update={"model": "tiny@0", "max_response": 5000})
+    language = replace(embedded, model="tiny@0", max_response=5000)
     assert patience(language, 5.0) == (1200.0, 550.0)

@@ -13,11 +13,12 @@ import torch
 
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.learners.tinker_api.policy import TinkerPolicy
 from vcpo_bench.bench.learners.tinker_learner import base_model
 from vcpo_bench.errors import UsageError
+from vcpo_bench.records.setting import settings_of
+from vcpo_bench.records.settings import CellSettings
 
 
 @pytest.mark.parametrize("method", ["vcpo(baseline=group)", "clip", "vespo"])
@@ -118,7 +119,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def planned(model: str, **changes: Any) -> list[str]:
-    settings = {name: changes.pop(name) for name in list(changes) if name in CellSettings.model_fields}
+    settings = {name: changes.pop(name) for name in list(changes) if name in settings_of(CellSettings)}
     spec = replace(SPEC, model=model, settings=CellSettings(**({"learner": "tinker"} | settings)), **changes)
     return [cell.config.sampler for cell in plan_grid(spec)]
 

@@ -17,7 +17,6 @@ from vcpo_bench import records
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.outside.lm_eval import text_documents, token_documents
 from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints, load_trained
 from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
@@ -32,6 +31,7 @@ from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.plugins import load_plugin
+from vcpo_bench.records.settings import CellSettings
 
 SPEC = GridSpec(
     ("clip",), (1,), (0, 1), ("walk-eos",), settings=CellSettings(steps=4, prompts=2, responses=4), controls=False

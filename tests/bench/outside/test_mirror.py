@@ -209,7 +209,7 @@ def run_against(fake: str, folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(process, "PATIENCE_SECONDS", 1.0 if "sleep" in fake else 60.0)
     said: list[str] = []
     cells = [
-        SimpleNamespace(key=key, config=SimpleNamespace(model_dump=lambda config=config: config))
+        SimpleNamespace(key=key, config=SimpleNamespace(values=lambda config=config: config))
         for key, config in settings(folder).cells.items()
     ]
     with Mirror(Wandb(project="project"), folder, cells, said.append):

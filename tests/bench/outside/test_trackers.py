@@ -94,7 +94,7 @@ def test_a_tracker_of_ones_own_is_one_file(make_results, tmp_path):
     said: list[str] = []
     files = sorted((results / "cells").glob("*/cell.json"))
     cells = [
-        SimpleNamespace(key=one["key"], config=SimpleNamespace(model_dump=lambda one=one: one["config"]))
+        SimpleNamespace(key=one["key"], config=SimpleNamespace(values=lambda one=one: one["config"]))
         for one in map(json.loads, map(Path.read_text, files))
     ]
     with Mirror(TRACKERS.parse("lines"), results, cells, said.append):

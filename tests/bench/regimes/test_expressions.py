@@ -161,7 +161,7 @@ def test_nothing_here_needs_torch() -> None:
         "import sys\n"
         "class NoTorch:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name.split('.')[0] in ('torch', 'safetensors', 'pydantic'): raise ImportError(name)\n"
+        "        if name.split('.')[0] in ('torch', 'safetensors'): raise ImportError(name)\n"
         "sys.meta_path.insert(0, NoTorch())\n"
         "import pkgutil, importlib, vcpo_bench.bench.regimes as room\n"
         "for m in pkgutil.iter_modules(room.__path__, room.__name__ + '.'): importlib.import_module(m.name)\n"

@@ -10,10 +10,10 @@ from replays import quiet
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
+from vcpo_bench.records.settings import CellSettings
 
 Recorded = Callable[..., RecordedCell]
 

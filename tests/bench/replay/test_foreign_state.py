@@ -103,7 +103,7 @@ def test_a_damaged_fork_state_is_made_again(tmp_path: Path, recorded: Recorded) 
 @pytest.mark.parametrize("change", [{"method": "clip"}, {"seed": 2}, {"lr": 1e-3}, {"parent": "x", "fork_step": 3}])
 def test_a_checkpoint_of_another_cell_is_refused(tmp_path: Path, recorded: Recorded, change: dict) -> None:
     cell = recorded("vcpo", keep_every=2)
-    other = build_trainer(cell.config.model_copy(update=change))
+    other = build_trainer(replace(cell.config, **change))
     with pytest.raises(DamagedResultError, match=f"is a checkpoint of {cell.key}, not of {other.key}"):
         other.load(cell.folder / "checkpoints" / "00000004")
     assert other.step == 0
@@ -117,7 +117,7 @@ def test_a_checkpoint_of_an_earlier_version_is_taken_by_its_method(tmp_path: Pat
     same.load(checkpoint)
     assert same.step == 4
     with pytest.raises(DamagedResultError, match="is a checkpoint of vcpo, not of"):
-        build_trainer(cell.config.model_copy(update={"method": "clip"})).load(checkpoint)
+        build_trainer(replace(cell.config, method="clip")).load(checkpoint)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_a_folder_holds_forks_at_one_update(tmp_path: Path, recorded: Recorded) 
 
 def test_forks_of_a_run_that_an_alarm_stopped_are_not_stopped(tmp_path: Path, recorded: Recorded) -> None:
     parent = recorded()
-    stopped = replace(parent, config=parent.config.model_copy(update={"stop": "alarm"}), updates=AT)
+    stopped = replace(parent, config=replace(parent.config, stop="alarm"), updates=AT)
     planned = plan_forks(ForkSpec([stopped], AT, ["clip"], tmp_path / "fork"))
     assert {(cell.config.method, cell.config.stop, cell.config.steps) for cell in planned} == {
         ("clip", "", STEPS),

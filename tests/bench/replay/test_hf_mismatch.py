@@ -9,10 +9,10 @@ pytest.importorskip("transformers", reason="runs in .ci/integrations hf")
 
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.replay.mismatch import COMPONENTS, attribute, open_rig
 from vcpo_bench.bench.replay.mismatch.gaps import gap_of
+from vcpo_bench.records.settings import CellSettings
 
 
 @pytest.fixture(scope="module")

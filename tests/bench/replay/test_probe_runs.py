@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -132,9 +133,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_probed_is_refused(recorded: Recorded, regime: str, step: int, methods: str, said: str) -> None:
     cell = recorded()
-    other = RecordedCell(
-        cell.folder, cell.key, cell.config.model_copy(update={"regime": regime}), cell.updates, cell.start
-    )
+    other = RecordedCell(cell.folder, cell.key, replace(cell.config, regime=regime), cell.updates, cell.start)
     with pytest.raises(UsageError, match=said):
         check_probe(spec(other, step, methods=methods))
 

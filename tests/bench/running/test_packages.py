@@ -14,7 +14,7 @@ from vcpo_bench.errors import UsageError
 
 def cell(tmp_path: Path, **changes: object) -> PlannedCell:
     (job,) = jobs(tmp_path / "jobs", 1)
-    return replace(job.cell, config=job.cell.config.model_copy(update=changes))
+    return replace(job.cell, config=replace(job.cell.config, **changes))
 
 
 def refused(tmp_path: Path, message: str, **changes: object) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.naming.plugins import load_plugin
+from vcpo_bench.records.settings import CellSettings
 
 COUNTING = '''
 from dataclasses import dataclass

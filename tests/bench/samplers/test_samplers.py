@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,7 +127,7 @@ def test_an_engine_has_room_for_all_responses_in_flight(monkeypatch: pytest.Monk
         config = CellConfig(method="clip", staleness=4, seed=0, prompts=2, responses=3, regime=regime)
         task = open_task(config, None)
         policy = open_policy(config, task, None)
-        open_sampler(config.model_copy(update={"sampler": "generate", "model": "m@0"}), task, policy)
+        open_sampler(replace(config, sampler="generate", model="m@0"), task, policy)
     assert [job.responses for job in jobs] == [6, 6 * 5], "in flight: those of lags 0 to 4"
     assert [job.keeps_cache for job in jobs] == [False, True]
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def config(shards: int, **more: Any) -> CellConfig:
     settings = {"method": "vcpo", "staleness": 2, "prompts": 3, "responses": 4, "steps": 4, "eval_every": 2, "lr": 1e-2}
     settings |= {"task": "chance(terms=2,largest=9)", "model": "tiny@0", "seed": 0, "record": "full", "shards": shards}
     cell = CellConfig(**(settings | more))
-    return cell.model_copy(update={"plugins": plugins_of(cell)})
+    return replace(cell, plugins=plugins_of(cell))
 
 
 def finished(trainer: Trainer) -> Trainer:

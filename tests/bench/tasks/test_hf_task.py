@@ -11,13 +11,13 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.settings import read_settings
 from vcpo_bench.bench.policies.hf.create import CHARACTERS, character_tokenizer, new_model
 from vcpo_bench.bench.policies.hf.new_model_spec import Llama, read_new_model
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.training import imitation_hf as warm
 from vcpo_bench.errors import UsageError
+from vcpo_bench.records.settings import read_settings
 
 ARITHMETIC = text_task("arithmetic(terms=3,largest=99)")
 TEMPLATE = "{% for m in messages %}Q{{ m.content }}{% endfor %}{% if add_generation_prompt %}A{% endif %}"

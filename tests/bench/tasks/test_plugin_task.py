@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from pool_jobs import Log
 
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.policies.warm_start import WarmStart, new_policy, save_warm_start
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.running.options import RunOptions
@@ -21,6 +21,7 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.naming import entries
 from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.naming.template import write_new
+from vcpo_bench.records.settings import CellSettings
 
 TASK = "written-task(n=3)"
 
@@ -60,7 +61,7 @@ def test_an_edited_task_is_another_cell_and_a_running_grid_notices(tmp_path: Pat
     load_plugin(plugin)
     after = planned(tmp_path)
     assert before.key != after.key
-    assert after.config.model_copy(update={"plugins": before.config.plugins}) == before.config
+    assert replace(after.config, plugins=before.config.plugins) == before.config
     events: list[tuple] = []
     assert run_cell(before, tmp_path, 0, lambda *event: events.append(event)) == "error"
     assert "a plug-in of this cell was edited" in events[-1][-1]

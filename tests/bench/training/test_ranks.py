@@ -17,7 +17,7 @@ from vcpo_bench.methods import parse_method
 
 def cell(method: str, **more: object) -> CellConfig:
     sizes = {"task": "walk-eos", "prompts": 4, "responses": 4, "steps": 4, "eval_every": 100} | more
-    return CellConfig.model_validate({"method": method, "staleness": 0, "seed": 0} | sizes)
+    return CellConfig(**{"method": method, "staleness": 0, "seed": 0} | sizes)
 
 
 def unclipped(learner: Learner, done: LearnerStep) -> Tensor:

@@ -5,6 +5,7 @@ No command uses ranks: they are the data-parallel baseline that `docs/benchmarks
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def parallel_trainer(config: CellConfig, count: int) -> Iterator[Trainer]:
         with shielded():
             others = [
                 subprocess.Popen(
-                    [*command, str(rank), config.model_dump_json()],
+                    [*command, str(rank), json.dumps(config.values())],
                     stdin=subprocess.DEVNULL,
                     env=os.environ | {"PYTHONPATH": paths},
                 )
@@ -84,7 +85,7 @@ def main() -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     with Ranks.opened(Path(store), int(rank), int(count)) as ranks:
-        trainer = _trainer(Follower, CellConfig.model_validate_json(config), ranks)
+        trainer = _trainer(Follower, CellConfig(**json.loads(config)), ranks)
         try:
             while not trainer.status:
                 trainer.advance()

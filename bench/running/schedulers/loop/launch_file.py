@@ -106,7 +106,7 @@ def _written(job: CellJob) -> dict[str, Any]:
     paths = {"start": cell.start, "origin": cell.origin}
     return {
         "key": cell.key,
-        "config": cell.config.model_dump(),
+        "config": cell.config.values(),
         "control": cell.control,
         "cost": cell.cost,
         "updates": cell.updates,
@@ -119,7 +119,7 @@ def _written(job: CellJob) -> dict[str, Any]:
 
 def _read(entry: Mapping[str, Any], out: Path, make_observer: ObserverFactory | None) -> CellJob:
     cell = PlannedCell(
-        CellConfig.model_validate(entry["config"]),
+        CellConfig(**entry["config"]),
         entry["key"],
         entry["control"],
         entry["cost"],

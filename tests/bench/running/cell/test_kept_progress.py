@@ -14,11 +14,11 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.feeding.source import PlannedSource
 from vcpo_bench.bench.running.cell import run_cell as running
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.records.settings import CellSettings
 
 STEPS = 6
 SPEC = GridSpec(

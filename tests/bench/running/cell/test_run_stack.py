@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -71,7 +72,7 @@ def run_alone(folder: Path, cells: list[PlannedCell]) -> Path:
 
 
 def test_the_folders_are_those_of_cells_alone(tmp_path: Path) -> None:
-    cells = [*small(3), *(planned(each.config.model_copy(update={"steps": 4})) for each in small(1))]
+    cells = [*small(3), *(planned(replace(each.config, steps=4)) for each in small(1))]
     log = Log()
     run_stack(cells, cells_of(tmp_path / "stack"), 3, emitted(log))
     assert sorted(key for key, *_ in log.names("ended")) == sorted(each.key for each in cells)

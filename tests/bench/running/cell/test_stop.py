@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.cells.settings import CellSettings
 from vcpo_bench.bench.running.cell import run_cell as running
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.records.settings import CellSettings
 
 SETTINGS = CellSettings(steps=12, prompts=2, responses=4, stop="2.5")
 SPEC = GridSpec(("clip",), (1,), (0,), ("walk-eos",), settings=SETTINGS, controls=False)
@@ -54,7 +55,7 @@ def test_the_cell_ends_at_the_update_that_crossed_the_limit(tmp_path: Path) -> N
 
 
 def test_an_alarm_at_the_last_update_cuts_nothing_off(tmp_path: Path) -> None:
-    trainer = build_trainer(cell().config.model_copy(update={"steps": 2}), observer=SumOfEss("1.5"))
+    trainer = build_trainer(replace(cell().config, steps=2), observer=SumOfEss("1.5"))
     while not trainer.status:
         trainer.advance()
     assert trainer.stopped
@@ -86,8 +87,8 @@ def test_killed_and_resumed_it_stops_at_the_same_update(
 
 def test_a_cell_that_may_be_stopped_is_another_cell() -> None:
     config = CellConfig(method="clip", staleness=1, seed=0)
-    assert config.key(1) != config.model_copy(update={"stop": "2.5"}).key(1)
-    assert config.model_copy(update={"stop": "2.5"}).key(1) != config.model_copy(update={"stop": "3.5"}).key(1)
+    assert config.key(1) != replace(config, stop="2.5").key(1)
+    assert replace(config, stop="2.5").key(1) != replace(config, stop="3.5").key(1)
 
 
 def test_step_scales_are_borrowed_from_a_cell_that_trains_to_its_end() -> None:
