@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from vcpo_bench.commands.support.options import EXECUTION, LANGUAGE_MODEL, Plugi
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.records.settings import CellSettings
 
 
 def mismatch(
@@ -31,7 +33,6 @@ def mismatch(
     responses: Annotated[int, typer.Option(metavar="N", min=1, help="Responses per prompt.")] = 8,
     lr: Annotated[float, typer.Option(metavar="X", help="Learning rate of the updates of lag.")] = 3e-4,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**63 - 1, help="Seed of the updates of lag.")] = 0,
-    policy: Annotated[str, typer.Option(metavar="EXPR", help="Built-in policy, without --model.")] = "tiny",
     start: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Start policy written by vcpo-bench warmup.")
     ] = None,
@@ -43,25 +44,14 @@ def mismatch(
             rich_help_panel=LANGUAGE_MODEL,
         ),
     ] = "",
-    sampler: Annotated[
-        str,
-        typer.Option(metavar="EXPR", help="Sampler, such as torch or vllm.", rich_help_panel=LANGUAGE_MODEL),
-    ] = "torch",
-    max_response: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Longest response, in tokens; 0 means the task's limit.",
-            rich_help_panel=LANGUAGE_MODEL,
-        ),
-    ] = 0,
     device: Annotated[
         str, typer.Option(metavar="NAME", help="Device: cpu or cuda:N.", rich_help_panel=EXECUTION)
     ] = "cpu",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table as CSV.")] = None,
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print the table as JSON.")] = False,
     plugin: Plugins = None,
+    *,
+    settings: Annotated[CellSettings, "policy", "sampler", "max_response"],
 ) -> None:
     """Attribute the sampler-trainer gap to its components.
 
@@ -74,15 +64,12 @@ def mismatch(
     from vcpo_bench.bench.replay.mismatch import attribute, open_rig
     from vcpo_bench.bench.replay.mismatch.table import lines, read_components, read_lengths, write_csv
     from vcpo_bench.commands.support.outputs import check_file
-    from vcpo_bench.records.settings import CellSettings
 
     load_plugins(plugin)
     check_file("--out", out)
     chosen = read_components(components)
     lengths = read_lengths(length)
-    settings = CellSettings(
-        prompts=prompts, responses=responses, policy=policy, sampler=sampler, max_response=max_response
-    )
+    settings = replace(settings, prompts=prompts, responses=responses)
     spec = GridSpec(
         ("reinforce",), (0,), (seed,), (task,), tuple(rates(str(lr))), settings=settings, controls=False, start=start,
         model=model, device=device,

@@ -11,6 +11,7 @@ from vcpo_bench.commands.support.options import Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.records.settings import CellSettings
 
 MOST_UPDATES = 1_000_000
 
@@ -33,9 +34,9 @@ def plan(
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print what each update trains on as JSON.")
     ] = False,
-    policy: Annotated[str, typer.Option(metavar="EXPR", help="Built-in policy; moe also shows its routes.")] = "tiny",
-    replay: Annotated[str, typer.Option(metavar="WAY", help="Routes that are replayed: off, r2 or r3.")] = "off",
     plugin: Plugins = None,
+    *,
+    settings: Annotated[CellSettings, "policy", "replay"],
 ) -> None:
     """Draw which weight version each update trains on.
 
@@ -47,27 +48,25 @@ def plan(
     from vcpo_bench.bench.regimes.routes import describe_routes, routes_by_lag
     from vcpo_bench.bench.regimes.simulation import describe, describe_speed, planned_updates
     from vcpo_bench.errors import UsageError
-    from vcpo_bench.records.settings import read_settings
 
     load_plugins(plugin)
-    settings = read_settings({"policy": policy, "replay": replay})
     GridSpec(("clip",), (staleness,), (seed,), regimes=(regime,), settings=settings).check()
     if staleness + steps > MOST_UPDATES:
         raise UsageError(f"--staleness {staleness} --steps {steps}: every update is drawn; ask for at most a million")
-    routed, where = POLICIES.parse(policy).routed, (regime, staleness, steps, seed)
+    routed, where = POLICIES.parse(settings.policy).routed, (regime, staleness, steps, seed)
     if as_json and simulate:
         raise UsageError("--json --simulate: speeds are not printed as JSON; drop one of the two")
     if as_json:
         updates = planned_updates(*where)
         found = [{"update": one.update, "trajectories_by_lag": one.lags, "held": one.held} for one in updates]
         if routed:
-            for one, ages in zip(found, routes_by_lag(replay, *where), strict=True):
+            for one, ages in zip(found, routes_by_lag(settings.replay, *where), strict=True):
                 one["routes_by_lag"] = ages
         say(json.dumps(found))
         return
     say((describe_speed if simulate else describe)(*where))
     if routed and not simulate:
-        say(describe_routes(replay, *where))
+        say(describe_routes(settings.replay, *where))
 
 
 VERB = Verb(

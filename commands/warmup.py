@@ -13,6 +13,7 @@ from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Group, Verb
 from vcpo_bench.errors import UsageError
+from vcpo_bench.records.settings import CellSettings
 
 
 def warmup(
@@ -25,9 +26,6 @@ def warmup(
             show_default="TASK.safetensors, or the folder warm-model",
         ),
     ] = None,
-    policy: Annotated[
-        str, typer.Option(metavar="EXPR", help="Built-in policy to make; vcpo-bench ls policies lists them.")
-    ] = "tiny",
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, help="Seed for the initial weights and the demonstrations.")
     ] = 0,
@@ -58,6 +56,8 @@ def warmup(
         str, typer.Option(metavar="NAME", help="Device: cpu, cuda or cuda:N.", rich_help_panel=LANGUAGE_MODEL)
     ] = "cpu",
     plugin: Plugins = None,
+    *,
+    settings: Annotated[CellSettings, "policy"],
 ) -> None:
     """Train a start policy for a task on demonstrations.
 
@@ -69,13 +69,15 @@ def warmup(
         raise UsageError(f"--out {out}: is a folder; give the name of a file")
     load_plugins(plugin)
     if model or create:
-        if policy != "tiny":
-            raise UsageError(f"--policy {policy}: a built-in policy, and --model or --new names another; drop one")
+        if settings.policy != CellSettings.policy:
+            raise UsageError(
+                f"--policy {settings.policy}: a built-in policy, and --model or --new names another; drop one"
+            )
         _warm_up_model(task, out or Path("warm-model"), model, create, seed, target, device)
         return
     from vcpo_bench.bench.training.imitation import warmup_command
 
-    start, path = warmup_command(task, out, seed, policy)
+    start, path = warmup_command(task, out, seed, settings.policy)
     reward = f"sampled reward {start.reward:.2f}, greedy {start.greedy:.2f}"
     say(f"{path}: {start.task}, {reward} after {start.steps} supervised updates")
 

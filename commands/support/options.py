@@ -9,6 +9,8 @@ import typer
 
 DEFAULT_OUT = Path("results/default")
 
+GRID = "Grid (every LIST is comma-separated and adds an axis)"
+SWITCHES = "Switches"
 EXECUTION = "Execution"
 LANGUAGE_MODEL = "Language models (needs the extra hf)"
 

@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 import vcpo_bench.commands
+from vcpo_bench.commands.support.option_groups import ungrouped
 from vcpo_bench.commands.support.verb_command import VerbCommand
 
 
@@ -68,7 +69,7 @@ def attach_verbs(app: typer.Typer) -> None:
             hidden=verb.hidden,
             context_settings={"obj": verb},
         )
-        register(verb.function)
+        register(ungrouped(verb.function))
 
 
 def _flowing(verb: Verb) -> str:

@@ -1,0 +1,163 @@
+"""The steps of `vcpo-bench run`: plan the cells, estimate their time, or train them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vcpo_bench.commands.support.say import say, say_aside
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.cells.grid import PlannedCell
+    from vcpo_bench.bench.cells.grid_spec import GridSpec
+    from vcpo_bench.bench.outside.trackers.catalog import Tracker
+    from vcpo_bench.bench.running.options import RunOptions
+    from vcpo_bench.bench.running.schedulers.catalog import Launcher
+    from vcpo_bench.commands.support.run_options import ExecutionOptions
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A grid that can be trained.
+
+    Attributes:
+        spec: What was asked for.
+        cells: Its cells.
+        options: How they are run.
+        place: Where they are run.
+        trackers: What their results are mirrored to.
+    """
+
+    spec: GridSpec
+    cells: list[PlannedCell]
+    options: RunOptions
+    place: Launcher
+    trackers: list[Tracker]
+
+
+def plan(spec: GridSpec, how: ExecutionOptions, plugins: tuple[Path, ...]) -> PlannedRun:
+    """Plan the cells of a grid, and warn of what is probably not meant.
+
+    Raises:
+        UsageError: The grid cannot be planned, or not be run in the way that was asked for.
+    """
+    from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
+    from vcpo_bench.bench.cells.flag_values import every
+    from vcpo_bench.bench.cells.grid import plan_grid, skipped_methods
+    from vcpo_bench.bench.running.options import RunOptions
+    from vcpo_bench.bench.running.pool.memory import memory_warning
+    from vcpo_bench.bench.running.run_grid import worker_count
+    from vcpo_bench.commands.support.launching import read_launcher, scheduled_count, stack_count
+    from vcpo_bench.commands.support.tracking import read_trackers
+
+    trackers, place = read_trackers(how.report_to), read_launcher(how.launcher, how.launcher_config)
+    keep_every = every(how.keep_checkpoints) if how.keep_checkpoints else 0
+    cells, device = plan_grid(spec), spec.device
+    _warn(spec.warnings())
+    if skipped := skipped_methods(spec):
+        _warn([f"skipped methods that this grid cannot run: {', '.join(skipped)}"])
+    if place.here:
+        workers = worker_count(how.jobs, device, spec.settings.sampler, spec.settings.shards)
+    else:
+        workers = scheduled_count(how.jobs)
+    stack = stack_count(how.stack, device, place)
+    crowd = min(workers, len(cells)) if place.here and device == "cpu" else 0
+    _warn(filter(None, [memory_warning(crowd, spec.regimes)]))
+    options = RunOptions(how.out, workers, how.wait, keep_every, plugins, StopOnAlarm, stack)
+    return PlannedRun(spec, cells, options, place, trackers)
+
+
+def estimate_gpu(spec: GridSpec) -> None:
+    """Print what a grid of language models needs on a GPU."""
+    from vcpo_bench.bench.machine.gpu_plan import gpu_plan
+
+    say("\n".join(gpu_plan(spec)))
+
+
+def estimate(run: PlannedRun) -> None:
+    """Print the cells of a run, and an estimate of the time that those which are missing take."""
+    from vcpo_bench.analysis.wording import counted
+    from vcpo_bench.bench.cells.results_folder import ended_keys
+    from vcpo_bench.bench.learners.catalog import LEARNERS
+    from vcpo_bench.bench.running.pool import time_estimate
+
+    done = ended_keys(run.options.out)
+    missing = [cell for cell in run.cells if cell.key not in done]
+    for cell in run.cells:
+        note = "ended" if cell.key in done else "control" if cell.control else ""
+        say(f"{cell.config.label:60} {note}".rstrip())
+    counts = f"{counted(len(run.cells), 'cell')}, {len(missing)} to run"
+    workers = run.options.jobs or len(run.cells)
+    if any(LEARNERS.parse(cell.config.learner).served for cell in missing):
+        counts += f" on {counted(workers, 'worker')}: the server decides how long it takes"
+    elif missing:
+        minutes = time_estimate.estimate(missing, workers) / 60
+        counts += (
+            f" on {counted(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
+        )
+    say(counts)
+
+
+def train(run: PlannedRun, how: ExecutionOptions) -> int:
+    """Train the missing cells of a run, or submit them, and return how many failed.
+
+    Raises:
+        UsageError: Something that the run needs is not there.
+    """
+    from vcpo_bench.commands.support.extras import check_extras
+    from vcpo_bench.commands.support.start_rewards import start_rewards
+    from vcpo_bench.commands.support.tracking import check_trackers, mirrored
+    from vcpo_bench.reports.writers.html import write_page
+
+    spec, out = run.spec, run.options.out
+    check_extras(spec.model, spec.settings.lora)
+    check_trackers(run.trackers)
+    run.place.check(spec.device, spec.settings.shards)
+    if how.detach:
+        _detach(run)
+        return 0
+    starts = [] if how.quiet or how.as_json else start_rewards(spec)
+    with mirrored(run.trackers, run.cells, run.options, lambda text: _warn([text])) as report:
+        failed = _train(run, starts, how.quiet, how.as_json)
+        report(lambda: write_page([out], out / "report.html"))
+    return failed
+
+
+def _detach(run: PlannedRun) -> None:
+    from vcpo_bench.bench.running.run_grid import detach_grid
+    from vcpo_bench.errors import UsageError
+
+    for one in run.trackers:
+        later = f"drop --report-to, and run {one.command(run.options.out)} later"
+        raise UsageError(f"--detach: nothing is left running that could mirror to {one.name}; {later}")
+    say(detach_grid(run.cells, run.options, say_aside, run.place))
+
+
+def _train(run: PlannedRun, starts: list[str], quiet: bool, as_json: bool) -> int:
+    """Run the cells, print the scoreboard, and return how many cells failed."""
+    from vcpo_bench.bench.running.run_grid import run_grid
+    from vcpo_bench.commands.support.next_step import say_what_next
+    from vcpo_bench.commands.support.scoreboard import show_scoreboard
+    from vcpo_bench.records import CELL_FILE, CELLS
+    from vcpo_bench.reports.terminal.live import make_view
+    from vcpo_bench.reports.terminal.plain_console import PlainConsole
+
+    out = run.options.out
+    view = make_view(quiet or as_json, PlainConsole(stderr=as_json))
+    try:
+        for text in starts:
+            view.message(text)
+        failed = run_grid(run.cells, run.options, view, run.place)
+    finally:
+        view.close()
+    if any((out / CELLS).glob(f"*/{CELL_FILE}")):  # none has ended where every job was canceled
+        show_scoreboard(out, as_json)
+        say_what_next(out, quiet or as_json)
+    return failed
+
+
+def _warn(texts: Iterable[str]) -> None:
+    for text in texts:
+        say_aside(f"warning: {text}")
