@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import Field, dataclass, fields, replace
@@ -75,17 +76,7 @@ class Setting:
         if self.kind is str:
             fits = isinstance(value, str) and len(value) <= LONGEST_TEXT and value.isprintable()
             return "" if fits else f"a printable text of at most {LONGEST_TEXT} characters when written out"
-        whole = self.kind is int
-        least = max(self.least, 0) if whole else self.least
-        if isinstance(value, int if whole else int | float) and not isinstance(value, bool):
-            if value > self.above and least <= value < (2**63 if whole else math.inf):
-                return ""
-            if whole and value >= 2**63:
-                return "a whole number below 2^63"
-        if self.above > -math.inf:
-            return f"a number above {self.above:g}"
-        number = "a whole number" if whole else "a finite number"
-        return f"{number}, {least:g} or more" if least > -math.inf else number
+        return self._misread_number(value)
 
     def checked(self, value: object) -> Any:
         """A value as a cell holds it: numbers of numpy become those of Python.
@@ -100,6 +91,19 @@ class Setting:
             shown = text if len(text := str(value)) <= 60 else f"{text[:57]}..."
             raise UsageError(f"{self.flag} {shown}: must be {wrong}")
         return value
+
+    def _misread_number(self, value: object) -> str:
+        whole = self.kind is int
+        least, largest = (max(self.least, 0), 2**63 - 1) if whole else (self.least, sys.float_info.max)
+        if isinstance(value, int if whole else int | float) and not isinstance(value, bool):
+            if value > self.above and least <= value <= largest:
+                return ""
+            if whole and value > largest:
+                return "a whole number below 2^63"
+        if self.above > -math.inf:
+            return f"a number above {self.above:g}"
+        number = "a whole number" if whole else "a finite number"
+        return f"{number}, {least:g} or more" if least > -math.inf else number
 
     def _unknown(self, value: object) -> str:
         """Which words there are, or what a text must look like."""

@@ -44,7 +44,16 @@ def wrong(one: Setting) -> list[Any]:
     if one.kind is bool:
         return [1, "yes", None]
     limits = [limit for limit in (one.least - 1, one.above) if limit > -math.inf]
-    return ["3", True, None, math.nan, math.inf, *map(one.kind, limits), *([-1, 2**63, 1.5] if one.kind is int else [])]
+    return [
+        "3",
+        True,
+        None,
+        math.nan,
+        math.inf,
+        10**400,
+        *map(one.kind, limits),
+        *([-1, 2**63, 1.5] if one.kind is int else []),
+    ]
 
 
 @pytest.mark.parametrize("name", SHARED.keys() - FOR_MODELS.keys())
