@@ -21,12 +21,12 @@ def run_cell(
     A cell that another worker has is left to it. The exit code is 1 if a cell failed.
     """
     from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
-    from vcpo_bench.bench.running.schedulers.loop.job import Job, work
+    from vcpo_bench.bench.running.schedulers.loop.job import Job, run_job
     from vcpo_bench.commands.support.kinds.find import load_catalogs
 
     load_catalogs()  # what plug-in files may define is known from them
     job = os.environ.get("SLURM_JOB_ID") or f"process {os.getpid()} on {socket.gethostname()}"
-    if work(Job(out.resolve(), tuple(key), make_observer=StopOnAlarm), job):
+    if run_job(Job(out.resolve(), tuple(key), make_observer=StopOnAlarm), job):
         raise typer.Exit(1)
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 
+MAX_DEATHS = 3
+"""A cell whose workers or jobs die this many times ends with the status `error`."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellJob:

@@ -1,4 +1,4 @@
-"""Run a grid: only missing cells, one writer per results folder."""
+"""Run a grid: only cells that have not ended, and one process at a time that writes to a results folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vcpo_bench.bench.tasks import TASKS
 from vcpo_bench.errors import DamagedResultError, UsageError
 
 LATE_SECONDS = 0.2
-"""Seconds between two looks at a cell that seems damaged."""
+"""Seconds after which a cell that seems damaged is read again."""
 
 
 def worker_count(asked: int, device: str = "cpu", sampler: str = "torch", shards: int = 1) -> int:
@@ -93,7 +93,11 @@ def detach_grid(
 def _planned(
     cells: Sequence[PlannedCell], options: RunOptions, say: Callable[[str], object]
 ) -> Iterator[tuple[list[PlannedCell], RunOptions]]:
-    """Enter the grid into its folder, and hold that while the missing cells, which are yielded, run as is yielded."""
+    """Enter the grid into its folder, and hold the folder while the block runs.
+
+    Yields:
+        The missing cells, and how to run them.
+    """
     check_packages(cells)
     folder = ResultsFolder(options.out)
     with folder.locked(options.wait, say):
@@ -135,7 +139,7 @@ def _missing(folder: ResultsFolder, cell: PlannedCell, say: Callable[[str], obje
 
 
 def _status(folder: ResultsFolder, key: str) -> str | None:
-    """Status of a cell; what looks damaged is looked at twice, since a network file system may show a file late."""
+    """Status of a cell. One that looks damaged is read twice, since a network file system may show a file late."""
     try:
         return folder.status(key)
     except DamagedResultError:

@@ -41,7 +41,7 @@ OTHERWISE = {
     *("run", "demo", "fork", "run-cell", "watch"),  # a live view, or lines of their own
     *("warmup", "eval", "probe"),  # each the one loop it had; too long or too much to install for this test
     "mirror",  # the loops of report, then a process of their own
-    *("ls", "new", "schema", "plan", "doctor", "diagnose", "keep-cells"),  # nothing to wait for
+    *("ls", "new", "schema", "plan", "doctor", "diagnose", "run-detached"),  # nothing to wait for
 }
 """Verbs that are not here."""
 

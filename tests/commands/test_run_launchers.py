@@ -88,7 +88,7 @@ def test_a_stack_is_for_this_machine_only() -> None:
 def test_a_job_script_runs_one_cell(tmp_path: Path) -> None:
     out = tmp_path / "r"
     (cell,) = cells_of(out, 1)
-    LaunchFile(out).add(RunOptions(out, 0).cell_jobs([(cell,)]))
+    LaunchFile(out).add_cells(RunOptions(out, 0).cell_jobs([(cell,)]))
     assert "holds no such cell" in call("run-cell", "--out", str(out), "--key", "other").stderr
     assert call("run-cell", "--out", str(out), "--key", cell.key).exit_code == 0
     assert (out / "cells" / cell.key / "cell.json").exists()

@@ -10,7 +10,7 @@ from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.running.schedulers.loop.job import Job
-from vcpo_bench.bench.running.schedulers.loop.scheduler import Fate, Scheduler
+from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult, Scheduler
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.records.settings import CellSettings
@@ -31,7 +31,7 @@ class FakeScheduler(Scheduler):
         unreachable: As if the process of the caller were dead: nothing that it asks for happens.
     """
 
-    every = 0.01
+    poll_seconds = 0.01
 
     def __init__(self, array: int = 1000, names_first: bool = False) -> None:
         self.calls: list[list[Job]] = []
@@ -63,13 +63,13 @@ class FakeScheduler(Scheduler):
         self.on_look()
         return set(handles) & self.running.keys()
 
-    def strays(self, known: Collection[str]) -> set[str]:
+    def orphans(self, known: Collection[str]) -> set[str]:
         return self.running.keys() - set(known)
 
-    def fate(self, handle: str) -> Fate:
+    def result(self, handle: str) -> JobResult:
         if handle in self.completed:
-            return Fate(reason="COMPLETED", completed=True)
-        return Fate(handle in self.canceled, "CANCELLED" if handle in self.canceled else "NODE_FAIL")
+            return JobResult(reason="COMPLETED", completed=True)
+        return JobResult(handle in self.canceled, "CANCELLED" if handle in self.canceled else "NODE_FAIL")
 
     def why_waiting(self, handles: Collection[str]) -> str:
         return f"{self.why} ({len(handles)})" if self.why else ""

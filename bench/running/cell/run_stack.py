@@ -1,4 +1,4 @@
-"""Run several cells as one stack; each is claimed, resumes, ends and fails as if it ran alone."""
+"""Run several cells as one stack. Each is claimed, resumes, ends and fails as if it ran alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from vcpo_bench.files.disk_space import disk_full, is_disk_full
 
 @dataclass(slots=True)
 class _Member:
-    """A cell of a stack that has not ended: its folder, which `held` claims, and its trainer."""
+    """A cell of a stack that has not ended: its folder, whose claim `held` keeps, and its trainer."""
 
     cell: PlannedCell
     store: CellStore
@@ -33,7 +33,7 @@ class _Member:
     began: float
 
     def end(self, emit: Emit, problem: Exception | None = None) -> None:
-        """Write the results, and let the folder go."""
+        """Write the results, and release the folder."""
         with self.held:
             if problem is None:
                 status, reason = finish(self.cell, self.store, self.trainer)
@@ -43,28 +43,28 @@ class _Member:
 
 
 @dataclass(slots=True)
-class _Crew:
+class _Members:
     """The cells of a stack: those in training, and those that other processes have taken over."""
 
     emit: Emit
-    members: list[_Member] = field(default_factory=list)
-    lost: list[PlannedCell] = field(default_factory=list)
+    active: list[_Member] = field(default_factory=list)
+    taken_over: list[PlannedCell] = field(default_factory=list)
 
     @contextmanager
-    def unless_lost(self, cell: PlannedCell) -> Iterator[None]:
-        """Let a cell go whose claim turns out to be lost inside the block: the work of its new owner counts."""
+    def released_if_taken_over(self, cell: PlannedCell) -> Iterator[None]:
+        """Drop a cell if its claim turns out to be lost inside the block: the work of its new owner counts."""
         try:
             yield
         except ClaimLostError as problem:
             self.emit("message", f"{cell.config.label}: {without_paths(str(problem))}; its work counts")
-            self.lost.append(cell)
-            for member in [member for member in self.members if member.cell is cell]:
+            self.taken_over.append(cell)
+            for member in [member for member in self.active if member.cell is cell]:
                 member.held.close()
-                self.members.remove(member)
+                self.active.remove(member)
 
     def close(self) -> None:
         """Give back every claim."""
-        for member in self.members:
+        for member in self.active:
             member.held.close()
 
 
@@ -87,23 +87,23 @@ def run_stack(
     if len(cells) == 1:
         alone.run_cell(cells[0], cells_folder, keep_every, emit, make_observer)
         return
-    crew = _Crew(emit)
+    members = _Members(emit)
     try:
         for cell in sorted(cells, key=lambda cell: cell.key):  # claimed in one order, so that none wait in a circle
-            with crew.unless_lost(cell):
-                crew.members += _open(cell, cells_folder, emit, make_observer)
-        _train(crew, keep_every)
+            with members.released_if_taken_over(cell):
+                members.active += _open(cell, cells_folder, emit, make_observer)
+        _train(members, keep_every)
     except Exception as problem:
         if is_disk_full(problem):
             raise disk_full([cells_folder]) from problem
-        count = len(crew.members)
+        count = len(members.active)
         emit("message", f"a stack of {count} cells failed ({without_paths(_line(problem))}); trying each half")
     finally:
-        crew.close()
-    left, lost = [member.cell for member in crew.members], crew.lost
-    del crew
+        members.close()
+    left, taken_over = [member.cell for member in members.active], members.taken_over
+    del members
     release_memory(cells[0].device)
-    for part in (left[: (len(left) + 1) // 2], left[(len(left) + 1) // 2 :], *([cell] for cell in lost)):
+    for part in (left[: (len(left) + 1) // 2], left[(len(left) + 1) // 2 :], *([cell] for cell in taken_over)):
         if part:
             run_stack(part, cells_folder, keep_every, emit, make_observer)
 
@@ -134,50 +134,50 @@ def _open(cell: PlannedCell, cells_folder: Path, emit: Emit, make_observer: Obse
         return [_Member(cell, store, trainer, opening.pop_all(), began)]
 
 
-def _train(crew: _Crew, keep_every: int) -> None:
-    """Train until every member has ended; those that have leave the crew."""
-    pace, told, members = CheckpointPace(), time.perf_counter(), crew.members
-    _leave(crew, {member.cell.key: None for member in members if member.trainer.status})
-    while members:
-        stack = Stack([member.trainer for member in members])
-        while len(members) == len(stack.trainers):
-            found = dict(zip(stack.trainers, stack.advance(), strict=True))
-            _keep(crew, found, keep_every)
-            problems = {member.cell.key: found[member.trainer].problem for member in members}
-            ended = {member.cell.key for member in members if member.trainer.status or problems[member.cell.key]}
-            _leave(crew, {key: problems[key] for key in ended})
-            if members and pace.due():
+def _train(members: _Members, keep_every: int) -> None:
+    """Train until every member has ended; those that have leave."""
+    pace, told, active = CheckpointPace(), time.perf_counter(), members.active
+    _leave(members, {member.cell.key: None for member in active if member.trainer.status})
+    while active:
+        stack = Stack([member.trainer for member in active])
+        while len(active) == len(stack.trainers):
+            advanced = dict(zip(stack.trainers, stack.advance(), strict=True))
+            _keep(members, advanced, keep_every)
+            problems = {member.cell.key: advanced[member.trainer].problem for member in active}
+            ended = {member.cell.key for member in active if member.trainer.status or problems[member.cell.key]}
+            _leave(members, {key: problems[key] for key in ended})
+            if active and pace.due():
                 with pace.writing():
-                    _save(crew)
+                    _save(members)
             if time.perf_counter() - told > alone.PROGRESS_SECONDS:
                 told = time.perf_counter()
-                _tell(crew, found)
+                _tell(members, advanced)
 
 
-def _leave(crew: _Crew, ended: dict[str, Exception | None]) -> None:
+def _leave(members: _Members, ended: dict[str, Exception | None]) -> None:
     """End the members with these keys, each with its problem or with none."""
-    for member in [member for member in crew.members if member.cell.key in ended]:
-        with crew.unless_lost(member.cell):
-            member.end(crew.emit, ended[member.cell.key])
-            crew.members.remove(member)
+    for member in [member for member in members.active if member.cell.key in ended]:
+        with members.released_if_taken_over(member.cell):
+            member.end(members.emit, ended[member.cell.key])
+            members.active.remove(member)
 
 
-def _keep(crew: _Crew, found: dict[Trainer, Advanced], keep_every: int) -> None:
-    for member in list(crew.members):
+def _keep(members: _Members, advanced: dict[Trainer, Advanced], keep_every: int) -> None:
+    for member in list(members.active):
         trainer = member.trainer
-        if keep_every and found[trainer].problem is None and trainer.step % keep_every == 0:
-            with crew.unless_lost(member.cell):
+        if keep_every and advanced[trainer].problem is None and trainer.step % keep_every == 0:
+            with members.released_if_taken_over(member.cell):
                 member.store.keep(trainer.step, trainer.save)
 
 
-def _save(crew: _Crew) -> None:
-    for member in list(crew.members):
-        with crew.unless_lost(member.cell), member.store.checkpoint(member.trainer.step) as folder:
+def _save(members: _Members) -> None:
+    for member in list(members.active):
+        with members.released_if_taken_over(member.cell), member.store.checkpoint(member.trainer.step) as folder:
             member.trainer.save(folder)
 
 
-def _tell(crew: _Crew, found: dict[Trainer, Advanced]) -> None:
-    for member in crew.members:
-        reward, ess, _ = found[member.trainer]
+def _tell(members: _Members, advanced: dict[Trainer, Advanced]) -> None:
+    for member in members.active:
+        reward, ess, _ = advanced[member.trainer]
         member.store.claim.note = {"step": member.trainer.step, "reward": reward, "ess": ess}
-        crew.emit("progress", member.cell.key, member.trainer.step, reward, ess)
+        members.emit("progress", member.cell.key, member.trainer.step, reward, ess)

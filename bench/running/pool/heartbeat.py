@@ -1,7 +1,6 @@
 """Heartbeats of workers: when silence is worth a line, and when a worker counts as hung.
 
-A worker's heartbeat is any event it sends except a message. While a cell trains that is one per update, at most every
-0.3 s.
+A heartbeat is any event of a worker except a message. While a cell trains there is one per update, at most every 0.3 s.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ QUIET_SECONDS = float(os.environ.get("VCPO_BENCH_QUIET_SECONDS", "60"))
 HANG_SECONDS = float(os.environ.get("VCPO_BENCH_HANG_SECONDS", "1800"))
 """A worker without a heartbeat for this long is killed, and its cell resumes from its checkpoint."""
 LANGUAGE_MODEL = 10
-"""Multiplier on `HANG_SECONDS` for language models, which may take long to load, to sample and to evaluate."""
-LOOK_SECONDS = 1.0
+"""Factor on `HANG_SECONDS` for language models, which may take long to load, to sample and to evaluate."""
+POLL_SECONDS = 1.0
 """Seconds between two looks at the workers."""
 
 
@@ -55,17 +54,17 @@ class Heartbeat:
         )
 
 
-class Clock:
-    """The monotonic clock without the time during which this process itself was stopped, as by Ctrl-Z."""
+class RunningClock:
+    """The monotonic clock, less the time during which this process itself was stopped, as by Ctrl-Z."""
 
     def __init__(self) -> None:
         self._last, self._stopped = time.monotonic(), 0.0
 
     def now(self) -> float:
-        """Seconds; to be read at least every `LOOK_SECONDS`."""
+        """Seconds; to be read at least every `POLL_SECONDS`."""
         read = time.monotonic()
         gap = read - self._last
-        if gap > 10 * LOOK_SECONDS:
+        if gap > 10 * POLL_SECONDS:
             self._stopped += gap
         self._last = read
         return read - self._stopped

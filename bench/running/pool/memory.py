@@ -1,4 +1,4 @@
-"""Whether so many worker processes fit into this machine."""
+"""The cores and the memory of this machine, and whether a number of worker processes fits into them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def available_cores() -> int:
 
 def available_gib() -> float | None:
     """Memory in GiB that new processes may take, on this machine or in this container; None where it is not known."""
-    found = [value for value in (_of_machine(), _of_container()) if value is not None]
-    return min(found) / 2**30 if found else None
+    limits = [value for value in (_of_machine(), _of_container()) if value is not None]
+    return min(limits) / 2**30 if limits else None
 
 
 def _of_machine() -> int | None:

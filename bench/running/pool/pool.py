@@ -1,4 +1,4 @@
-"""Local launcher: spawned worker processes with one thread each; a crash of one does not affect the others."""
+"""A pool of spawned worker processes with one thread each; a crash of one does not affect the others."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from multiprocessing.process import BaseProcess
 
 from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.running.cell.ending import record_failure
-from vcpo_bench.bench.running.cell_job import CellJob
+from vcpo_bench.bench.running.cell_job import MAX_DEATHS, CellJob
 from vcpo_bench.bench.running.observers import GridObserver
-from vcpo_bench.bench.running.pool.heartbeat import LOOK_SECONDS, Clock, Heartbeat
+from vcpo_bench.bench.running.pool.heartbeat import POLL_SECONDS, Heartbeat, RunningClock
 from vcpo_bench.bench.running.pool.worker import work
-from vcpo_bench.bench.running.pool.worker_exit import Death
+from vcpo_bench.bench.running.pool.worker_exit import WorkerExit
 from vcpo_bench.errors import DiskFullError
-
-MAX_DEATHS = 3
-"""A cell whose worker dies this many times ends with the status `error`."""
 
 
 @dataclass(slots=True)
@@ -40,7 +37,7 @@ class _Worker:
 @dataclass(slots=True)
 class _Progress:
     pending: deque[CellJob]
-    clock: Clock = field(default_factory=Clock)
+    clock: RunningClock = field(default_factory=RunningClock)
     deaths: dict[str, int] = field(default_factory=dict)
     failed: int = 0
 
@@ -62,22 +59,22 @@ def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> i
         DiskFullError: A worker found the disk full; the grid stops, and every cell keeps its checkpoint.
     """
     progress = _Progress(deque(jobs))
-    crew: list[_Worker] = []
+    pool: list[_Worker] = []
     try:
-        crew += (_spawn(position) for position in range(min(workers, len(jobs))))
-        for worker in crew:
+        pool += (_spawn(position) for position in range(min(workers, len(jobs))))
+        for worker in pool:
             _assign(worker, progress)
-        while any(worker.job for worker in crew):
-            busy = [w.pipe for w in crew if w.job] + [w.process.sentinel for w in crew if w.job]
-            ready = set(wait(busy, LOOK_SECONDS))
-            _look_after(crew, progress, observer)
-            for position, worker in enumerate(crew):
+        while any(worker.job for worker in pool):
+            busy = [w.pipe for w in pool if w.job] + [w.process.sentinel for w in pool if w.job]
+            ready = set(wait(busy, POLL_SECONDS))
+            _check_heartbeats(pool, progress, observer)
+            for position, worker in enumerate(pool):
                 if not worker.job or not {worker.pipe, worker.process.sentinel} & ready:
                     continue
                 if not _receive(worker, progress, observer):
-                    crew[position] = _replace(worker, progress, observer)
+                    pool[position] = _replace(worker, progress, observer)
     finally:
-        for worker in crew:
+        for worker in pool:
             worker.process.kill()
             worker.process.join()
     return progress.failed
@@ -85,13 +82,13 @@ def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> i
 
 def _spawn(position: int) -> _Worker:
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=work, args=(theirs, position), daemon=True)
+    parent_end, worker_end = context.Pipe()
+    process = context.Process(target=work, args=(worker_end, position), daemon=True)
     resource_tracker.ensure_running()  # it would unblock the signals when it starts
     with shielded():
         process.start()
-    theirs.close()
-    return _Worker(position, process, ours)
+    worker_end.close()
+    return _Worker(position, process, parent_end)
 
 
 def _assign(worker: _Worker, progress: _Progress) -> None:
@@ -104,10 +101,10 @@ def _assign(worker: _Worker, progress: _Progress) -> None:
             worker.pipe.send(worker.job)
 
 
-def _look_after(crew: Sequence[_Worker], progress: _Progress, observer: GridObserver) -> None:
+def _check_heartbeats(pool: Sequence[_Worker], progress: _Progress, observer: GridObserver) -> None:
     """Name the workers that are silent, and kill those that hang; their sentinels then become ready."""
     now = progress.clock.now()
-    for worker in crew:
+    for worker in pool:
         if not worker.job or not worker.heartbeat:
             continue
         if text := worker.heartbeat.complaint(now, worker.process.pid):
@@ -124,7 +121,7 @@ def _receive(worker: _Worker, progress: _Progress, observer: GridObserver) -> bo
     except (EOFError, OSError):
         worker.process.join()
         return False
-    if worker.heartbeat and event != "message":  # one says who holds the lock it waits for
+    if worker.heartbeat and event != "message":  # a message may say that it waits for a lock
         worker.heartbeat.hear(progress.clock.now())
     if event == "disk_full":
         raise DiskFullError(*details)
@@ -166,7 +163,7 @@ def _replace(dead: _Worker, progress: _Progress, observer: GridObserver) -> _Wor
         progress.deaths[key] = progress.deaths.get(key, 0) + 1
     key, count = job.cell.key, max(progress.deaths[key] for key in dead.left)
     limit = dead.heartbeat.limit if dead.hung and dead.heartbeat else 0.0
-    death = Death(dead.process.exitcode, dead.crash, limit)
+    death = WorkerExit(dead.process.exitcode, dead.crash, limit)
     if count < MAX_DEATHS or len(job.cells) > 1:
         observer.message(f"{job.label}: its worker died ({death.cause}); resuming from its checkpoint")
         together = [job.cells] if count == 1 else [(cell,) for cell in job.cells]

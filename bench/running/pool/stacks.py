@@ -1,4 +1,4 @@
-"""Which cells of a grid are trained as one stack."""
+"""Which cells of a grid are trained together, as one stack."""
 
 from __future__ import annotations
 

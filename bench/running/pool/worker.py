@@ -1,4 +1,4 @@
-"""The body of a worker process: it runs one cell after another until its parent ends."""
+"""The body of a worker process, which runs one cell after another until its parent ends."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from vcpo_bench.bench.running.cell_job import CellJob
 from vcpo_bench.errors import DiskFullError
 
 
-def placed(device: str, position: int, count: int, shards: int = 1) -> str:
+def worker_device(device: str, position: int, count: int, shards: int = 1) -> str:
     """Device of a worker: `cuda` stands for all GPUs of the machine, which are assigned to workers round-robin.
 
     Args:
         device: Device of the cell.
         position: Index of the worker.
         count: Number of GPUs.
-        shards: GPUs of a cell; it is told the first of them. Those that make no whole set stay idle.
+        shards: GPUs of a cell, which is given the first of them. GPUs that are left over stay idle.
     """
     return f"cuda:{position % max(count // shards, 1) * shards}" if device == "cuda" and count > 1 else device
 
@@ -29,8 +29,8 @@ def placed(device: str, position: int, count: int, shards: int = 1) -> str:
 def work(pipe: Connection, position: int) -> None:
     """Run the jobs that arrive through the pipe, and send what happens.
 
-    Sent are the events of `GridObserver`, and three more: `waiting` for the claim on a cell, `disk_full` with its text,
-    which stops the grid, and `crashed` with a traceback, after which this process ends.
+    The events are those of `GridObserver`, and three more: `waiting` for the claim on a cell, `disk_full` with its
+    text, which stops the grid, and `crashed` with a traceback, after which this process ends.
 
     Args:
         pipe: Connection to the parent.
@@ -42,7 +42,7 @@ def work(pipe: Connection, position: int) -> None:
         _run_jobs(pipe, position, send)
     except DiskFullError as problem:
         send("disk_full", str(problem))
-    except Exception:  # what a cell cannot record in its own folder: its parent does
+    except Exception:  # the cell could not record this in its folder, so the parent does
         send("crashed", traceback.format_exc())
     os._exit(1)
 
@@ -79,9 +79,9 @@ def _run_jobs(pipe: Connection, position: int, send: _Sender) -> None:
         for plugin in set(job.plugins) - loaded:
             load_plugin(plugin)
             loaded.add(plugin)
-        device = placed(job.cell.device, position, torch.cuda.device_count(), job.cell.config.shards)
+        device = worker_device(job.cell.device, position, torch.cuda.device_count(), job.cell.config.shards)
         cells = [replace(cell, device=device) for cell in job.cells]
-        send("waiting")  # until the cells are not claimed
+        send("waiting")  # until the cells are claimed
         run_stack(cells, job.cells_folder, job.keep_every, send, job.make_observer)
         release_memory(device)
 

@@ -1,4 +1,4 @@
-"""Why a worker died, in words."""
+"""Why a worker process died, in words."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
+class WorkerExit:
     """The end of a worker process.
 
     Attributes:
         exitcode: Its exit code; negative for a signal.
         traceback: What it raised, where it could still say so; else empty.
-        silent: Seconds without a heartbeat after which it was killed as hung; 0: it was not.
+        silent: Seconds without a heartbeat after which it was killed as hung; 0: it was not killed for that.
     """
 
     exitcode: int | None
@@ -33,7 +33,7 @@ class Death:
 
     @property
     def advice(self) -> str:
-        """What was likely the matter, and what to do; empty where nothing is known."""
+        """The likely reason, and what to do; empty where nothing is known."""
         if not self.silent and self.exitcode == -signal.SIGKILL:
             return "; most likely the machine ran out of memory: use fewer --jobs, --prompts or --responses"
         return ""

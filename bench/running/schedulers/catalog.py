@@ -1,4 +1,4 @@
-"""Launchers as a user names them, and the catalog that finds them: a launcher is one file here, or a plug-in."""
+"""Launchers, and the catalog that finds them: a launcher is one file of this folder, or a plug-in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Launcher(Component):
 
     @abstractmethod
     def check(self, device: str, shards: int) -> None:
-        """Refuse to run, before anything is written, where a package, a program or a service is missing.
+        """Refuse to run where a package, a program or a service is missing, before anything is written.
 
         Args:
             device: `--device`.

@@ -11,10 +11,10 @@ from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.pool.run_here import run_here
 from vcpo_bench.bench.running.schedulers.catalog import Launcher
-from vcpo_bench.bench.running.schedulers.detached import Background
+from vcpo_bench.bench.running.schedulers.detached import DetachedPool
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
-from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
-from vcpo_bench.bench.running.schedulers.scheduled import full_disks_named, leave_jobs, watch_jobs
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
+from vcpo_bench.bench.running.schedulers.scheduled import detach_jobs, full_disks_named, watch_jobs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +30,14 @@ class Local(Launcher):
 
     def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
         """Run cells in a pool of `options.jobs` processes, or watch them where a background process does."""
-        background, handles = Background(options), LaunchFile(options.out.resolve()).handles()
-        if background.alive({handles[cell.key] for cell in cells if cell.key in handles}):
+        detached, handles = DetachedPool(options), LaunchFile(options.out.resolve()).handles()
+        if detached.alive({handles[cell.key] for cell in cells if cell.key in handles}):
             with full_disks_named(options):
-                return watch_jobs(self.name, background, cells, options, observer)
-        background.cancel(background.strays(()))
+                return watch_jobs(self.name, detached, cells, options, observer)
+        detached.cancel(detached.orphans(()))
         failed = run_here(cells, options, observer)
-        if handles and not failed and background.owns(handles.values()):
-            Attendance(background, cells, options).end()
+        if handles and not failed and detached.owns(handles.values()):
+            SchedulerLoop(detached, cells, options).close()
         return failed
 
     def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
@@ -45,4 +45,4 @@ class Local(Launcher):
         if not cells:
             return "all cells have ended"
         with full_disks_named(options):
-            return leave_jobs(self.name, Background(options), cells, options)
+            return detach_jobs(self.name, DetachedPool(options), cells, options)

@@ -1,4 +1,4 @@
-"""The owner of Ray tasks: an actor that outlives the process that submits them."""
+"""The owner of Ray tasks: a detached actor, which outlives the process that submits them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from vcpo_bench.bench.running.schedulers.loop.job import Job, work
+from vcpo_bench.bench.running.schedulers.loop.job import Job, run_job
 from vcpo_bench.bench.samplers.vllm_engine.address import without_secrets
 from vcpo_bench.errors import UsageError
 
@@ -22,29 +22,29 @@ _SECRET = "_API_KEY"
 """End of the variables that tasks do not get: their nodes must have them."""
 
 ENDED = "ended"
-"""State of a task that came to its own end."""
-LOOK_SECONDS = 1.0
+"""State of a task that returned by itself."""
+POLL_SECONDS = 1.0
 _HEAD = {"node:__internal_head__": 0.001}
-"""What only the head of a cluster offers: the cluster ends with that node, and so may the keeper."""
+"""A resource that only the head of a cluster has: the cluster ends with that node, and so may the actor."""
 
 
-class Keeper:
+class TaskActor:
     """Owns tasks, and knows how they ended.
 
     Args:
-        name: Its own name; with a number, it is the handle of a task.
+        name: Its name; with a number behind it, this is the handle of a task.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
         self._running: dict[int, Any] = {}
-        self._unwanted: list[Any] = []
+        self._canceled: list[Any] = []
         self._waiting: deque[tuple[int, Job, dict[str, Any]]] = deque()
         self._needs: dict[int, dict[str, float]] = {}
         self._ended: dict[int, str] = {}
         self._at_once = 0
-        threading.Thread(target=self._go_on, daemon=True).start()
+        threading.Thread(target=self._keep_starting, daemon=True).start()
 
     def submit(
         self, numbers: Sequence[int], jobs: Sequence[Job], needs: Mapping[str, float], retries: int, at_once: int
@@ -52,57 +52,57 @@ class Keeper:
         """Take jobs, but for those that were canceled before they arrived.
 
         Args:
-            numbers: Their numbers, which whoever submits has chosen and written down.
+            numbers: Their numbers, chosen and written down by the process that submits them.
             jobs: The jobs.
             needs: What each needs: `num_cpus`, `num_gpus`, `memory` in bytes.
             retries: How often Ray starts a task again whose worker or node died.
             at_once: Most tasks to have running; 0: as many as fit.
         """
-        how = {"max_retries": retries, "retry_exceptions": False, **needs}
+        options = {"max_retries": retries, "retry_exceptions": False, **needs}
         with self._lock:
             self._at_once = at_once
             self._needs |= {number: dict(needs) for number in numbers}
-            fresh = [one for one in zip(numbers, jobs, strict=True) if one[0] not in self._ended]
-            self._waiting.extend((number, job, how) for number, job in fresh)
+            pairs = zip(numbers, jobs, strict=True)
+            self._waiting.extend((number, job, options) for number, job in pairs if number not in self._ended)
 
     def states(self, numbers: Collection[int]) -> dict[int, str]:
-        """How tasks stand: empty: it waits or runs; `canceled`; else how it ended. One that never came is left out."""
+        """How tasks stand. Empty: the task waits or runs; `canceled`; else how it ended. Unknown tasks are left out."""
         with self._lock:
             self._start()
             return {number: self._ended.get(number, "") for number in numbers if number in self._needs}
 
     def needs(self, numbers: Collection[int]) -> dict[str, float]:
-        """What the first of these tasks that has not ended asks for; empty: none is left."""
+        """Resources of the first of these tasks that has not ended; empty: all have."""
         with self._lock:
             return next((self._needs[number] for number in sorted(numbers) if number not in self._ended), {})
 
     def cancel(self, numbers: Collection[int]) -> None:
-        """Take tasks back."""
+        """Cancel tasks, whether they wait, run, or have not been submitted yet."""
         with self._lock:
-            self._waiting = deque(one for one in self._waiting if one[0] not in numbers)
-            self._unwanted += [self._running.pop(number) for number in numbers if number in self._running]
+            self._waiting = deque(task for task in self._waiting if task[0] not in numbers)
+            self._canceled += [self._running.pop(number) for number in numbers if number in self._running]
             for number in numbers:
                 self._ended.setdefault(number, "canceled")
-            self._end_unwanted()
+            self._end_canceled()
 
-    def _go_on(self) -> None:
+    def _keep_starting(self) -> None:
         """Start waiting tasks also while nobody asks, whatever goes wrong with one of them."""
         while True:
             try:
                 with self._lock:
-                    self._end_unwanted()
+                    self._end_canceled()
                     self._start()
-            except Exception:  # the cluster does not answer: the next look may fare better
+            except Exception:  # the cluster does not answer: it may answer the next time
                 traceback.print_exc()
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
 
-    def _end_unwanted(self) -> None:
+    def _end_canceled(self) -> None:
         """Cancel what still runs, again and again: one call can be lost on a busy cluster."""
         import ray
 
-        if self._unwanted:
-            _, self._unwanted = ray.wait(self._unwanted, num_returns=len(self._unwanted), timeout=0)
-        for reference in self._unwanted:
+        if self._canceled:
+            _, self._canceled = ray.wait(self._canceled, num_returns=len(self._canceled), timeout=0)
+        for reference in self._canceled:
             ray.cancel(reference, force=True)
 
     def _start(self) -> None:
@@ -117,12 +117,12 @@ class Keeper:
                 self._ended[number] = _ending(reference)
                 del self._running[number]
         while self._waiting and (not self._at_once or len(self._running) < self._at_once):
-            number, job, how = self._waiting.popleft()
+            number, job, options = self._waiting.popleft()
             try:
-                task = ray.remote(_run).options(name=f"cell {job.keys[0]}", **how)
+                task = ray.remote(_run).options(name=f"cell {job.keys[0]}", **options)
                 self._running[number] = task.remote(job, f"{self._name}:{number}")
             except Exception as problem:
-                self._ended[number] = _said(problem)
+                self._ended[number] = _last_line(problem)
 
 
 def forwarded() -> dict[str, str]:
@@ -131,26 +131,26 @@ def forwarded() -> dict[str, str]:
     Raises:
         UsageError: One holds a user and a password, which anybody who sees the cluster could read.
     """
-    found = {name: value for name, value in os.environ.items() if name.startswith(FORWARDED)}
-    for name, value in found.items():
+    variables = {name: value for name, value in os.environ.items() if name.startswith(FORWARDED)}
+    for name, value in variables.items():
         if "://" in value and without_secrets(value) != value:
             raise UsageError(
                 f"--launcher ray: Ray would write down the user and password in --url ({name}); give the address "
                 "without them, and have ray start find TINKER_API_KEY or VCPO_BENCH_VLLM_API_KEY on every node"
             )
-    return {"OMP_NUM_THREADS": "1"} | {name: value for name, value in found.items() if not name.endswith(_SECRET)}
+    return {"OMP_NUM_THREADS": "1"} | {name: value for name, value in variables.items() if not name.endswith(_SECRET)}
 
 
-def keeper_name() -> str:
-    """A name that no other keeper has."""
-    return f"keeper-{uuid.uuid4().hex[:12]}"
+def actor_name() -> str:
+    """A name that no other actor has."""
+    return f"tasks-{uuid.uuid4().hex[:12]}"
 
 
-def make_keeper(name: str) -> Any:
-    """Start a keeper of that name; returns the handle of the actor."""
+def start_actor(name: str) -> Any:
+    """Start an actor of that name; returns Ray's handle of it."""
     import ray
 
-    kind = ray.remote(Keeper).options(
+    kind = ray.remote(TaskActor).options(
         name=name,
         namespace=NAMESPACE,
         lifetime="detached",
@@ -163,7 +163,7 @@ def make_keeper(name: str) -> Any:
 
 def _run(job: Job, name: str) -> int:
     """Body of a task."""
-    return work(job, name)
+    return run_job(job, name)
 
 
 def _ending(reference: Any) -> str:
@@ -174,9 +174,9 @@ def _ending(reference: Any) -> str:
     except ray.exceptions.TaskCancelledError:
         return "canceled"
     except Exception as problem:  # whatever a task raises: it has ended
-        return _said(problem)
+        return _last_line(problem)
     return ENDED
 
 
-def _said(problem: Exception) -> str:
+def _last_line(problem: Exception) -> str:
     return (str(problem).strip().splitlines() or [type(problem).__name__])[-1]

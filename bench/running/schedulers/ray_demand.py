@@ -9,7 +9,7 @@ _RESOURCES = {
     "num_gpus": ("GPU", "GPUs", 1.0),
     "memory": ("memory", "GiB", 2**30),
 }
-"""By the name in what a task asks for: Ray's name of the resource, its unit, and how much of it a unit is."""
+"""Ray's name of a resource, its unit, and the amount of one unit, by the name with which a task asks for it."""
 
 
 def why_waiting(needs: Mapping[str, float], nodes: Sequence[Mapping[str, float]]) -> str:

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.pool.memory import available_cores
 from vcpo_bench.bench.running.schedulers.loop.job import Job
-from vcpo_bench.bench.running.schedulers.loop.scheduler import Fate, Scheduler
-from vcpo_bench.bench.running.schedulers.ray_actor import ENDED, NAMESPACE, forwarded, keeper_name, make_keeper
+from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult, Scheduler
+from vcpo_bench.bench.running.schedulers.ray_actor import ENDED, NAMESPACE, actor_name, forwarded, start_actor
 from vcpo_bench.bench.running.schedulers.ray_demand import why_waiting
 from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher, check_shards
 from vcpo_bench.errors import UsageError, how_to_install
@@ -32,7 +32,7 @@ LEAST = 1e-4
 """Smallest part of a core or a GPU that Ray can count."""
 ANSWER_SECONDS = 5.0
 STATES_SECONDS = 30.0
-"""How long a keeper may take to say how its tasks stand; a longer silence is no end of them."""
+"""How long an actor may take to say how its tasks stand. Tasks of one that takes longer count as alive."""
 CANCEL_SECONDS = 5.0
 
 
@@ -56,8 +56,8 @@ class Ray(ScheduledLauncher):
         Raises:
             UsageError: It is missing.
         """
-        found = find_spec("ray")
-        if found is None or found.origin is None:
+        spec = find_spec("ray")
+        if spec is None or spec.origin is None:
             raise UsageError(f"--launcher ray: the package ray is not installed; {how_to_install('ray')}")
 
     def check_request(self, device: str, shards: int) -> None:
@@ -91,10 +91,10 @@ class Ray(ScheduledLauncher):
             raise UsageError(
                 f"--launcher ray: no cluster answers at {address}; its head listens at HOST:6379 by default"
             )
-        with _own_signals():
+        with _signals_kept():
             if running:
                 ray.init(address=running, **quiet)
-                return _Ray(self)
+                return _RayScheduler(self)
             if detach:
                 raise UsageError("--detach: no Ray cluster runs that outlives this command; start one with ray start")
             os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves cells beside other work
@@ -106,7 +106,7 @@ class Ray(ScheduledLauncher):
                 object_store_memory=STORE_BYTES,
                 **quiet,
             )
-        return _Ray(self, whole=ray.cluster_resources())
+        return _RayScheduler(self, whole=ray.cluster_resources())
 
 
 def _check_fits(name: str, asked: float, has: float, unit: str) -> None:
@@ -118,17 +118,17 @@ def _check_fits(name: str, asked: float, has: float, unit: str) -> None:
         )
 
 
-def _by_keeper(handles: Collection[str]) -> dict[str, list[int]]:
-    """Numbers of tasks by the name of their keeper."""
-    found: dict[str, list[int]] = {}
-    for handle in filter(_is_ours, handles):
+def _by_actor(handles: Collection[str]) -> dict[str, list[int]]:
+    """Numbers of tasks by the name of their actor."""
+    numbers: dict[str, list[int]] = {}
+    for handle in filter(_is_task, handles):
         name, _, number = handle.rpartition(":")
-        found.setdefault(name, []).append(int(number))
-    return found
+        numbers.setdefault(name, []).append(int(number))
+    return numbers
 
 
-def _is_ours(handle: str) -> bool:
-    """Whether a handle is of a Ray keeper; those of another launcher that had the folder before say nothing here."""
+def _is_task(handle: str) -> bool:
+    """Whether a handle is that of a Ray task, and not of another launcher that used the folder before."""
     name, _, number = handle.rpartition(":")
     return bool(name) and number.isdecimal()
 
@@ -141,102 +141,102 @@ def _running(address: str) -> str:
     from ray._private.services import canonicalize_bootstrap_address
 
     try:
-        found = str(canonicalize_bootstrap_address(address))
-        host, _, port = found.rpartition(":")
+        resolved = str(canonicalize_bootstrap_address(address))
+        host, _, port = resolved.rpartition(":")
         socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
     except (OSError, ValueError):  # there is no such address, or nobody listens
         return ""
-    return found
+    return resolved
 
 
 @contextmanager
-def _own_signals() -> Iterator[None]:
-    """Ray replaces what this process does when it is told to stop."""
-    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+def _signals_kept() -> Iterator[None]:
+    """Keep the signal handlers of this process, which Ray replaces."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in kept.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
-class _Ray(Scheduler):
-    """The tasks belong to an actor, the keeper, so that they go on when this process ends.
+class _RayScheduler(Scheduler):
+    """Tasks of a Ray cluster. They belong to a detached actor, so that they go on when this process ends.
 
-    A handle is the keeper's name and a number.
+    A handle is the name of that actor and a number.
 
     Args:
         launcher: What a task asks for.
-        whole: All that a cluster of our own has; None: others may add machines.
+        whole: All resources of a cluster that was started here; None: machines may be added to it.
     """
 
     def __init__(self, launcher: Ray, whole: Mapping[str, float] | None = None) -> None:
         self._launcher, self._whole = launcher, whole
-        self._fates: dict[str, Fate] = {}
-        self._keepers: dict[str, Any] = {}
-        self._own = ""
+        self._results: dict[str, JobResult] = {}
+        self._actors: dict[str, Any] = {}
+        self._current = ""
         self._count = 0
 
     def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
         import ray
 
-        ours = self._launcher
-        needs = {"num_cpus": ours.cpus, "num_gpus": ours.gpus if jobs[0].device != "cpu" else 0}
-        if ours.memory:
-            needs["memory"] = int(ours.memory * 2**30)
+        asked = self._launcher
+        needs = {"num_cpus": asked.cpus, "num_gpus": asked.gpus if jobs[0].device != "cpu" else 0}
+        if asked.memory:
+            needs["memory"] = int(asked.memory * 2**30)
         if self._whole is not None:
-            _check_fits("memory", ours.memory, self._whole.get("memory", 0.0) / 2**30, "GiB of memory for tasks")
+            _check_fits("memory", asked.memory, self._whole.get("memory", 0.0) / 2**30, "GiB of memory for tasks")
             _check_fits("gpus", needs["num_gpus"], self._whole.get("GPU", 0.0), "GPUs")
-        if self._keeper(self._own) is None:
-            self._own = keeper_name()
+        if self._actor(self._current) is None:
+            self._current = actor_name()
         numbers = list(range(self._count, self._count + len(jobs)))
         self._count += len(jobs)
-        yield [f"{self._own}:{number}" for number in numbers]
+        yield [f"{self._current}:{number}" for number in numbers]
         try:
-            if self._keepers.get(self._own) is None:
-                self._keepers[self._own] = make_keeper(self._own)
-            ray.get(self._keepers[self._own].submit.remote(numbers, list(jobs), needs, ours.retries, at_once))
+            if self._actors.get(self._current) is None:
+                self._actors[self._current] = start_actor(self._current)
+            ray.get(self._actors[self._current].submit.remote(numbers, list(jobs), needs, asked.retries, at_once))
         except ray.exceptions.RayError as error:
-            said = str(error).strip().splitlines()[0]
-            raise UsageError(f"--launcher ray: the cluster takes no tasks ({said}); ended cells are kept") from error
+            problem = str(error).strip().splitlines()[0]
+            raise UsageError(f"--launcher ray: the cluster takes no tasks ({problem}); ended cells are kept") from error
 
     def alive(self, handles: Collection[str]) -> set[str]:
-        found = set()
-        for name, numbers in _by_keeper(handles).items():
+        living = set()
+        for name, numbers in _by_actor(handles).items():
             states = self._states(name, numbers)
-            for one in numbers:
-                handle = f"{name}:{one}"
-                state = "" if states is None else states.get(one, "its keeper is gone")
-                self._fates[handle] = Fate(state == "canceled", state, state == ENDED)
+            for task in numbers:
+                handle = f"{name}:{task}"
+                state = "" if states is None else states.get(task, "the actor of its tasks is gone")
+                self._results[handle] = JobResult(state == "canceled", state, state == ENDED)
                 if not state:
-                    found.add(handle)
-        return found
+                    living.add(handle)
+        return living
 
     def _states(self, name: str, numbers: Sequence[int]) -> Mapping[int, str] | None:
-        """What a keeper says of tasks: nothing if it is gone; None: it cannot be reached for a while."""
+        """What an actor says of tasks: nothing if it is gone; None: it cannot be reached for a while."""
         import ray
 
         try:
-            keeper = self._keeper(name)
-            if keeper is None:
+            actor = self._actor(name)
+            if actor is None:
                 return {}
-            return dict(ray.get(keeper.states.remote(numbers), timeout=STATES_SECONDS))
+            return dict(ray.get(actor.states.remote(numbers), timeout=STATES_SECONDS))
         except (ray.exceptions.ActorUnavailableError, ray.exceptions.GetTimeoutError):
             return None
         except ray.exceptions.RayError:
-            self._keepers[name] = None
+            self._actors[name] = None
             return {}
 
-    def fate(self, handle: str) -> Fate:
-        return self._fates.get(handle, Fate())
+    def result(self, handle: str) -> JobResult:
+        return self._results.get(handle, JobResult())
 
     def why_waiting(self, handles: Collection[str]) -> str:
         import ray
 
-        for name, numbers in _by_keeper(handles).items():
+        for name, numbers in _by_actor(handles).items():
             with suppress(ray.exceptions.RayError, ValueError):  # it cannot be reached now
-                if (keeper := self._keeper(name)) is not None:
-                    needs = ray.get(keeper.needs.remote(numbers), timeout=ANSWER_SECONDS)
+                if (actor := self._actor(name)) is not None:
+                    needs = ray.get(actor.needs.remote(numbers), timeout=ANSWER_SECONDS)
                     return why_waiting(needs, [node["Resources"] for node in ray.nodes() if node["Alive"]])
         return ""
 
@@ -244,9 +244,9 @@ class _Ray(Scheduler):
         import ray
 
         calls = [
-            keeper.cancel.remote(numbers)
-            for name, numbers in _by_keeper(handles).items()
-            if (keeper := self._keeper(name)) is not None
+            actor.cancel.remote(numbers)
+            for name, numbers in _by_actor(handles).items()
+            if (actor := self._actor(name)) is not None
         ]
         with suppress(ray.exceptions.RayError):  # tasks that go on end their cells: nothing is wrong
             ray.get(calls, timeout=CANCEL_SECONDS)
@@ -254,18 +254,18 @@ class _Ray(Scheduler):
     def close(self, done: bool) -> None:
         import ray
 
-        for keeper in self._keepers.values() if done else ():
-            if keeper is not None:
-                ray.kill(keeper)
+        for actor in self._actors.values() if done else ():
+            if actor is not None:
+                ray.kill(actor)
         ray.shutdown()
 
-    def _keeper(self, name: str) -> Any:
-        """The keeper of that name; None: it is gone."""
+    def _actor(self, name: str) -> Any:
+        """The actor of that name; None: it is gone."""
         import ray
 
-        if name and name not in self._keepers:
+        if name and name not in self._actors:
             try:
-                self._keepers[name] = ray.get_actor(name, namespace=NAMESPACE)
+                self._actors[name] = ray.get_actor(name, namespace=NAMESPACE)
             except ValueError:
-                self._keepers[name] = None
-        return self._keepers.get(name)
+                self._actors[name] = None
+        return self._actors.get(name)

@@ -1,4 +1,4 @@
-"""Launchers whose jobs go on without the process that submitted them."""
+"""Launchers that submit jobs to a scheduler, where they go on without the process that submitted them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers.catalog import Launcher
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.bench.running.schedulers.loop.scheduler import Scheduler
-from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduledLauncher(Launcher):
-    """A launcher with a scheduler behind it; a subclass connects to that."""
+    """A launcher of jobs of a scheduler. A subclass only connects to its scheduler and checks what it is asked for."""
 
     @abstractmethod
     def connect(self, options: RunOptions, detach: bool) -> Scheduler:
@@ -31,14 +31,14 @@ class ScheduledLauncher(Launcher):
             detach: Whether this process ends while the jobs run.
 
         Raises:
-            UsageError: It does not answer, or ends with this process although that must not be.
+            UsageError: It does not answer, or `detach` is set and it would end with this process.
         """
 
     def check(self, device: str, shards: int) -> None:
         """Refuse to run where a package or a program is missing, or where a job cannot get what a cell needs.
 
         Raises:
-            UsageError: It is so, or the device is one that the scheduler chooses.
+            UsageError: It is so, or the device names one GPU, which is for the scheduler to choose.
         """
         if ":" in device:
             raise UsageError(f"--device {device}: --launcher {self.name} chooses the GPU of each cell; use cuda")
@@ -78,14 +78,14 @@ class ScheduledLauncher(Launcher):
         if not cells:
             return "all cells have ended"
         with full_disks_named(options):
-            return leave_jobs(self.name, self.connect(options, detach=True), cells, options)
+            return detach_jobs(self.name, self.connect(options, detach=True), cells, options)
 
     def _tidy(self, options: RunOptions) -> None:
         """Remove what jobs have left that ended while nobody watched."""
         if not LaunchFile(options.out.resolve()).handles():
             return
         with suppress(UsageError), full_disks_named(options):  # nothing can be tidied where nobody answers
-            Attendance(self.connect(options, detach=True), [], options).end()
+            SchedulerLoop(self.connect(options, detach=True), [], options).close()
 
 
 def check_shards(launcher: str, gpus: float, device: str, shards: int) -> None:
@@ -111,27 +111,25 @@ def watch_jobs(
     name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver
 ) -> int:
     """Submit the cells that no living job runs, and wait until all have ended; returns how many failed."""
-    attendance = Attendance(scheduler, cells, options)
-    with attendance.answerable():
-        fresh = attendance.submit()
-        held = attendance.held
-        old = len(cells) - fresh - held
-        parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{old} with earlier jobs"] * bool(old)
-        parts += [f"{attendance.strays} canceled that an interrupted submission had left"] * bool(attendance.strays)
+    loop = SchedulerLoop(scheduler, cells, options)
+    with loop.canceling_on_stop():
+        fresh, earlier, held, orphans = loop.submit()
+        parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{earlier} with earlier jobs"] * bool(earlier)
+        parts += [f"{orphans} canceled that an interrupted submission had left"] * bool(orphans)
         parts += [f"{held} to be submitted when those whose step scales they use have ended"] * bool(held)
         observer.message(f"{name}: {', '.join(parts)}")
-        return attendance.attend(observer)
+        return loop.wait(observer)
 
 
-def leave_jobs(name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> str:
+def detach_jobs(name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> str:
     """Submit the cells that no living job runs; returns one line that says what to do next."""
-    attendance = Attendance(scheduler, cells, options)
-    with attendance.answerable(only_new=True):
-        fresh, held = attendance.submit(), attendance.held
+    loop = SchedulerLoop(scheduler, cells, options)
+    with loop.canceling_on_stop(only_own=True):
+        fresh, earlier, held, _ = loop.submit()
         scheduler.close(done=False)
     later = f"{held} not submitted, because they use step scales of cells that run: give this command again later"
     return (
-        f"{name}: {fresh} cells submitted, {len(cells) - fresh - held} had jobs already; "
+        f"{name}: {fresh} cells submitted, {earlier} had jobs already; "
         + f"{later}; " * bool(held)
         + "the same command without --detach shows their progress, and Ctrl-C there cancels them"
     )

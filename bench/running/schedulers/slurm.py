@@ -1,4 +1,4 @@
-"""Jobs of Slurm, submitted as arrays by submitit. The results folder says what they did, never accounting."""
+"""Jobs of Slurm, submitted as arrays by submitit. The results folder says what they did; accounting is never asked."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shutil import which
 from typing import Any, ClassVar
 
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.schedulers.loop.job import Job, work
+from vcpo_bench.bench.running.schedulers.loop.job import Job, run_job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER
-from vcpo_bench.bench.running.schedulers.loop.scheduler import Fate, Scheduler
+from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult, Scheduler
 from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher, check_shards
 from vcpo_bench.bench.running.schedulers.slurm_reasons import why_pending
 from vcpo_bench.bench.running.schedulers.slurm_time_limit import TimeLimit
@@ -79,13 +79,20 @@ class Slurm(ScheduledLauncher):
 
     def connect(self, options: RunOptions, detach: bool) -> Scheduler:
         """Slurm as its command-line programs reach it."""
-        return _Slurm(self, options.out.resolve())
+        return _SlurmScheduler(self, options.out.resolve())
 
 
-class _Slurm(Scheduler):
+class _SlurmScheduler(Scheduler):
+    """The jobs of one results folder on a cluster, asked about by Slurm's command-line programs.
+
+    Args:
+        launcher: What a job asks for.
+        out: The results folder.
+    """
+
     def __init__(self, launcher: Slurm, out: Path) -> None:
         self._launcher, self._folder = launcher, out / FOLDER / "slurm"
-        self.every = launcher.poll
+        self.poll_seconds = launcher.poll
         self._name = f"vcpo-bench-{hashlib.sha256(str(out).encode()).hexdigest()[:12]}"
         self._ended: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
@@ -107,8 +114,8 @@ class _Slurm(Scheduler):
             try:
                 handles = _submit(executor, [_Task(job, self._launcher.minutes) for job in array])
             except (FailedJobError, subprocess.CalledProcessError) as error:
-                said = " ".join(str(getattr(error, "stderr", "") or error).split())
-                raise UsageError(f"--launcher slurm: sbatch refused the jobs: {said}") from error
+                answer = " ".join(str(getattr(error, "stderr", "") or error).split())
+                raise UsageError(f"--launcher slurm: sbatch refused the jobs: {answer}") from error
             after[lane] = [_array_of(handles[-1])]
             yield handles
 
@@ -120,15 +127,15 @@ class _Slurm(Scheduler):
         except (OSError, subprocess.SubprocessError):  # the controller is away for a while: nothing is known to end
             return set(handles)
 
-    def strays(self, known: Collection[str]) -> set[str]:
+    def orphans(self, known: Collection[str]) -> set[str]:
         try:
             return self._living() - set(known)
         except (OSError, subprocess.SubprocessError):
             return set()
 
-    def fate(self, handle: str) -> Fate:
+    def result(self, handle: str) -> JobResult:
         state = self._ended.get(handle, "")
-        return Fate(state.startswith("CANCELLED"), state, state.startswith("COMPLETED"))
+        return JobResult(state.startswith("CANCELLED"), state, state.startswith("COMPLETED"))
 
     def why_waiting(self, handles: Collection[str]) -> str:
         return why_pending(self._reasons[handle] for handle in sorted(handles) if handle in self._reasons)
@@ -158,23 +165,23 @@ class _Slurm(Scheduler):
         return sorted({_array_of(handle) for handle in living}) if len(living) + count > at_once else []
 
     def _parameters(self, device: str, share: int, after: Sequence[str]) -> dict[str, Any]:
-        ours = self._launcher
-        more = {key: value for key, _, value in (pair.partition("=") for pair in shlex.split(ours.options))}
+        asked = self._launcher
+        options = {key: value for key, _, value in (pair.partition("=") for pair in shlex.split(asked.options))}
         if after:
-            own = [more["dependency"]] if "dependency" in more else []
-            more["dependency"] = ",".join([*own, ":".join(["afterany", *after])])
-        words = {name: getattr(ours, name) for name in ("partition", "account", "qos", "constraint")}
+            of_user = [options["dependency"]] if "dependency" in options else []
+            options["dependency"] = ",".join([*of_user, ":".join(["afterany", *after])])
+        words = {name: getattr(asked, name) for name in ("partition", "account", "qos", "constraint")}
         return {
             "job_name": self._name,
-            "time": ours.minutes,
-            "cpus_per_task": ours.cpus,
-            "srun_args": [f"--cpus-per-task={ours.cpus}"],  # from Slurm 22.05 on not taken from the job
-            "mem": f"{int(ours.memory * 1024)}MB",
+            "time": asked.minutes,
+            "cpus_per_task": asked.cpus,
+            "srun_args": [f"--cpus-per-task={asked.cpus}"],  # from Slurm 22.05 on not taken from the job
+            "mem": f"{int(asked.memory * 1024)}MB",
             "array_parallelism": share,
-            "setup": [ours.setup] if ours.setup else None,
-            "additional_parameters": {"requeue": True, **{key: value or True for key, value in more.items()}},
+            "setup": [asked.setup] if asked.setup else None,
+            "additional_parameters": {"requeue": True, **{key: value or True for key, value in options.items()}},
             **{name: value for name, value in words.items() if value},
-            **({"gpus_per_node": ours.gpus} if device != "cpu" else {}),
+            **({"gpus_per_node": asked.gpus} if device != "cpu" else {}),
         }
 
 
@@ -188,7 +195,7 @@ class _Task:
         from submitit import JobEnvironment
 
         self._limit.begin()
-        return work(self._job, JobEnvironment().job_id)
+        return run_job(self._job, JobEnvironment().job_id)
 
     def checkpoint(self) -> Any:
         from submitit.helpers import DelayedSubmission
@@ -211,8 +218,8 @@ def _array_of(handle: str) -> str:
 
 def _submit(executor: Any, array: Sequence[_Task]) -> list[str]:
     with executor.batch():
-        found = [executor.submit(task) for task in array]
-    return [one.job_id for one in found]
+        jobs = [executor.submit(task) for task in array]
+    return [job.job_id for job in jobs]
 
 
 def _cut(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -223,10 +230,10 @@ def _cut(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 def _longest_array() -> int:
     """Most jobs of an array that this cluster takes."""
     try:
-        found = re.search(r"^MaxArraySize\s*=\s*(\d+)", _answer(["scontrol", "show", "config"]), re.MULTILINE)
+        limit = re.search(r"^MaxArraySize\s*=\s*(\d+)", _answer(["scontrol", "show", "config"]), re.MULTILINE)
     except (OSError, subprocess.SubprocessError) as error:
         raise UsageError(f"--launcher slurm: Slurm does not answer ({error})") from error
-    return max(1, int(found[1])) if found else LONGEST_ARRAY
+    return max(1, int(limit[1])) if limit else LONGEST_ARRAY
 
 
 def _answer(command: Sequence[str]) -> str:

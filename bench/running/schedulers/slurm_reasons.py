@@ -19,11 +19,11 @@ def why_pending(reasons: Iterable[str]) -> str:
     Returns:
         The most frequent reasons, and what to do about the first that waiting does not end; empty: no job waits.
     """
-    found = Counter(reasons).most_common()
-    if not found:
+    counts = Counter(reasons).most_common()
+    if not counts:
         return ""
-    said = ", ".join(f"{reason} ({count})" for reason, count in found[:3])
-    return f"squeue says: {said}; {_advice([reason for reason, _ in found])}"
+    listed = ", ".join(f"{reason} ({count})" for reason, count in counts[:3])
+    return f"squeue says: {listed}; {_advice([reason for reason, _ in counts])}"
 
 
 def _advice(reasons: list[str]) -> str:

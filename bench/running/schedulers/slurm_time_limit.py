@@ -1,4 +1,4 @@
-"""Jobs that reach their time limit: they are queued again as long as their cells get further."""
+"""Jobs that reach their time limit are queued again, as long as their cells advance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vcpo_bench.records import CELLS
 
 
 class TimeLimit:
-    """The time limit of a job, in whichever process it has run so far.
+    """The time limit of a job, which is pickled with it each time it is queued again.
 
     Args:
         job: The job.
@@ -23,11 +23,11 @@ class TimeLimit:
         self._reached: list[str] | None = None
 
     def begin(self) -> None:
-        """The job starts, for the first time or again."""
+        """Note that the job starts, for the first time or again."""
         self._began = time.monotonic()
 
     def check(self) -> None:
-        """To be called when the job is told to make room, for its time limit or for another job.
+        """Refuse to go on without progress. Called when the job must make room, at its limit or for another job.
 
         Raises:
             RuntimeError: It is the time limit, and no cell has a newer checkpoint than when that was last reached. In
@@ -43,13 +43,13 @@ class TimeLimit:
         self._reached = reached
 
     def _is_over(self) -> bool:
-        """Whether the job has had its time; as submitit tells that from preemption, which it counts apart."""
+        """Whether the job has had its time, by the rule with which submitit tells that from preemption."""
         seconds = 60.0 * self._minutes
         return time.monotonic() - self._began >= min(0.8 * seconds, seconds - 600.0)
 
 
 def _newest(store: CellStore) -> str:
-    """How far a cell is."""
+    """How far a cell is, as text."""
     if store.ended() is not None:
         return "ended"
     newest = store.latest_checkpoint()

@@ -7,7 +7,7 @@ import pytest
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.shard_rules import check_shards
-from vcpo_bench.bench.running.pool.worker import placed
+from vcpo_bench.bench.running.pool.worker import worker_device
 from vcpo_bench.bench.running.run_grid import worker_count
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records.settings import CellSettings
@@ -60,8 +60,8 @@ def test_a_single_gpu_cannot_be_named_and_gpus_go_to_workers_in_turn(monkeypatch
     with pytest.raises(UsageError, match=r"--shards takes several GPUs; use --device cuda$"):
         spec.check()
     assert worker_count(0, "cuda", "torch", 2) == 4
-    assert [placed("cuda", position, 8, 2) for position in range(3)] == ["cuda:0", "cuda:2", "cuda:4"]
-    assert [placed("cuda", position, 5, 2) for position in range(3)] == ["cuda:0", "cuda:2", "cuda:0"]
+    assert [worker_device("cuda", position, 8, 2) for position in range(3)] == ["cuda:0", "cuda:2", "cuda:4"]
+    assert [worker_device("cuda", position, 5, 2) for position in range(3)] == ["cuda:0", "cuda:2", "cuda:0"]
     with pytest.raises(UsageError, match=r"^--shards 16: this machine has 8 CUDA devices; use at most 8$"):
         worker_count(0, "cuda", "torch", 16)
 

@@ -28,13 +28,7 @@ class Job:
     make_observer: ObserverFactory | None = None
 
 
-def _threads() -> int:
-    """Threads of torch; `OMP_NUM_THREADS` may be a list, of which the outermost level is ours."""
-    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(first) if first.isdecimal() and int(first) else 1
-
-
-def work(job: Job, name: str) -> int:
+def run_job(job: Job, name: str) -> int:
     """Run the cells of a job in this process, and print what happens.
 
     A cell that another worker has is left to it, and so are the cells that use its step scales.
@@ -58,22 +52,29 @@ def work(job: Job, name: str) -> int:
 
     keep_freed_memory()
     torch.set_num_threads(_threads())
-    failed, left = 0, set()
-    for one in LaunchFile(job.out).jobs(job.keys, job.make_observer):
-        if one.cell.config.series in left:
-            left.add(one.cell.key)
+    failed, skipped = 0, set()
+    for cell_job in LaunchFile(job.out).cell_jobs(job.keys, job.make_observer):
+        cell = cell_job.cell
+        if cell.config.series in skipped:
+            skipped.add(cell.key)
             continue
-        for plugin in one.plugins:
+        for plugin in cell_job.plugins:
             load_plugin(plugin)
         try:
-            status = run_cell(one.cell, one.cells_folder, one.keep_every, _print, one.make_observer, name)
+            status = run_cell(cell, cell_job.cells_folder, cell_job.keep_every, _print, cell_job.make_observer, name)
         except ClaimHeldError as held:
-            print(f"{one.cell.config.label}: {held} has it", flush=True)
-            left.add(one.cell.key)
+            print(f"{cell.config.label}: {held} has it", flush=True)
+            skipped.add(cell.key)
         else:
             failed += status == "error"
-        release_memory(one.cell.device)
+        release_memory(cell.device)
     return failed
+
+
+def _threads() -> int:
+    """Threads of torch; `OMP_NUM_THREADS` may be a list, of which the first entry counts here."""
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(first) if first.isdecimal() and int(first) else 1
 
 
 def _print(event: str, *details: object) -> None:

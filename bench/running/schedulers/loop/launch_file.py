@@ -1,6 +1,6 @@
-"""What a scheduler's jobs find in a results folder: how each cell is to be run, and which job was told to run it.
+"""The launch file of a results folder: how each cell is to be run, which is what jobs read, and which job has it.
 
-One process writes it, the one that submits. The file goes when every cell has ended.
+Only the process that submits writes the file. It is removed when every cell has ended well.
 """
 
 from __future__ import annotations
@@ -38,15 +38,21 @@ class LaunchFile:
         self.out, self.folder, self._check = out, out / FOLDER, check
         self._path = self.folder / _FILE
 
-    def add(self, jobs: Iterable[CellJob]) -> None:
+    def add_cells(self, jobs: Iterable[CellJob]) -> None:
         """Enter cells, so that jobs can read how to run them."""
-        cells = {job.cell.key: _written(job) for job in jobs}
+        cells = {job.cell.key: _to_json(job) for job in jobs}
         self._write(cells=cells)
 
-    def submitted(self, handles: Mapping[str, str]) -> None:
-        """Enter which job runs a cell: handles by key. Those that they replace are kept: such a job may not be over."""
-        before = self.handles()
-        replaced = {before[key]: key for key in handles if before.get(key, handles[key]) != handles[key]}
+    def record_handles(self, handles: Mapping[str, str]) -> None:
+        """Enter which job runs a cell.
+
+        The handle of an earlier job of the cell is kept as `replaced`: that job may still run.
+
+        Args:
+            handles: Handles of jobs by key of a cell.
+        """
+        known = self.handles()
+        replaced = {known[key]: key for key in handles if known.get(key, handles[key]) != handles[key]}
         self._write(handles=handles, replaced=replaced)
 
     def handles(self) -> dict[str, str]:
@@ -54,12 +60,12 @@ class LaunchFile:
         return dict(self._values()["handles"])
 
     def replaced(self) -> dict[str, str]:
-        """Keys of cells by the handle of a job that had gone, so that another was submitted in its place."""
+        """Handles of jobs in whose place another was submitted, because they had gone, with the keys of their cells."""
         values = self._values()
         current = set(values["handles"].values())
         return {handle: key for handle, key in values["replaced"].items() if handle not in current}
 
-    def died(self, deaths: Mapping[str, int]) -> None:
+    def record_deaths(self, deaths: Mapping[str, int]) -> None:
         """Enter how many jobs have died since a cell last ended, by its key."""
         self._write(deaths=deaths)
 
@@ -67,7 +73,7 @@ class LaunchFile:
         """How many jobs have died since a cell last ended, by its key; 0 and missing are the same."""
         return dict(self._values()["deaths"])
 
-    def jobs(self, keys: Collection[str], make_observer: ObserverFactory | None) -> list[CellJob]:
+    def cell_jobs(self, keys: Collection[str], make_observer: ObserverFactory | None) -> list[CellJob]:
         """How cells are to be run.
 
         Raises:
@@ -77,7 +83,7 @@ class LaunchFile:
         for key in keys:
             if key not in cells:
                 raise UsageError(f"--key {key}: {self.out} holds no such cell to run; submit it with vcpo-bench run")
-        return [_read(cells[key], self.out, make_observer) for key in keys]
+        return [_from_json(cells[key], self.out, make_observer) for key in keys]
 
     def remove(self) -> None:
         """Remove the file, and the logs beside it: all cells have ended well."""
@@ -101,7 +107,7 @@ class LaunchFile:
         write_sealed(self._path, values, cover=False)
 
 
-def _written(job: CellJob) -> dict[str, Any]:
+def _to_json(job: CellJob) -> dict[str, Any]:
     cell = job.cell
     paths = {"start": cell.start, "origin": cell.origin}
     return {
@@ -117,7 +123,7 @@ def _written(job: CellJob) -> dict[str, Any]:
     }
 
 
-def _read(entry: Mapping[str, Any], out: Path, make_observer: ObserverFactory | None) -> CellJob:
+def _from_json(entry: Mapping[str, Any], out: Path, make_observer: ObserverFactory | None) -> CellJob:
     cell = PlannedCell(
         CellConfig(**entry["config"]),
         entry["key"],

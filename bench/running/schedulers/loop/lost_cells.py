@@ -1,4 +1,4 @@
-"""Cells that no job can end: they are recorded as failed, without waiting for those who may still have them."""
+"""Cells whose jobs died too often: they are recorded as failed as soon as no other worker can have them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from vcpo_bench.files.claims import ClaimHeldError, Watch
 
 
 @dataclass(slots=True)
-class _Lost:
+class _LostCell:
     cell: PlannedCell
     reason: str
     job: str
     watch: Watch = field(default_factory=Watch)
 
 
-class GivenUp:
-    """Cells that were given up.
+class LostCells:
+    """Cells to be recorded as failed.
 
-    After a node is lost, the claims on its cells fall silent for a lease. One that the last job of the cell has left is
-    followed at once: the scheduler says that the job has gone. Others are asked for at every look.
+    The claims on the cells of a lost node fall silent, and may be taken over after a lease. The claim of a cell's last
+    job is taken over at once, because the scheduler says that this job is gone. For other claims `record` tries again
+    at every call, and never waits.
 
     Args:
         cells_folder: `cells` of the results folder.
@@ -31,35 +32,34 @@ class GivenUp:
 
     def __init__(self, cells_folder: Path) -> None:
         self._folder = cells_folder
-        self._lost: dict[str, _Lost] = {}
-        self._recorded: set[str] = set()
-
-    def __contains__(self, key: str) -> bool:
-        """Whether a cell was given up."""
-        return key in self._lost or key in self._recorded
+        self._cells: dict[str, _LostCell] = {}
 
     def add(self, cell: PlannedCell, reason: str, job: str) -> None:
-        """Give a cell up.
+        """Add a cell.
 
         Args:
             cell: The cell.
-            reason: Why, in one line.
-            job: The last job that was told to run it, which has gone.
+            reason: Why it failed, in one line.
+            job: Its last job, which is gone.
         """
-        self._lost[cell.key] = _Lost(cell, reason, job)
+        self._cells[cell.key] = _LostCell(cell, reason, job)
 
-    def record(self, waiting: Collection[str]) -> list[str]:
-        """Record those that can be had now, if they are among `waiting`, cells that have not ended; their keys.
+    def record(self, unfinished: Collection[str]) -> list[str]:
+        """Record the cells that no other worker can have; returns their keys.
+
+        Args:
+            unfinished: Keys of the cells that have not ended: others are forgotten.
 
         Raises:
             DiskFullError: There is no space left.
         """
-        recorded = [key for key, lost in self._lost.items() if key in waiting and self._record(lost)]
-        self._recorded |= set(recorded)
-        self._lost = {key: lost for key, lost in self._lost.items() if key in waiting and key not in recorded}
+        self._cells = {key: lost for key, lost in self._cells.items() if key in unfinished}
+        recorded = [key for key, lost in self._cells.items() if self._record(lost)]
+        for key in recorded:
+            del self._cells[key]
         return recorded
 
-    def _record(self, lost: _Lost) -> bool:
+    def _record(self, lost: _LostCell) -> bool:
         try:
             return record_failure(lost.cell, self._folder, lost.reason, "", lost.job, lost.watch)
         except ClaimHeldError:

@@ -1,4 +1,4 @@
-"""A connection to what runs jobs, and how a job ended."""
+"""What a grid asks of a scheduler, and how one of its jobs ended."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from vcpo_bench.bench.running.schedulers.loop.job import Job
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """How a job ended that runs no more.
+class JobResult:
+    """How a job ended.
 
     Attributes:
-        canceled: Whether somebody took it back: that is no failure.
-        reason: What the scheduler says of it; empty: nothing.
-        completed: Whether it came to its own end, so that nothing has killed it.
+        canceled: Whether somebody canceled it, which is no failure.
+        reason: What the scheduler says about it; empty: nothing.
+        completed: Whether it returned by itself, so that nothing has killed it.
     """
 
     canceled: bool = False
@@ -25,17 +25,17 @@ class Fate:
 
 
 class Scheduler(ABC):
-    """A connection to what runs jobs. They go on without it.
+    """A connection to what runs jobs. The jobs go on when the connection ends.
 
     Attributes:
-        every: Seconds between two questions about jobs.
+        poll_seconds: Seconds between two questions about jobs.
     """
 
-    every: float = 2.0
+    poll_seconds: float = 2.0
 
     @abstractmethod
     def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
-        """Hand jobs over, some at a time.
+        """Submit jobs, some at a time.
 
         Args:
             jobs: The jobs; all in one call, since schedulers take many at once better than one by one.
@@ -43,15 +43,15 @@ class Scheduler(ABC):
 
         Yields:
             Handles of the next jobs, in their order: texts that another process can use as well. They come as soon as
-            they are known, before the jobs are handed over where that is possible: the caller writes them down before
+            they are known, before the jobs are submitted where that is possible: the caller writes them down before
             it asks for the next.
 
         Raises:
             UsageError: The scheduler refuses them.
         """
 
-    def strays(self, known: Collection[str]) -> set[str]:
-        """Jobs of the results folder that wait or run and whose handles nobody could write down.
+    def orphans(self, known: Collection[str]) -> set[str]:
+        """Living jobs of the results folder whose submission was cut off before their handles were written down.
 
         Args:
             known: Every handle that was written down.
@@ -63,7 +63,7 @@ class Scheduler(ABC):
         """Those of the jobs that wait or run."""
 
     @abstractmethod
-    def fate(self, handle: str) -> Fate:
+    def result(self, handle: str) -> JobResult:
         """How a job ended that the last call of `alive` did not return."""
 
     def why_waiting(self, handles: Collection[str]) -> str:
@@ -76,7 +76,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def cancel(self, handles: Collection[str]) -> None:
-        """Take jobs back, whether they wait or run."""
+        """Cancel jobs, whether they wait or run."""
 
     def close(self, done: bool) -> None:  # noqa: B027 - most have nothing to do
-        """Leave it; `done`: no job of the results folder is left."""
+        """End the connection; `done`: no job of the results folder is left."""

@@ -8,8 +8,8 @@ import pytest
 from pool_jobs import Log, children, jobs
 
 from vcpo_bench.bench.running.pool import heartbeat, pool
-from vcpo_bench.bench.running.pool.worker import placed
-from vcpo_bench.bench.running.pool.worker_exit import Death
+from vcpo_bench.bench.running.pool.worker import worker_device
+from vcpo_bench.bench.running.pool.worker_exit import WorkerExit
 from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.records import CELL_FILE, PARTIAL_SUFFIX
 
@@ -82,20 +82,20 @@ def test_a_worker_that_stops_is_named_then_killed_and_its_cell_resumes(
 
 
 def test_workers_take_the_gpus_in_turn() -> None:
-    assert [placed("cuda", position, 2) for position in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
-    assert [placed(asked, 1, 2) for asked in ("cpu", "cuda:0")] == ["cpu", "cuda:0"]
-    assert placed("cuda", 3, 1) == "cuda"
+    assert [worker_device("cuda", position, 2) for position in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    assert [worker_device(asked, 1, 2) for asked in ("cpu", "cuda:0")] == ["cpu", "cuda:0"]
+    assert worker_device("cuda", 3, 1) == "cuda"
 
 
 def test_the_cause_of_a_death_in_words() -> None:
-    assert Death(-9).cause == "SIGKILL"
-    assert "out of memory" in Death(-9).advice
-    assert (Death(-11).cause, Death(-11).advice) == ("SIGSEGV", "")
-    assert Death(3).cause == "exit code 3"
-    assert Death(1, "Traceback ...\nOSError: [Errno 5] Input/output error\n").cause == (
+    assert WorkerExit(-9).cause == "SIGKILL"
+    assert "out of memory" in WorkerExit(-9).advice
+    assert (WorkerExit(-11).cause, WorkerExit(-11).advice) == ("SIGSEGV", "")
+    assert WorkerExit(3).cause == "exit code 3"
+    assert WorkerExit(1, "Traceback ...\nOSError: [Errno 5] Input/output error\n").cause == (
         "OSError: [Errno 5] Input/output error"
     )
-    hung = Death(-9, silent=1800.0)
+    hung = WorkerExit(-9, silent=1800.0)
     assert (hung.cause, hung.advice) == ("no heartbeat for 1800 s", "")
 
 
@@ -120,5 +120,5 @@ def test_a_heartbeat_is_missed_once_and_hung_only_after_the_limit(tmp_path: Path
 def test_time_during_which_the_grid_itself_was_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 1.0, 5000.0, 5001.0])
     monkeypatch.setattr(heartbeat.time, "monotonic", lambda: next(now))
-    clock = heartbeat.Clock()
+    clock = heartbeat.RunningClock()
     assert [clock.now() for _ in range(3)] == [1.0, 1.0, 2.0]

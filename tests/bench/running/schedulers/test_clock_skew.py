@@ -10,7 +10,7 @@ from fake_scheduler import cells_of
 from patience import within
 from pool_jobs import Log
 
-from vcpo_bench.bench.running.schedulers.loop.store_watch import StoreWatch
+from vcpo_bench.bench.running.schedulers.loop.results_watch import ResultsWatch
 from vcpo_bench.files import claims
 from vcpo_bench.files.claims import Claim, Look
 
@@ -42,11 +42,11 @@ def test_heartbeats_count_whatever_clock_their_machine_has(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None
         assert worker.stdout.readline() == "held\n"
-        watch, look = StoreWatch(tmp_path / "cells", [cell], Log(), {}), Look(folder)
+        watch, look = ResultsWatch(tmp_path / "cells", [cell]), Look(folder)
         beats = set()
         until = time.monotonic() + 1.5 * LEASE_SECONDS
         while time.monotonic() < until:
-            watch.look()
+            watch.poll(Log())
             found = watch.claim(cell.key)
             assert found is not None
             assert look.sees_holder()

@@ -13,9 +13,8 @@ from patience import within
 from pool_jobs import Log
 
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.schedulers import detached as background
-from vcpo_bench.bench.running.schedulers import local
-from vcpo_bench.bench.running.schedulers.detached import Background, KeeperFiles
+from vcpo_bench.bench.running.schedulers import detached, local
+from vcpo_bench.bench.running.schedulers.detached import DetachedFiles, DetachedPool
 from vcpo_bench.bench.running.schedulers.local import Local
 from vcpo_bench.bench.running.schedulers.loop.job import Job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
@@ -25,11 +24,11 @@ from vcpo_bench.files.claims import Claim, claimed
 GRID = ("--jobs", "2")
 
 
-def keeper_of(out: Path) -> tuple[str, int]:
+def process_of(out: Path) -> tuple[str, int]:
     """Name and process number of the background process."""
     (name,) = set(LaunchFile(out).handles().values())
-    wait_for("it is at work", lambda: claimed(KeeperFiles(out, name).claim))
-    found = claimed(KeeperFiles(out, name).claim)
+    wait_for("it is at work", lambda: claimed(DetachedFiles(out, name).claim))
+    found = claimed(DetachedFiles(out, name).claim)
     assert found is not None
     return name, found.holder.pid
 
@@ -43,7 +42,7 @@ def test_the_command_killed_then_its_background_process(tmp_path: Path) -> None:
     wait_for("a cell is half-way", lambda: half_way(out))
     first.kill()
     first.communicate()
-    os.kill(keeper_of(out)[1], signal.SIGKILL)
+    os.kill(process_of(out)[1], signal.SIGKILL)
     printed = finish(start(out, *GRID))
     assert "2 of 2 cells done" in printed
     assert digest(out) == digest(plain)
@@ -58,21 +57,21 @@ def test_attached_then_the_background_process_killed_then_canceled(tmp_path: Pat
     parent = start(out, *GRID, steps=5000)
     read_until(parent, "2 with earlier jobs")
     wait_for("a cell is half-way", lambda: half_way(out))
-    name, pid = keeper_of(out)
+    name, pid = process_of(out)
     os.kill(pid, signal.SIGKILL)
     wait_for("another one is started", lambda: name not in LaunchFile(out).handles().values())
-    name, pid = keeper_of(out)
+    name, pid = process_of(out)
     parent.send_signal(signal.SIGINT)
     assert "interrupted" in finish(parent, code=130)
     wait_for("it has ended", lambda: not Path(f"/proc/{pid}").exists())
-    assert KeeperFiles(out, name).ending.read_text() == "canceled"
+    assert DetachedFiles(out, name).ending.read_text() == "canceled"
     assert not ended(out)
 
 
 def test_a_background_process_that_cannot_start_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background.sys, "executable", "/bin/false")
+    monkeypatch.setattr(detached.sys, "executable", "/bin/false")
     with pytest.raises(UsageError, match="the background process did not start"):
-        list(Background(RunOptions(tmp_path, 1)).submit([Job(tmp_path, ("key",))], 1))
+        list(DetachedPool(RunOptions(tmp_path, 1)).submit([Job(tmp_path, ("key",))], 1))
 
 
 @pytest.mark.slow
@@ -80,16 +79,16 @@ def test_a_command_killed_as_its_background_process_starts(tmp_path: Path) -> No
     """The process comes up beside the one of the next command, and must not run the same cells."""
     cells = cells_of(tmp_path, 1, steps=5000)
     options = RunOptions(tmp_path, 1)
-    LaunchFile(tmp_path).add(options.cell_jobs([tuple(cells)]))
-    (name,) = next(Background(options).submit([Job(tmp_path, (cells[0].key,))], 1))
-    LaunchFile(tmp_path).submitted({cells[0].key: name})
-    assert Background(options).alive({name}) == set()
-    assert Background(options).strays({name}) == {name}
-    Background(options).cancel({name})
-    assert Background(options).strays({name}) == set()
-    command = [sys.executable, "-m", "vcpo_bench", "keep-cells", "--out", str(tmp_path), "--name", name]
+    LaunchFile(tmp_path).add_cells(options.cell_jobs([tuple(cells)]))
+    (name,) = next(DetachedPool(options).submit([Job(tmp_path, (cells[0].key,))], 1))
+    LaunchFile(tmp_path).record_handles({cells[0].key: name})
+    assert DetachedPool(options).alive({name}) == set()
+    assert DetachedPool(options).orphans({name}) == {name}
+    DetachedPool(options).cancel({name})
+    assert DetachedPool(options).orphans({name}) == set()
+    command = [sys.executable, "-m", "vcpo_bench", "run-detached", "--out", str(tmp_path), "--name", name]
     subprocess.run(command, timeout=within(200), check=False)
-    assert KeeperFiles(tmp_path, name).ending.read_text() == "canceled"
+    assert DetachedFiles(tmp_path, name).ending.read_text() == "canceled"
     assert not ended(tmp_path)
 
 
@@ -98,10 +97,10 @@ def test_a_pool_of_this_machine_stops_a_background_process_that_starts(
 ) -> None:
     (cell,) = cells_of(tmp_path, 1)
     options = RunOptions(tmp_path, 1)
-    (name,) = next(Background(options).submit([Job(tmp_path, (cell.key,))], 1))
-    LaunchFile(tmp_path).submitted({cell.key: name})
+    (name,) = next(DetachedPool(options).submit([Job(tmp_path, (cell.key,))], 1))
+    LaunchFile(tmp_path).record_handles({cell.key: name})
     told: list[bool] = []
-    files = KeeperFiles(tmp_path, name)
+    files = DetachedFiles(tmp_path, name)
     monkeypatch.setattr(local, "run_here", lambda *_: told.append(files.cancel.exists()) or 1)
     assert Local().run([cell], options, Log()) == 1
     assert told == [True]
@@ -109,23 +108,23 @@ def test_a_pool_of_this_machine_stops_a_background_process_that_starts(
 
 def test_what_is_alive_how_it_ended_and_what_is_tidied(tmp_path: Path) -> None:
     (cell,) = cells_of(tmp_path, 1)
-    options, files = RunOptions(tmp_path, 1), KeeperFiles(tmp_path, "k")
-    LaunchFile(tmp_path).submitted({cell.key: "k", "another": "17_0"})
+    options, files = RunOptions(tmp_path, 1), DetachedFiles(tmp_path, "k")
+    LaunchFile(tmp_path).record_handles({cell.key: "k", "another": "17_0"})
     files.claim.mkdir(parents=True)
-    assert not Background(options).owns(["k"])
+    assert not DetachedPool(options).owns(["k"])
     files.task.touch()
-    assert Background(options).owns(["k"])
+    assert DetachedPool(options).owns(["k"])
     with Claim(files.claim):
-        assert Background(options).alive({"k", "17_0"}) == {"k"}
-    assert Background(options).alive({"k"}) == set()
-    assert Background(options).fate("k").canceled is False
+        assert DetachedPool(options).alive({"k", "17_0"}) == {"k"}
+    assert DetachedPool(options).alive({"k"}) == set()
+    assert DetachedPool(options).result("k").canceled is False
     for said in ("canceled", "the disk is full"):
         files.ending.write_text(said)
-        fate = Background(options).fate("k")
-        assert (fate.canceled, fate.reason) == (said == "canceled", said)
+        result = DetachedPool(options).result("k")
+        assert (result.canceled, result.reason) == (said == "canceled", said)
 
     Local().run([], options, None)  # type: ignore[arg-type]  # without a cell, nothing happens
     assert files.task.exists(), "a job of Slurm may still need the folder"
-    LaunchFile(tmp_path).submitted({"another": "k"})
+    LaunchFile(tmp_path).record_handles({"another": "k"})
     Local().run([], options, None)  # type: ignore[arg-type]
     assert not (tmp_path / ".launch").exists()

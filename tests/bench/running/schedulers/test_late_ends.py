@@ -11,20 +11,20 @@ from nfs_client import NfsClients
 from pool_jobs import Log
 
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.schedulers.loop import scheduler_loop as attending
-from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
+from vcpo_bench.bench.running.schedulers.loop import scheduler_loop
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
 from vcpo_bench.files import claims
 
 NFS_SECONDS = 60.0
 """Longest time for which an NFS mount with its defaults hides a change (`acregmax`, `acdirmax`)."""
 
 
-def attended(scheduler: FakeScheduler, out: Path, cells: list) -> tuple[int, Log]:
+def run_loop(scheduler: FakeScheduler, out: Path, cells: list) -> tuple[int, Log]:
     log = Log()
-    attendance = Attendance(scheduler, cells, RunOptions(out, 0))
-    with attendance.answerable():
-        attendance.submit()
-        return attendance.attend(log), log
+    loop = SchedulerLoop(scheduler, cells, RunOptions(out, 0))
+    with loop.canceling_on_stop():
+        loop.submit()
+        return loop.wait(log), log
 
 
 class Elsewhere:
@@ -51,7 +51,7 @@ def publish(made: Path, cells: Path) -> None:
 
 def test_a_cell_may_take_longer_to_show_its_end_than_nfs_hides_it() -> None:
     lease = float(os.environ.get("VCPO_BENCH_LEASE_SECONDS", "120"))
-    assert attending.SETTLE_SHARE * lease > NFS_SECONDS * lease / 120
+    assert scheduler_loop.SETTLE_SHARE * lease > NFS_SECONDS * lease / 120
 
 
 @pytest.mark.parametrize("completed", [True, False])
@@ -73,7 +73,7 @@ def test_an_end_that_shows_late_is_no_death(tmp_path: Path, monkeypatch: pytest.
 
     scheduler.on_look = work
     clients.join()
-    failed, log = attended(scheduler, tmp_path, cells)
+    failed, log = run_loop(scheduler, tmp_path, cells)
     assert clients.stale, "nothing was hidden"
     assert failed == 0
     assert len(scheduler.calls) == 1
@@ -91,7 +91,7 @@ def test_a_job_that_completed_is_no_death(tmp_path: Path, monkeypatch: pytest.Mo
         scheduler.running.clear()
 
     scheduler.on_look = complete
-    failed, log = attended(scheduler, tmp_path, cells)
+    failed, log = run_loop(scheduler, tmp_path, cells)
     assert failed == 1
     assert len(scheduler.calls) == 3
     assert not list((tmp_path / "cells").iterdir())
@@ -114,7 +114,7 @@ def test_a_completed_job_does_not_bring_a_cell_nearer_to_its_last_death(
         scheduler.running.clear()
 
     scheduler.on_look = end
-    failed, log = attended(scheduler, tmp_path, [cell])
+    failed, log = run_loop(scheduler, tmp_path, [cell])
     assert failed == 0
     assert [status for _, status, *_ in log.names("ended")] == ["completed"]
     assert len(scheduler.calls) == 4

@@ -11,9 +11,9 @@ from fake_scheduler import cells_of
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers import slurm
 from vcpo_bench.bench.running.schedulers.loop.job import Job, _threads
-from vcpo_bench.bench.running.schedulers.loop.scheduler import Fate
-from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
-from vcpo_bench.bench.running.schedulers.ray_tasks import _is_ours
+from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
+from vcpo_bench.bench.running.schedulers.ray_tasks import _is_task
 from vcpo_bench.errors import UsageError
 
 
@@ -55,9 +55,9 @@ def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(slurm, "_submit", submit)
     scheduler = slurm.Slurm().connect(RunOptions(tmp_path, 0), detach=False)
-    attendance = Attendance(scheduler, cells_of(tmp_path, 4), RunOptions(tmp_path, 0))
+    loop = SchedulerLoop(scheduler, cells_of(tmp_path, 4), RunOptions(tmp_path, 0))
     with pytest.raises(UsageError, match="sbatch refused the jobs: sbatch: error: Socket timed out"):
-        attendance.submit()
+        loop.submit()
     assert arrays == [2, 2]
     assert [words for words in asked if words[0] == "scancel"] == [
         ["scancel", "--quiet", "100_0", "100_1", *["101_0"] * taken]
@@ -74,9 +74,9 @@ def test_how_a_job_ended_is_known_when_slurm_has_forgotten_it(tmp_path: Path, mo
     ):
         monkeypatch.setattr(slurm, "_answer", lambda words, queue=queue: queue)
         scheduler.alive({"7_0", "7_1", "7_2"})
-    assert scheduler.fate("7_0") == Fate(reason="COMPLETED", completed=True)
-    assert scheduler.fate("7_1") == Fate(canceled=True, reason="CANCELLED")
-    assert scheduler.fate("7_2") == Fate(), "it was running when it was last heard of"
+    assert scheduler.result("7_0") == JobResult(reason="COMPLETED", completed=True)
+    assert scheduler.result("7_1") == JobResult(canceled=True, reason="CANCELLED")
+    assert scheduler.result("7_2") == JobResult(), "it was running when it was last heard of"
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_a_dependency_that_cannot_be_joined_is_refused_before_anything_is_submit
 
 
 def test_handles_of_another_launcher_are_not_taken_for_tasks_of_ray() -> None:
-    assert _is_ours("vcpo-bench-keeper-1a2b:17")
-    assert not any(_is_ours(handle) for handle in ("keeper:4c1fa633a029", "4c1fa633a029", "100_0", ":3", ""))
+    assert _is_task("vcpo-bench-tasks-1a2b:17")
+    assert not any(_is_task(handle) for handle in ("keeper:4c1fa633a029", "4c1fa633a029", "100_0", ":3", ""))
 
 
 @pytest.mark.parametrize(("value", "threads"), [("4,2", 4), ("3", 3), ("", 1), ("0", 1), ("many", 1)])

@@ -1,4 +1,4 @@
-"""Cells that are given up after their third death: nobody waits for the claims of a lost node, and deaths are kept."""
+"""Cells that are lost after their third death: nobody waits for the claims of a lost node, and deaths are kept."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +9,11 @@ from pool_jobs import Log
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.schedulers.loop import scheduler_loop as attending
+from vcpo_bench.bench.running.schedulers.loop import scheduler_loop
+from vcpo_bench.bench.running.schedulers.loop.cell_state import Phase
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
-from vcpo_bench.bench.running.schedulers.loop.lost_cells import GivenUp
-from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
+from vcpo_bench.bench.running.schedulers.loop.lost_cells import LostCells
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
 from vcpo_bench.files import claims
 from vcpo_bench.files.claim_files import claim_path
 from vcpo_bench.files.claim_text import Claimed
@@ -30,7 +31,7 @@ def test_the_claims_of_the_jobs_that_have_gone_are_followed_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "LEASE_SECONDS", 10_000.0)
-    monkeypatch.setattr(attending, "SETTLE_SHARE", 0.0)
+    monkeypatch.setattr(scheduler_loop, "SETTLE_SHARE", 0.0)
     scheduler, cells, log = FakeScheduler(), cells_of(tmp_path, 3), Log()
 
     def lose_the_node() -> None:
@@ -41,9 +42,9 @@ def test_the_claims_of_the_jobs_that_have_gone_are_followed_at_once(
         scheduler.running.clear()
 
     scheduler.on_look = lose_the_node
-    attendance = Attendance(scheduler, cells, RunOptions(tmp_path, 0))
-    attendance.submit()
-    assert attendance.attend(log) == 3
+    loop = SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0))
+    loop.submit()
+    assert loop.wait(log) == 3
     assert {(status, reason) for _, status, _, reason in log.names("ended")} == {
         ("error", "its job ended early 3 times (NODE_FAIL)")
     }
@@ -52,15 +53,15 @@ def test_the_claims_of_the_jobs_that_have_gone_are_followed_at_once(
 def test_a_claim_of_another_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others are looked after meanwhile; it is recorded once that claim has been silent for a lease."""
     monkeypatch.setattr(claims, "LEASE_SECONDS", 0.3)
-    monkeypatch.setattr(attending, "SETTLE_SHARE", 0.0)
+    monkeypatch.setattr(scheduler_loop, "SETTLE_SHARE", 0.0)
     scheduler, cells, log = FakeScheduler(), cells_of(tmp_path, 2), Log()
     doomed, other = cells
     claim_of_a_lost_node(tmp_path, doomed, "of another submitter")
-    attendance = Attendance(scheduler, cells, RunOptions(tmp_path, 0))
+    loop = SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0))
 
     def die() -> None:
         scheduler.running = {handle: job for handle, job in scheduler.running.items() if job.keys == (other.key,)}
-        if doomed.key in attendance._given_up and scheduler.running:
+        if loop._states[doomed.key].phase is Phase.LOST and scheduler.running:
             monkeypatch.setattr(claims, "LEASE_SECONDS", 10_000.0)
             end_cell(tmp_path / "cells", other)
             scheduler.running.clear()
@@ -70,8 +71,8 @@ def test_a_claim_of_another_is_not_waited_for(tmp_path: Path, monkeypatch: pytes
             monkeypatch.setattr(claims, "LEASE_SECONDS", 0.3)
 
     scheduler.on_look, log = die, Log(go_on)
-    attendance.submit()
-    assert attendance.attend(log) == 1
+    loop.submit()
+    assert loop.wait(log) == 1
     assert [(key, status) for key, status, *_ in log.names("ended")] == [
         (other.key, "completed"),
         (doomed.key, "error"),
@@ -81,22 +82,21 @@ def test_a_claim_of_another_is_not_waited_for(tmp_path: Path, monkeypatch: pytes
 def test_what_another_has_is_recorded_once_it_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (cell,) = cells_of(tmp_path, 1)
     claim_of_a_lost_node(tmp_path, cell, "of another submitter")
-    given_up = GivenUp(tmp_path / "cells")
-    given_up.add(cell, "why", "1_0")
+    lost_cells = LostCells(tmp_path / "cells")
+    lost_cells.add(cell, "why", "1_0")
     monkeypatch.setattr(claims, "LEASE_SECONDS", 10_000.0)
     for _ in range(3):
-        assert given_up.record({cell.key}) == []
+        assert lost_cells.record({cell.key}) == []
     monkeypatch.setattr(claims, "LEASE_SECONDS", 0.0)
-    assert given_up.record({cell.key}) == [cell.key]
-    assert given_up.record({cell.key}) == []
-    assert cell.key in given_up
+    assert lost_cells.record({cell.key}) == [cell.key]
+    assert lost_cells.record({cell.key}) == []
 
 
 def test_a_cell_that_another_ends_is_left(tmp_path: Path) -> None:
     (cell,) = cells_of(tmp_path, 1)
-    given_up = GivenUp(tmp_path / "cells")
-    given_up.add(cell, "why", "1_0")
-    assert given_up.record(set()) == []
+    lost_cells = LostCells(tmp_path / "cells")
+    lost_cells.add(cell, "why", "1_0")
+    assert lost_cells.record(set()) == []
     assert not list((tmp_path / "cells").iterdir())
 
 
@@ -115,9 +115,9 @@ def test_deaths_are_counted_across_commands_until_the_cell_has_ended(
             raise KilledError
 
     def command() -> int:
-        attendance, before = Attendance(scheduler, [cell], RunOptions(tmp_path, 0)), len(scheduler.calls)
-        attendance.submit()
-        assert attendance.attend(Log()) == 1
+        loop, before = SchedulerLoop(scheduler, [cell], RunOptions(tmp_path, 0)), len(scheduler.calls)
+        loop.submit()
+        assert loop.wait(Log()) == 1
         return len(scheduler.calls) - before
 
     scheduler.on_look = die

@@ -13,24 +13,24 @@ from fake_ray import ActorDiedError, ActorUnavailableError, FakeRay, GetTimeoutE
 from fake_scheduler import cells_of
 
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.schedulers import ray_actor as ray_keeper
+from vcpo_bench.bench.running.schedulers import ray_actor
 from vcpo_bench.bench.running.schedulers.loop.job import Job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
-from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
-from vcpo_bench.bench.running.schedulers.ray_actor import Keeper
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
+from vcpo_bench.bench.running.schedulers.ray_actor import TaskActor
 from vcpo_bench.bench.running.schedulers.ray_demand import why_waiting
-from vcpo_bench.bench.running.schedulers.ray_tasks import Ray, _Ray
+from vcpo_bench.bench.running.schedulers.ray_tasks import Ray, _RayScheduler
 from vcpo_bench.errors import UsageError
 
 NEEDS = {"num_cpus": 1.0, "num_gpus": 0.0}
 
 
 class OverError(Exception):
-    """Ends the thread of a keeper."""
+    """Ends the thread of an actor."""
 
 
 class Looking(threading.Thread):
-    """The thread of a keeper, which goes on for ever."""
+    """The thread of an actor, which goes on for ever."""
 
     def run(self) -> None:
         with suppress(OverError):
@@ -39,15 +39,15 @@ class Looking(threading.Thread):
 
 @pytest.fixture
 def ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRay]:
-    """The threads of keepers end with the test."""
+    """The threads of actors end with the test."""
     over = threading.Event()
 
     def pause(seconds: float) -> None:
         if over.wait(seconds / 100):
             raise OverError
 
-    monkeypatch.setattr(ray_keeper, "time", SimpleNamespace(sleep=pause))
-    monkeypatch.setattr(ray_keeper, "threading", SimpleNamespace(Thread=Looking, Lock=threading.Lock))
+    monkeypatch.setattr(ray_actor, "time", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr(ray_actor, "threading", SimpleNamespace(Thread=Looking, Lock=threading.Lock))
     yield FakeRay(monkeypatch)
     over.set()
     for thread in threading.enumerate():
@@ -63,7 +63,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRay]:
         ({"cpus": 0.00009}, r"ray\(cpus=9e-05\): Ray counts in steps of 0.0001; ask for more"),
     ],
 )
-def test_what_ray_would_refuse_in_the_keeper_is_refused_here(asked: dict[str, float], said: str) -> None:
+def test_what_ray_would_refuse_in_the_actor_is_refused_here(asked: dict[str, float], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         Ray(**asked).check_request("cuda", 1)
 
@@ -75,25 +75,25 @@ def test_what_ray_takes_is_not_refused(asked: dict[str, float]) -> None:
 
 def test_a_task_that_ray_refuses_has_ended_and_others_go_on(ray: FakeRay) -> None:
     ray.refuses = lambda options: options["num_gpus"] == 1.5
-    keeper = Keeper("k")
-    keeper.submit([0], [Job(Path(), ("bad",))], {"num_cpus": 1, "num_gpus": 1.5}, 0, 1)
-    keeper.submit([1], [Job(Path(), ("good",))], NEEDS, 0, 1)
+    actor = TaskActor("k")
+    actor.submit([0], [Job(Path(), ("bad",))], {"num_cpus": 1, "num_gpus": 1.5}, 0, 1)
+    actor.submit([1], [Job(Path(), ("good",))], NEEDS, 0, 1)
     deadline = time.monotonic() + 60
     while "cell good" not in ray.started and time.monotonic() < deadline:
         time.sleep(0.01)  # its thread starts it, without anybody who asks
-    assert keeper.states([0, 1, 2]) == {0: "The specified quantity 1.5 is not.", 1: ""}
+    assert actor.states([0, 1, 2]) == {0: "The specified quantity 1.5 is not.", 1: ""}
 
 
 def test_whatever_a_task_raises_it_has_ended(ray: FakeRay) -> None:
-    keeper = Keeper("k")
-    keeper.submit([0, 1], [Job(Path(), (key,)) for key in "ab"], NEEDS, 0, 0)
-    keeper.states([])
+    actor = TaskActor("k")
+    actor.submit([0, 1], [Job(Path(), (key,)) for key in "ab"], NEEDS, 0, 0)
+    actor.states([])
     for reference, problem in zip(ray.started.values(), (KeyError(), TypeError("cannot be pickled")), strict=True):
         reference.problem, reference.ready = problem, True
-    assert keeper.states([0, 1]) == {0: "KeyError", 1: "cannot be pickled"}
+    assert actor.states([0, 1]) == {0: "KeyError", 1: "cannot be pickled"}
 
 
-def test_the_keeper_survives_a_cluster_that_does_not_answer(
+def test_the_actor_survives_a_cluster_that_does_not_answer(
     ray: FakeRay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     original, calls = FakeRay.wait, []
@@ -105,8 +105,8 @@ def test_the_keeper_survives_a_cluster_that_does_not_answer(
         return original(*arguments, **options)
 
     monkeypatch.setattr(FakeRay, "wait", fails_once)
-    keeper = Keeper("k")
-    keeper.submit([0], [Job(Path(), ("a",))], NEEDS, 0, 0)
+    actor = TaskActor("k")
+    actor.submit([0], [Job(Path(), ("a",))], NEEDS, 0, 0)
     deadline = time.monotonic() + 60
     while len(calls) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -115,56 +115,56 @@ def test_the_keeper_survives_a_cluster_that_does_not_answer(
 
 
 def test_a_task_that_was_canceled_before_it_arrived_does_not_start(ray: FakeRay) -> None:
-    keeper = Keeper("k")
-    keeper.cancel([0])
-    keeper.submit([0, 1], [Job(Path(), (key,)) for key in "ab"], NEEDS, 0, 0)
-    assert keeper.states([0, 1]) == {0: "canceled", 1: ""}
+    actor = TaskActor("k")
+    actor.cancel([0])
+    actor.submit([0, 1], [Job(Path(), (key,)) for key in "ab"], NEEDS, 0, 0)
+    assert actor.states([0, 1]) == {0: "canceled", 1: ""}
     assert list(ray.started) == ["cell b"]
 
 
 @pytest.mark.parametrize("problem", [ActorUnavailableError("grpc"), GetTimeoutError("30 s")])
-def test_a_keeper_that_is_away_for_a_while_ends_nothing(ray: FakeRay, problem: Exception) -> None:
-    keeper = Keeper("keeper-1")
-    keeper.submit([0], [Job(Path(), ("a",))], NEEDS, 0, 0)
-    ray.add("keeper-1", keeper)
-    scheduler = _Ray(Ray())
+def test_an_actor_that_is_away_for_a_while_ends_nothing(ray: FakeRay, problem: Exception) -> None:
+    actor = TaskActor("tasks-1")
+    actor.submit([0], [Job(Path(), ("a",))], NEEDS, 0, 0)
+    ray.add("tasks-1", actor)
+    scheduler = _RayScheduler(Ray())
     ray.away = problem
-    assert scheduler.alive({"keeper-1:0"}) == {"keeper-1:0"}
+    assert scheduler.alive({"tasks-1:0"}) == {"tasks-1:0"}
     assert ray.timeouts[-1] is not None, "it would wait for ever"
     ray.away = None
-    assert scheduler.alive({"keeper-1:0", "keeper-1:7"}) == {"keeper-1:0"}
+    assert scheduler.alive({"tasks-1:0", "tasks-1:7"}) == {"tasks-1:0"}
     ray.away = ActorDiedError("its node died")
-    assert scheduler.alive({"keeper-1:0"}) == set()
-    assert scheduler.fate("keeper-1:0").reason == "its keeper is gone"
+    assert scheduler.alive({"tasks-1:0"}) == set()
+    assert scheduler.result("tasks-1:0").reason == "the actor of its tasks is gone"
 
 
-def test_tasks_are_named_before_their_keeper_is_there(ray: FakeRay, tmp_path: Path) -> None:
+def test_tasks_are_named_before_their_actor_is_there(ray: FakeRay, tmp_path: Path) -> None:
     """A command that is killed there submits them again, and one that is stopped cancels them."""
     cells = cells_of(tmp_path, 2)
-    submission = _Ray(Ray()).submit([Job(tmp_path, (cell.key,)) for cell in cells], 0)
+    submission = _RayScheduler(Ray()).submit([Job(tmp_path, (cell.key,)) for cell in cells], 0)
     handles = next(submission)
     assert not ray.actors
-    assert _Ray(Ray()).alive(handles) == set()
+    assert _RayScheduler(Ray()).alive(handles) == set()
     assert list(submission) == []
-    assert _Ray(Ray()).alive(handles) == set(handles)
-    scheduler = _Ray(Ray())
+    assert _RayScheduler(Ray()).alive(handles) == set(handles)
+    scheduler = _RayScheduler(Ray())
     scheduler.cancel(handles)
     assert scheduler.alive(handles) == set()
-    assert all(scheduler.fate(handle).canceled for handle in handles)
+    assert all(scheduler.result(handle).canceled for handle in handles)
 
 
-def test_further_tasks_go_to_the_same_keeper_under_numbers_of_their_own(ray: FakeRay, tmp_path: Path) -> None:
-    cells, scheduler = cells_of(tmp_path, 3), _Ray(Ray())
+def test_further_tasks_go_to_the_same_actor_under_numbers_of_their_own(ray: FakeRay, tmp_path: Path) -> None:
+    cells, scheduler = cells_of(tmp_path, 3), _RayScheduler(Ray())
     for part in (cells[:2], cells):
-        attendance = Attendance(scheduler, part, RunOptions(tmp_path, 0))
-        attendance.submit()
+        loop = SchedulerLoop(scheduler, part, RunOptions(tmp_path, 0))
+        loop.submit()
     handles = LaunchFile(tmp_path).handles()
     assert [handles[cell.key].rpartition(":")[2] for cell in cells] == ["0", "1", "2"]
     assert len(ray.actors) == 1
 
 
 def test_a_demand_that_no_node_meets_is_said(ray: FakeRay, tmp_path: Path) -> None:
-    scheduler = _Ray(Ray(gpus=8, memory=4))
+    scheduler = _RayScheduler(Ray(gpus=8, memory=4))
     (handles,) = scheduler.submit([Job(tmp_path, ("a",), "cuda")], 0)
     ray.machines = [
         {"Alive": True, "Resources": {"CPU": 4.0, "GPU": 2.0, "memory": 2.0**33}},
@@ -193,13 +193,13 @@ def test_no_password_is_given_to_ray(name: str, monkeypatch: pytest.MonkeyPatch)
     assert "hush" not in str(problem.value)
     monkeypatch.setenv(name, "http://host:8000")
     Ray().check_request("cpu", 1)
-    assert ray_keeper.forwarded()[name] == "http://host:8000"
+    assert ray_actor.forwarded()[name] == "http://host:8000"
 
 
 def test_no_key_is_given_to_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TINKER_API_KEY", "VCPO_BENCH_VLLM_API_KEY"):
         monkeypatch.setenv(name, "hush")
     monkeypatch.setenv("VCPO_BENCH_LEASE_SECONDS", "60")
-    given = ray_keeper.forwarded()
+    given = ray_actor.forwarded()
     assert "hush" not in given.values()
     assert given["VCPO_BENCH_LEASE_SECONDS"] == "60"

@@ -11,12 +11,12 @@ from pool_jobs import Log
 
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.order import chains, waves
-from vcpo_bench.bench.running.schedulers.loop import scheduler_loop as attending
-from vcpo_bench.bench.running.schedulers.loop.job import Job, work
+from vcpo_bench.bench.running.schedulers.loop import scheduler_loop
+from vcpo_bench.bench.running.schedulers.loop.job import Job, run_job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
-from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
-from vcpo_bench.bench.running.schedulers.loop.store_watch import StoreWatch
-from vcpo_bench.bench.running.schedulers.scheduled import leave_jobs, watch_jobs
+from vcpo_bench.bench.running.schedulers.loop.results_watch import ResultsWatch
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
+from vcpo_bench.bench.running.schedulers.scheduled import detach_jobs, watch_jobs
 from vcpo_bench.errors import DiskFullError, UsageError
 from vcpo_bench.files import claims
 from vcpo_bench.files.checksums import read_sealed
@@ -28,12 +28,12 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "LEASE_SECONDS", 0.2)
 
 
-def attended(scheduler: FakeScheduler, out: Path, cells: list, jobs: int = 0) -> tuple[int, Log]:
+def run_loop(scheduler: FakeScheduler, out: Path, cells: list, jobs: int = 0) -> tuple[int, Log]:
     log = Log()
-    attendance = Attendance(scheduler, cells, RunOptions(out, jobs))
-    with attendance.answerable():
-        attendance.submit()
-        return attendance.attend(log), log
+    loop = SchedulerLoop(scheduler, cells, RunOptions(out, jobs))
+    with loop.canceling_on_stop():
+        loop.submit()
+        return loop.wait(log), log
 
 
 def test_the_folder_alone_says_what_was_done(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_folder_alone_says_what_was_done(tmp_path: Path) -> None:
             scheduler.running.clear()
 
     scheduler.on_look = work
-    failed, log = attended(scheduler, tmp_path, cells)
+    failed, log = run_loop(scheduler, tmp_path, cells)
     assert failed == 1
     assert {event[1] for event in log.names("ended")} == {"completed", "error"}
     assert len(scheduler.calls) == 1
@@ -58,13 +58,13 @@ def test_the_folder_alone_says_what_was_done(tmp_path: Path) -> None:
 def test_progress_comes_from_claims(tmp_path: Path) -> None:
     (cell,) = cells_of(tmp_path, 1)
     log = Log()
-    watch = StoreWatch(tmp_path / "cells", [cell], log, {})
+    watch = ResultsWatch(tmp_path / "cells", [cell])
     with Claim(tmp_path / "cells" / f"{cell.key}.partial", job="1_0") as claim:
-        watch.look()
+        watch.poll(log)
         claim.note = {"step": 2, "reward": 0.5, "ess": float("nan")}
         deadline = time.monotonic() + 5
         while not log.names("progress") and time.monotonic() < deadline:
-            watch.look()
+            watch.poll(log)
         found = watch.claim(cell.key)
         assert found is not None
         assert found.job == "1_0"
@@ -72,10 +72,10 @@ def test_progress_comes_from_claims(tmp_path: Path) -> None:
     assert log.names("progress")[0][:3] == (cell.key, 2, 0.5)
 
 
-def test_a_job_that_dies_is_submitted_again_and_given_up_after_three_deaths(tmp_path: Path) -> None:
+def test_a_job_that_dies_is_submitted_again_and_lost_after_three_deaths(tmp_path: Path) -> None:
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 1)
     scheduler.on_look = scheduler.running.clear
-    failed, log = attended(scheduler, tmp_path, cells)
+    failed, log = run_loop(scheduler, tmp_path, cells)
     assert failed == 1
     assert len(scheduler.calls) == 3
     ((_, status, _, reason),) = log.names("ended")
@@ -92,7 +92,7 @@ def test_a_canceled_job_is_no_failed_cell(tmp_path: Path) -> None:
             end_cell(tmp_path / "cells", cells[1])
 
     scheduler.on_look = cancel_one
-    failed, log = attended(scheduler, tmp_path, cells)
+    failed, log = run_loop(scheduler, tmp_path, cells)
     assert failed == 1
     assert [path.name for path in (tmp_path / "cells").iterdir()] == [cells[1].key]
     assert "was canceled" in log.names("message")[0][0]
@@ -100,17 +100,17 @@ def test_a_canceled_job_is_no_failed_cell(tmp_path: Path) -> None:
 
 def test_a_second_parent_watches_the_jobs_of_the_first(tmp_path: Path) -> None:
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 4)
-    Attendance(scheduler, cells, RunOptions(tmp_path, 0)).submit()
+    SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0)).submit()
     del scheduler.running["1_3"]
-    again = Attendance(scheduler, cells, RunOptions(tmp_path, 0))
-    assert again.submit() == 1
+    again = SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0))
+    assert again.submit() == (1, 3, 0, 0)
     assert [len(call) for call in scheduler.calls] == [4, 1]
     assert scheduler.calls[1][0].keys == (cells[3].key,)
 
 
 def test_a_cell_that_another_worker_has_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "LEASE_SECONDS", 60.0)
-    monkeypatch.setattr(attending, "SETTLE_SHARE", 0.0)
+    monkeypatch.setattr(scheduler_loop, "SETTLE_SHARE", 0.0)
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 1)
     with Claim(tmp_path / "cells" / f"{cells[0].key}.partial", job="of another submitter") as claim:
 
@@ -121,7 +121,7 @@ def test_a_cell_that_another_worker_has_is_waited_for(tmp_path: Path, monkeypatc
                 end_cell(tmp_path / "cells", cells[0])
 
         scheduler.on_look = work
-        failed, _ = attended(scheduler, tmp_path, cells)
+        failed, _ = run_loop(scheduler, tmp_path, cells)
     assert (failed, len(scheduler.calls)) == (0, 1)
     assert not (tmp_path / ".launch").exists()
 
@@ -140,7 +140,7 @@ def test_told_to_stop_it_cancels_and_killed_it_does_not(tmp_path: Path) -> None:
 
         scheduler.on_look = stop
         with pytest.raises(type(problem)):
-            attended(scheduler, tmp_path / type(problem).__name__, cells)
+            run_loop(scheduler, tmp_path / type(problem).__name__, cells)
         assert scheduler.canceled == canceled
 
 
@@ -168,7 +168,7 @@ def test_a_full_disk_cancels_and_fails_no_cell(tmp_path: Path, monkeypatch: pyte
 
     scheduler.on_look = die
     with pytest.raises(DiskFullError, match="the disk is full"):
-        attended(scheduler, tmp_path, cells)
+        run_loop(scheduler, tmp_path, cells)
     assert "1_1" in scheduler.canceled
     assert not list((tmp_path / "cells").iterdir())
 
@@ -178,7 +178,7 @@ def test_cells_that_borrow_step_scales_follow_in_the_same_job(tmp_path: Path) ->
     assert sorted(map(len, waves(cells))) == [2, 2]
     groups = chains(cells)
     assert [[cell.config.series for cell in group] for group in groups] == [["", group[0].key] for group in groups]
-    Attendance(scheduler, cells, RunOptions(tmp_path, 0)).submit()
+    SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0)).submit()
     assert [len(job.keys) for job in scheduler.calls[0]] == [2, 2]
 
 
@@ -186,7 +186,7 @@ def lender_with_an_earlier_job(out: Path) -> tuple[FakeScheduler, list, list]:
     """A folder whose lenders are with jobs when the cells that use their step scales are added."""
     scheduler, cells = FakeScheduler(), cells_of(out, 2, ("vcpo", "reinforce+lr-matched(to=vcpo)"))
     lenders, borrowers = waves(cells)
-    Attendance(scheduler, lenders, RunOptions(out, 0)).submit()
+    SchedulerLoop(scheduler, lenders, RunOptions(out, 0)).submit()
     return scheduler, lenders, borrowers
 
 
@@ -205,7 +205,7 @@ def test_a_cell_is_held_back_while_an_earlier_job_has_its_lender(tmp_path: Path)
             end_cell(tmp_path / "cells", borrowers[0])
 
     scheduler.on_look = work
-    failed, log = attended(scheduler, tmp_path, [*borrowers, *lenders])
+    failed, log = run_loop(scheduler, tmp_path, [*borrowers, *lenders])
     assert failed == 0
     assert [len(call) for call in scheduler.calls] == [2, 1, 1]
     assert len(log.names("ended")) == 4
@@ -213,7 +213,7 @@ def test_a_cell_is_held_back_while_an_earlier_job_has_its_lender(tmp_path: Path)
 
 def test_a_detached_command_says_what_it_holds_back(tmp_path: Path) -> None:
     scheduler, lenders, borrowers = lender_with_an_earlier_job(tmp_path)
-    said = leave_jobs("fake", scheduler, [*lenders, *borrowers], RunOptions(tmp_path, 0))
+    said = detach_jobs("fake", scheduler, [*lenders, *borrowers], RunOptions(tmp_path, 0))
     assert "0 cells submitted, 2 had jobs already; 2 not submitted, because they use step scales of cells" in said
     assert [len(call) for call in scheduler.calls] == [2]
 
@@ -226,7 +226,7 @@ def test_cells_held_back_for_a_canceled_one_are_left_as_well(tmp_path: Path) -> 
             scheduler.cancel(["1_0", "1_1"])
 
     scheduler.on_look = cancel
-    failed, log = attended(scheduler, tmp_path, [*lenders, *borrowers])
+    failed, log = run_loop(scheduler, tmp_path, [*lenders, *borrowers])
     assert failed == 4
     assert sum("the cell whose step scales it uses was canceled" in text for (text,) in log.names("message")) == 2
     assert len(scheduler.calls) == 1
@@ -237,61 +237,61 @@ def test_a_job_leaves_the_borrower_of_a_cell_that_another_has(
 ) -> None:
     """It would be recorded as failed, because its lender has not ended."""
     lender, borrower = (wave[0] for wave in waves(cells_of(tmp_path, 1, ("vcpo", "reinforce+lr-matched(to=vcpo)"))))
-    LaunchFile(tmp_path).add(RunOptions(tmp_path, 0).cell_jobs([(lender,), (borrower,)]))
+    LaunchFile(tmp_path).add_cells(RunOptions(tmp_path, 0).cell_jobs([(lender,), (borrower,)]))
     with Claim(tmp_path / "cells" / f"{lender.key}.partial", job="of another"):
-        assert work(Job(tmp_path, (lender.key, borrower.key)), "1_0") == 0
+        assert run_job(Job(tmp_path, (lender.key, borrower.key)), "1_0") == 0
     assert "has it" in capsys.readouterr().out
     assert not (tmp_path / "cells" / borrower.key).exists()
 
 
-def test_a_cell_that_fails_before_the_first_look_does_not_run_again(tmp_path: Path) -> None:
+def test_a_cell_that_fails_before_the_first_poll_does_not_run_again(tmp_path: Path) -> None:
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 2)
     end_cell(tmp_path / "cells", cells[0], "error")
-    attendance, log = Attendance(scheduler, cells, RunOptions(tmp_path, 0)), Log()
-    attendance.submit()
+    loop, log = SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0)), Log()
+    loop.submit()
     for cell in cells:
         end_cell(tmp_path / "cells", cell, "error")
     scheduler.running.clear()
-    assert attendance.attend(log) == 2
+    assert loop.wait(log) == 2
     assert len(scheduler.calls) == 1
 
 
 def test_what_a_job_reads_is_what_was_planned(tmp_path: Path) -> None:
     (cell,) = cells_of(tmp_path, 1)
     file, options = LaunchFile(tmp_path), RunOptions(tmp_path, 0, keep_every=5, plugins=(tmp_path / "p.py",))
-    file.add(options.cell_jobs([(cell,)]))
-    file.submitted({cell.key: "7_0"})
-    assert file.jobs([cell.key], None) == options.cell_jobs([(cell,)])
+    file.add_cells(options.cell_jobs([(cell,)]))
+    file.record_handles({cell.key: "7_0"})
+    assert file.cell_jobs([cell.key], None) == options.cell_jobs([(cell,)])
     assert file.handles() == {cell.key: "7_0"}
     with pytest.raises(UsageError, match="holds no such cell"):
-        file.jobs(["other"], None)
+        file.cell_jobs(["other"], None)
     read_sealed(tmp_path / ".launch" / "launch.json")
 
 
 @pytest.mark.slow
-def test_two_thousand_cells_are_one_submission_and_a_look_is_quick(tmp_path: Path) -> None:
+def test_two_thousand_cells_are_one_submission_and_a_poll_is_quick(tmp_path: Path) -> None:
     """Wall-clock limits are generous: other work shares the machine."""
     cells, scheduler = cells_of(tmp_path, 2000), FakeScheduler()
     began = time.process_time()
-    Attendance(scheduler, cells, RunOptions(tmp_path, 0)).submit()
+    SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0)).submit()
     for cell in cells[:1000]:
         (tmp_path / "cells" / f"{cell.key}.partial").mkdir()
-    watch = StoreWatch(tmp_path / "cells", cells, Log(), {})
-    watch.look()
+    watch = ResultsWatch(tmp_path / "cells", cells)
+    watch.poll(Log())
     assert time.process_time() - began < 20.0
     assert [len(call) for call in scheduler.calls] == [2000]
     assert scheduler.asked == 1
-    assert attending.LOOK_SECONDS >= 1.0
+    assert scheduler_loop.POLL_SECONDS >= 1.0
 
 
-def test_a_cell_that_ends_before_the_first_look_has_ended(tmp_path: Path) -> None:
+def test_a_cell_that_ends_before_the_first_poll_has_ended(tmp_path: Path) -> None:
     """Between the plan and the watch: on a cluster that takes a minute to answer, or with a quick job."""
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 2)
-    attendance, log = Attendance(scheduler, cells, RunOptions(tmp_path, 0)), Log()
-    attendance.submit()
+    loop, log = SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0)), Log()
+    loop.submit()
     for cell in cells:
         end_cell(tmp_path / "cells", cell)
     scheduler.running.clear()
-    assert attendance.attend(log) == 0
+    assert loop.wait(log) == 0
     assert len(scheduler.calls) == 1
     assert {event[1] for event in log.names("ended")} == {"completed"}

@@ -10,10 +10,10 @@ from pool_jobs import Log
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.schedulers.loop import scheduler_loop as attending
+from vcpo_bench.bench.running.schedulers.loop import scheduler_loop
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
-from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import Attendance
-from vcpo_bench.bench.running.schedulers.scheduled import leave_jobs, watch_jobs
+from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
+from vcpo_bench.bench.running.schedulers.scheduled import detach_jobs, watch_jobs
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files import claims
 
@@ -25,7 +25,7 @@ class Told(BaseException):
 INSTANTS = ("before 0", "taken 0", "noted 0", "before 1", "taken 1", "noted 1")
 COMMANDS: dict[str, Callable[[FakeScheduler, list[PlannedCell], Path], object]] = {
     "watched": lambda scheduler, cells, out: watch_jobs("fake", scheduler, cells, RunOptions(out, 0), Log()),
-    "detached": lambda scheduler, cells, out: leave_jobs("fake", scheduler, cells, RunOptions(out, 0)),
+    "detached": lambda scheduler, cells, out: detach_jobs("fake", scheduler, cells, RunOptions(out, 0)),
 }
 
 
@@ -34,7 +34,7 @@ def cut(
 ) -> None:
     """Have a submission end at an instant: `noted N` is when the handles of array N have just been written down."""
     noted: list[int] = []
-    original = LaunchFile.submitted
+    original = LaunchFile.record_handles
 
     def end_at(now: str) -> None:
         if now == instant:
@@ -47,7 +47,7 @@ def cut(
         end_at(f"noted {len(noted) - 1}")
 
     scheduler.on_instant = end_at
-    patch.setattr(LaunchFile, "submitted", submitted)
+    patch.setattr(LaunchFile, "record_handles", submitted)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -76,19 +76,19 @@ def test_after_a_kill_the_same_command_has_one_job_per_cell(
         COMMANDS[command](scheduler, cells, tmp_path)
     scheduler.on_instant, scheduler.unreachable = lambda instant: None, False
     living = set(scheduler.running)
-    again = Attendance(scheduler, cells, RunOptions(tmp_path, 0))
-    again.submit()
+    again = SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0))
+    submission = again.submit()
     keys = Counter(key for job in scheduler.running.values() for key in job.keys)
     assert keys == dict.fromkeys((cell.key for cell in cells), 1)
     known = LaunchFile(tmp_path).handles()
     assert set(known.values()) == scheduler.running.keys()
-    assert again.strays == len(living - set(known.values()))
+    assert submission.orphans == len(living - set(known.values()))
 
 
-def test_jobs_of_other_cells_of_the_folder_are_no_strays(tmp_path: Path) -> None:
+def test_jobs_of_other_cells_of_the_folder_are_no_orphans(tmp_path: Path) -> None:
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 4)
-    Attendance(scheduler, cells[:2], RunOptions(tmp_path, 0)).submit()
-    Attendance(scheduler, cells[2:], RunOptions(tmp_path, 0)).submit()
+    SchedulerLoop(scheduler, cells[:2], RunOptions(tmp_path, 0)).submit()
+    SchedulerLoop(scheduler, cells[2:], RunOptions(tmp_path, 0)).submit()
     assert len(scheduler.running) == 4
     assert not scheduler.canceled
 
@@ -96,14 +96,14 @@ def test_jobs_of_other_cells_of_the_folder_are_no_strays(tmp_path: Path) -> None
 def test_a_command_that_detaches_cancels_only_what_it_submitted(tmp_path: Path) -> None:
     """Jobs of an earlier command have run for hours, maybe."""
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 4)
-    Attendance(scheduler, cells[:2], RunOptions(tmp_path, 0)).submit()
+    SchedulerLoop(scheduler, cells[:2], RunOptions(tmp_path, 0)).submit()
 
     def stop(done: bool) -> None:
         raise Told
 
-    attendance = Attendance(scheduler, cells, RunOptions(tmp_path, 0))
-    with pytest.raises(Told), attendance.answerable(only_new=True):
-        attendance.submit()
+    loop = SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0))
+    with pytest.raises(Told), loop.canceling_on_stop(only_own=True):
+        loop.submit()
         stop(done=False)
     assert scheduler.canceled == {"2_0", "2_1"}
 
@@ -123,7 +123,7 @@ def test_a_job_that_was_wrongly_taken_for_gone_is_canceled_too(tmp_path: Path, m
             raise Told
 
     with pytest.raises(Told):
-        Attendance(scheduler, cells, RunOptions(tmp_path, 0)).submit()
+        SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0)).submit()
         scheduler.on_look = look
         watch_jobs("fake", scheduler, cells, RunOptions(tmp_path, 0), Log())
     assert not scheduler.running
@@ -133,18 +133,18 @@ def test_a_job_that_was_wrongly_taken_for_gone_is_canceled_too(tmp_path: Path, m
 def test_a_second_parent_cancels_what_the_first_replaced(tmp_path: Path) -> None:
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 1)
     file = LaunchFile(tmp_path)
-    file.submitted({cells[0].key: "k:1"})
-    file.submitted({cells[0].key: "k:2"})
-    file.submitted({cells[0].key: "k:2"})
+    file.record_handles({cells[0].key: "k:1"})
+    file.record_handles({cells[0].key: "k:2"})
+    file.record_handles({cells[0].key: "k:2"})
     assert file.replaced() == {"k:1": cells[0].key}
     scheduler.running["k:2"] = None  # type: ignore[assignment]
-    Attendance(scheduler, cells, RunOptions(tmp_path, 0)).submit()
+    SchedulerLoop(scheduler, cells, RunOptions(tmp_path, 0)).submit()
     assert scheduler.canceled == {"k:1"}
     end_cell(tmp_path / "cells", cells[0])
 
 
 def test_why_no_job_starts_is_said_once_per_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attending, "START_SECONDS", 0.0)
+    monkeypatch.setattr(scheduler_loop, "START_SECONDS", 0.0)
     scheduler, cells = FakeScheduler(), cells_of(tmp_path, 2)
     log = Log()
 

@@ -1,4 +1,4 @@
-"""Watching cells through the results folder alone, for a parent without a connection to their workers."""
+"""Watching cells through the results folder alone, for a process without a connection to their workers."""
 
 from __future__ import annotations
 
@@ -18,60 +18,58 @@ from vcpo_bench.files.claim_text import Claimed
 from vcpo_bench.records import CELL_FILE
 from vcpo_bench.records.cell_file import read_cell_file
 
-End = tuple[int, int]
-"""Tells one end of a cell from another: inode and time of its file."""
+EndIdentity = tuple[int, int]
+"""Tells one end of a cell from another: inode and modification time of its file."""
 
 
-class StoreWatch:
+class ResultsWatch:
     """Turns what changes in a results folder into events.
 
-    A look lists the folder once, and reads only the claims of running cells and the files of cells that just ended.
+    `poll` lists the folder once. It reads only the claims of running cells and the files of cells that just ended.
 
     Args:
         cells_folder: `cells` of the results folder.
-        cells: The cells to watch, none of which had ended well when they were planned.
-        observer: Receives `started`, `progress` and `ended`.
-        before: What `failed_ends` found before anything was submitted: these ends are no news.
+        cells: The cells to watch, none of which had ended well when they were planned. Where one has failed by now,
+            that was an earlier run, and its next end is waited for.
 
     Attributes:
-        waiting: Cells that have not ended, by key.
+        unfinished: Cells that have not ended, by key.
         failed: Number of cells that ended with an error.
         begun: Whether a worker or an end has been seen.
     """
 
-    def __init__(
-        self, cells_folder: Path, cells: Sequence[PlannedCell], observer: GridObserver, before: Mapping[str, End]
-    ) -> None:
-        self._folder, self._observer, self._before = cells_folder, observer, before
-        self.waiting = {cell.key: cell for cell in cells}
+    def __init__(self, cells_folder: Path, cells: Sequence[PlannedCell]) -> None:
+        self._folder = cells_folder
+        self.unfinished = {cell.key: cell for cell in cells}
         self.failed = 0
         self.begun = False
+        self._earlier_ends = {cell.key: _failed_end(cells_folder / cell.key) for cell in cells}
         self._claims: dict[str, tuple[Claimed, float]] = {}
         self._started: set[str] = set()
 
-    def look(self) -> None:
-        """Look once, and tell the observer what is new."""
+    def poll(self, observer: GridObserver) -> None:
+        """Look for changes, and tell the observer about them by `started`, `progress` and `ended`."""
         names = set(os.listdir(self._folder))
-        for key, cell in list(self.waiting.items()):
-            if key in names and self._look_at_end(key):
+        for key, cell in list(self.unfinished.items()):
+            if key in names and self._read_end(key, observer):
                 continue
             if CellStore(self._folder, key).partial.name in names:
-                self._look_at_claim(cell)
+                self._read_claim(cell, observer)
 
     def claim(self, key: str) -> Claimed | None:
         """The claim on a cell, if its holder was heard within the last lease and is not known to have ended."""
-        found, heard = self._claims.get(key, (None, 0.0))
+        claim, heard = self._claims.get(key, (None, 0.0))
         silent = time.monotonic() - heard
-        return None if found is None or found.holder.is_gone or silent > claims.LEASE_SECONDS else found
+        return None if claim is None or claim.holder.is_gone or silent > claims.LEASE_SECONDS else claim
 
     def drop(self, key: str) -> None:
         """Watch a cell no longer."""
-        del self.waiting[key]
+        del self.unfinished[key]
 
-    def _look_at_end(self, key: str) -> bool:
+    def _read_end(self, key: str, observer: GridObserver) -> bool:
         folder = self._folder / key
         identity = _identity(folder)
-        if identity is None or identity == self._before.get(key):
+        if identity is None or identity == self._earlier_ends[key]:
             return False
         try:
             facts: Mapping[str, Any] = read_cell_file(folder / CELL_FILE)
@@ -79,41 +77,31 @@ class StoreWatch:
             return False
         self.begun = True
         self.failed += facts["status"] == "error"
-        self._observer.ended(key, facts["status"], float(facts.get("seconds", 0.0)), str(facts.get("reason", "")))
+        observer.ended(key, facts["status"], float(facts.get("seconds", 0.0)), str(facts.get("reason", "")))
         self.drop(key)
         return True
 
-    def _look_at_claim(self, cell: PlannedCell) -> None:
-        found = claims.claimed(CellStore(self._folder, cell.key).partial)
-        if found is None:
+    def _read_claim(self, cell: PlannedCell, observer: GridObserver) -> None:
+        claim = claims.claimed(CellStore(self._folder, cell.key).partial)
+        if claim is None:
             self._claims.pop(cell.key, None)
             return
         known = self._claims.get(cell.key, (None, 0.0))[0]
-        if known == found:
+        if known == claim:
             return
-        self._claims[cell.key] = found, time.monotonic()
+        self._claims[cell.key] = claim, time.monotonic()
         self.begun = True
         if cell.key not in self._started:
             self._started.add(cell.key)
-            self._observer.started(cell.key, cell.config.label, cell.updates)
-        note = found.note
+            observer.started(cell.key, cell.config.label, cell.updates)
+        note = claim.note
         if note and (known is None or note != known.note):
             reward, ess = (float(note.get(name, math.nan)) for name in ("reward", "ess"))
-            self._observer.progress(cell.key, int(note.get("step", 0)), reward, ess)
+            observer.progress(cell.key, int(note.get("step", 0)), reward, ess)
 
 
-def failed_ends(cells_folder: Path, cells: Sequence[PlannedCell]) -> dict[str, End]:
-    """The ends of earlier runs of cells that failed, by key; one that has ended well since the plan was made is news.
-
-    Args:
-        cells_folder: `cells` of the results folder.
-        cells: The cells.
-    """
-    found = {cell.key: _failed_end(cells_folder / cell.key) for cell in cells}
-    return {key: end for key, end in found.items() if end is not None}
-
-
-def _failed_end(folder: Path) -> End | None:
+def _failed_end(folder: Path) -> EndIdentity | None:
+    """The end of an earlier run that failed; None: there is none, or the cell has ended well since it was planned."""
     identity = _identity(folder)
     if identity is None:
         return None
@@ -123,7 +111,7 @@ def _failed_end(folder: Path) -> End | None:
         return identity
 
 
-def _identity(folder: Path) -> End | None:
+def _identity(folder: Path) -> EndIdentity | None:
     """Tells one end of a cell from another; None: it has not ended."""
     try:
         facts = (folder / CELL_FILE).stat()
