@@ -11,7 +11,7 @@ from command_line import call
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
-from vcpo_bench.bench.running.schedulers.detached import KeeperFiles
+from vcpo_bench.bench.running.schedulers.detached import DetachedFiles
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import write_sealed
@@ -145,7 +145,7 @@ def test_jobs_and_keepers_are_not_written_down_where_a_link_leads(gift: Path, ho
     with pytest.raises(UsageError, match=LINK):
         LaunchFile(gift).submitted({"key": "job"})
     LaunchFile(gift).remove()
-    assert KeeperFiles(gift, "a").task.parent == gift / ".launch" / "local"
+    assert DetachedFiles(gift, "a").task.parent == gift / ".launch" / "local"
 
 
 def test_a_claim_is_neither_read_from_nor_written_to_a_link(home: Path, tmp_path: Path) -> None:
