@@ -95,6 +95,7 @@ def test_a_new_method_trains_and_an_edited_one_is_another(tmp_path: Path) -> Non
     assert len(list((tmp_path / "out" / "cells").iterdir())) == 2, "an edited plug-in is another method"
 
 
+@pytest.mark.slow
 def test_a_new_regime_trains_in_a_grid(tmp_path: Path) -> None:
     plugin = begin("regime", tmp_path / "mine")
     out = tmp_path / "out"

@@ -15,6 +15,7 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.results_folder import ResultsFolder, ended_keys, status_of
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files import claims
 from vcpo_bench.files.checksums import read_sealed, write_sealed
 
 
@@ -120,6 +121,7 @@ def live(cells: Path, key: str, kill_at: int, monkeypatch: pytest.MonkeyPatch) -
 def test_a_kill_before_any_change_of_the_file_system_loses_nothing(
     tmp_path: Path, kill_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 0.5)  # what was killed while it claimed has left no holder to ask
     lived = live(tmp_path, "a", kill_at, monkeypatch)
     assert live(tmp_path, "a", 10_000, monkeypatch), "the next run must finish the cell"
     final = tmp_path / "a"

@@ -139,7 +139,9 @@ def test_gradients_that_are_not_finite_are_kept_from_diagnostics() -> None:
                 assert torch.equal(ours.previous_gradient, theirs.previous_gradient)
 
 
-@pytest.mark.parametrize(("method", "record"), [("vcpo", "basic"), ("reinforce+gac", "diagnostics")])
+@pytest.mark.parametrize(
+    ("method", "record"), [("vcpo", "basic"), pytest.param("reinforce+gac", "diagnostics", marks=pytest.mark.slow)]
+)
 def test_an_update_reads_from_the_device_as_often_for_any_number_of_cells(method: str, record: str) -> None:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
         few, many = (elsewhere.submit(stacked_on_mock.reads, method, record, cells).result() for cells in (2, 5))

@@ -30,7 +30,9 @@ def test_a_stack_trains_on_it_as_on_the_cpu(methods: list[str], task: str) -> No
             np.testing.assert_allclose(theirs, ours, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("methods", [["clip", "reinforce+gac", "clip"], ["vcpo", "vcpo"]])
+@pytest.mark.parametrize(
+    "methods", [["vcpo", "vcpo"], pytest.param(["clip", "reinforce+gac", "clip"], marks=pytest.mark.slow)]
+)
 def test_a_stack_goes_on_from_checkpoints_on_it(methods: list[str], tmp_path: Path) -> None:
     """Moments and steps of the optimizer of all cells reach the checkpoint of each, and come back."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:

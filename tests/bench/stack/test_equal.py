@@ -66,7 +66,7 @@ def test_evaluations_too() -> None:
     check(["clip", "vespo", "clip+ess(base=measured)", "reinforce+gac"], 5)
 
 
-@pytest.mark.parametrize("record", ["basic", "full"])
+@pytest.mark.parametrize("record", [pytest.param("basic", marks=pytest.mark.slow), "full"])
 def test_score_norms(record: str) -> None:
     check(["vcpo", "vcpo+entropy(beta=0.02)"], 4, record=record)
 

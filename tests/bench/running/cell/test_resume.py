@@ -32,7 +32,7 @@ def same(first: dict[str, list], second: dict[str, list]) -> bool:
 
 
 @pytest.mark.parametrize("method", ["vcpo", "clip+ess(base=measured)", "reinforce+gac", "stapo"])
-@pytest.mark.parametrize("record", ["basic", "full"])
+@pytest.mark.parametrize("record", [pytest.param("basic", marks=pytest.mark.slow), "full"])
 @pytest.mark.parametrize("at", [4])
 def test_saved_and_resumed_is_the_same_run(tmp_path: Path, method: str, record: str, at: int) -> None:
     through = build_trainer(config(method, record=record))
