@@ -140,10 +140,10 @@ def test_no_lock_is_signed_where_a_link_leads(gift: Path, home: Path, kind: str)
         pytest.fail("it was locked")
 
 
-def test_jobs_and_keepers_are_not_written_down_where_a_link_leads(gift: Path, home: Path) -> None:
+def test_jobs_and_background_processes_are_not_written_down_where_a_link_leads(gift: Path, home: Path) -> None:
     (gift / ".launch").symlink_to(home)
     with pytest.raises(UsageError, match=LINK):
-        LaunchFile(gift).submitted({"key": "job"})
+        LaunchFile(gift).record_handles({"key": "job"})
     LaunchFile(gift).remove()
     assert DetachedFiles(gift, "a").task.parent == gift / ".launch" / "local"
 
