@@ -1,6 +1,7 @@
 """A process of a sharded cell other than process 0: it does what it is told, and ends with process 0.
 
-`Crew` starts it as `python -m`, with the descriptor of a pipe. It answers every order: empty, or the error it raised.
+`OtherRanks` starts it as `python -m`, with the descriptor of a pipe. The answer to an order is an empty text, or the
+error it raised.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from typing import Any
 import torch
 
 from vcpo_bench.bench.sharding.build import build_rank
-from vcpo_bench.bench.sharding.crew import RankSetup
+from vcpo_bench.bench.sharding.other_ranks import RankSetup
 from vcpo_bench.bench.sharding.ranks import Ranks, meeting_place
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.naming.plugins import load_plugin
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 
 
-class Follower:
+class FollowerRank:
     """Trains as process 0 does.
 
     Args:
@@ -39,7 +40,7 @@ class Follower:
         self._trainer: Trainer | None = None
 
     def do(self, verb: str, *arguments: Any) -> None:
-        """Carry out one order: `start`, which it has, `build`, `advance`, `gather` or `restore`."""
+        """Carry out one order: `start` (nothing more to do), `build`, `advance`, `gather` or `restore`."""
         if verb == "start":
             return
         if verb == "build":
@@ -65,7 +66,7 @@ def follow(pipe: Connection) -> None:
     Args:
         pipe: Connection to process 0.
     """
-    follower = Follower(pipe.recv())
+    follower = FollowerRank(pipe.recv())
     while True:
         try:
             order = pipe.recv()
@@ -82,7 +83,7 @@ def follow(pipe: Connection) -> None:
 def _follow_parent(parent: int) -> None:
     """End with process 0, also in the middle of an exchange with it."""
     while os.getppid() == parent:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     os._exit(1)
 
 

@@ -15,7 +15,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.shard_rules import check_shards
 from vcpo_bench.bench.feeding.sampler_handle import numpy_arrays
 from vcpo_bench.bench.sharding.build import build_rank
-from vcpo_bench.bench.sharding.crew import Crew, RankSetup
+from vcpo_bench.bench.sharding.other_ranks import OtherRanks, RankSetup
 from vcpo_bench.bench.sharding.ranks import Ranks, meeting_place
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.trainer import Trainer
@@ -33,32 +33,32 @@ class Leader(Trainer):
 
     Args:
         own: The trainer of this process, which this one takes over.
-        crew: The other processes.
+        others: The other processes.
     """
 
-    def __init__(self, own: Trainer, crew: Crew) -> None:
+    def __init__(self, own: Trainer, others: OtherRanks) -> None:
         super().__init__(own.config, own.task, own.learner, own.source, own.updates, own.recorder, own.observer)
-        self.crew = crew
+        self.others = others
 
     def advance(self) -> tuple[float, float]:
         """See `Trainer.advance`."""
-        with self.crew.doing("advance"):
+        with self.others.doing("advance"):
             return super().advance()
 
     def save(self, folder: Path) -> None:
         """See `Trainer.save`."""
-        with self.crew.doing("gather"):
+        with self.others.doing("gather"):
             super().save(folder)
 
     def _restore(self, folder: Path, scalars: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         small = {name: tensor for name, tensor in tensors.items() if not name.startswith(LARGE)}
-        with self.crew.doing("restore", folder, scalars, numpy_arrays(small)):
+        with self.others.doing("restore", folder, scalars, numpy_arrays(small)):
             super()._restore(folder, scalars, tensors)
 
     def close(self) -> None:
         """End all processes."""
         super().close()
-        self.crew.close()
+        self.others.close()
         _leave()
 
 
@@ -90,20 +90,20 @@ def build_leader(
     setups = [
         RankSetup(config, start, place, number, store.port, threads, plugins) for number in range(1, config.shards)
     ]
-    with _ending(Crew(setups)) as crew:
-        with crew.doing("start"):  # who cannot even start is noticed here: `join` would wait for it
+    with _ending(OtherRanks(setups)) as others:
+        with others.doing("start"):  # who cannot even start is noticed here: `join` would wait for it
             pass
-        with crew.doing("build"):
-            return Leader(build_rank(config, start, Ranks.join(store, 0, config.shards, place), observer), crew)
+        with others.doing("build"):
+            return Leader(build_rank(config, start, Ranks.join(store, 0, config.shards, place), observer), others)
 
 
 @contextmanager
-def _ending(crew: Crew) -> Iterator[Crew]:
+def _ending(others: OtherRanks) -> Iterator[OtherRanks]:
     """End the processes where they cannot all begin."""
     try:
-        yield crew
+        yield others
     except BaseException:
-        crew.close()
+        others.close()
         _leave()
         raise
 

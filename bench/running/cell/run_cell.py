@@ -17,8 +17,8 @@ from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.running.cell.ending import finish, finish_failed
-from vcpo_bench.bench.sharding.crew import RankDiedError
 from vcpo_bench.bench.sharding.leader import build_leader
+from vcpo_bench.bench.sharding.other_ranks import RankDiedError
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.trainer import Trainer

@@ -1,4 +1,4 @@
-"""Run several cells as one stack. Each is claimed, resumes, ends and fails as if it ran alone."""
+"""Run several cells as one stack. Each is claimed, resumes, ends and fails as if it ran run_cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.devices import release_memory
-from vcpo_bench.bench.running.cell import run_cell as alone
+from vcpo_bench.bench.running.cell import run_cell
 from vcpo_bench.bench.running.cell.ending import finish, finish_failed
 from vcpo_bench.bench.running.cell.run_cell import CheckpointPace, Emit
 from vcpo_bench.bench.stack.stack import Advanced, Stack
@@ -85,7 +85,7 @@ def run_stack(
         DiskFullError: There is no space left; every cell keeps its latest checkpoint.
     """
     if len(cells) == 1:
-        alone.run_cell(cells[0], cells_folder, keep_every, emit, make_observer)
+        run_cell.run_cell(cells[0], cells_folder, keep_every, emit, make_observer)
         return
     members = _Members(emit)
     try:
@@ -123,7 +123,7 @@ def _open(cell: PlannedCell, cells_folder: Path, emit: Emit, make_observer: Obse
             return []
         emit("started", cell.key, cell.config.label, cell.updates)
         try:
-            trainer = alone.resume(cell, store, emit, make_observer)
+            trainer = run_cell.resume(cell, store, emit, make_observer)
         except Exception as problem:  # recorded as the error of this cell; the others continue
             if is_disk_full(problem):
                 raise
@@ -149,7 +149,7 @@ def _train(members: _Members, keep_every: int) -> None:
             if active and pace.due():
                 with pace.writing():
                     _save(members)
-            if time.perf_counter() - told > alone.PROGRESS_SECONDS:
+            if time.perf_counter() - told > run_cell.PROGRESS_SECONDS:
                 told = time.perf_counter()
                 _tell(members, advanced)
 

@@ -19,8 +19,8 @@ from patience import within
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.sharding.crew import RankDiedError, RankFailedError
 from vcpo_bench.bench.sharding.leader import Leader, build_leader
+from vcpo_bench.bench.sharding.other_ranks import RankDiedError, RankFailedError
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.methods import load_plugin
@@ -81,7 +81,7 @@ def test_it_records_what_one_process_records_and_resumes_bit_for_bit(folder: Pat
         stopped.advance()
     stopped.save(tmp_path)
     assert isinstance(stopped, Leader)
-    stopped.crew.ranks[0].process.send_signal(signal.SIGKILL)
+    stopped.others.ranks[0].process.send_signal(signal.SIGKILL)
     with pytest.raises(RankDiedError, match=r"^rank 1 of 2 died \(SIGKILL\); most likely .* memory$"):
         stopped.advance()
     stopped.close()
@@ -138,5 +138,5 @@ def test_an_error_of_another_process_ends_the_cell_with_its_text(folder: Path, t
     assert isinstance(started, Leader)
     with closing(started):
         with pytest.raises(RankFailedError, match=r"^rank 1 of 2 failed:\n(?s:.*)not enough values to unpack"):
-            with started.crew.doing("restore"):
+            with started.others.doing("restore"):
                 raise RuntimeError("Connection closed by peer")

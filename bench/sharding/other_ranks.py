@@ -1,4 +1,4 @@
-"""The other processes of a cell as process 0 sees them: start them, tell them what to do, notice that one has died."""
+"""The other processes of a sharded cell, for process 0: starts them, gives them orders, notices that one has died."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.children import shielded
 
 GRACE_SECONDS = 10.0
-"""How long after a failure to wait for what the other processes say of it, and for them to end."""
+"""How long after a failure to wait for the answers of the other processes, and for them to end."""
 
 
 class RankSetup(NamedTuple):
@@ -54,25 +54,25 @@ class _Rank:
 
     def __init__(self, setup: RankSetup) -> None:
         self.number, self.count = setup.number, setup.config.shards
-        self.pipe, theirs = multiprocessing.Pipe()
-        command = [sys.executable, "-m", "vcpo_bench.bench.sharding.follower", str(theirs.fileno())]
+        self.pipe, rank_end = multiprocessing.Pipe()
+        command = [sys.executable, "-m", "vcpo_bench.bench.sharding.follower", str(rank_end.fileno())]
         with shielded():
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),))
-        theirs.close()
-        self.said: str | None = None
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(rank_end.fileno(),))
+        rank_end.close()
+        self.answer: str | None = None
         self.send(setup)
 
     def send(self, message: Any) -> None:
-        """One that has died says so when it is asked for its answer."""
-        self.said = None
+        """Send an order; that a process has died is noticed when its answer is read."""
+        self.answer = None
         with suppress(OSError):
             self.pipe.send(message)
 
     def hear(self, timeout: float | None) -> bool:
-        """Whether it answers within `timeout` seconds; `said` is then empty, or the error it raised."""
-        if self.said is None and self.pipe.poll(timeout):
-            self.said = self.pipe.recv()
-        return self.said is not None
+        """Whether it answers within `timeout` seconds; `answer` is then empty, or the error it raised."""
+        if self.answer is None and self.pipe.poll(timeout):
+            self.answer = self.pipe.recv()
+        return self.answer is not None
 
     def end(self) -> str:
         """How it ended, in words."""
@@ -86,15 +86,15 @@ class _Rank:
 
 
 def _of_connection(error: str) -> bool:
-    """Whether an error says no more than that another process is gone."""
+    """Whether an error only says that another process is gone."""
     return any(word in error for word in ("gloo", "NCCL", "peer", "Broken pipe"))
 
 
-class Crew:
+class OtherRanks:
     """Processes 1 to N - 1 of a cell.
 
     Args:
-        setups: What each must know; they start at once.
+        setups: What each must know; all start together.
     """
 
     def __init__(self, setups: Sequence[RankSetup]) -> None:
@@ -102,10 +102,10 @@ class Crew:
 
     @contextmanager
     def doing(self, verb: str, *arguments: Any) -> Iterator[None]:
-        """Have all processes do something while this one does its own part of it in the block.
+        """Give all processes an order, while this one does its own part of the work in the block.
 
         Args:
-            verb: What to do, see `follower`.
+            verb: The order, see `FollowerRank`.
             arguments: Its arguments.
 
         Raises:
@@ -118,14 +118,14 @@ class Crew:
             yield
         except Exception as problem:
             if _of_connection(str(problem)):
-                self._blame(time.monotonic() + GRACE_SECONDS, problem)
+                self._raise_failure(time.monotonic() + GRACE_SECONDS, problem)
             raise
-        self._blame(None, None)
+        self._raise_failure(None, None)
 
-    def _blame(self, deadline: float | None, problem: Exception | None) -> None:
-        """Wait for what all processes say, and raise for the one that failed first, if any did.
+    def _raise_failure(self, deadline: float | None, problem: Exception | None) -> None:
+        """Wait for the answers of all processes, and raise for the one that failed first, if any did.
 
-        One that dies takes the others' connections with it: what they say of that is no cause.
+        A process that dies breaks the connections of the others, so their errors about that are not the cause.
         """
         died, failed = [], []
         for rank in self.ranks:
@@ -133,14 +133,14 @@ class Crew:
                 rank.hear(None if deadline is None else max(0.0, deadline - time.monotonic()))
             except (EOFError, OSError):
                 died.append(rank)
-            if rank.said:
+            if rank.answer:
                 failed.append(rank)
                 deadline = deadline or time.monotonic() + GRACE_SECONDS
         if died:
-            named = ", ".join(f"rank {rank.number} of {rank.count} {rank.end()}" for rank in died)
-            raise RankDiedError(named) from problem
+            listed = ", ".join(f"rank {rank.number} of {rank.count} {rank.end()}" for rank in died)
+            raise RankDiedError(listed) from problem
         if failed:
-            first = min(failed, key=lambda rank: _of_connection(rank.said or ""))
+            first = min(failed, key=lambda rank: _of_connection(rank.answer or ""))
             raise RankFailedError(f"rank {first.number} of {first.count} failed:\n{first.said}") from problem
 
     def close(self) -> None:
