@@ -141,7 +141,7 @@ class OtherRanks:
             raise RankDiedError(listed) from problem
         if failed:
             first = min(failed, key=lambda rank: _of_connection(rank.answer or ""))
-            raise RankFailedError(f"rank {first.number} of {first.count} failed:\n{first.said}") from problem
+            raise RankFailedError(f"rank {first.number} of {first.count} failed:\n{first.answer}") from problem
 
     def close(self) -> None:
         """Tell all processes to end, and kill those that do not."""
