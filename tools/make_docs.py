@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from doc_pages import adapters, columns, estimates, loss_paths, methods
+from doc_pages import adapters, columns, commands, estimates, loss_paths, methods
 
 import studies.pages
 
@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES: dict[str, Callable[[], str]] = {
     "docs/methods.md": methods.page,
     "docs/columns.md": columns.page,
+    "docs/commands.md": commands.page,
     "docs/trl.md": adapters.trl_page,
     "docs/verl.md": adapters.verl_page,
     "docs/loss_paths.md": loss_paths.page,

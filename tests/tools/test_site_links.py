@@ -16,12 +16,12 @@ SPEC.loader.exec_module(links)
 @pytest.mark.parametrize(
     ("page", "written", "led"),
     [
-        ("index.md", "(docs/methods.md)", "(methods.md)"),
-        ("index.md", "(docs/methods.md#clip)", "(methods.md#clip)"),
-        ("index.md", "(docs/benchmarks/)", "(benchmarks/index.md)"),
-        ("index.md", "(errors.py)", "(source/errors.py.md)"),
-        ("index.md", "(CHANGELOG.md)", "(project/CHANGELOG.md)"),
-        ("methods.md", "(../README.md#methods)", "(index.md#methods)"),
+        ("index.md", "(methods.md#clip)", "(methods.md#clip)"),
+        ("index.md", "(benchmarks/)", "(benchmarks/index.md)"),
+        ("index.md", "(../errors.py)", "(source/errors.py.md)"),
+        ("index.md", "(../CHANGELOG.md)", "(project/CHANGELOG.md)"),
+        ("project/README.md", "(docs/index.md)", "(../index.md)"),
+        ("methods.md", "(../README.md#methods)", "(project/README.md#methods)"),
         ("methods.md", "(../errors.py)", "(source/errors.py.md)"),
         ("benchmarks/async.md", "(../../setup.py)", "(../source/setup.py.md)"),
         ("benchmarks/async.md", "(../../configs)", "(../source/configs/index.md)"),
@@ -29,7 +29,7 @@ SPEC.loader.exec_module(links)
         ("studies/calibration/README.md", "(grids/)", "(grids/index.md)"),
         ("studies/tinker/README.md", "(report.html.gz)", "(report.html)"),
         ("leaderboard.md", "(studies/leaderboard)", "(studies/leaderboard/index.html)"),
-        ("index.md", "(notebooks/own_method.ipynb)", "(notebooks/own_method.md)"),
+        ("index.md", "(../notebooks/own_method.ipynb)", "(notebooks/own_method.md)"),
         ("notebooks/own_method.md", "(../docs/methods.md)", "(../methods.md)"),
     ],
 )
@@ -43,12 +43,12 @@ def test_what_is_no_file_of_the_repository_is_left_for_mkdocs_to_judge(kept: str
 
 
 def test_code_blocks_are_left_alone() -> None:
-    block = "```python\nrows = table[0](errors.py)\n```\n"
-    assert links.rewrite(block + "[a](errors.py)", PurePosixPath("index.md")) == block + "[a](source/errors.py.md)"
+    block = "```python\nrows = table[0](../errors.py)\n```\n"
+    assert links.rewrite(block + "[a](../errors.py)", PurePosixPath("index.md")) == block + "[a](source/errors.py.md)"
 
 
 def test_pages_are_made_for_what_is_linked_and_not_written() -> None:
-    made = links.pages_linked_from({"index.md": "[a](errors.py) [b](docs/methods.md) [c](configs)", "methods.md": ""})
+    made = links.pages_linked_from({"index.md": "[a](../errors.py) [b](methods.md) [c](../configs)", "methods.md": ""})
     assert set(made) == {"source/errors.py.md", "source/configs/index.md"}
     assert (ROOT / "errors.py").read_text() in made["source/errors.py.md"]
     assert "`default.yaml`" in made["source/configs/index.md"]
@@ -66,8 +66,8 @@ def test_compressed_reports_are_unpacked() -> None:
 
 
 def test_a_binary_file_cannot_be_shown() -> None:
-    picture = "(docs/studies/phase/boundary.png)"
+    picture = "(studies/phase/boundary.png)"
     assert links.pages_linked_from({"index.md": f"![p]{picture}"}) == {}  # of docs/: copied as it is
     (weights,) = (path.relative_to(ROOT) for path in ROOT.glob("bench/policies/tiny/**/walk.safetensors"))
     with pytest.raises(ValueError, match=r"walk\.safetensors: a link leads to a file"):
-        links.pages_linked_from({"index.md": f"[w]({weights})"})
+        links.pages_linked_from({"index.md": f"[w](../{weights})"})

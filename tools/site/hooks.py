@@ -9,15 +9,16 @@ import navigation
 import reference
 from mkdocs.structure.files import File, Files
 
-HOME, GALLERY, STYLE = "index.md", "gallery.md", "site.css"
+GALLERY, STYLE = "gallery.md", "site.css"
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are not in `docs/`; the menu has all but those that only show a file or folder."""
-    made = {HOME: links.read("README.md"), GALLERY: gallery.page(), STYLE: links.read("tools/site/site.css")}
+    made = {GALLERY: gallery.page(), STYLE: links.read("tools/site/site.css")}
     made |= links.root_pages() | links.notebook_pages() | reference.pages()
     written = {file.src_uri: file.content_string for file in files if file.src_uri.endswith(".md")}
-    config.nav = navigation.menu(sorted(uri for uri in {*written, *made} if uri.endswith(".md")))
+    pages = sorted(uri for uri in {*written, *made} if uri.endswith(".md"))
+    config.nav = navigation.menu(pages, navigation.chapters(written[navigation.HOME]))
     for packed in [file for file in files if file.src_uri.endswith(".html.gz")]:
         files.remove(packed)
     shown = links.unpacked() | links.leaderboard() | links.pages_linked_from(written | made)

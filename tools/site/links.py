@@ -25,8 +25,8 @@ def read(name: str) -> str:
 
 
 def root_pages() -> dict[str, str]:
-    """Pages for the texts at the root, by address; the README is the first page of the site."""
-    names = sorted(path.name for path in ROOT.glob("*.md") if path.name != "README.md")
+    """Pages for the texts at the root, by address."""
+    names = sorted(path.name for path in ROOT.glob("*.md"))
     return {_page_of(PurePosixPath(name)): read(name) for name in names}
 
 
@@ -98,8 +98,6 @@ def _target(link: str, uri: PurePosixPath) -> PurePosixPath | None:
 
 def _source_of(uri: PurePosixPath) -> PurePosixPath:
     """The file of the repository that a page is made from."""
-    if str(uri) == "index.md":
-        return PurePosixPath("README.md")
     if uri.parts[0] in ("project", "notebooks"):
         return uri.relative_to("project") if uri.parts[0] == "project" else uri.with_suffix(".ipynb")
     return "docs" / uri
@@ -108,8 +106,6 @@ def _source_of(uri: PurePosixPath) -> PurePosixPath:
 def _page_of(target: PurePosixPath) -> str:
     """Address, below `docs/`, of the page or file that shows a file or folder of the repository."""
     path = ROOT / target
-    if str(target) == "README.md":
-        return "index.md"
     if target == BOARD:
         return f"{BOARD.relative_to('docs')}/index.html"
     if target.parts[0] == "docs":
