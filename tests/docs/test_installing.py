@@ -18,10 +18,11 @@ def page(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_the_readme_says_which_python_and_torch() -> None:
+def test_the_pages_say_which_python_and_torch() -> None:
     least, below = re.fullmatch(r"torch>=([\d.]+),<([\d.]+)", NEEDED["torch"]).groups()  # type: ignore[union-attr]
-    assert f"torch ({least} or newer, below {below})" in page("README.md")
-    assert f"Python {PROJECT['requires-python'].removeprefix('>=')} or newer" in page("README.md")
+    assert f"torch ({least} or newer, below {below})" in page("docs/platforms.md")
+    for name in ("README.md", "docs/platforms.md"):
+        assert f"Python {PROJECT['requires-python'].removeprefix('>=')} or newer" in page(name)
 
 
 def test_what_is_installed_without_torch_is_every_other_dependency() -> None:

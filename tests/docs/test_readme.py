@@ -9,11 +9,10 @@ import torch
 from typer.testing import CliRunner
 
 from vcpo_bench.cli import app
+from vcpo_bench.methods import parse_method
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
-
-
-(SNIPPET,) = re.findall(r"```python\n(.*?)```", README, flags=re.S)
+LOOP, OWN = re.findall(r"```python\n(.*?)```", README, flags=re.S)
 
 
 def log_probabilities(model: torch.nn.Module, tokens: torch.Tensor) -> torch.Tensor:
@@ -38,27 +37,41 @@ def run_snippet(code: str) -> dict[str, Any]:
     return names
 
 
-def test_the_python_example_runs_as_it_stands() -> None:
-    found = run_snippet(SNIPPET)
-    assert found["method"].canonical == "vcpo"
-    weight = found["model"][1].weight
-    assert bool((weight.grad != 0).any())
-    for row in range(6):  # the gradient that the coefficients stand for, and the norms of its parts, one by one
-        logp = log_probabilities(found["model"], found["tokens"][row : row + 1]).sum()
-        parts = torch.autograd.grad(logp, list(found["model"].parameters()))
-        torch.testing.assert_close(found["score_norm_sq"][row], sum(part.square().sum() for part in parts))
+def test_the_loop_runs_as_it_stands() -> None:
+    found = run_snippet(LOOP)
     logp = log_probabilities(found["model"], found["tokens"])
+    weight = found["model"][1].weight
     (expected,) = torch.autograd.grad(logp, weight, -found["batch"].to_rows(found["update"].coefficients))
+    assert bool((weight.grad != 0).any())
     torch.testing.assert_close(weight.grad, expected)
 
 
 def test_it_runs_for_every_method_that_it_names() -> None:
-    (line,) = re.findall(r"^method = .*# or (.*)$", SNIPPET, flags=re.M)
+    ((first, line),) = re.findall(r'^method = parse_method\("(.*)"\)  # or (.*)$', LOOP, flags=re.M)
     others = re.findall(r'"([^"]+)"', line)
-    assert len(others) == 4
+    assert others
     for expression in others:
-        found = run_snippet(SNIPPET.replace('parse_method("vcpo")', f"parse_method({expression!r})"))
+        found = run_snippet(LOOP.replace(f'"{first}"', f'"{expression}"'))
+        assert found["method"].canonical == expression
         assert bool((found["model"][1].weight.grad != 0).any()), expression
+
+
+def test_a_method_of_your_own_is_what_new_writes(tmp_path: Path) -> None:
+    made = CliRunner().invoke(app, ["new", "method", "my-method", "--folder", str(tmp_path)])
+    assert made.exit_code == 0, made.output
+    written = re.sub(r"  # .*", "", (tmp_path / "my_method.py").read_text())
+    assert OWN in written
+    assert written.removesuffix(OWN).splitlines()[-2:] == ["", ""], "nothing but imports above, nothing below"
+
+
+def test_methods_named_in_the_table_exist() -> None:
+    rows = README.split("## The methods")[1].split("\n## ")[0]
+    for named in re.findall(r"`([^`]+)`", rows):
+        parse_method(f"clip{named}" if named.startswith("+") else named)
+
+
+def test_it_is_read_in_minutes() -> None:
+    assert len(README.split()) <= 900
 
 
 def test_the_two_lines_are_there() -> None:
@@ -66,16 +79,13 @@ def test_the_two_lines_are_there() -> None:
     assert "\n    pip install '.[test]' && pytest -n auto\n" in README
     start = README.split("## Quick start")[1].split("\n## ")[0]
     assert len([line for line in start.splitlines() if line.startswith("    ")]) == 2, "nothing else to paste"
-    assert "pip install '.[test]' && pytest -n auto\n" in (Path(__file__).parents[2] / ".ci" / "run").read_text()
+    ci = (Path(__file__).parents[2] / ".ci" / "run").read_text()
+    assert "\npip install '.[test]'\n" in ci
+    assert "\npytest -n auto" in ci
 
 
 def commands() -> list[str]:
-    block = re.findall(r"```\n(vcpo-bench .*?)```", README, flags=re.S)[0]
-    return [line.partition("#")[0].strip().removeprefix("vcpo-bench ") for line in block.splitlines()]
-
-
-def test_every_line_shown_can_be_pasted() -> None:
-    assert not [command for command in commands() if " | " in command]
+    return re.findall(r"^\$ vcpo-bench (.*)$", README, flags=re.M)
 
 
 @pytest.mark.parametrize("command", commands())
