@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.logs.names import step_names
-from vcpo_bench.analysis.logs.values import number
+from vcpo_bench.analysis.logs.values import number, step_number
 
 Array = NDArray[np.float64]
 
@@ -129,6 +129,10 @@ class Rows:
                 if name not in self.axes:
                     self.axes[name] = axis
 
+    def names_a_step(self, row: Mapping[str, object]) -> bool:
+        """Whether a row says which step it is of."""
+        return any(step_number(row[name]) is not None for name in _STEP_ORDER if name in row)
+
     def _plan(self, row: Mapping[str, object]) -> _Plan:
         """What to do with rows that hold the same names as this one: most rows of a log do."""
         kept = []
@@ -212,7 +216,7 @@ class Rows:
     def _own_step(self, row: Mapping[str, object], file: str, names: tuple[str, ...]) -> tuple[float, str]:
         carried = self._carried.get(file)
         for name in names:
-            value = number(row[name])
+            value = step_number(row[name])
             if value is not None and math.isfinite(value):
                 if name == "_step" and carried is not None and carried[0] != "_step":
                     break

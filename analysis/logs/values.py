@@ -31,6 +31,11 @@ def number(raw: object) -> float | None:
         return None
 
 
+def step_number(raw: object) -> float | None:
+    """A logged step as a float, also that of ms-swift's `380/500`; None where it is no number."""
+    return number(raw.partition("/")[0]) if isinstance(raw, str) else number(raw)
+
+
 def _as_float(raw: float) -> float | None:
     try:
         return float(raw)

@@ -1,6 +1,7 @@
-"""Console output: verl's `step:N - name:value`, dictionaries of slime, TRL and SkyRL, and AReaL's tables.
+"""Console output: verl's `step:N - name:value`, dictionaries, pasted tables, and AReaL's boxes.
 
-Colors, carriage returns of progress bars and the prefixes of Ray are removed first.
+Colors, carriage returns of progress bars and the prefixes of Ray are removed first. A row without a step of its own is of
+the update that the last progress bar showed.
 """
 
 from __future__ import annotations
@@ -9,18 +10,32 @@ import re
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.readers.pasted_table import PastedTable
 from vcpo_bench.analysis.logs.rows import Rows
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _VERL = re.compile(r"(?:^|[\s|])step:(\d+) - (.+:.+)$")
 _DICT = re.compile(r"\{['\"]")
-_TITLE = re.compile(r"\b(rollout|step|eval)\s+(\d+)\s*:\s*$")
+_TITLE = re.compile(r"\b([a-z]+)\s+(\d+)\s*:\s*$", re.IGNORECASE)
 _LONGEST_TITLE = 100
-_PAIR = re.compile(r"['\"]([^'\"]+)['\"]\s*:\s*['\"]?((?:[\w.]*\()?[-+]?[\w.+-]+\)?)['\"]?\s*(?=[,}])")
+_AXES = {
+    "rollout": "rollout/step",
+    "eval": "rollout/step",
+    "perf": "rollout/step",
+    "step": "train/step",
+    "global step": "train/global_step",
+}
+"""What the title of a dictionary counts: slime prints `rollout 3: {...}`, OpenRLHF `Global step 3: {...}`."""
+_PAIR = re.compile(r"['\"]([^'\"]+)['\"]\s*:\s*['\"]?((?:[\w.]*\()?[-+]?[\w.+/-]+\)?)['\"]?\s*(?=[,}])")
 _REPEATED = ("Initial validation metrics:", "Final validation metrics:")
 """What verl prints without a step of evaluations that its logger has printed with one."""
+_BAR = re.compile(r"^\s*\d+%\|[^|]*\|\s*(\d+)/(\d+) \[")
+BAR = "progress bar"
+"""The axis of steps that were read from a progress bar."""
 _AREAL_STEP = re.compile(r"Train step (\d+)/\d+ done")
 _RAY = re.compile(r"^\s*\([A-Za-z_][\w.]* pid=\d+(?:, ip=[\d.]+)?\)\s?")
+_LONGEST_DICT = 50_000
+"""Characters of a dictionary that is printed over several lines."""
 
 
 def read_console(path: Path, rows: Rows) -> None:
@@ -39,24 +54,31 @@ def read_console(path: Path, rows: Rows) -> None:
                 reader.take(line)
     if not reader.found:
         raise NotYetError(
-            f"{path}: no line holds metrics as verl, TRL, slime, SkyRL or AReaL print them; give the file of a logger"
+            f"{path}: no line holds metrics as verl, TRL, slime, SkyRL, OpenRLHF or AReaL print them; give the file of "
+            "a logger: metrics.jsonl of prime-rl, trainer_state.json of TRL, the folder of TensorBoard, or a CSV export"
         )
 
 
 class _Console:
-    """Takes one line after another and remembers the step that AReaL prints above its tables."""
+    """Takes one line after another and remembers what stands above a row: a step, the header of a table, half a row."""
 
     def __init__(self, rows: Rows, file: str) -> None:
         self.rows, self.file, self.found = rows, file, 0
         self._areal_step: float | None = None
-        self._dict_axes: set[str] = set()
+        self._bar: float | None = None
+        self._longest_bar = 0
+        self._open = ""
+        self._behind_bars: dict[frozenset[str], tuple[float, float]] = {}
+        self._pasted = PastedTable()
 
     def take(self, line: str) -> None:
         """Read one line without its color codes."""
         text = _RAY.sub("", line.rstrip("\n")) if line[:1] in "( " else line.rstrip("\n")
+        if "%|" in text:
+            self._look_at_bar(text)
         if "step:" in text and self._verl(text):
             return
-        if "{" in text and self._dictionary(text):
+        if (self._open or "{" in text) and self._dictionary(text):
             return
         if "Train step" in text:
             step = _AREAL_STEP.search(text)
@@ -64,6 +86,14 @@ class _Console:
                 self._areal_step = float(step.group(1))
         elif "│" in text and self._areal_step is not None:
             self._table(text)
+        elif ("|" in text or "\t" in text) and (row := self._pasted.take(text)):
+            self._add(row, None, "")
+
+    def _look_at_bar(self, text: str) -> None:
+        """Remember how far training is; a shorter bar without a title is of an evaluation."""
+        bar = _BAR.match(text)
+        if bar is not None and int(bar.group(2)[:9]) >= self._longest_bar:
+            self._bar, self._longest_bar = float(bar.group(1)), int(bar.group(2)[:9])
 
     def _verl(self, text: str) -> bool:
         match = _VERL.search(text)
@@ -78,19 +108,32 @@ class _Console:
         return True
 
     def _dictionary(self, text: str) -> bool:
-        match, end = _DICT.search(text), text.rfind("}") + 1
-        if match is None or end < match.end() or any(said in text for said in _REPEATED):
+        """Read a dictionary of one line, or one line more of one that is open."""
+        whole = text if _DICT.search(text) else f"{self._open}{text}"
+        self._open = ""
+        match, end = _DICT.search(whole), whole.rfind("}") + 1
+        if match is None or any(said in whole for said in _REPEATED):
             return False
-        row = dict(_PAIR.findall(text, match.start(), end))
+        if end < match.end():
+            self._open = whole if whole.rstrip().endswith(",") and len(whole) < _LONGEST_DICT else ""
+            return bool(self._open)
+        row = dict(_PAIR.findall(whole, match.start(), end))
         if not row:
             return False
-        title = _TITLE.search(text[max(match.start() - _LONGEST_TITLE, 0) : match.start()])
-        if title is not None:
-            axis = "rollout/step" if title.group(1) in ("rollout", "eval") else "train/step"
-            self._add(row, float(title.group(2)), axis)
-        else:
-            self._add(row, None, "")
+        begin = max(match.start() - _LONGEST_TITLE, 0)
+        step, axis = self._titled(whole[begin : match.start()])
+        self._add(row, step, axis)
         return True
+
+    def _titled(self, title: str) -> tuple[float | None, str]:
+        """The step and the axis that the text before a dictionary names."""
+        named = _TITLE.search(title)
+        if named is not None:
+            words = [f"global {named.group(1)}"] if title[: named.start()].rstrip().lower().endswith("global") else []
+            for word in (*words, named.group(1)):
+                if word.lower() in _AXES:
+                    return float(named.group(2)), _AXES[word.lower()]
+        return (self._bar, BAR) if self._bar is not None else (None, "")
 
     def _table(self, text: str) -> None:
         cells = [cell.strip() for cell in text.strip().strip("│").split("│")]
@@ -99,7 +142,17 @@ class _Console:
 
     def _add(self, row: dict[str, str], step: float | None, axis: str) -> None:
         self.found += 1
-        if step is None:
+        if axis == BAR and step is not None:
+            step = self._bar_step(row, step)
+        if step is None or (axis == BAR and self.rows.names_a_step(row)):
             self.rows.add(row, self.file)
         else:
             self.rows.add(row, self.file, step, axis)
+
+    def _bar_step(self, row: dict[str, str], bar: float) -> float:
+        """The update a row is of: that of the bar, or, where no bar was printed since a row like it, one spacing later."""
+        names = frozenset(row)
+        last, spacing = self._behind_bars.get(names, (0.0, bar))
+        step = bar if bar > last or bar < last - spacing else last + spacing
+        self._behind_bars[names] = step, step - last if step > last else spacing
+        return step

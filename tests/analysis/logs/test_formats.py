@@ -28,7 +28,7 @@ def values(path: Path, column: str, **options: str) -> list[float]:
         ("verl_console.log", "verl", "entropy", [0.9, 0.8, 0.7], 3),
         ("verl_file.jsonl", "verl", "reward", [0.25, 0.5], 2),
         ("vcpo_fork.jsonl", "vcpo-fork", "ess_ratio", [0.9, 0.4], 2),
-        ("trl_console.log", "trl", "reward", [0.1, 0.2], 1),
+        ("trl_console.log", "trl", "reward", [0.1, 0.2], 20),
         ("trl_async.jsonl", "trl", "kl_mu_theta_k3", [0.001, 0.002], 2),
         ("slime_console.log", "slime", "reward", [0.3, 0.35], 1),
         ("slime_console.log", "slime", "eval_reward", [0.4, 0.55], 1),
