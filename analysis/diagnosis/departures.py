@@ -1,4 +1,4 @@
-"""When did each signal leave its own history? Order, not verdict: healthy runs have departures too."""
+"""When did each signal leave its own history, or its start? Order, not verdict: healthy runs have departures too."""
 
 from __future__ import annotations
 
@@ -15,10 +15,21 @@ Array = NDArray[np.float64]
 HISTORY = 40
 """Values before a point that it is compared with."""
 SHORTEST_HISTORY = 10
+EARLIEST = 2
+"""Values before the first point that can be judged; with fewer than `SHORTEST_HISTORY` a signal must also change by
+`FACTOR`."""
+FACTOR = 3.0
+"""How many times its start a slowly growing signal must reach, or fall to a part of."""
+BEGINS = 1.5
+"""Factor by which a signal must differ from what was before for its change to have begun."""
+START_SHARE, MOST_OF_A_START = 20, 10
+"""The start of a signal is one value in so many of all, at least three and at most ten."""
 PERSISTENCE = 3
 """Values in a row that must be out."""
 DISTANCE = 6.0
 """How many robust standard deviations are out."""
+ZERO_INFLATED = frozenset({"grad_norm", "reward_std"})
+"""Exactly 0 where all groups of a batch have equal rewards: the next real value is no rise."""
 MOST_POINTS = 3000
 """A longer series is averaged to this many points first."""
 
@@ -34,28 +45,74 @@ def find_departures(run: LoggedRun) -> tuple[Departure, ...]:
 
 
 def departure(series: Series) -> Departure | None:
-    """The first place where three values in a row are six robust standard deviations from the 40 before them."""
+    """The first place where three values in a row are far from the 40 before them, or have grown far from the start."""
     steps, values = thinned(series)
-    if values.size < SHORTEST_HISTORY + PERSISTENCE:
+    if series.column.name in ZERO_INFLATED:
+        steps, values = steps[values != 0], values[values != 0]
+    if values.size < EARLIEST + PERSISTENCE:
         return None
-    compared = _compared(values, series)
-    middle, spread = _history(compared)
-    score = (compared - middle) / np.maximum(spread, series.column.floor)
-    score[:SHORTEST_HISTORY] = 0.0
-    starts = [first_long_streak(side > DISTANCE, PERSISTENCE) for side in (score, -score)]
-    known = [start for start in starts if start is not None]
+    known = [at for at in (_left_history(values, series), _left_start(values, series)) if at is not None]
     if not known:
         return None
     at = min(known)
-    before = values[max(0, at - HISTORY) : at]
+    began = _began(values, at)
+    before = values[max(0, began - HISTORY) : began] if began else values[: start_size(values.size)]
     return Departure(
         series.column.name,
-        float(steps[at]),
+        float(steps[began]),
         float(np.median(before)),
         float(np.median(values[at : at + HISTORY // 2])),
         series.logged_as[0],
         series.source.tag,
     )
+
+
+def start_size(values: int) -> int:
+    """How many values stand for the start of a signal of so many."""
+    return min(max(values // START_SHARE, PERSISTENCE), MOST_OF_A_START, values)
+
+
+def _left_history(values: Array, series: Series) -> int | None:
+    """Where a signal is six robust standard deviations from the 40 values before it."""
+    compared = _compared(values, series)
+    middle, spread = _history(compared)
+    score = (compared - middle) / np.maximum(spread, series.column.floor)
+    early = np.arange(values.size) < SHORTEST_HISTORY
+    score[early & ~_changed_by_factor(values, _history(values)[0])] = 0.0
+    score[:EARLIEST] = 0.0
+    return _first_out(score)
+
+
+def _left_start(values: Array, series: Series) -> int | None:
+    """Where a signal has reached three times its start, or a third of it, and stays there for most of the rest."""
+    start = values[: start_size(values.size)]
+    middle = float(np.median(start))
+    spread = _MAD_TO_STD * float(np.median(np.abs(start - middle)))
+    least = max(spread, series.column.floor if not series.column.log else series.column.floor * abs(middle))
+    out = _changed_by_factor(values, np.full(values.size, middle)) & (np.abs(values - middle) > DISTANCE * least)
+    at = first_long_streak(out, PERSISTENCE)
+    return at if at is not None and out[at:].mean() > 1 / 2 else None
+
+
+def _began(values: Array, at: int) -> int:
+    """Where the change that shows at a point began: back to the last value within `BEGINS` of what was before it."""
+    middle = float(np.median(values[max(0, at - HISTORY) : at]))
+    if at == 0 or middle == 0:
+        return at
+    share = values[:at] / middle
+    still = np.flatnonzero(share < BEGINS if values[at] > middle else share > 1 / BEGINS)
+    return int(still[-1]) + 1 if still.size else at
+
+
+def _changed_by_factor(values: Array, start: Array) -> NDArray[np.bool_]:
+    """Whether values are `FACTOR` times another, or a part of it."""
+    low, high = np.minimum(np.abs(values), np.abs(start)), np.maximum(np.abs(values), np.abs(start))
+    return np.asarray(high >= FACTOR * low) & (high > 0)
+
+
+def _first_out(score: Array) -> int | None:
+    starts = [first_long_streak(side > DISTANCE, PERSISTENCE) for side in (score, -score)]
+    return min((start for start in starts if start is not None), default=None)
 
 
 def thinned(series: Series) -> tuple[Array, Array]:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from vcpo_bench.analysis.diagnosis.causes.batch import length, zero_variance
+from vcpo_bench.analysis.diagnosis.answers import find_answers
+from vcpo_bench.analysis.diagnosis.causes.batch import length, part_of_the_reward, zero_variance
 from vcpo_bench.analysis.diagnosis.causes.curves import resume, train_eval_gap
-from vcpo_bench.analysis.diagnosis.causes.policy import entropy, gradient
+from vcpo_bench.analysis.diagnosis.causes.policy import entropy, gradient, reference
 from vcpo_bench.analysis.diagnosis.causes.story import Story
 from vcpo_bench.analysis.diagnosis.causes.weights import (
     engine_gap,
@@ -19,7 +20,7 @@ from vcpo_bench.analysis.diagnosis.causes.weights import (
 )
 from vcpo_bench.analysis.diagnosis.compare import compare
 from vcpo_bench.analysis.diagnosis.departures import find_departures
-from vcpo_bench.analysis.diagnosis.diagnosis import Cause, Diagnosis, Outcome, Unseen
+from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, Cause, Diagnosis, Outcome, Unseen
 from vcpo_bench.analysis.diagnosis.outcome import blind, read_outcome
 from vcpo_bench.analysis.log_alarms import find_alarms
 from vcpo_bench.analysis.logs.names import columns, frameworks
@@ -28,16 +29,21 @@ from vcpo_bench.analysis.monitoring.calibration import load_calibrations, load_v
 
 CAUSES: tuple[Callable[[Story], Cause | None], ...] = (
     lost_support,
+    part_of_the_reward,
     resume,
     lag_and_weights,
     engine_gap,
     length,
     entropy,
     gradient,
+    reference,
     zero_variance,
     train_eval_gap,
     silent_anchor,
 )
+
+DECISIVE = (LOST_SUPPORT, "part of the reward")
+"""Causes that explain all other signs, whichever of these came first."""
 
 WANTED = (
     ("eval_reward",),
@@ -76,18 +82,17 @@ def diagnose(run: LoggedRun, baseline: LoggedRun | None = None, calibration: str
         outcome = blind(outcome, lost)
         story = Story(run, outcome, departures)
     causes = [found for cause in CAUSES if (found := cause(story)) is not None]
-    ranked = sorted(
-        causes, key=lambda one: (one.standing != "probable", len(one.against) - len(one.evidence), one.since)
-    )
+    ranked = sorted(causes, key=lambda one: (one.standing != "probable", one.name not in DECISIVE, one.since))
     compared = compare(run, baseline) if baseline is not None else ()
     alarms = find_alarms(run, load_calibrations(calibration)) if calibration is not None else None
-    return Diagnosis(run, outcome, departures, tuple(ranked), _unseen(run), compared, alarms)
+    return Diagnosis(run, outcome, departures, tuple(ranked), _unseen(run), compared, alarms, find_answers(run))
 
 
 def _with_rates(outcome: Outcome, calibration: str | Path | None) -> Outcome:
     """The outcome with what was measured of such verdicts elsewhere: rates are known for the training reward only."""
     rates = load_verdict_rates() if calibration is None else load_verdict_rates(calibration)
-    return replace(outcome, checked=rates.words) if rates is not None and outcome.column == "reward" else outcome
+    known = rates is not None and outcome.column == "reward" and outcome.checked
+    return replace(outcome, checked=rates.words) if rates is not None and known else outcome
 
 
 def _unseen(run: LoggedRun) -> tuple[Unseen, ...]:

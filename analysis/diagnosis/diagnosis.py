@@ -9,8 +9,12 @@ from typing import Any, Literal
 from vcpo_bench.analysis.log_alarms import AlarmReport
 from vcpo_bench.analysis.logs.run import LoggedRun
 
-Verdict = Literal["collapsed", "dip", "stall", "healthy", "cannot tell"]
-VERDICTS: tuple[Verdict, ...] = ("collapsed", "dip", "stall", "healthy", "cannot tell")
+Verdict = Literal["collapsed", "declining", "dip", "stall", "healthy", "cannot tell"]
+VERDICTS: tuple[Verdict, ...] = ("collapsed", "declining", "dip", "stall", "healthy", "cannot tell")
+LOST_SUPPORT = "lost support"
+"""The cause that makes the logged reward one of another policy."""
+FELL: tuple[Verdict, ...] = ("collapsed", "declining")
+"""The verdicts on a run that lost what it had: only such a fall has probable causes."""
 Standing = Literal["probable", "possible"]
 
 
@@ -107,6 +111,7 @@ class Diagnosis:
         unseen: What could not be seen.
         baseline: How this run compares with a reference run, one sentence each.
         alarms: What the detectors of a calibration say about the run; None: none was given.
+        answers: To questions that people ask of such a log, one sentence each.
     """
 
     run: LoggedRun
@@ -116,6 +121,7 @@ class Diagnosis:
     unseen: tuple[Unseen, ...]
     baseline: tuple[str, ...] = ()
     alarms: AlarmReport | None = None
+    answers: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -140,6 +146,7 @@ class Diagnosis:
             "unseen": [asdict(one) for one in self.unseen],
             "baseline": list(self.baseline),
             "alarms": _alarms(self.alarms),
+            "answers": list(self.answers),
             "columns": {
                 name: {"logged_as": list(one.logged_as), "tag": one.source.tag, "values": int(one.steps.size)}
                 for name, one in self.run.series.items()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import CollapseRule, Event, judge
-from vcpo_bench.analysis.diagnosis.diagnosis import Outcome, Verdict
-from vcpo_bench.analysis.logs.run import LoggedRun, Series
+from vcpo_bench.analysis.diagnosis.decline import find_decline
+from vcpo_bench.analysis.diagnosis.diagnosis import FELL, Outcome, Verdict
+from vcpo_bench.analysis.diagnosis.hard_evidence import HardEvidence, hard_evidence
+from vcpo_bench.analysis.diagnosis.small_batch import ends_where_it_began, samples_per_value
+from vcpo_bench.analysis.logs.run import PART, LoggedRun, Series
 from vcpo_bench.analysis.tolerance import EQUAL
 from vcpo_bench.analysis.wording import counted
 
@@ -23,6 +27,9 @@ FINAL_NAN = 3
 
 LOWER_HALF = -0.5
 """Reward that reaches down to here is read as between -1 and 1; what stays above is between 0 and 1 with penalties."""
+
+_RIGHT = re.compile(r"accura|correct|exact|solve|answer|success|pass", re.IGNORECASE)
+"""Parts of a reward that say whether an answer is right; where there is one, the others are form."""
 
 CHECKED = (
     "The rule's error rates on runs like this one are not known: it was set for reward between 0 and 1, with three "
@@ -39,31 +46,73 @@ _VERDICTS: dict[str, Verdict] = {
 
 
 def read_outcome(run: LoggedRun) -> Outcome:
-    """Judge a run by its reward.
+    """Judge a run by its reward, and by what decides at once.
 
     Evaluations are used where there are enough of them (one more than the rule's patience); otherwise means of 10
-    updates of the training reward. Signals play no part.
+    updates of the training reward. Where a part of the reward fell that the sum hides, the part decides.
     """
-    rule = CollapseRule()
+    outcome = _of_the_whole(run)
+    hard = hard_evidence(run)
+    if hard is not None and outcome.verdict != "collapsed":
+        return _hard(outcome, hard)
+    if outcome.verdict not in FELL and (part := _worst_part(run)) is not None:
+        return part
+    return outcome
+
+
+def _of_the_whole(run: LoggedRun) -> Outcome:
     reasons = []
     for column in ("eval_reward", "reward"):
         series = run.series.get(column)
         if series is None:
             reasons.append(f"no {'evaluation' if column == 'eval_reward' else 'training'} reward was logged")
             continue
-        steps, values, width = _points(series, column)
-        if values.size < rule.patience + 1:
-            averaged = f" of {width:g} updates" if column == "reward" and width else ""
-            points = f"{counted(values.size, 'point')}{averaged}"
-            reasons.append(f"{series.column.label}: {points}, fewer than the {rule.patience + 1} the rule needs")
-            continue
-        scaled, why = _to_unit(values)
-        if scaled is None:
-            reasons.append(f"{series.column.label}: {why}")
-            continue
-        status = "nan" if run.status == "nan" or _ends_nan(series) else "completed"
-        return _outcome(judge(steps, scaled, status, rule), series, width, why, steps)
-    return Outcome("cannot tell", float("nan"), float("nan"), "", "; ".join(reasons) + ".", CHECKED)
+        outcome = _of_series(run, series, averaged=column == "reward")
+        if isinstance(outcome, Outcome):
+            return outcome
+        reasons.append(outcome)
+    return Outcome("cannot tell", float("nan"), float("nan"), "", "; ".join(reasons) + ".", "")
+
+
+def _of_series(run: LoggedRun, series: Series, averaged: bool) -> Outcome | str:
+    """What one curve says, or why it says nothing."""
+    rule = CollapseRule()
+    steps, values, width = _points(series, averaged)
+    if values.size < rule.patience + 1:
+        means = f" of {width:g} updates" if averaged and width else ""
+        points = f"{counted(values.size, 'point')}{means}"
+        return f"{series.column.label}: {points}, fewer than the {rule.patience + 1} the rule needs"
+    scaled, why = _to_unit(values)
+    if scaled is None:
+        return f"{series.column.label}: {why}"
+    status = "nan" if run.status == "nan" or _ends_nan(series) else "completed"
+    found = _outcome(judge(steps, scaled, status, rule), series, width, why, steps, scaled)
+    return _if_enough_samples(found, series, scaled) if averaged else found
+
+
+def _if_enough_samples(outcome: Outcome, series: Series, points: Array) -> Outcome:
+    """No verdict of a fall from batches so small that the order of prompts moves their mean as much."""
+    samples = samples_per_value(series) if outcome.verdict in FELL else None
+    if samples is None or not ends_where_it_began(points, samples * series.finite[1].size / points.size):
+        return outcome
+    reason = (
+        f"Each value is the mean of {samples} samples, which the order of prompts moves; the curve rose and fell, and "
+        f"its end ({points[-3:].mean():.2f}) is not below its start ({points[:3].mean():.2f}). Log an evaluation."
+    )
+    return Outcome("cannot tell", float("nan"), outcome.resolution, outcome.column, reason, "")
+
+
+def _hard(outcome: Outcome, hard: HardEvidence) -> Outcome:
+    said = f"{hard.text[:1].upper()}{hard.text[1:]}."
+    return Outcome("collapsed", hard.step, outcome.resolution, outcome.column, said, "")
+
+
+def _worst_part(run: LoggedRun) -> Outcome | None:
+    """The outcome of the part of the reward that fell first; None where none did, or where parts say no more."""
+    right = {name: part for name, part in run.parts.items() if _RIGHT.search(name)} or run.parts
+    judged = [_of_series(run, part, averaged=True) for part in right.values()]
+    fallen = [one for one in judged if isinstance(one, Outcome) and one.verdict in FELL]
+    return min(fallen, key=lambda one: one.onset, default=None)
 
 
 def blind(outcome: Outcome, since: float) -> Outcome:
@@ -75,10 +124,10 @@ def blind(outcome: Outcome, since: float) -> Outcome:
     return replace(outcome, verdict="cannot tell", onset=float("nan"), reason=reason)
 
 
-def _points(series: Series, column: str) -> tuple[Array, Array, float]:
+def _points(series: Series, averaged: bool) -> tuple[Array, Array, float]:
     """The curve the rule sees: steps, values and the updates behind each point."""
     steps, values = series.finite
-    if column == "eval_reward" or steps.size < 2:
+    if not averaged or steps.size < 2:
         return steps, values, float(np.median(np.diff(steps))) if steps.size > 1 else 0.0
     spacing = float(np.median(np.diff(steps)))
     rows = max(1, math.ceil(UPDATES_PER_POINT / spacing)) if spacing > 0 else 1
@@ -116,9 +165,10 @@ def _first_of_last_nans(series: Series, otherwise: float) -> float:
     return float(series.steps[after]) if after < series.steps.size else otherwise
 
 
-def _outcome(event: Event, series: Series, width: float, scaling: str, steps: Array) -> Outcome:
-    label = series.column.label
+def _outcome(event: Event, series: Series, width: float, scaling: str, steps: Array, values: Array) -> Outcome:
+    label = f"{series.column.label} ({series.logged_as[0]})" if series.column.name == PART else series.column.label
     verdict = _VERDICTS.get(event.kind, "cannot tell")
+    decline = find_decline(steps, values) if verdict in ("healthy", "stall", "dip") else None
     if event.unresolved and verdict != "collapsed":
         verdict = "cannot tell"
         said = f"{label} is below half of its best at the end of the log, too briefly to call"
@@ -127,17 +177,26 @@ def _outcome(event: Event, series: Series, width: float, scaling: str, steps: Ar
     elif verdict == "collapsed":
         back = " and came back" if event.kind == "collapse with rebound" else ""
         said = f"{label} fell to {event.lowest:.0%} of its best{back}; the last points are at {event.final:.0%} of it"
+    elif decline is not None:
+        verdict = "declining"
+        on = ", and is still falling" if decline.falling else ""
+        said = (
+            f"{label} lost {decline.lost:.0%} of its best{on}: {decline.start:.2f} at the start, {decline.best:.2f} at "
+            f"best, {decline.end:.2f} at the end"
+        )
     elif verdict == "dip":
         said = f"{label} was below half of its best for fewer than three points, and recovered"
     elif verdict == "stall":
-        said = f"{label} ends where it began"
+        said = f"{label} did not rise: {values[:3].mean():.2f} at the start, {values[-3:].mean():.2f} at the end"
     elif verdict == "healthy":
         said = f"{label} never fell below half of its best"
     else:
         said = f"{label} never reached 0.05, so there was nothing to lose"
     onset = float("nan")
+    if decline is not None:
+        onset = decline.onset
     if verdict == "collapsed":
         onset = _first_of_last_nans(series, event.onset) if event.kind == "nan" else event.onset
     points = f"{steps.size} points, {width:g} steps apart"
     reason = " ".join(filter(None, [f"{said[:1].upper()}{said[1:]} ({points}).", scaling]))
-    return Outcome(verdict, onset, width, series.column.name, reason, CHECKED)
+    return Outcome(verdict, onset, width, series.column.name, reason, CHECKED if verdict == "collapsed" else "")

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.logs.averages import average
 from vcpo_bench.analysis.logs.names import Framework, Name, columns, step_names
 from vcpo_bench.analysis.logs.rows import ROW_NUMBER, Rows
-from vcpo_bench.analysis.logs.run import Series
+from vcpo_bench.analysis.logs.run import PART, Series
 
 Array = NDArray[np.float64]
-Mapped = tuple[dict[str, Series], int, tuple[str, ...], str, list[str]]
+Mapped = tuple[dict[str, Series], dict[str, Series], int, tuple[str, ...], str, list[str]]
 
 _SLOWER = 1.5
 """Two step axes whose ends differ by more than this factor count different things."""
@@ -23,7 +23,8 @@ def map_names(rows: Rows, framework: Framework | None, wanted: Mapping[str, str]
     """Fill our columns from the names of a log.
 
     Returns:
-        The series by column; how many values were overwritten; names that fill nothing; the name of the step; notes.
+        The series by column; the parts of the reward by name; how many values were overwritten; names that fill
+        nothing; the name of the step; notes.
     """
     logged = rows.kept()
     chosen: dict[str, tuple[Name, list[str]]] = {
@@ -39,11 +40,16 @@ def map_names(rows: Rows, framework: Framework | None, wanted: Mapping[str, str]
                 chosen[entry.column] = (entry, matching)
     axis, factors, notes = _axes(rows, [name for _, names in chosen.values() for name in names])
     series: dict[str, Series] = {}
+    parts_of_reward: dict[str, Series] = {}
     overwritten = 0
     used: set[str] = set()
     for column, (entry, names) in chosen.items():
         parts, lost = _parts(rows, names, factors)
         overwritten += lost
+        if column == PART:
+            parts_of_reward = _one_by_one(entry, parts)
+            used.update(names)
+            continue
         mean = average(column, parts)
         if mean.steps.size:
             series[column] = Series(columns()[column], entry, mean.names, mean.steps, _transformed(mean.values, entry))
@@ -51,11 +57,21 @@ def map_names(rows: Rows, framework: Framework | None, wanted: Mapping[str, str]
         used.update(mean.names)
     return (
         series,
+        parts_of_reward,
         overwritten,
         tuple(name for name in rows.names if name not in used and name not in step_names()),
         axis,
         notes,
     )
+
+
+def _one_by_one(entry: Name, parts: Mapping[str, tuple[Array, Array]]) -> dict[str, Series]:
+    """Each name of a column as a curve of its own."""
+    return {
+        name: Series(columns()[PART], entry, (name,), steps, values)
+        for name, (steps, values) in parts.items()
+        if steps.size
+    }
 
 
 def mapped_dumps(weights: Rows) -> dict[str, Series]:

@@ -59,7 +59,7 @@ def read_run(
     dump_series = mapped_dumps(weights)
     chosen = OWN if status and framework == AUTO else framework
     found = find_framework(chosen, rows.names, guess=not wanted and not dump_series)
-    series, overwritten, unused, step_name, notes = map_names(rows, found, wanted)
+    series, parts, overwritten, unused, step_name, notes = map_names(rows, found, wanted)
     for name, computed in dump_series.items():  # exact weights go before anything a tracker averaged
         if name != "reward" or "reward" not in series:
             series[name] = computed
@@ -78,6 +78,7 @@ def read_run(
         overwritten=overwritten,
         status=status,
         notes=tuple(rows.notes + _damage(rows) + notes),
+        parts=parts,
     )
 
 

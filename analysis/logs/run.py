@@ -12,6 +12,9 @@ from vcpo_bench.analysis.logs.rows import Resume
 
 Array = NDArray[np.float64]
 
+PART = "reward_part"
+"""The column of which each name is a curve of its own: a part of the reward, such as its format."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -54,6 +57,7 @@ class LoggedRun:
         overwritten: Values that were replaced: written twice for the same step, or left behind by a resume.
         status: How the run ended, where the log says so (`records.Status`); else empty.
         notes: What a reader must know about the files, one sentence each.
+        parts: The parts whose sum is the reward, by the name each was logged under.
     """
 
     path: str
@@ -67,6 +71,7 @@ class LoggedRun:
     overwritten: int = 0
     status: str = ""
     notes: tuple[str, ...] = field(default=())
+    parts: dict[str, Series] = field(default_factory=dict)
 
     @property
     def last_step(self) -> float:

@@ -12,7 +12,7 @@ _MOST_UNSEEN = 6
 
 def diagnosis_text(found: Diagnosis) -> str:
     """The answer as plain text: verdict, order of signals, causes, what could not be seen."""
-    blocks = [_head(found), _signals(found), _causes(found)]
+    blocks = [_head(found), list(found.answers), _signals(found), _causes(found)]
     if found.baseline:
         blocks.append(
             ["Against the reference run (one run: another seed may differ as much)", *map(_indented, found.baseline)]
@@ -28,7 +28,7 @@ def _head(found: Diagnosis) -> list[str]:
         f"{run.path}: {run.title}, up to step {run.last_step:.15g} ({run.step_unit})",
         f"VERDICT {outcome.verdict}{onset}",
         _indented(outcome.reason),
-        _indented(outcome.checked),
+        *([_indented(outcome.checked)] if outcome.checked else []),
     ]
 
 

@@ -2,32 +2,77 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vcpo_bench.analysis.diagnosis.causes.story import Case, Story
+from vcpo_bench.analysis.diagnosis.departures import start_size
 from vcpo_bench.analysis.diagnosis.diagnosis import Cause
 
+Array = NDArray[np.float64]
+
 LONGER = 2.0
+SHORTER = 3.0
 TRUNCATED = 0.3
 NO_SIGNAL = 0.8
+MOVED = 0.5
+"""Change of a part of the reward, as a share of its larger end."""
 SOLVED = 0.95
 
 
 def length(story: Story) -> Cause | None:
     """Responses grew until they were cut, or shrank to nothing."""
     case = Case(story, "truncation and length")
-    for column in ("length_mean", "truncated_share"):
-        case.take(story.departed(column))
+    case.take(story.rose("length_mean"))
+    case.take(story.rose("truncated_share"))
     if story.has("length_mean"):
         start = story.start("length_mean")
+        gone = story.first_below("length_mean", start / SHORTER)
+        if gone is not None:
+            case.supports(
+                gone, f"{story.label('length_mean')} is below a third of its start, {start:.3g}, {story.when(gone)}"
+            )
         step = story.first_above("length_mean", LONGER * start)
         if step is not None:
             case.supports(
                 step, f"{story.label('length_mean')} is above twice its start, {start:.3g}, {story.when(step)}"
             )
     step = story.first_above("truncated_share", TRUNCATED)
-    if step is not None:
+    if step is not None and story.start("truncated_share") < TRUNCATED:
         case.supports(step, f"{story.label('truncated_share')} is above {TRUNCATED:.0%} {story.when(step)}")
     case.opposes(story.stayed("truncated_share"), story.stayed("length_mean"))
     return case.close()
+
+
+def part_of_the_reward(story: Story) -> Cause | None:
+    """One part of the reward rose while another was lost: what is easy to earn was learned, the task was not."""
+    case = Case(story, "part of the reward")
+    changes = {name: (one.steps, *_ends(one.values)) for name, one in story.run.parts.items() if one.values.size >= 6}
+    risen = [name for name, (_, start, end) in changes.items() if end - start > MOVED * max(abs(start), abs(end))]
+    lost = [name for name, (_, start, end) in changes.items() if start - end > MOVED * max(abs(start), abs(end))]
+    for name in risen if lost else ():
+        steps, start, end = changes[name]
+        case.supports(
+            _halfway(steps, story.run.parts[name].values, start, end), f"{name} rose from {start:.2f} to {end:.2f}"
+        )
+    for name in lost if risen else ():
+        steps, start, end = changes[name]
+        case.supports(
+            _halfway(steps, story.run.parts[name].values, start, end), f"{name} fell from {start:.2f} to {end:.2f}"
+        )
+    return case.close()
+
+
+def _ends(values: Array) -> tuple[float, float]:
+    """Medians of the first and of the last values."""
+    size = start_size(values.size)
+    return float(np.nanmedian(values[:size])), float(np.nanmedian(values[-size:]))
+
+
+def _halfway(steps: Array, values: Array, start: float, end: float) -> float:
+    """The first step at which a curve is past the middle of its way."""
+    past = np.flatnonzero((values - (start + end) / 2) * np.sign(end - start) > 0)
+    return float(steps[past[0]])
 
 
 def zero_variance(story: Story) -> Cause | None:
@@ -39,6 +84,6 @@ def zero_variance(story: Story) -> Cause | None:
         case.supports(step, f"{story.label('zero_variance_share')} is above {NO_SIGNAL:.0%} {story.when(step)}")
     case.take(story.fell("reward_std"))
     case.opposes(story.stayed("zero_variance_share"), story.stayed("reward_std"))
-    if story.first_above("reward", SOLVED) is not None:
+    if story.first_above("reward", SOLVED) is not None and story.between_0_and_1("reward"):
         case.opposes(f"training reward reached {SOLVED:.0%}: groups without variance are then solved, not broken")
     return case.close()

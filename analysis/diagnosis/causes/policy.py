@@ -25,6 +25,14 @@ def entropy(story: Story) -> Cause | None:
     return case.close()
 
 
+def reference(story: Story) -> Cause | None:
+    """The policy left its reference."""
+    case = Case(story, "distance to the reference")
+    case.take(story.rose("kl_reference"))
+    case.opposes(story.stayed("kl_reference"))
+    return case.close()
+
+
 def gradient(story: Story) -> Cause | None:
     """A gradient exploded, or numbers were not finite."""
     case = Case(story, "gradient or non-finite")

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from vcpo_bench.analysis.diagnosis.departures import PERSISTENCE, thinned
-from vcpo_bench.analysis.diagnosis.diagnosis import Cause, Departure, Outcome
+from vcpo_bench.analysis.diagnosis.departures import DISTANCE, PERSISTENCE, start_size, thinned
+from vcpo_bench.analysis.diagnosis.diagnosis import FELL, LOST_SUPPORT, Cause, Departure, Outcome
 from vcpo_bench.analysis.logs.run import LoggedRun
 from vcpo_bench.analysis.series import first_long_streak
 
-_START = 10
-"""Values that stand for the beginning of a run."""
+_NEAR_START = 1.25
+"""How far from its start, as a factor, a signal that stayed may end."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Story:
         """Whether the log holds a column."""
         return column in self.run.series
 
+    def between_0_and_1(self, column: str) -> bool:
+        """Whether all values of a column are shares."""
+        _, values = self.run.series[column].finite
+        return bool(values.size) and float(values.min()) >= 0 and float(values.max()) <= 1
+
     def departed(self, column: str) -> Departure | None:
         """The departure of a column, if it had one."""
         return next((one for one in self.departures if one.column == column), None)
@@ -52,7 +57,7 @@ class Story:
     def start(self, column: str) -> float:
         """Median of the first values of a column; NaN where there is none."""
         _, values = self.run.series[column].finite
-        return float(np.median(values[:_START])) if values.size else float("nan")
+        return float(np.median(values[: start_size(values.size)])) if values.size else float("nan")
 
     def first_above(self, column: str, limit: float) -> float | None:
         """The step from which three values in a row are above a limit; None where none are, or none were logged."""
@@ -66,14 +71,25 @@ class Story:
         if not self.has(column):
             return None
         steps, values = thinned(self.run.series[column])
-        start = first_long_streak(side * (values - limit) > 0, PERSISTENCE)
+        out = side * (values - limit) > 0
+        out[: start_size(out.size)] &= bool(out.all())  # what defines the start is not beyond it
+        start = first_long_streak(out, PERSISTENCE)
         return None if start is None else float(steps[start])
 
     def stayed(self, column: str) -> str:
-        """A sentence where a logged column stayed within its own history, else empty."""
-        if not self.has(column) or self.departed(column) is not None:
+        """A sentence where a logged column stayed within its own history and near its start, else empty."""
+        if not self.has(column) or self.departed(column) is not None or not self._near_start(column):
             return ""
         return f"{self.label(column)} stayed within its own history"
+
+    def _near_start(self, column: str) -> bool:
+        """Whether a column ends about where it began."""
+        _, values = thinned(self.run.series[column])
+        if not values.size:
+            return False
+        start, end = self.start(column), float(np.median(values[-start_size(values.size) :]))
+        floor = self.run.series[column].column.floor
+        return abs(end - start) <= DISTANCE * floor or abs(end) <= _NEAR_START * abs(start) <= _NEAR_START**2 * abs(end)
 
     def label(self, column: str) -> str:
         """The column for people, with the name it was logged under."""
@@ -83,7 +99,7 @@ class Story:
     def moved(self, one: Departure) -> str:
         """What a departure was, in a sentence."""
         way = "rose" if one.rose else "fell"
-        change = f"{way} from {one.before:.3g} to {one.after:.3g}"
+        change = f"{way} from {_told_apart(one.before, one.after)}"
         return f"{self.label(one.column)} {change} {self.when(one.step, 'at')}"
 
     def when(self, step: float, word: str = "from") -> str:
@@ -98,6 +114,15 @@ class Story:
         if step > self.latest:
             return f", {step - onset:g} steps after the fall"
         return f", {onset - step:g} steps before the fall" if step < onset else ", with the fall"
+
+
+def _told_apart(before: float, after: float) -> str:
+    """Two numbers with as many digits as it takes to see that they differ."""
+    for digits in range(3, 7):
+        first, second = f"{before:.{digits}g}", f"{after:.{digits}g}"
+        if first != second:
+            break
+    return f"{first} to {second}"
 
 
 @dataclass
@@ -135,6 +160,7 @@ class Case:
         early = [one for one in self._for if one[0] <= self.story.latest]
         if not early:
             self.opposes("its first sign comes after the fall: a consequence, more likely than a cause")
-        probable = bool(early) and len(early) > len(self._against)
+        told = self.story.outcome.verdict in FELL or self.name == LOST_SUPPORT  # which blinds the verdict itself
+        probable = told and bool(early) and len(early) > len(self._against)
         evidence = tuple(sentence for _, sentence in sorted(self._for, key=lambda one: one[0]))
         return Cause(self.name, "probable" if probable else "possible", since, evidence, tuple(self._against))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vcpo_bench.analysis.diagnosis.causes.story import Case, Story
-from vcpo_bench.analysis.diagnosis.diagnosis import Cause
+from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, Cause
 
 LAG = ("lag_mean", "lag_max")
 SPREAD_UP = (
@@ -82,7 +82,7 @@ def lost_support(story: Story) -> Cause | None:
     """What mu samples has no weight under theta: ESS and chi2 then look healthy and are blind."""
     if support_lost_at(story) is None:
         return None
-    case = Case(story, "lost support")
+    case = Case(story, LOST_SUPPORT)
     readings = (
         (
             story.first_below("chi2_seq", LOST_CHI2),
@@ -91,7 +91,7 @@ def lost_support(story: Story) -> Cause | None:
             ": no weight is left, not health",
         ),
         (
-            story.first_below("weight_mean", LOST_WEIGHT),
+            _mean_lost_at(story),
             "weight_mean",
             f"below {LOST_WEIGHT:g}",
             ": it should be near 1",
@@ -119,7 +119,7 @@ def support_lost_at(story: Story) -> float | None:
 
     Where the log holds no distance between the policies, the weight alone decides.
     """
-    gone = [story.first_below("chi2_seq", LOST_CHI2), story.first_below("weight_mean", LOST_WEIGHT)]
+    gone = [story.first_below("chi2_seq", LOST_CHI2), _mean_lost_at(story)]
     distances = [
         story.first_above("kl_mu_theta_k3", LOST_KL),
         story.first_above("kl_mu_theta_k1", LOST_KL),
@@ -133,10 +133,17 @@ def support_lost_at(story: Story) -> float | None:
     return min(without_weight + apart)
 
 
+def _mean_lost_at(story: Story) -> float | None:
+    """The step from which the mean weight is gone; what was truncated or masked first is below 1 by construction."""
+    known = story.has("weight_mean") and story.run.series["weight_mean"].source.tag == "exact"
+    return story.first_below("weight_mean", LOST_WEIGHT) if known else None
+
+
 def silent_anchor(story: Story) -> Cause | None:
     """With one optimizer step per batch the PPO anchor is the policy itself: clipping never acts."""
     case = Case(story, "silent anchor")
     silent = []
+    weights = [one for one in story.departures if one.column in (*SPREAD_UP, *SPREAD_DOWN, *LAG, *GAP_UP)]
     for column in ("share_clipped", "kl_anchor"):
         if not story.has(column):
             continue
@@ -145,12 +152,13 @@ def silent_anchor(story: Story) -> Cause | None:
             continue
         if not values.any():
             silent.append(column)
-            case.supports(float(steps[0]), f"{story.label(column)} is 0 in all of {values.size} rows")
+            began = weights[0].step if weights else float(steps[0])
+            case.supports(began, f"{story.label(column)} is 0 in all of {values.size} rows")
         else:
             case.opposes(f"{story.label(column)} is not always 0")
     if not silent:
         return None
-    weights = [one for one in story.departures if one.column in (*SPREAD_UP, *SPREAD_DOWN, *LAG, *GAP_UP)]
+    lag = next((column for column in LAG if story.has(column) and story.start(column) >= 1), None)
     spread = story.start("kl_mu_theta_k3") if story.has("kl_mu_theta_k3") else 0.0
     if weights:
         case.supports(
@@ -160,6 +168,12 @@ def silent_anchor(story: Story) -> Cause | None:
         first = float(story.run.series["kl_mu_theta_k3"].steps[0])
         case.supports(
             first, f"yet {story.label('kl_mu_theta_k3')} is {spread:.3g} from the start; clipping could not act on it"
+        )
+    elif lag is not None:
+        first = float(story.run.series[lag].steps[0])
+        case.supports(
+            first,
+            f"yet the data are {story.start(lag):.3g} versions old ({story.label(lag)}); clipping never acts on it",
         )
     else:
         case.opposes(

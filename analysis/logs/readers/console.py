@@ -1,6 +1,6 @@
 """Console output: verl's `step:N - name:value`, dictionaries, pasted tables, and AReaL's boxes.
 
-Colors, carriage returns of progress bars and the prefixes of Ray are removed first. A row without a step of its own is of
+Colors, carriage returns of progress bars and the prefixes of Ray are removed first. A row without a step is of
 the update that the last progress bar showed.
 """
 
@@ -150,7 +150,7 @@ class _Console:
             self.rows.add(row, self.file, step, axis)
 
     def _bar_step(self, row: dict[str, str], bar: float) -> float:
-        """The update a row is of: that of the bar, or, where no bar was printed since a row like it, one spacing later."""
+        """The update of a row: that of the bar, or one spacing later where no bar was printed since a row like it."""
         names = frozenset(row)
         last, spacing = self._behind_bars.get(names, (0.0, bar))
         step = bar if bar > last or bar < last - spacing else last + spacing

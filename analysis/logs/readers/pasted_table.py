@@ -1,4 +1,4 @@
-"""Tables as notebooks and trackers show them, copied as text: a header, then a row a line, cells apart by `|` or tabs."""
+"""Tables as notebooks and trackers show them, copied as text: a header, then rows, cells apart by `|` or tabs."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_run_that_is_too_short(tmp_path: Path) -> None:
 
 def test_rewards_without_a_zero_are_not_judged(tmp_path: Path) -> None:
     run = planted("entropy")
-    run["reward"] = run["reward"] * 10 - 7
+    run["reward"] = run["reward"] * 10 - 7 + np.linspace(0, 1e-3, run["reward"].size)  # never twice at its floor
     found = diagnose(read_run(write_jsonl(tmp_path / "a.jsonl", rows_of(run, "slime"))))
     assert found.verdict == "cannot tell"
     assert "--map eval_reward=KEY" in found.outcome.reason

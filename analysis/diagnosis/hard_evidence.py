@@ -1,0 +1,68 @@
+"""What decides at once, without the patience of a rule: numbers that are not finite, a reward on its floor."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vcpo_bench.analysis.logs.run import LoggedRun
+
+ROWS = 3
+"""Rows up to the end of the log that must show it."""
+UPDATED = ("grad_norm", "loss", "entropy")
+"""Where an update that was not finite shows; two of them, or the only one logged, must."""
+CHANCE = 1e-3
+"""Chance at most that a reward is on its floor for so long, from how often it was there before."""
+FELL = 0.1
+"""Reward that a run must have had above its floor, as a share of its range."""
+
+
+class HardEvidence(NamedTuple):
+    """When it began, and a sentence."""
+
+    step: float
+    text: str
+
+
+def hard_evidence(run: LoggedRun) -> HardEvidence | None:
+    """The earliest hard evidence that lasts to the end of the log; None without any."""
+    found = [one for one in (_not_finite(run), _on_its_floor(run)) if one is not None]
+    return min(found, key=lambda one: one.step, default=None)
+
+
+def _not_finite(run: LoggedRun) -> HardEvidence | None:
+    logged = [run.series[name] for name in UPDATED if name in run.series]
+    broken = [(one, at) for one in logged if (at := _tail(~np.isfinite(one.values))) is not None]
+    if len(broken) < min(2, len(logged)) or not broken or not all(np.isfinite(one.values).any() for one, _ in broken):
+        return None
+    step = min(float(one.steps[at]) for one, at in broken)
+    names = " and ".join(one.column.label for one, _ in broken)
+    return HardEvidence(step, f"{names} {'is' if len(broken) == 1 else 'are'} not finite from step {step:g} to the end")
+
+
+def _on_its_floor(run: LoggedRun) -> HardEvidence | None:
+    series = run.series.get("reward")
+    if series is None:
+        return None
+    steps, values = series.finite
+    if not values.size:
+        return None
+    lowest = float(values.min())
+    floor = values <= lowest
+    at = _tail(floor)
+    if at is None or at < ROWS or values[:at].mean() - lowest < FELL * float(np.ptp(values)):
+        return None
+    if float(floor[:at].mean()) ** (values.size - at) > CHANCE:
+        return None
+    rows = values.size - at
+    return HardEvidence(
+        float(steps[at]), f"training reward is {lowest:g} in each of the last {rows} rows, from step {steps[at]:g} on"
+    )
+
+
+def _tail(flags: np.ndarray) -> int | None:
+    """Where the flags begin to be set to the end; None where fewer than `ROWS` are."""
+    unset = np.flatnonzero(~flags)
+    begin = int(unset[-1]) + 1 if unset.size else 0
+    return begin if flags.size - begin >= ROWS else None
