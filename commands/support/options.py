@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,35 +14,44 @@ SWITCHES = "Switches"
 EXECUTION = "Execution"
 LANGUAGE_MODEL = "Language models (needs the extra hf)"
 
+
+def option(panel: str, metavar: str, words: str, *names: str, **more: Any) -> Any:
+    """An option in a panel of the help.
+
+    Args:
+        panel: Title of the panel.
+        metavar: What stands for its value; empty: it is a switch.
+        words: What it does, a sentence.
+        names: Its names; without any, that of the parameter.
+        more: Further arguments of `typer.Option`.
+    """
+    return typer.Option(*names, metavar=metavar, help=words, rich_help_panel=panel, **more)
+
+
 Folders = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="DIR", help="Results folders; several are pooled.", show_default=str(DEFAULT_OUT), show_envvar=False
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="Hide progress.", rich_help_panel=EXECUTION)]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        metavar="N", help="Number of worker processes; 0 means one per CPU core or GPU.", rich_help_panel=EXECUTION
-    ),
-]
+Quiet = Annotated[bool, option(EXECUTION, "", "Hide progress.", "--quiet", "-q")]
+Jobs = Annotated[int, option(EXECUTION, "N", "Number of worker processes; 0 means one per CPU core or GPU.")]
 Wait = Annotated[
     bool,
-    typer.Option(
+    option(
+        EXECUTION,
+        "",
+        "Wait while another process writes to the results folder, instead of stopping with an error.",
         "--wait",
-        metavar="",
-        help="Wait while another process writes to the results folder, instead of stopping with an error.",
-        rich_help_panel=EXECUTION,
     ),
 ]
 Plugins = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
+        EXECUTION,
+        "FILE",
+        "Python file with methods, tasks, regimes, samplers or signals of your own. Repeat for several files.",
         "--plugin",
-        metavar="FILE",
-        help="Python file with methods, tasks, regimes, samplers or signals of your own. Repeat for several files.",
-        rich_help_panel=EXECUTION,
     ),
 ]
 RecordedStart = Annotated[
@@ -51,20 +60,15 @@ RecordedStart = Annotated[
 ]
 RecordedModel = Annotated[
     str,
-    typer.Option(
-        "--model",
-        metavar="NAME",
-        help="Language model the runs started from, if they were made with --model.",
-        rich_help_panel=LANGUAGE_MODEL,
-    ),
+    option(LANGUAGE_MODEL, "NAME", "Language model the runs started from, if they were made with --model.", "--model"),
 ]
 ReplayDevice = Annotated[
     str,
-    typer.Option(
+    option(
+        EXECUTION,
+        "NAME",
+        "GPU to use, such as cuda:1, for runs made on a GPU.",
         "--device",
-        metavar="NAME",
-        help="GPU to use, such as cuda:1, for runs made on a GPU.",
         show_default="the kind of device the run was made on",
-        rich_help_panel=EXECUTION,
     ),
 ]

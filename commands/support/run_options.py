@@ -19,6 +19,7 @@ from vcpo_bench.commands.support.options import (
     Plugins,
     Quiet,
     Wait,
+    option,
 )
 from vcpo_bench.records.settings import CellFields, CellSettings
 
@@ -34,77 +35,49 @@ class GridOptions:
 
     methods: Annotated[
         str,
-        typer.Option(
-            metavar="LIST",
-            help="Methods with parameters and parts, such as clip(high=0.28) or vespo+opob; all means every method.",
-            rich_help_panel=GRID,
+        option(
+            GRID,
+            "LIST",
+            "Methods with parameters and parts, such as clip(high=0.28) or vespo+opob; all means every method.",
         ),
     ] = "vcpo,clip,vespo"
     staleness: Annotated[
         str,
-        typer.Option(
-            metavar="LIST",
-            help="Policy lags, in optimizer updates; 1-16 is every lag from 1 to 16, 1..64/7 seven at equal ratios.",
-            rich_help_panel=GRID,
+        option(
+            GRID,
+            "LIST",
+            "Policy lags, in optimizer updates; 1-16 is every lag from 1 to 16, 1..64/7 seven at equal ratios.",
         ),
     ] = "1,16,128"
     seeds: Annotated[
-        str,
-        typer.Option(
-            metavar="LIST",
-            help="Number of seeds, such as 3, or a list of them, such as 0,1,2 or 3-7.",
-            rich_help_panel=GRID,
-        ),
+        str, option(GRID, "LIST", "Number of seeds, such as 3, or a list of them, such as 0,1,2 or 3-7.")
     ] = "3"
-    task: Annotated[
-        str, typer.Option(metavar="LIST", help="Tasks; vcpo-bench ls tasks lists them.", rich_help_panel=GRID)
-    ] = CellFields.task
+    task: Annotated[str, option(GRID, "LIST", "Tasks; vcpo-bench ls tasks lists them.")] = CellFields.task
     regime: Annotated[
-        str,
-        typer.Option(
-            metavar="LIST",
-            help="Staleness regimes: how the lag arises. vcpo-bench ls regimes lists them.",
-            rich_help_panel=GRID,
-        ),
+        str, option(GRID, "LIST", "Staleness regimes: how the lag arises. vcpo-bench ls regimes lists them.")
     ] = CellFields.regime
-    lr: Annotated[
-        str,
-        typer.Option(
-            metavar="LIST", help="Learning rates; 1e-4..1e-3/5 is five at equal ratios.", rich_help_panel=GRID
-        ),
-    ] = "3e-4"
+    lr: Annotated[str, option(GRID, "LIST", "Learning rates; 1e-4..1e-3/5 is five at equal ratios.")] = "3e-4"
     start: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Start policy written by vcpo-bench warmup.",
-            show_default="the one that ships with the task",
-            rich_help_panel=GRID,
+        option(
+            GRID, "FILE", "Start policy written by vcpo-bench warmup.", show_default="the one that ships with the task"
         ),
     ] = None
     model: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Language model to train: a local folder or a Hugging Face name. The tasks must be text tasks.",
+        option(
+            LANGUAGE_MODEL,
+            "NAME",
+            "Language model to train: a local folder or a Hugging Face name. The tasks must be text tasks.",
             show_default="the built-in tiny policy",
-            rich_help_panel=LANGUAGE_MODEL,
         ),
     ] = ""
     controls: Annotated[
-        bool,
-        typer.Option(
-            metavar="",
-            help="Add the controls: reinforce at every lag, and a synchronous run per seed.",
-            rich_help_panel=SWITCHES,
-        ),
+        bool, option(SWITCHES, "", "Add the controls: reinforce at every lag, and a synchronous run per seed.")
     ] = True
-    device: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Device: cpu, cuda (every GPU) or cuda:N (one GPU).", rich_help_panel=EXECUTION
-        ),
-    ] = CellFields.device
+    device: Annotated[str, option(EXECUTION, "NAME", "Device: cpu, cuda (every GPU) or cuda:N (one GPU).")] = (
+        CellFields.device
+    )
 
     def spec(self, settings: CellSettings) -> GridSpec:
         """The grid of these options.
@@ -135,21 +108,15 @@ class StopOptions:
     """Which detector ends a cell early."""
 
     stop_on_alarm: Annotated[
-        bool,
-        typer.Option(
-            "--stop-on-alarm",
-            metavar="",
-            help="Stop a cell when a calibrated detector predicts its collapse.",
-            rich_help_panel=SWITCHES,
-        ),
+        bool, option(SWITCHES, "", "Stop a cell when a calibrated detector predicts its collapse.", "--stop-on-alarm")
     ] = False
     detector: Annotated[
         str,
-        typer.Option(
-            metavar="EXPR",
-            help="Stop on this detector, such as ess(window=5,threshold=1.2).",
+        option(
+            GRID,
+            "EXPR",
+            "Stop on this detector, such as ess(window=5,threshold=1.2).",
             show_default="with --stop-on-alarm, the best one for what is recorded",
-            rich_help_panel=GRID,
         ),
     ] = ""
 
@@ -168,86 +135,64 @@ class StopOptions:
 class ExecutionOptions:
     """Where and how cells run; no option changes results."""
 
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR", help="Results folder. Cells that have ended there are kept.", rich_help_panel=EXECUTION
-        ),
-    ] = DEFAULT_OUT
+    out: Annotated[Path, option(EXECUTION, "DIR", "Results folder. Cells that have ended there are kept.")] = (
+        DEFAULT_OUT
+    )
     jobs: Jobs = 0
     launcher: Annotated[
         str,
-        typer.Option(
-            metavar="EXPR",
-            help="Where cells run: local, slurm or ray, with parameters such as slurm(partition=gpu,minutes=120).",
-            rich_help_panel=EXECUTION,
+        option(
+            EXECUTION,
+            "EXPR",
+            "Where cells run: local, slurm or ray, with parameters such as slurm(partition=gpu,minutes=120).",
         ),
     ] = "local"
     launcher_config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="YAML file with parameters of the launcher, one per line.", rich_help_panel=EXECUTION
-        ),
+        Path | None, option(EXECUTION, "FILE", "YAML file with parameters of the launcher, one per line.")
     ] = None
     detach: Annotated[
         bool,
-        typer.Option(
-            "--detach",
-            metavar="",
-            help="Submit the cells and return; the same command without it shows their progress.",
-            rich_help_panel=EXECUTION,
+        option(
+            EXECUTION, "", "Submit the cells and return; the same command without it shows their progress.", "--detach"
         ),
     ] = False
     stack: Annotated[
         str,
-        typer.Option(
-            metavar="N",
-            help="Cells trained as one stack: auto (on a GPU), off, or a number. Results do not depend on it.",
-            rich_help_panel=EXECUTION,
+        option(
+            EXECUTION,
+            "N",
+            "Cells trained as one stack: auto (on a GPU), off, or a number. Results do not depend on it.",
         ),
     ] = "auto"
     url: Annotated[
         str,
-        typer.Option(
-            metavar="URL",
-            help="URL of the server, for --sampler vllm-server or --learner tinker.",
+        option(
+            LANGUAGE_MODEL,
+            "URL",
+            "URL of the server, for --sampler vllm-server or --learner tinker.",
             envvar="VCPO_BENCH_VLLM_URL",
-            rich_help_panel=LANGUAGE_MODEL,
         ),
     ] = ""
     plugin: Plugins = None
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            metavar="",
-            help="Print the cells and an estimate of the time; train nothing.",
-            rich_help_panel=EXECUTION,
-        ),
+        bool, option(EXECUTION, "", "Print the cells and an estimate of the time; train nothing.", "--dry-run")
     ] = False
     wait: Wait = False
     keep_checkpoints: Annotated[
         str,
-        typer.Option(
-            metavar="every=N",
-            help="Keep a checkpoint every N updates.",
-            show_default="none once a cell has ended",
-            rich_help_panel=EXECUTION,
-        ),
+        option(EXECUTION, "every=N", "Keep a checkpoint every N updates.", show_default="none once a cell has ended"),
     ] = ""
     report_to: Annotated[
         str,
-        typer.Option(
-            metavar="LIST",
-            help="Mirror to these trackers: tensorboard, trackio, wandb, with parameters such as wandb(mode=online).",
+        option(
+            EXECUTION,
+            "LIST",
+            "Mirror to these trackers: tensorboard, trackio, wandb, with parameters such as wandb(mode=online).",
             show_default="none",
-            rich_help_panel=EXECUTION,
         ),
     ] = ""
     quiet: Quiet = False
-    as_json: Annotated[
-        bool, typer.Option("--json", metavar="", help="Print the scoreboard as JSON.", rich_help_panel=EXECUTION)
-    ] = False
+    as_json: Annotated[bool, option(EXECUTION, "", "Print the scoreboard as JSON.", "--json")] = False
 
 
 Config = Annotated[
