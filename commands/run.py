@@ -7,11 +7,9 @@ from dataclasses import replace
 import typer
 
 from vcpo_bench.commands.support.configuration import write_config
-from vcpo_bench.commands.support.outputs import check_folder
-from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.remember_server import remember_server
 from vcpo_bench.commands.support.run_options import Config, ExecutionOptions, GridOptions, SaveConfig, StopOptions
-from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, plan, train
+from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, plan, read_means, train
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import Group, Verb
 from vcpo_bench.records.settings import CellSettings
@@ -31,8 +29,7 @@ def run(
     A cell is one method, lag, regime, task, learning rate and seed. Stop a run at any time: the same command resumes
     it. On a CPU the results are bit-identical, except in the regime async with its real clock.
     """
-    check_folder("--out", how.out)
-    plugins = load_plugins(how.plugin)
+    means = read_means(how)
     remember_server(ctx, settings.learner)
     alarm = stopping.alarm(settings.record)
     spec = grid.spec(replace(settings, stop=alarm.detector.text) if alarm else settings)
@@ -41,7 +38,7 @@ def run(
     if how.dry_run and spec.model and spec.device != "cpu":
         estimate_gpu(spec)
         return
-    planned = plan(spec, how, plugins)
+    planned = plan(spec, how, means)
     if alarm:
         say_aside(f"cells stop at the first alarm of {alarm.detector.text}; {alarm.words}")
     if how.dry_run:

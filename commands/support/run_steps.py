@@ -1,4 +1,4 @@
-"""The steps of `vcpo-bench run`: plan the cells, estimate their time, or train them."""
+"""The steps of `vcpo-bench run`: read the means, plan the cells, and estimate their time or train them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Means:
+    """What a run is carried out with.
+
+    Attributes:
+        plugins: Plug-in files, loaded.
+        place: Where cells run.
+        trackers: What their results are mirrored to.
+        keep_every: Updates between two checkpoints that are kept; 0: none is.
+    """
+
+    plugins: tuple[Path, ...]
+    place: Launcher
+    trackers: list[Tracker]
+    keep_every: int
+
+
+@dataclass(frozen=True)
 class PlannedRun:
     """A grid that can be trained.
 
@@ -26,35 +43,50 @@ class PlannedRun:
         spec: What was asked for.
         cells: Its cells.
         options: How they are run.
-        place: Where they are run.
-        trackers: What their results are mirrored to.
+        means: What they are run with.
     """
 
     spec: GridSpec
     cells: list[PlannedCell]
     options: RunOptions
-    place: Launcher
-    trackers: list[Tracker]
+    means: Means
 
 
-def plan(spec: GridSpec, how: ExecutionOptions, plugins: tuple[Path, ...]) -> PlannedRun:
+def read_means(how: ExecutionOptions) -> Means:
+    """What the options of execution name.
+
+    Raises:
+        UsageError: A value cannot be read, or names what there is not.
+    """
+    from vcpo_bench.bench.cells.flag_values import every
+    from vcpo_bench.commands.support.launching import read_launcher
+    from vcpo_bench.commands.support.outputs import check_folder
+    from vcpo_bench.commands.support.plugins import load_plugins
+    from vcpo_bench.commands.support.tracking import read_trackers
+
+    check_folder("--out", how.out)
+    return Means(
+        load_plugins(how.plugin),
+        read_launcher(how.launcher, how.launcher_config),
+        read_trackers(how.report_to),
+        every(how.keep_checkpoints) if how.keep_checkpoints else 0,
+    )
+
+
+def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     """Plan the cells of a grid, and warn of what is probably not meant.
 
     Raises:
         UsageError: The grid cannot be planned, or not be run in the way that was asked for.
     """
     from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
-    from vcpo_bench.bench.cells.flag_values import every
     from vcpo_bench.bench.cells.grid import plan_grid, skipped_methods
     from vcpo_bench.bench.running.options import RunOptions
     from vcpo_bench.bench.running.pool.memory import memory_warning
     from vcpo_bench.bench.running.run_grid import worker_count
-    from vcpo_bench.commands.support.launching import read_launcher, scheduled_count, stack_count
-    from vcpo_bench.commands.support.tracking import read_trackers
+    from vcpo_bench.commands.support.launching import scheduled_count, stack_count
 
-    trackers, place = read_trackers(how.report_to), read_launcher(how.launcher, how.launcher_config)
-    keep_every = every(how.keep_checkpoints) if how.keep_checkpoints else 0
-    cells, device = plan_grid(spec), spec.device
+    cells, device, place = plan_grid(spec), spec.device, means.place
     _warn(spec.warnings())
     if skipped := skipped_methods(spec):
         _warn([f"skipped methods that this grid cannot run: {', '.join(skipped)}"])
@@ -65,8 +97,8 @@ def plan(spec: GridSpec, how: ExecutionOptions, plugins: tuple[Path, ...]) -> Pl
     stack = stack_count(how.stack, device, place)
     crowd = min(workers, len(cells)) if place.here and device == "cpu" else 0
     _warn(filter(None, [memory_warning(crowd, spec.regimes)]))
-    options = RunOptions(how.out, workers, how.wait, keep_every, plugins, StopOnAlarm, stack)
-    return PlannedRun(spec, cells, options, place, trackers)
+    options = RunOptions(how.out, workers, how.wait, means.keep_every, means.plugins, StopOnAlarm, stack)
+    return PlannedRun(spec, cells, options, means)
 
 
 def estimate_gpu(spec: GridSpec) -> None:
@@ -113,13 +145,13 @@ def train(run: PlannedRun, how: ExecutionOptions) -> int:
 
     spec, out = run.spec, run.options.out
     check_extras(spec.model, spec.settings.lora)
-    check_trackers(run.trackers)
-    run.place.check(spec.device, spec.settings.shards)
+    check_trackers(run.means.trackers)
+    run.means.place.check(spec.device, spec.settings.shards)
     if how.detach:
         _detach(run)
         return 0
     starts = [] if how.quiet or how.as_json else start_rewards(spec)
-    with mirrored(run.trackers, run.cells, run.options, lambda text: _warn([text])) as report:
+    with mirrored(run.means.trackers, run.cells, run.options, lambda text: _warn([text])) as report:
         failed = _train(run, starts, how.quiet, how.as_json)
         report(lambda: write_page([out], out / "report.html"))
     return failed
@@ -129,10 +161,10 @@ def _detach(run: PlannedRun) -> None:
     from vcpo_bench.bench.running.run_grid import detach_grid
     from vcpo_bench.errors import UsageError
 
-    for one in run.trackers:
+    for one in run.means.trackers:
         later = f"drop --report-to, and run {one.command(run.options.out)} later"
         raise UsageError(f"--detach: nothing is left running that could mirror to {one.name}; {later}")
-    say(detach_grid(run.cells, run.options, say_aside, run.place))
+    say(detach_grid(run.cells, run.options, say_aside, run.means.place))
 
 
 def _train(run: PlannedRun, starts: list[str], quiet: bool, as_json: bool) -> int:
@@ -149,7 +181,7 @@ def _train(run: PlannedRun, starts: list[str], quiet: bool, as_json: bool) -> in
     try:
         for text in starts:
             view.message(text)
-        failed = run_grid(run.cells, run.options, view, run.place)
+        failed = run_grid(run.cells, run.options, view, run.means.place)
     finally:
         view.close()
     if any((out / CELLS).glob(f"*/{CELL_FILE}")):  # none has ended where every job was canceled
