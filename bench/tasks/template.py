@@ -86,7 +86,8 @@ def test_demonstrations_earn_the_reward() -> None:
 def test_a_policy_trains_on_it(tmp_path: Path) -> None:
     start, results = tmp_path / "start.safetensors", tmp_path / "results"
     command("warmup", "--out", start)
-    command("run", "--start", start, "--out", results, *"--methods vcpo --staleness 2 --steps 3 --seeds 1".split())
+    short = ["--methods", "vcpo", "--staleness", 2, "--steps", 3, "--seeds", 1]
+    command("run", "--start", start, "--out", results, *short)
     cells = [json.loads(path.read_text()) for path in results.glob("cells/*/cell.json")]
     assert cells
     assert {{cell["status"] for cell in cells}} == {{"completed"}}
