@@ -59,12 +59,12 @@ def _of_the_advantage(method: Method, hook: Hook) -> Iterator[str]:
 
 
 def _of_the_division(method: Method, hook: Hook) -> Iterator[str]:
-    if not _comes_out(method.aggregation_part, hook.divisor):
+    if not _comes_out(method.parts.aggregation, hook.divisor):
         yield (
-            f"the trainer divides by {hook.divisor.value}, from which {method.aggregation_part.text()} cannot be made "
+            f"the trainer divides by {hook.divisor.value}, from which {method.parts.aggregation.text()} cannot be made "
             f"exactly; write {hook.divisor.parts}"
         )
-    dropping = [mask.name for mask in method.masks if mask.rejected == "dropped"]
+    dropping = [mask.name for mask in method.parts.masks if mask.rejected == "dropped"]
     if hook.divisor is not Divisor.ROWS and (dropping or method.nonfinite == "drop"):
         names = ", ".join(dropping) or "nonfinite=drop"
         yield f"the trainer counts all tokens, also those that {names} drops; use rejected=counted or nonfinite=zero"

@@ -165,16 +165,16 @@ def trait_of(part: MethodComponent) -> Trait:
 def locality_of(method: Method) -> Locality:
     """What a trainer has to provide for this method to be exact."""
     loss = [trait_of(part) for part in _loss_parts(method)]
-    step = trait_of(method.step_part)
+    step = trait_of(method.parts.step)
     return Locality(
         loss=max(trait.scope for trait in loss),
-        baseline=trait_of(method.baseline_part).scope,
-        aggregation=trait_of(method.aggregation_part).scope,
+        baseline=trait_of(method.parts.baseline).scope,
+        aggregation=trait_of(method.parts.aggregation).scope,
         scales_step=step.scope > Scope.ROW or method.needs_series is not None,
         reads=_union(trait.reads for trait in loss),
         step_reads=step.reads,
         needs=method.needs - {"state"},
-        entropy_bonus=any(type(part).entropy is not Regularizer.entropy for part in method.regularizers),
+        entropy_bonus=any(type(part).entropy is not Regularizer.entropy for part in method.parts.regularizers),
         state="state" in method.needs,
         acts_on_gradient=method.combine is not None,
         measures_drift=bool(method.measures_drift),
@@ -197,7 +197,7 @@ def of_the_learner(locality: Locality) -> Iterator[str]:
 
 
 def _loss_parts(method: Method) -> tuple[MethodComponent, ...]:
-    return (method, *method.admissions, *method.weights, *method.masks, *method.regularizers)
+    return (method, *method.parts.admissions, *method.parts.weights, *method.parts.masks, *method.parts.regularizers)
 
 
 def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:

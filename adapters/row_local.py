@@ -19,7 +19,7 @@ from vcpo_bench.adapters.hook_reasons import reasons_against
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, parse_method
 
-TOKEN_SUM = parse_method("reinforce+token-sum").aggregation_part
+TOKEN_SUM = parse_method("reinforce+token-sum").parts.aggregation
 
 
 class Weighed(NamedTuple):

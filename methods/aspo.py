@@ -8,7 +8,7 @@ import torch
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
-from vcpo_bench.methods.core.masking import choose
+from vcpo_bench.methods.core.masking import choose, within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -52,6 +52,6 @@ class Aspo(RatioMethod):
         above, below = torch.where(positive, upper, torch.inf), torch.where(negative, lower, -torch.inf)
         flipped = logs * choose(positive, -1.0, 1.0, logs.dtype)
         capped = flipped > math.log(self.cap)
-        terms = differentiated(flipped.clamp_(max=math.log(self.cap)).exp_(), ev.within(ratio, below, above), None)
+        terms = differentiated(flipped.clamp_(max=math.log(self.cap)).exp_(), within(ratio, below, above), None)
         terms.capped = capped
         return terms

@@ -44,7 +44,7 @@ class BandPo(RatioMethod):
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         outward = ev.advantage * logs > 0
         far = (self._measure(ev) > self.radius) | (logs > math.log(self.ceiling))
-        return differentiated(ratio, ~(outward & far), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ratio, ~(outward & far), ev.pair("current", self.anchor).beyond(self.clamp))
 
     def _measure(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` D of each token."""

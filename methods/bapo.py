@@ -10,7 +10,7 @@ from torch import Tensor
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.clipping import differentiated
-from vcpo_bench.methods.core.masking import choose
+from vcpo_bench.methods.core.masking import choose, within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -45,11 +45,11 @@ class Bapo(RatioMethod):
         negative = ev.advantage < 0
         above = torch.where(ev.advantage > 0, high, choose(negative, self.cap, torch.inf, ratio.dtype))
         below = torch.where(negative, low, -torch.inf)
-        return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ratio, within(ratio, below, above), ev.pair("current", self.anchor).beyond(self.clamp))
 
     def bounds(self, ev: EvidenceView, ratio: Tensor) -> tuple[Tensor, Tensor]:
         """`[..., 1, 1, 1]` the searched lower and upper bound."""
-        signal = ev.advantage * ev.mask_float
+        signal = ev.advantage * ev.rows.mask_float
         gain, loss = signal.clamp(min=0), signal.clamp(max=0).neg_()
         lows, highs = _grid(self.low, self.low_max, self.step), _grid(self.high, self.high_max, self.step)
 

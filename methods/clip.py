@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
+from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -37,5 +38,5 @@ class Clip(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The ratio with clipped tokens at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        kept = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
-        return differentiated(ratio, kept, ev.beyond("current", self.anchor, self.clamp))
+        kept = within(ratio, *self.limits(ev.advantage, ratio.dtype))
+        return differentiated(ratio, kept, ev.pair("current", self.anchor).beyond(self.clamp))

@@ -9,7 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.covariance import covariance
-from vcpo_bench.methods.core.masking import as_number
+from vcpo_bench.methods.core.masking import as_number, within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import integer, number
@@ -40,18 +40,18 @@ class ClipCov(Clip):
     def terms(self, ev: EvidenceView) -> Terms:
         """PPO's weight without the drawn tokens."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        kept = ev.within(ratio, *self.limits(ev.advantage, ratio.dtype))
+        kept = within(ratio, *self.limits(ev.advantage, ratio.dtype))
         cov = covariance(ev)
-        band = (cov > self.floor) & (cov < self.ceiling) & ev.mask & kept.bool()
+        band = (cov > self.floor) & (cov < self.ceiling) & ev.rows.mask & kept.bool()
         kept = kept * as_number(~self._draw(ev, band), kept.dtype)
-        return differentiated(ratio, kept, ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ratio, kept, ev.pair("current", self.anchor).beyond(self.clamp))
 
     def _draw(self, ev: EvidenceView, band: Tensor) -> Tensor:
         """`[..., P, G, T]` bool, the tokens drawn from the band of each batch."""
         now = ev.batch.now
         step = int(now.max()) if isinstance(now, Tensor) else now
         drawn = torch.zeros_like(band).reshape(-1, band.shape[-3:].numel())
-        counts = (self.share * ev.tokens).to(torch.int64).clamp(min=1).reshape(-1)
+        counts = (self.share * ev.rows.tokens).to(torch.int64).clamp(min=1).reshape(-1)
         for row, (one, count) in enumerate(zip(band.reshape(drawn.shape), counts.tolist(), strict=True)):
             candidates = one.nonzero().squeeze(-1)
             generator = torch.Generator().manual_seed(self.seed * 1_000_003 + step)

@@ -49,13 +49,13 @@ class Cppo(RatioMethod):
         ratio = ev.ratio("current", self.anchor, self.clamp)
         back = ev.advantage * (ratio - 1) <= 0
         kept = back | self._within_budget(ev)
-        capped = ev.outside("current", self.anchor, -torch.inf, log_of(self.cap))
+        capped = ev.pair("current", self.anchor).outside(-torch.inf, log_of(self.cap))
         return Terms(weight=ratio.clamp(max=self.cap), kept=kept, capped=capped)
 
     def _within_budget(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` bool, where the weighted shift is at most what the token may spend."""
         p, q = (ev.token_field(name).clamp(max=0.0).exp_() for name in ("logp", POLICY_FIELDS[self.anchor]))
-        moved = p.sub_(q).abs_().mul_(ev.mask_float)
+        moved = p.sub_(q).abs_().mul_(ev.rows.mask_float)
         position = self._position_weight(ev)
         spent = position * moved
         allowance = self._budget(ev, moved) * _before(position) - _before(spent)
@@ -63,17 +63,17 @@ class Cppo(RatioMethod):
 
     def _position_weight(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` from 1 down to `floor`; 0 at masked tokens."""
-        mask = ev.mask_float
+        mask = ev.rows.mask_float
         if self.horizon == "padded":
             place = torch.arange(1, mask.shape[-1] + 1, dtype=mask.dtype, device=mask.device)
             length = mask.new_full((), mask.shape[-1])
         else:
-            place, length = mask.cumsum(-1), ev.lengths.unsqueeze(-1)
+            place, length = mask.cumsum(-1), ev.rows.lengths.unsqueeze(-1)
         return (self.floor + (1 - self.floor) * (length - place) / (length - 1).clamp(min=1)) * mask
 
     def _budget(self, ev: EvidenceView, moved: Tensor) -> Tensor:
         """`[..., P, G, 1]` b; the smallest one for rows without tokens."""
-        found = torch.where(ev.mask, moved, torch.nan).nanquantile(self.quantile, -1, keepdim=True)
+        found = torch.where(ev.rows.mask, moved, torch.nan).nanquantile(self.quantile, -1, keepdim=True)
         return (self.scale * found).nan_to_num(0.0).clamp(self.budget, self.ceiling * self.budget)
 
 

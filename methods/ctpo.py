@@ -9,7 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
-from vcpo_bench.methods.core.masking import choose
+from vcpo_bench.methods.core.masking import choose, within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -47,7 +47,7 @@ class Ctpo(RatioMethod):
     @staticmethod
     def _position(ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` how many tokens in play there are up to and including this one, at least 1."""
-        return ev.mask.cumsum(-1).clamp(min=1).to(ev.batch.logp.dtype)
+        return ev.rows.mask.cumsum(-1).clamp(min=1).to(ev.batch.logp.dtype)
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The prefix ratio with tokens outside the growing band at zero."""
@@ -57,5 +57,5 @@ class Ctpo(RatioMethod):
         outward = torch.where(ev.advantage > 0, self.high, choose(negative, self.dual, math.inf, logs.dtype))
         inward = choose(negative, -self.low, -math.inf, logs.dtype)
         above = (outward * growth).clamp_(max=self.clamp)
-        kept = ev.within(logs, inward * growth, above)
+        kept = within(logs, inward * growth, above)
         return differentiated(logs.clamp(max=self.clamp).exp_(), kept, None)

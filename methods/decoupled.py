@@ -49,5 +49,5 @@ class Decoupled(Clip):
         terms = super().terms(ev)
         assert terms.weight is not None
         terms.weight = terms.weight * ev.ratio("proximal", "behavior", self.clamp).clamp(max=self.cap)
-        terms.capped = ev.outside("proximal", "behavior", -math.inf, log_of(self.cap))
+        terms.capped = ev.pair("proximal", "behavior").outside(-math.inf, log_of(self.cap))
         return terms

@@ -11,7 +11,7 @@ from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import POLICY_FIELDS, fields_of
 from vcpo_bench.methods.core.bernoulli import bernoulli_kl
 from vcpo_bench.methods.core.clipping import differentiated
-from vcpo_bench.methods.core.masking import choose
+from vcpo_bench.methods.core.masking import choose, within
 from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -56,11 +56,11 @@ class Dppo(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The capped ratio with the tokens outside the trust region at zero."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        kept = ev.within(self._measure(ev), *bounds_of(ev.advantage, self._floor, self._ceiling, ratio.dtype))
-        beyond = ev.beyond("current", self.anchor, self.clamp) if self.live else None
-        capped = ratio if math.isinf(self.cap) else torch.clamp(ratio, max=self.cap, out=ev.buffer())
+        kept = within(self._measure(ev), *bounds_of(ev.advantage, self._floor, self._ceiling, ratio.dtype))
+        beyond = ev.pair("current", self.anchor).beyond(self.clamp) if self.live else None
+        capped = ratio.clamp(max=self.cap)
         terms = differentiated(capped, kept, beyond)
-        terms.capped = ev.outside("current", self.anchor, -math.inf, log_of(self.cap))
+        terms.capped = ev.pair("current", self.anchor).outside(-math.inf, log_of(self.cap))
         return terms
 
     @property

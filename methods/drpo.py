@@ -37,13 +37,13 @@ class Drpo(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The ratio, and the penalty's derivative."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        beyond = ev.beyond("current", self.anchor, self.clamp)
-        pull = ev.buffer().copy_(ratio).sub_(1.0).mul_(ratio).mul_(ev.advantage.abs()).mul_(-1 / self.eps)
+        beyond = ev.pair("current", self.anchor).beyond(self.clamp)
+        pull = (ratio - 1.0) * ratio * ev.advantage.abs() * (-1 / self.eps)
         if self.penalty == "probability":
-            pull.mul_(self._probability(ev))
+            pull = pull * self._probability(ev)
         if beyond is None:
             return Terms(weight=ratio, addend=pull)
-        return Terms(weight=ratio, kept=~beyond, addend=pull.mul_(as_number(~beyond, pull.dtype)))
+        return Terms(weight=ratio, kept=~beyond, addend=pull * as_number(~beyond, pull.dtype))
 
     def _probability(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` of the anchor."""

@@ -40,7 +40,7 @@ class Gbpo(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The pull toward the target."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        beyond = ev.beyond("current", self.anchor, self.clamp)
+        beyond = ev.pair("current", self.anchor).beyond(self.clamp)
         pull = torch.sign(self.target(ev) - ratio) * ratio
         if beyond is not None:
             pull = torch.where(beyond, 0.0, pull)

@@ -9,6 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import POLICY_FIELDS
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
+from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -37,18 +38,18 @@ class Gepo(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The row's ratio to the group expectation."""
         raw = self._row_mean(ev, "current") - self._log_expectation(ev)
-        raw = torch.where(ev.has_tokens, raw, 0.0).unsqueeze(-1)
+        raw = torch.where(ev.rows.has_tokens, raw, 0.0).unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
-        kept = ev.within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        kept = within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
         terms = differentiated(ratio, kept, raw.abs() > self.clamp)
         if self.variant == "expected":
-            terms.score = self._through_expectation(ev, ev.gate(ratio, terms.kept))
+            terms.score = self._through_expectation(ev, ev.rows.gate(ratio, terms.kept))
         return terms
 
     def _through_expectation(self, ev: EvidenceView, weight: Tensor) -> Tensor:
         """`[..., P, G, 1]` own term minus the row's share of what moving E does to every row of the group."""
-        own = torch.where(ev.mask, ev.weighted_advantage * weight, 0.0).sum(-1) / ev.divisor
-        log_q = torch.where(ev.has_tokens, self._row_mean(ev, self.anchor), -torch.inf)
+        own = torch.where(ev.rows.mask, ev.weighted_advantage * weight, 0.0).sum(-1) / ev.rows.divisor
+        log_q = torch.where(ev.rows.has_tokens, self._row_mean(ev, self.anchor), -torch.inf)
         joint = log_q + self._row_mean(ev, "current")
         share = torch.exp(joint - torch.logsumexp(joint, self._axes, keepdim=True))
         share = torch.where(torch.isfinite(share), share, 0.0)
@@ -59,17 +60,17 @@ class Gepo(RatioMethod):
         return (-1,) if self.scope == "group" else (-2, -1)
 
     def _row_mean(self, ev: EvidenceView, policy: str) -> Tensor:
-        return ev.token_field(POLICY_FIELDS[policy]).sum(-1) / ev.divisor
+        return ev.token_field(POLICY_FIELDS[policy]).sum(-1) / ev.rows.divisor
 
     def _log_expectation(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` log E, by log-sum-exp."""
         own = self._row_mean(ev, self.anchor)
-        log_q = torch.where(ev.has_tokens, own, -torch.inf)
+        log_q = torch.where(ev.rows.has_tokens, own, -torch.inf)
         other = log_q if self.variant != "expected" else self._row_mean(ev, "current")
         total = torch.logsumexp(log_q, self._axes, keepdim=True)
         expected = (torch.logsumexp(log_q + other, self._axes, keepdim=True) - total).expand_as(own)
         if self.variant != "plus":
             return expected
         logs = ev.log_ratio("current", self.anchor, self.clamp)
-        k3 = torch.where(ev.mask, torch.exp(-logs) - 1 + logs, 0.0).sum(-1) / ev.divisor
+        k3 = torch.where(ev.rows.mask, torch.exp(-logs) - 1 + logs, 0.0).sum(-1) / ev.rows.divisor
         return torch.where(k3 < self.near, own, expected)

@@ -27,6 +27,6 @@ class Gipo(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The damped ratio; in log space it is one exponential."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
-        weight = ev.buffer().copy_(logs).mul_(logs).mul_(-0.5 / self.sigma**2).add_(logs).exp_()
-        beyond = ev.beyond("current", self.anchor, self.clamp)
+        weight = (logs * logs * (-0.5 / self.sigma**2) + logs).exp()
+        beyond = ev.pair("current", self.anchor).beyond(self.clamp)
         return Terms(weight=weight, kept=None if beyond is None else ~beyond)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
+from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.ratios import row_mean
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -41,11 +42,11 @@ class Gmpo(RatioMethod):
         below, above = clip_bounds(ev.advantage, -self.low, self.high, logs.dtype)
         held = torch.minimum(torch.maximum(logs, below), above)
         geometric = row_mean(ev, held).exp() * _row_weight(ev)
-        beyond = ev.beyond("current", self.anchor, self.clamp)
-        terms = differentiated(geometric, ev.within(logs, below, above), beyond)
+        beyond = ev.pair("current", self.anchor).beyond(self.clamp)
+        terms = differentiated(geometric, within(logs, below, above), beyond)
         terms.absorbs = True
         if ev.advantage.shape[-1] > 1:
-            terms.score = ev.gate(geometric, terms.kept) * row_mean(ev, ev.advantage)
+            terms.score = ev.rows.gate(geometric, terms.kept) * row_mean(ev, ev.advantage)
         return terms
 
     def log_ratio(self, ev: EvidenceView) -> Tensor:
@@ -56,5 +57,5 @@ class Gmpo(RatioMethod):
 def _row_weight(ev: EvidenceView) -> Tensor:
     """`[..., P, G, 1]` geometric mean of the added weights over the row."""
     if ev.extra_weight is None:
-        return torch.ones_like(ev.lengths).unsqueeze(-1)
+        return torch.ones_like(ev.rows.lengths).unsqueeze(-1)
     return row_mean(ev, (ev.extra_weight + 1e-10).log()).exp()

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
+from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.ratios import row_mean
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -39,13 +40,13 @@ class Gspo(RatioMethod):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The row's ratio on every token."""
-        raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
+        raw = ev.pair("current", self.anchor).row_mean_log.unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
         advantage, weighted = self._advantages(ev)
-        kept = ev.within(ratio, *clip_bounds(advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        kept = within(ratio, *clip_bounds(advantage, 1 - self.low, 1 + self.high, ratio.dtype))
         terms = differentiated(ratio, kept, raw.abs() > self.clamp)
         if ev.weighted_advantage.shape[-1] > 1:
-            terms.score = row_mean(ev, weighted * ev.gate(ratio, terms.kept))
+            terms.score = row_mean(ev, weighted * ev.rows.gate(ratio, terms.kept))
         return terms
 
     def _advantages(self, ev: EvidenceView) -> tuple[Tensor, Tensor]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
+from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.methods.gspo import Gspo
@@ -23,7 +24,7 @@ class GspoToken(Gspo):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The row's ratio on every token, each with its own clip."""
-        raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
+        raw = ev.pair("current", self.anchor).row_mean_log.unsqueeze(-1)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
-        kept = ev.within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        kept = within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
         return differentiated(ratio, kept, raw.abs() > self.clamp)

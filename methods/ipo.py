@@ -6,6 +6,7 @@ from typing import ClassVar
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import POLICY_FIELDS
 from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -28,5 +29,5 @@ class Ipo(RatioMethod):
         ratio = ev.ratio("current", self.anchor, self.clamp)
         q = ev.token_field(POLICY_FIELDS[self.anchor]).exp()
         moved = ev.token_field("logp").exp().sub_(q)
-        kept = ev.within(moved, -self.eps, self.eps)
+        kept = within(moved, -self.eps, self.eps)
         return differentiated(ratio, kept, None)

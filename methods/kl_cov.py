@@ -29,9 +29,9 @@ class KlCov(RatioMethod):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The ratio, and the penalty of the chosen tokens."""
-        beyond = ev.beyond("current", self.anchor, self.clamp)
+        beyond = ev.pair("current", self.anchor).beyond(self.clamp)
         ratio = ev.ratio("current", self.anchor, self.clamp)
-        count = (self.share * ev.tokens).to(torch.int64).clamp(min=1).minimum(ev.tokens.to(torch.int64))
-        chosen = largest(covariance(ev), ev.mask, count)
-        penalty = torch.where(chosen, -self.coef * ev.raw("current", self.anchor).sign(), 0.0)
+        count = (self.share * ev.rows.tokens).to(torch.int64).clamp(min=1).minimum(ev.rows.tokens.to(torch.int64))
+        chosen = largest(covariance(ev), ev.rows.mask, count)
+        penalty = torch.where(chosen, -self.coef * ev.pair("current", self.anchor).raw.sign(), 0.0)
         return Terms(weight=ratio, addend=penalty, kept=None if beyond is None else ~beyond)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.core.interfaces import Aggregation
+from vcpo_bench.methods.assembly.parts import Parts
 from vcpo_bench.methods.gspo import Gspo
 from vcpo_bench.methods.parts.luspo_mean import LengthMean
 from vcpo_bench.naming.parameters import number
@@ -22,6 +22,7 @@ class Luspo(Gspo):
     low: float = number(2e-3, minimum=0)
     high: float = number(2.5e-3, minimum=0)
 
-    def own_aggregation(self) -> Aggregation:
+    @property
+    def defaults(self) -> Parts:
         """The length factor is the method."""
-        return LengthMean()
+        return Parts(aggregation=LengthMean())

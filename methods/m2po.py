@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
+from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.ratios import judged_by
 from vcpo_bench.methods.core.selection import first_crossing
 from vcpo_bench.methods.core.terms import Terms
@@ -45,12 +46,12 @@ class M2po(RatioMethod):
         low = 1 - (-torch.expm1(-tau)).clamp(min=self.low)
         above = torch.where(ev.advantage > 0, high, math.inf)
         below = torch.where(ev.advantage < 0, low, -math.inf)
-        return differentiated(ratio, ev.within(ratio, below, above), ev.beyond("current", self.anchor, self.clamp))
+        return differentiated(ratio, within(ratio, below, above), ev.pair("current", self.anchor).beyond(self.clamp))
 
     def bound(self, ev: EvidenceView) -> Tensor:
         """`[..., 1, 1, 1]` tau; inf when the budget is not exceeded."""
         logs = ev.log_ratio("current", self.anchor, self.clamp)
-        outward = ev.mask & (judged_by(ev, self.sign) * logs > 0)
+        outward = ev.rows.mask & (judged_by(ev, self.sign) * logs > 0)
         size = logs.shape[-3:].numel()
         pairs = zip((logs * logs).reshape(-1, size), outward.reshape(-1, size), strict=True)
         taus = [self._solve(one[mask]) for one, mask in pairs]

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
+from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -31,8 +32,8 @@ class MinPro(RatioMethod):
     def terms(self, ev: EvidenceView) -> Terms:
         """The prefix-minimum ratio with clipped tokens at zero."""
         ratio = self._prefix_minimum(ev)
-        kept = ev.within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
-        return differentiated(ratio, kept, ev.beyond("current", self.anchor, self.clamp))
+        kept = within(ratio, *clip_bounds(ev.advantage, 1 - self.low, 1 + self.high, ratio.dtype))
+        return differentiated(ratio, kept, ev.pair("current", self.anchor).beyond(self.clamp))
 
     def _prefix_minimum(self, ev: EvidenceView) -> Tensor:
         logs = ev.log_ratio("current", self.anchor, self.clamp)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.masking import gate
+from vcpo_bench.methods.core.masking import gate, within
 from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -25,14 +25,10 @@ class Mis(Tis):
     differences: ClassVar[tuple[str, ...]] = ("TRL's default sequence_mask: cap 3, no lower bound",)
     low: float = number(0.125, minimum=0)
 
-    def _whole(self, ev: EvidenceView, logs: Tensor) -> Tensor:
-        """The weight whatever its size."""
-        return torch.exp(logs, out=ev.buffer() if logs.shape == ev.mask.shape else None)
-
     def _banded(self, ev: EvidenceView) -> tuple[Tensor, Tensor]:
         """The logarithm of the weight, and where it is inside its band."""
         logs = self.log_weight(ev)
-        return logs, ev.within(logs, log_of(self.low), log_of(self.cap))
+        return logs, within(logs, log_of(self.low), log_of(self.cap))
 
     def _normalized_inside(self, ev: EvidenceView, logs: Tensor, inside: Tensor) -> Tensor:
         return self._normalized(ev, torch.where(inside.bool(), logs, -torch.inf))
@@ -42,12 +38,11 @@ class Mis(Tis):
         logs, inside = self._banded(ev)
         if self.normalize != "off":
             return self._normalized_inside(ev, logs, inside)
-        weight = self._whole(ev, logs)
-        return (ev.gated if weight.shape == ev.mask.shape else gate)(weight, inside)
+        return gate(logs.exp(), inside)
 
     def terms(self, ev: EvidenceView) -> Terms:
         """Tokens outside the band count as clipped; what their weight is matters to the mean alone."""
         logs, inside = self._banded(ev)
         if self.normalize != "off":
             return Terms(weight=self._normalized_inside(ev, logs, inside), kept=inside)
-        return Terms(weight=self._whole(ev, logs), kept=inside)
+        return Terms(weight=logs.exp(), kept=inside)

@@ -33,11 +33,11 @@ class NegativesCap(WeightMethod):
     def weight(self, ev: EvidenceView) -> Tensor:
         """Truncated where the advantage is negative."""
         ratio = ev.ratio(self.of, self.anchor, self.clamp)
-        return torch.minimum(ratio, self._ceiling(ev, ratio), out=ev.buffer())
+        return torch.minimum(ratio, self._ceiling(ev, ratio))
 
     def capped(self, ev: EvidenceView) -> Tensor | None:
         """Where the cap changes the weight."""
-        above = ev.outside(self.of, self.anchor, -torch.inf, log_of(self.cap))
+        above = ev.pair(self.of, self.anchor).outside(-torch.inf, log_of(self.cap))
         return None if above is None else above & (ev.advantage < 0)
 
     def _ceiling(self, ev: EvidenceView, like: Tensor) -> Tensor:

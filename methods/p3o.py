@@ -51,16 +51,16 @@ class P3o(RatioMethod):
         low, high = torch.aminmax(distance)
         if float(low) < -10.0 or float(high) > 10.0:  # the authors clamp the exponent: only the linear term is left
             pull = torch.where(distance.abs() > 10.0, 1.0, pull)
-        weight = torch.minimum(ratio, ess, out=ev.buffer())
-        return Terms(weight=weight, addend=pull.mul_(ess - 1), capped=ratio > ess)
+        weight = torch.minimum(ratio, ess)
+        return Terms(weight=weight, addend=pull * (ess - 1), capped=ratio > ess)
 
     def _ess(self, ev: EvidenceView, anchor: str) -> Tensor:
         """`[..., 1, 1, 1]` ESS over tokens / number of tokens."""
         logs = ev.log_ratio("current", anchor, self.clamp)
         top = logs.amax(BATCH_AXES, keepdim=True)  # masked tokens count as 0: at worst the shift is larger than needed
-        weight = torch.sub(logs, top, out=ev.buffer()).exp_().mul_(ev.mask_float)
+        weight = (logs - top).exp() * ev.rows.mask_float
         total, squares = weight.sum(BATCH_AXES, keepdim=True), (weight * weight).sum(BATCH_AXES, keepdim=True)
-        count = ev.tokens[..., None, None, None]
+        count = ev.rows.tokens[..., None, None, None]
         return total * total / (count * squares).clamp(min=torch.finfo(total.dtype).tiny)
 
     def _to_mixture(self, ev: EvidenceView, behavior: Tensor, proximal: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ class Pnpo(WeightMethod):
 
     def _logs(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` logarithm of the prefix's geometric mean."""
-        place = ev.mask_float.cumsum(-1).clamp_(min=1)
+        place = ev.rows.mask_float.cumsum(-1).clamp_(min=1)
         return ev.log_ratio(self.of, self.anchor, self.clamp).cumsum(-1).div_(place)
 
     def weight(self, ev: EvidenceView) -> Tensor:

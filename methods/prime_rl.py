@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.core.interfaces import Regularizer
+from vcpo_bench.methods.assembly.parts import Parts
 from vcpo_bench.methods.dppo_tv import Dppo
 from vcpo_bench.methods.parts.kl import Kl
 from vcpo_bench.naming.parameters import number
@@ -25,6 +25,8 @@ class PrimeRl(Dppo):
     cap: float = number(float("inf"), minimum=0)
     tau: float = number(1e-3, minimum=0)
 
-    def own_regularizers(self) -> tuple[Regularizer, ...]:
+    @property
+    def defaults(self) -> Parts:
         """Tau (log r)^2 in the loss."""
-        return (Kl(kind="k2", beta=2 * self.tau, anchor=self.anchor, clamp=self.clamp),) if self.tau > 0 else ()
+        pull = Kl(kind="k2", beta=2 * self.tau, anchor=self.anchor, clamp=self.clamp)
+        return Parts(regularizers=(pull,) if self.tau > 0 else ())

@@ -30,8 +30,8 @@ class Psis(WeightMethod):
 
     def weight(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1]` with mean 1 over the rows with tokens in play."""
-        logs = ev.row_log_ratio(self.of, self.anchor)
-        flat, rows = logs.reshape(-1, *logs.shape[-2:]), (ev.row_mask & ev.has_tokens).reshape(-1, *logs.shape[-2:])
+        logs = ev.pair(self.of, self.anchor).row_log
+        flat, rows = (each.reshape(-1, *logs.shape[-2:]) for each in (logs, ev.rows.nonempty))
         out = torch.zeros_like(flat)
         for one, (row, keep) in enumerate(zip(flat, rows, strict=True)):
             if bool(keep.any()):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
-from vcpo_bench.methods.core.masking import choose
+from vcpo_bench.methods.core.masking import choose, within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -56,16 +56,16 @@ class Rec(RatioMethod):
     def _ratio(self, ev: EvidenceView) -> Tensor:
         if self.level == "token":
             return ev.ratio("current", self.anchor, self.clamp)
-        return ev.row_mean_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp).exp().unsqueeze(-1)
+        return ev.pair("current", self.anchor).row_mean_log.clamp(-self.clamp, self.clamp).exp().unsqueeze(-1)
 
     def _keep(self, ev: EvidenceView, ratio: Tensor, advantage: Tensor) -> Tensor:
         low, high, upward = 1 - self.low, 1 + self.high, advantage >= 0
         if self.mask == "none":
             return torch.ones_like(ratio, dtype=torch.bool)
         if self.mask == "two-side":
-            return ev.within(ratio, low, high)
+            return within(ratio, low, high)
         if self.mask == "one-side":
             least = choose(upward, -torch.inf, low, ratio.dtype)
-            return ev.within(ratio, least, choose(upward, high, torch.inf, ratio.dtype))
+            return within(ratio, least, choose(upward, high, torch.inf, ratio.dtype))
         far = torch.where(upward, ratio <= 1 - self.low2, ratio >= 1 + self.high2)
         return ((ratio >= low) & (ratio <= high)) | far

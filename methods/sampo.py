@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vcpo_bench.methods.core.interfaces import Admission
+from vcpo_bench.methods.assembly.parts import Parts
 from vcpo_bench.methods.gspo import Gspo
 from vcpo_bench.methods.parts.zero_variance import ZeroVariance
 from vcpo_bench.naming.parameters import number
@@ -30,6 +30,7 @@ class Sampo(Gspo):
     low: float = number(3e-3, minimum=0)
     high: float = number(4e-3, minimum=0)
 
-    def own_admissions(self) -> tuple[Admission, ...]:
+    @property
+    def defaults(self) -> Parts:
         """The filter of groups without signal."""
-        return (ZeroVariance(),)
+        return Parts(admissions=(ZeroVariance(),))

@@ -40,10 +40,10 @@ class Sapo(RatioMethod):
         """The gate times the ratio."""
         if self.level == "token":
             ratio = ev.ratio("current", self.anchor, self.clamp)
-            beyond = ev.beyond("current", self.anchor, self.clamp)
+            beyond = ev.pair("current", self.anchor).beyond(self.clamp)
             kept = None if beyond is None else ~beyond
             return Terms(weight=self._soft(ratio, ev.advantage), kept=kept)
-        raw = ev.row_mean_log_ratio("current", self.anchor).unsqueeze(-1)
+        raw = ev.pair("current", self.anchor).row_mean_log.unsqueeze(-1)
         mean = row_mean(ev, ev.advantage)
         ratio = raw.clamp(-self.clamp, self.clamp).exp()
         weight = gate(self._soft(ratio, mean), raw.abs() <= self.clamp)

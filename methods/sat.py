@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
+from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -40,13 +41,13 @@ class Sat(Clip):
         ratio = ev.ratio("current", self.anchor, self.clamp)
         tightness = self._tightness(ev)
         below, above = clip_bounds(ev.advantage, -self.low, self.high, ratio.dtype)
-        kept = ev.within(ratio - 1, below * tightness, above * tightness)
-        return differentiated(ratio, kept, ev.beyond("current", self.anchor, self.clamp))
+        kept = within(ratio - 1, below * tightness, above * tightness)
+        return differentiated(ratio, kept, ev.pair("current", self.anchor).beyond(self.clamp))
 
     def _tightness(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` k in (0, 1]."""
         size = ev.log_ratio("current", self.anchor, self.clamp).abs()
-        bound = quantile_of(size, ev.mask, self.quantile)
+        bound = quantile_of(size, ev.rows.mask, self.quantile)
         hill = 1 / (1 + (size / bound.clamp(min=torch.finfo(size.dtype).tiny)) ** self.exponent)
         return torch.where((size > bound) & (bound > 0), hill, 1.0)
 

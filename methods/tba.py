@@ -45,6 +45,6 @@ class Tba(Method):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The advantage, and the centered log-ratio of the row."""
-        row = ev.row_log_ratio("current", self.anchor)
-        centered = torch.where(ev.row_mask, row - group_mean(ev, row), 0.0)
-        return Terms(addend=-self.beta * centered.unsqueeze(-1).expand(ev.mask.shape))
+        row = ev.pair("current", self.anchor).row_log
+        centered = torch.where(ev.rows.valid, row - group_mean(ev, row), 0.0)
+        return Terms(addend=-self.beta * centered.unsqueeze(-1).expand(ev.rows.mask.shape))

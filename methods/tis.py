@@ -49,12 +49,12 @@ class Tis(WeightMethod):
         least = -self.clamp if self.normalize == "off" else None
         if self.level == "token":
             if least is None:
-                return ev.raw(self.of, self.anchor).clamp(max=self.clamp)
+                return ev.pair(self.of, self.anchor).raw.clamp(max=self.clamp)
             return ev.log_ratio(self.of, self.anchor, self.clamp)
         if self.level == "segment":
-            return segment_mean(ev.raw(self.of, self.anchor), ev.mask).clamp(least, self.clamp)
-        geometric = self.level == "geometric"
-        row = (ev.row_mean_log_ratio if geometric else ev.row_log_ratio)(self.of, self.anchor)
+            return segment_mean(ev.pair(self.of, self.anchor).raw, ev.rows.mask).clamp(least, self.clamp)
+        ratio = ev.pair(self.of, self.anchor)
+        row = ratio.row_mean_log if self.level == "geometric" else ratio.row_log
         return row.clamp(least, self.clamp).unsqueeze(-1)
 
     def weight(self, ev: EvidenceView) -> Tensor:
@@ -63,23 +63,20 @@ class Tis(WeightMethod):
         low, high = log_of(self.low), log_of(self.cap)
         if self.normalize != "off":
             return self._normalized(ev, logs.clamp(low, high))
-        out = ev.buffer() if logs.shape == ev.mask.shape else torch.empty_like(logs)
-        if self.level == "token" and ev.inside(self.of, self.anchor, low, high):  # no bound acts: one pass less
-            return torch.exp(logs, out=out)
-        return torch.clamp(logs, low, high, out=out).exp_()
+        return logs.clamp(low, high).exp()
 
     def capped(self, ev: EvidenceView) -> Tensor | None:
         """Where `low` or `cap` changes the weight."""
         if self.level == "token":
-            return ev.outside(self.of, self.anchor, log_of(self.low), log_of(self.cap))
+            return ev.pair(self.of, self.anchor).outside(log_of(self.low), log_of(self.cap))
         return outside(self.log_weight(ev), self.low, self.cap)
 
     def _normalized(self, ev: EvidenceView, logs: Tensor) -> Tensor:
         """Weights with these logarithms, divided by their mean over the tokens or rows in play."""
-        inside = ev.has_tokens.unsqueeze(-1) if logs.shape[-1] == 1 else ev.mask
+        inside = ev.rows.has_tokens.unsqueeze(-1) if logs.shape[-1] == 1 else ev.rows.mask
         top = torch.where(inside, logs, -torch.inf).amax(BATCH_AXES, keepdim=True).nan_to_num(0.0, 0.0, 0.0)
         weight = torch.where(inside, (logs - top).exp(), 0.0)
         rows = logs.shape[-1] == 1 and self.normalize == "counted"
-        count = (ev.row_mask.unsqueeze(-1) if rows else inside).sum(BATCH_AXES, keepdim=True)
+        count = (ev.rows.valid.unsqueeze(-1) if rows else inside).sum(BATCH_AXES, keepdim=True)
         mean = weight.sum(BATCH_AXES, keepdim=True) / count.clamp(min=1)
         return weight / torch.where(mean > 0, mean, 1.0)

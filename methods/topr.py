@@ -39,4 +39,4 @@ class Topr(RatioMethod):
     def _ratio(self, ev: EvidenceView) -> Tensor:
         if self.level == "token":
             return ev.ratio("current", self.anchor, self.clamp)
-        return ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp).exp().unsqueeze(-1)
+        return ev.pair("current", self.anchor).row_log.clamp(-self.clamp, self.clamp).exp().unsqueeze(-1)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vcpo_bench.methods.assembly.parts import Parts
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.interfaces import Baseline, Step
 from vcpo_bench.methods.core.ratios import log_of
@@ -48,7 +49,12 @@ class Vcpo(RatioMethod):
         """2 for the published code's baseline: it lacked the 1e-8."""
         return 2 if self.variant == "released" and self.baseline == "opob" else 1
 
-    def own_baseline(self) -> Baseline:
+    @property
+    def defaults(self) -> Parts:
+        """Its baseline and its step rule."""
+        return Parts(baseline=self._own_baseline(), step=self._own_step())
+
+    def _own_baseline(self) -> Baseline:
         """OPOB, or the group mean over the population standard deviation."""
         if self.baseline == "group":
             return Grpo()
@@ -56,7 +62,7 @@ class Vcpo(RatioMethod):
             return Opob(weight="released", cap=self.cap, eps=1e-8, empty="zero")
         return Opob()
 
-    def own_step(self) -> Step:
+    def _own_step(self) -> Step:
         """The ESS rule, unless it is off."""
         if self.ess == "off":
             return Constant()
@@ -64,6 +70,6 @@ class Vcpo(RatioMethod):
 
     def terms(self, ev: EvidenceView) -> Terms:
         """Truncated sequence weights."""
-        row = ev.row_log_ratio("current", self.anchor).clamp(-self.clamp, self.clamp).unsqueeze(-1)
+        row = ev.pair("current", self.anchor).row_log.clamp(-self.clamp, self.clamp).unsqueeze(-1)
         top = log_of(self.cap)
         return Terms(weight=row.clamp(max=top).exp(), capped=row > top)

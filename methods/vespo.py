@@ -57,7 +57,7 @@ class Vespo(RatioMethod):
         """`[..., P, G, 1]` logarithm of the added weights over the row: they enter w, not c."""
         assert ev.extra_weight is not None
         logs = ev.extra_weight.clamp(min=1e-8).log().clamp(-self.clamp, self.clamp)
-        return torch.where(ev.mask, logs, 0.0).sum(-1, keepdim=True)
+        return torch.where(ev.rows.mask, logs, 0.0).sum(-1, keepdim=True)
 
     @staticmethod
     def _phi(log_w: Tensor, k: float, lam: float) -> Tensor:

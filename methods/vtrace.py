@@ -40,10 +40,11 @@ class Vtrace(RatioMethod):
         value = group_mean(ev, ev.reward).to(ratio.dtype).unsqueeze(-1)
         surplus = ev.reward.to(ratio.dtype).unsqueeze(-1) - value
         place = torch.arange(ratio.shape[-1], device=ratio.device)
-        last = (ev.mask_float * (place + 1)).argmax(-1, keepdim=True)
+        last = (ev.rows.mask_float * (place + 1)).argmax(-1, keepdim=True)
         delta = ratio.gather(-1, last).clamp(max=self.rho) * surplus
         logs = (
-            ev.log_ratio("current", self.anchor, self.clamp).clamp(max=max(log_of(self.trace), -80.0)) * ev.mask_float
+            ev.log_ratio("current", self.anchor, self.clamp).clamp(max=max(log_of(self.trace), -80.0))
+            * ev.rows.mask_float
         )
         suffix = logs.flip(-1).cumsum(-1).flip(-1) - logs.gather(-1, last)
         drift = suffix.exp_() * delta * (place <= last)
@@ -57,5 +58,5 @@ class Vtrace(RatioMethod):
         if self.scale == "std":
             advantage = over_std(advantage, group_std(ev).to(advantage.dtype).unsqueeze(-1), 0.0)
         extra = 1.0 if ev.extra_weight is None else ev.extra_weight
-        capped = ev.outside("current", self.anchor, -math.inf, log_of(self.pg))
+        capped = ev.pair("current", self.anchor).outside(-math.inf, log_of(self.pg))
         return Terms(weight=weight, score=weight * advantage * extra, capped=capped)

@@ -25,7 +25,7 @@ def build_trainer_class(trainer_class: type, method: str | Method, lag: str) -> 
     if "AsyncGRPOTrainer" in names:
         raise UsageError(
             "AsyncGRPOTrainer hands its loss packed rows without rewards and without the other responses to a prompt, "
-            f"and {parsed.canonical} needs {parsed.baseline_part.name} advantages of whole prompts: use GRPOTrainer, "
+            f"and {parsed.canonical} needs {parsed.parts.baseline.name} advantages of whole prompts: use GRPOTrainer, "
             "with lag='fifo(k)' for off-policy data"
         )
     if not issubclass(trainer_class, GRPOTrainer):

@@ -125,7 +125,7 @@ def _about_method(method: Method) -> Iterator[str]:
             yield f"{method.canonical} --learner tinker: needs {lack}"
     if method.combine is not None or method.compensate is not None:
         yield f"{method.canonical} --learner tinker: changes the gradient, which is on the server"
-    if any(type(part).entropy is not Regularizer.entropy for part in method.regularizers):
+    if any(type(part).entropy is not Regularizer.entropy for part in method.parts.regularizers):
         yield f"{method.canonical} --learner tinker: an entropy bonus has no counterpart in the losses of the server"
 
 

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from vcpo_bench.methods.core.batch import BATCH_AXES, ROW_AXES
+from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.ess import ess_ratio
-from vcpo_bench.methods.core.masking import as_number
+from vcpo_bench.methods.core.masking import as_number, gate
+from vcpo_bench.methods.core.rows import Rows
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 
@@ -34,8 +35,7 @@ def assemble(
     keep: Tensor | None,
     factor: Tensor,
     addends: Sequence[Tensor | None],
-    tokens: Tensor,
-    rows: Tensor | None,
+    counted: Rows,
 ) -> Assembled:
     """The coefficients.
 
@@ -44,88 +44,64 @@ def assemble(
         terms: The surrogate's terms.
         keep: `[..., P, G, 1|T]` bool of the masks that leave tokens in the denominators; None: there are none.
         factor: `[..., P, G, 1]` N.
-        addends: `[..., P, G, T]` l of each regularizer, which no mask rejects, or None. Without regularizers, and
-            without an addend or score among the terms, nothing reads the weight afterwards: it may be overwritten
-            where it is a buffer of `ev`.
-        tokens: Leading shape: number of tokens that shares refer to.
-        rows: `[..., P, G]` bool, the rows that count in the effective sample size; None: all.
+        addends: `[..., P, G, T]` l of each regularizer, which no mask rejects, or None.
+        counted: Rows and tokens that shares and the effective sample size refer to: those before any mask.
     """
-    extra, advantage = (None, ev.advantage) if terms.absorbs else (ev.extra_weight, ev.weighted_advantage)
-    last = not addends and terms.addend is None and terms.score is None
-    weight, sums, inside, clipped = _applied(ev, terms, keep, last)
-    if weight is not None:
-        ess_used = _ess_used(ev, sums if extra is None else (weight * extra).sum(-1), rows)
-    elif extra is not None:
-        ess_used = _ess_used(ev, ev.gated(extra, inside).sum(-1), rows)
-    else:
-        ess_used = torch.full_like(tokens, torch.nan)
+    extra = None if terms.absorbs else ev.extra_weight
+    free = ev.rows.mask_float
+    free = free if terms.kept is None else free * as_number(terms.kept, free.dtype)
+    acts = free if keep is None else free * as_number(keep, free.dtype)
+    weight = None if terms.weight is None else gate(terms.weight, acts)
     if terms.score is not None:
-        total = ev.gate(terms.score, keep) * factor
-    elif weight is not None:
-        scale = advantage * factor
-        total = torch.mul(weight, scale, out=weight if weight.dtype == scale.dtype and ev.keepable(weight) else None)
+        total = ev.rows.gate(terms.score, keep) * factor
     else:
-        total = ev.gated(advantage * factor + 0.0, inside, out=torch.empty_like(inside))  # never -0.0
-    own = terms.addend if terms.addend is None or extra is None else terms.addend * extra
-    if own is not None:
-        total = total + ev.gate(own, keep) * factor
+        total = _weighted(ev.advantage if terms.absorbs else ev.weighted_advantage, weight, acts, factor)
+    if terms.addend is not None:
+        own = terms.addend if extra is None else terms.addend * extra
+        total = total + ev.rows.gate(own, keep) * factor
     known = None if ev.nonfinite_tokens is None else ~ev.nonfinite_tokens
     for addend in addends:
         if addend is not None:
-            total = total + ev.gate(addend, known) * factor
-    share_clipped = torch.zeros_like(tokens) if clipped is None else clipped / tokens.clamp(min=1)
-    return Assembled(total, share_clipped, ess_used)
+            total = total + ev.rows.gate(addend, known) * factor
+    applied = _applied(weight, extra, acts)
+    ess = torch.full_like(counted.tokens, torch.nan)
+    if applied is not None:
+        ess = ess_ratio(applied.sum(-1) / ev.rows.divisor, counted.weighted)
+    return Assembled(total, _share_clipped(ev, terms, free, counted.tokens), ess)
 
 
-def _applied(
-    ev: EvidenceView, terms: Terms, keep: Tensor | None, last: bool
-) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
-    """The weight, 0 where it does not act, and its row sums; where it acts, as zeros and ones; how many were clipped.
+def _weighted(advantage: Tensor, weight: Tensor | None, acts: Tensor, factor: Tensor) -> Tensor:
+    """`[..., P, G, T]` N A u.
 
-    Without a weight, its place is None and the sums are those of nothing.
+    Args:
+        advantage: `[..., P, G, 1|T]`.
+        weight: `[..., P, G, T]` u, 0 where it does not act; None: 1.
+        acts: `[..., P, G, T]` zeros and ones: where it acts.
+        factor: `[..., P, G, 1]` N.
     """
-    weight, inside, free = terms.weight, ev.mask_float, None
-    if terms.kept is not None:
-        kept = as_number(terms.kept, inside.dtype)
-        if weight is not None and weight.shape[-1] == kept.shape[-1] == 1:  # by row: no pass over the tokens
-            weight, free = torch.where(terms.kept.bool(), weight, 0.0), kept
-        else:
-            inside = free = torch.mul(inside, kept, out=kept if kept.shape == inside.shape else ev.buffer())
-    clipped = _clipped(ev, free, terms.capped)
-    if keep is not None:
-        inside = torch.mul(inside, as_number(keep, inside.dtype), out=ev.buffer())
     if weight is None:
-        return None, ev.lengths, inside, clipped
-    weight = ev.gated(weight, inside, out=_free_memory(ev, weight, inside, last))
-    return weight, weight.sum(-1), inside, clipped
+        return gate(advantage * factor + 0.0, acts)  # never -0.0
+    return weight * (advantage * factor)
 
 
-def _free_memory(ev: EvidenceView, weight: Tensor, inside: Tensor, last: bool) -> Tensor | None:
-    """Where to put the weight that acts: over a tensor of no further use, which is still in the cache of the CPU."""
-    if inside is not ev.mask_float:
-        return inside
-    return weight if last and ev.is_buffer(weight) else None
+def _applied(weight: Tensor | None, extra: Tensor | None, acts: Tensor) -> Tensor | None:
+    """`[..., P, G, T]` what multiplies the advantage, 0 where it does not act; None: nothing does."""
+    if extra is None:
+        return weight
+    return gate(extra, acts) if weight is None else weight * extra
 
 
-def _clipped(ev: EvidenceView, free: Tensor | None, capped: Tensor | None) -> Tensor | None:
-    """Leading shape: how many tokens in play the surrogate silenced or a cap holds; None: it has neither.
+def _share_clipped(ev: EvidenceView, terms: Terms, free: Tensor, tokens: Tensor) -> Tensor:
+    """Leading shape: the share of the tokens that the surrogate silenced or a cap holds.
 
     Args:
         ev: The evidence.
-        free: `[..., P, G, 1]`, or `[..., P, G, T]` with 0 at masked tokens: zeros and ones, what is let through.
-        capped: `[..., P, G, 1|T]` bool.
+        terms: The surrogate's terms.
+        free: `[..., P, G, T]` zeros and ones: tokens in play whose gradient the surrogate lets through.
+        tokens: Leading shape: number of tokens that the share refers to.
     """
-    if capped is not None:
-        uncapped = as_number(~capped, ev.mask_float.dtype)
-        free = uncapped if free is None else free * uncapped
-        free = free if free.shape[-1] == 1 else free * ev.mask_float
-    if free is None:
-        return None
-    if free.shape[-1] == 1:
-        return ev.tokens - (free.squeeze(-1) * ev.lengths).sum(ROW_AXES)
-    return ev.tokens - free.sum(BATCH_AXES)
-
-
-def _ess_used(ev: EvidenceView, sums: Tensor, rows: Tensor | None) -> Tensor:
-    """Leading shape: effective sample size of the row means of weights whose row sums `[..., P, G]` these are."""
-    return ess_ratio(sums / ev.divisor, rows)
+    if terms.kept is None and terms.capped is None:
+        return torch.zeros_like(tokens)
+    if terms.capped is not None:
+        free = free * as_number(~terms.capped, free.dtype)
+    return (ev.rows.tokens - free.sum(BATCH_AXES)) / tokens.clamp(min=1)

@@ -189,13 +189,13 @@ def _operators(method: Method, seen: _Seen, level: str) -> tuple[str, ...]:
     sizes = sizes[sizes > 0]
     on_gradient = method.combine is not None or method.compensate is not None
     found = {
-        "admission": bool(method.admissions),
+        "admission": bool(method.parts.admissions),
         "clip": bool(one_sided.any()) and not by_sign,
         "mask": bool(always.any()) or by_sign or (seen.silent and not bool(one_sided.any())),
         "weight": len(sizes) > 0 and float(sizes.max() - sizes.min()) > 1e-9,
         "pull": bool(idle.any()),
         "entropy": seen.entropy,
-        "step": method.step_part.name != "constant" and not on_gradient,
+        "step": method.parts.step.name != "constant" and not on_gradient,
         "gradient": on_gradient,
     }
     if level and not any(found.values()):

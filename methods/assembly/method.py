@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.assembly.coefficients import assemble
-from vcpo_bench.methods.assembly.parts_in_force import PartsInForce
+from vcpo_bench.methods.assembly.composite import Composite
 from vcpo_bench.methods.core.batch import BATCH_AXES, LARGEST_REWARD, Batch
 from vcpo_bench.methods.core.checks import bounded
 from vcpo_bench.methods.core.errors import missing_evidence
@@ -21,11 +21,11 @@ from vcpo_bench.naming.parameters import choice
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method(PartsInForce):
+class Method(Composite):
     """A stabilizer: a map from a `Batch` to an `Update`.
 
     A subclass is a frozen dataclass whose fields are its parameters; it defines `terms` and, where it has parts of its
-    own, overrides `own_baseline`, `own_masks` ...
+    own, `defaults`.
 
     `nonfinite` says what happens to a token in play whose log-probability is not a number: `raise` an error
     (default), `drop` the token (torchtitan), let its log-ratios be 0, hence its weight `one` (AReaL), or give it
@@ -43,7 +43,7 @@ class Method(PartsInForce):
     @property
     def own_revision(self) -> int:
         """One more for a pull where tokens are rejected: they kept it."""
-        rejects = self.nonfinite == "zero" or any(mask.rejected == "counted" for mask in self.masks)
+        rejects = self.nonfinite == "zero" or any(mask.rejected == "counted" for mask in self.parts.masks)
         return self.revision + int(self.pulls and rejects)
 
     @abstractmethod
@@ -60,10 +60,7 @@ class Method(PartsInForce):
             EvidenceOrderError: A part reads a value that is not known in its phase.
         """
         with torch.no_grad():
-            ev = self.evidence(batch)
-            update = self._update(ev)
-            ev.release()
-            return update
+            return self._update(self.evidence(batch))
 
     def evidence(self, batch: Batch) -> EvidenceView:
         """The batch with rows admitted and the advantage known: what step rules, weights and masks read.
@@ -78,13 +75,13 @@ class Method(PartsInForce):
         if missing:
             raise missing_evidence(self.canonical, missing)
         ev = EvidenceView(batch, self.nonfinite)
-        for admission in self.admissions:
+        for admission in self.parts.admissions:
             ev.enter("admission", admission.name)
             ev.admit(admission.admit(ev))
-        ev.row_log_ratio()  # not a number where it counts: refused even by methods without a ratio
-        ev.enter("baseline", self.baseline_part.name)
+        ev.pair()  # not a number where it counts: refused even by methods without a ratio
+        ev.enter("baseline", self.parts.baseline.name)
         advantage = ev.advantage = self._advantage(ev)
-        for part in self.regularizers:
+        for part in self.parts.regularizers:
             ev.enter("penalty", part.name)
             penalty = part.penalty(ev)
             if penalty is not None:
@@ -98,23 +95,22 @@ class Method(PartsInForce):
 
     def _advantage(self, ev: EvidenceView) -> Tensor:
         if ev.batch.advantage is not None:
-            return bounded("advantage", ev.token_field("advantage"), ev.row_mask.dim(), LARGEST_REWARD)
-        with ev.empty_rows(self.baseline_part.empty):
-            advantage = self.baseline_part.advantage(ev).to(ev.batch.logp.dtype)
-        return advantage if advantage.dim() == ev.mask.dim() else advantage.unsqueeze(-1)
+            return bounded("advantage", ev.token_field("advantage"), ev.rows.valid.dim(), LARGEST_REWARD)
+        part = self.parts.baseline
+        advantage = part.advantage(ev.with_empty_rows(part.empty)).to(ev.batch.logp.dtype)
+        return advantage if advantage.dim() == ev.rows.mask.dim() else advantage.unsqueeze(-1)
 
     def _update(self, ev: EvidenceView) -> Update:
-        tokens = ev.tokens
-        ev.enter("step", self.step_part.name)
-        scale = self.step_part.scale(ev)
-        rows = ev.weighted_rows
-        ess = ess_ratio_of_logs(ev.row_log_ratio(), rows)
+        counted = ev.rows
+        ev.enter("step", self.parts.step.name)
+        scale = self.parts.step.scale(ev)
+        ess = ess_ratio_of_logs(ev.pair().row_log, counted.weighted)
         ev.apply_weight(self._extra_weight(ev))
-        keep, factor, masked = self._mask(ev, tokens)
+        keep, factor, masked = self._mask(ev, counted.tokens)
         ev.enter("surrogate", self.name)
         terms = self.terms(ev)
         terms.capped = self._capped(ev, terms.capped)
-        parts = assemble(ev, terms, keep, factor, self._addends(ev), tokens, rows)
+        parts = assemble(ev, terms, keep, factor, self._addends(ev), counted)
         metrics = {
             "share_clipped": parts.share_clipped,
             "share_masked": masked,
@@ -132,7 +128,7 @@ class Method(PartsInForce):
     def _extra_weight(self, ev: EvidenceView) -> Tensor | None:
         """`[..., P, G, 1|T]` product of the weights added with `+`."""
         product: Tensor | None = None
-        for part in self.weights:
+        for part in self.parts.weights:
             ev.enter("weight", part.name)
             weight = part.weight(ev)
             product = weight if product is None else product * weight
@@ -140,7 +136,7 @@ class Method(PartsInForce):
 
     def _capped(self, ev: EvidenceView, capped: Tensor | None) -> Tensor | None:
         """`[..., P, G, 1|T]` bool: where a cap of the surrogate or of an added weight acts."""
-        for part in self.weights:
+        for part in self.parts.weights:
             ev.enter("surrogate", part.name)
             added = part.capped(ev)
             if added is not None:
@@ -151,12 +147,12 @@ class Method(PartsInForce):
         """Reject tokens; returns what to multiply the weight with, N `[..., P, G, 1]`, and the share rejected."""
         counted = None if ev.nonfinite_tokens is None else ~ev.nonfinite_tokens
         keeps = []
-        for mask in self.masks:
+        for mask in self.parts.masks:
             ev.enter("mask", mask.name)
             keeps.append((mask.rejected, mask.keep(ev)))
         if not keeps:
             return counted, self._factor(ev), torch.zeros_like(tokens)
-        both = ev.mask
+        both = ev.rows.mask
         for rejected, keep in keeps:
             both = both & keep
             if rejected == "counted":
@@ -172,23 +168,23 @@ class Method(PartsInForce):
         return counted, factor, 1 - kept / tokens.clamp(min=1)
 
     def _factor(self, ev: EvidenceView) -> Tensor:
-        ev.enter("aggregation", self.aggregation_part.name)
-        return self.aggregation_part.factor(ev).unsqueeze(-1)
+        ev.enter("aggregation", self.parts.aggregation.name)
+        return self.parts.aggregation.factor(ev).unsqueeze(-1)
 
     def _addends(self, ev: EvidenceView) -> list[Tensor | None]:
         addends = []
-        for part in self.regularizers:
+        for part in self.parts.regularizers:
             ev.enter("surrogate", part.name)
             addends.append(part.addend(ev))
         return addends
 
     def _entropy(self, ev: EvidenceView, factor: Tensor) -> Tensor | None:
         bonuses = []
-        for part in self.regularizers:
+        for part in self.parts.regularizers:
             ev.enter("surrogate", part.name)
             bonus = part.entropy(ev)
             bonuses += [] if bonus is None else [bonus]
         if not bonuses:
             return None
-        mask = ev.mask if ev.nonfinite_tokens is None else ev.mask & ~ev.nonfinite_tokens
+        mask = ev.rows.mask if ev.nonfinite_tokens is None else ev.rows.mask & ~ev.nonfinite_tokens
         return torch.where(mask, sum(bonuses[1:], bonuses[0]) * factor, 0.0)

@@ -9,10 +9,10 @@ from vcpo_bench.methods.core.view import EvidenceView
 
 def covariance(ev: EvidenceView) -> Tensor:
     """`[..., P, G, T]` (A - mean A)(log pi - mean log pi) over the tokens in play (2505.22617, equation 9)."""
-    count = ev.tokens[..., None, None, None].clamp(min=1)
+    count = ev.rows.tokens[..., None, None, None].clamp(min=1)
 
     def centered(value: Tensor) -> Tensor:
-        mean = (value * ev.mask_float).sum(BATCH_AXES, keepdim=True) / count
+        mean = (value * ev.rows.mask_float).sum(BATCH_AXES, keepdim=True) / count
         return value - mean
 
     return centered(ev.advantage) * centered(ev.token_field("logp"))

@@ -19,10 +19,10 @@ def rows_in_denominator(ev: EvidenceView, empty: str) -> Tensor:
         ev: The evidence.
         empty: `counted`: all valid rows; `skipped`: those with tokens in play.
     """
-    counted = ev.row_mask if empty == "counted" else ev.has_tokens
+    counted = ev.rows.valid if empty == "counted" else ev.rows.has_tokens
     return counted.sum(ROW_AXES, keepdim=True).clamp(min=1).to(ev.batch.logp.dtype)
 
 
 def where_tokens(ev: EvidenceView, value: Tensor) -> Tensor:
     """`[..., P, G]` the value where a row has tokens in play, else 0, in the dtype of `logp`."""
-    return torch.where(ev.has_tokens, value, 0.0).to(ev.batch.logp.dtype)
+    return torch.where(ev.rows.has_tokens, value, 0.0).to(ev.batch.logp.dtype)

@@ -28,7 +28,7 @@ def over_rows(ev: EvidenceView, value: Tensor, of: str) -> Tensor:
         value: One number per row, 0 or more.
         of: `max` or `mean`.
     """
-    rows = ev.row_mask & ev.has_tokens
+    rows = ev.rows.nonempty
     inside = torch.where(rows, value.to(ev.batch.logp.dtype), 0.0)
     if of == "max":
         return inside.amax(ROW_AXES)

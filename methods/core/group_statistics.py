@@ -12,12 +12,12 @@ TINY = 1e-8
 
 def group_count(ev: EvidenceView) -> Tensor:
     """`[..., P, 1]` rows in play of each group, at least 1."""
-    return ev.group_sizes
+    return ev.rows.group_sizes
 
 
 def group_mean(ev: EvidenceView, value: Tensor) -> Tensor:
     """`[..., P, 1]` mean of `value[..., P, G]` over the rows in play of each group."""
-    return ev.in_rows(value).sum(-1, keepdim=True) / group_count(ev)
+    return ev.rows.only(value).sum(-1, keepdim=True) / group_count(ev)
 
 
 def group_std(ev: EvidenceView, ddof: int = 0) -> Tensor:
@@ -28,7 +28,7 @@ def group_std(ev: EvidenceView, ddof: int = 0) -> Tensor:
 def group_spread(ev: EvidenceView, centered: Tensor, ddof: int = 0) -> Tensor:
     """The same from `centered[..., P, G]`, the rewards minus the mean of their group."""
     count = group_count(ev)
-    centered = ev.in_rows(centered)
+    centered = ev.rows.only(centered)
     squares = (centered * centered).sum(-1, keepdim=True)
     if ddof == 0:
         return (squares / count).sqrt()
@@ -43,11 +43,11 @@ def group_median(ev: EvidenceView, value: Tensor, *, lower: bool = False) -> Ten
         value: One number per row.
         lower: Of an even number, take the lower of the two in the middle instead of their mean.
     """
-    ordered = torch.where(ev.row_mask, value, torch.inf).sort(-1).values
+    ordered = torch.where(ev.rows.valid, value, torch.inf).sort(-1).values
     count = group_count(ev)
     first = ordered.gather(-1, (count - 1) // 2)
     second = first if lower else ordered.gather(-1, count // 2)
-    return torch.where(ev.row_mask.any(-1, keepdim=True), (first + second) / 2, 0.0)
+    return torch.where(ev.rows.valid.any(-1, keepdim=True), (first + second) / 2, 0.0)
 
 
 def over_std(centered: Tensor, std: Tensor, eps: float) -> Tensor:
@@ -62,7 +62,7 @@ def singletons(ev: EvidenceView, advantage: Tensor, rule: str) -> Tensor:
 
 def batch_std(ev: EvidenceView) -> Tensor:
     """`[..., 1, 1]` sample standard deviation of the rewards of all rows in play."""
-    count = ev.row_mask.sum(ROW_AXES, keepdim=True)
+    count = ev.rows.valid.sum(ROW_AXES, keepdim=True)
     mean = ev.reward.sum(ROW_AXES, keepdim=True) / count.clamp(min=1)
-    centered = torch.where(ev.row_mask, ev.reward - mean, 0.0)
+    centered = torch.where(ev.rows.valid, ev.reward - mean, 0.0)
     return ((centered * centered).sum(ROW_AXES, keepdim=True) / (count - 1).clamp(min=1)).sqrt()

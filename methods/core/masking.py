@@ -22,27 +22,20 @@ def _scalar(like: Tensor, value: float, dtype: torch.dtype) -> Tensor:
     return like.new_full((), math.copysign(math.inf, value) if beyond else value, dtype=dtype)
 
 
-def within(value: Tensor, low: Tensor | float, high: Tensor | float, out: Tensor | None = None) -> Tensor:
+def within(value: Tensor, low: Tensor | float, high: Tensor | float) -> Tensor:
     """1 where low <= value <= high (both tensors, or both numbers), else 0, in the dtype of `value`."""
     if isinstance(low, Tensor) and isinstance(high, Tensor):
-        keep = torch.maximum(value, low, out=out)
-        return torch.minimum(keep, high, out=keep).eq_(value)
+        return torch.minimum(torch.maximum(value, low), high).eq_(value)
     if isinstance(low, Tensor) or isinstance(high, Tensor):
         raise TypeError("the bounds are both tensors or both numbers")
-    return torch.clamp(value, low, high, out=out).eq_(value)
+    return value.clamp(low, high).eq_(value)
 
 
 def gate(value: Tensor, keep: Tensor) -> Tensor:
-    """`value` where `keep` (bool, or zeros and ones) says so, else exactly 0, also where `value` is infinite."""
-    gated: Tensor = torch.ops.aten.threshold_backward(value, as_number(keep, value.dtype), 0.5)
-    return gated
-
-
-def gate_into(out: Tensor, value: Tensor, keep: Tensor) -> Tensor:
-    """The same into `out`, which may be `keep`; all of one dtype, `keep` zeros and ones of the shape of `out`.
+    """`value` where `keep` (bool, or zeros and ones) says so, else exactly 0, also where `value` is infinite.
 
     What a ReLU does to the gradient behind it is this selection, in one vectorized pass. A product would be NaN where
     an infinite value meets 0.
     """
-    torch.ops.aten.threshold_backward.grad_input(value, keep, 0.5, grad_input=out)
-    return out
+    gated: Tensor = torch.ops.aten.threshold_backward(value, as_number(keep, value.dtype), 0.5)
+    return gated

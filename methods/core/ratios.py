@@ -30,10 +30,10 @@ def segment_mean(value: Tensor, mask: Tensor) -> Tensor:
 
 def row_mean(ev: EvidenceView, value: Tensor) -> Tensor:
     """`[..., P, G, 1]` mean of a value per token over the tokens in play of the row."""
-    total = (value * ev.mask_float).sum(-1, keepdim=True)
-    return total / ev.divisor.unsqueeze(-1)
+    total = (value * ev.rows.mask_float).sum(-1, keepdim=True)
+    return total / ev.rows.divisor.unsqueeze(-1)
 
 
 def judged_by(ev: EvidenceView, sign: str) -> Tensor:
     """`[..., P, G, 1|T]` the advantage whose sign counts: each token's own, or that of column 0, 0 where masked."""
-    return ev.advantage if sign == "own" else (ev.advantage * ev.mask_float)[..., :1]
+    return ev.advantage if sign == "own" else (ev.advantage * ev.rows.mask_float)[..., :1]

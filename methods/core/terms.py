@@ -12,7 +12,7 @@ class Terms:
     Attributes:
         weight: `[..., P, G, 1|T]` u; None: 1.
         kept: `[..., P, G, 1|T]` bool, or zeros and ones: where the surrogate lets the gradient of u through. None:
-            everywhere. What u is elsewhere does not matter. The tensor may be overwritten.
+            everywhere. What u is elsewhere does not matter.
         capped: `[..., P, G, 1|T]` bool: where a cap holds a detached u, which still acts. None: nowhere. It changes
             no coefficient; `share_clipped` counts these tokens with those that `kept` leaves out.
         addend: `[..., P, G, T]` k, which the advantage does not multiply.

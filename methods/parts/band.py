@@ -35,12 +35,12 @@ class Band(RatioMask):
     def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]`."""
         if self.level == "token":
-            value = ev.raw(self.of, self.anchor)
+            value = ev.pair(self.of, self.anchor).raw
         elif self.level == "sequence":
-            value = ev.row_log_ratio(self.of, self.anchor).unsqueeze(-1)
+            value = ev.pair(self.of, self.anchor).row_log.unsqueeze(-1)
         elif self.level == "geometric":
-            value = ev.row_mean_log_ratio(self.of, self.anchor).unsqueeze(-1)
+            value = ev.pair(self.of, self.anchor).row_mean_log.unsqueeze(-1)
         else:
-            value = segment_mean(ev.raw(self.of, self.anchor), ev.mask)
+            value = segment_mean(ev.pair(self.of, self.anchor).raw, ev.rows.mask)
         value = value.clamp(-self.clamp, self.clamp)
         return (value >= log_of(self.low)) & (value <= log_of(self.high))

@@ -27,6 +27,6 @@ class DeltaL(Aggregation):
 
     def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        horizon = self.horizon or ev.mask.shape[-1]
-        power = where_tokens(ev, ev.divisor**-self.alpha)
+        horizon = self.horizon or ev.rows.mask.shape[-1]
+        power = where_tokens(ev, ev.rows.divisor**-self.alpha)
         return power / (horizon * to_row_shape(power.sum(ROW_AXES).clamp(min=torch.finfo(power.dtype).tiny)))

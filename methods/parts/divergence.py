@@ -37,13 +37,13 @@ class Divergence(RatioMask):
 
     def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]`."""
-        value = torch.where(ev.mask, self._estimate(ev), 0.0)
+        value = torch.where(ev.rows.mask, self._estimate(ev), 0.0)
         if self.reduce == "sum":
             value = value.sum(-1, keepdim=True)
         elif self.reduce == "mean":
-            value = value.sum(-1, keepdim=True) / ev.divisor.unsqueeze(-1)
+            value = value.sum(-1, keepdim=True) / ev.rows.divisor.unsqueeze(-1)
         elif self.reduce == "max":
-            value = torch.where(ev.mask, value, -math.inf).amax(-1, keepdim=True)
+            value = torch.where(ev.rows.mask, value, -math.inf).amax(-1, keepdim=True)
             value = torch.where(torch.isfinite(value), value, 0.0)
         return (value >= self.low) & (value <= self.high)
 

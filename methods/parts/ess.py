@@ -44,8 +44,9 @@ class EssStep(Step):
 
     def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape, in [floor, 1]."""
-        logs = ev.row_log_ratio().clamp(max=log_of(self.cap))
-        ratio = _released_ratio(logs, ev.row_mask) if self.space == "raw" else ess_ratio_of_logs(logs, ev.weighted_rows)
+        logs = ev.pair().row_log.clamp(max=log_of(self.cap))
+        raw = self.space == "raw"
+        ratio = _released_ratio(logs, ev.rows.valid) if raw else ess_ratio_of_logs(logs, ev.rows.weighted)
         share = (ratio / self._base(ev, ratio)).clamp(max=1.0)
         return (share.sqrt() if self.rule == "sqrt" else share).clamp(min=self.floor)
 
@@ -57,7 +58,7 @@ class EssStep(Step):
     def _base(self, ev: EvidenceView, ratio: Tensor) -> Tensor | float:
         if not isinstance(self.base, str):
             return self.base
-        rows = ev.row_mask & ev.has_tokens
+        rows = ev.rows.nonempty
         fresh = (torch.where(rows, ev.batch.lag(), 0).amax((-2, -1)) == 0) & rows.any(-1).any(-1)
         before = ev.batch.state.get("ess.base")
         known = torch.zeros_like(ratio) if before is None else before.to(ratio.dtype)

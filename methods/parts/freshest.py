@@ -29,8 +29,8 @@ class Freshest(Admission):
     def admit(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         never = torch.iinfo(torch.int64).max
-        lag = torch.where(ev.row_mask, ev.batch.lag(), never)
+        lag = torch.where(ev.rows.valid, ev.batch.lag(), never)
         ordered = lag.flatten(-2).sort(-1).values
-        count = ev.row_mask.flatten(-2).sum(-1, keepdim=True)
+        count = ev.rows.valid.flatten(-2).sum(-1, keepdim=True)
         last = torch.ceil(self.share * count.double() - 1e-9).long().clamp(min=1)
         return lag <= ordered.gather(-1, last - 1).unsqueeze(-1)

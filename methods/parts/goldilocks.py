@@ -26,4 +26,4 @@ class Goldilocks(Admission):
     def admit(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
         mean = group_mean(ev, ev.reward)
-        return ((mean >= self.low) & (mean <= self.high)).expand_as(ev.row_mask)
+        return ((mean >= self.low) & (mean <= self.high)).expand_as(ev.rows.valid)

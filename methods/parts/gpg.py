@@ -26,8 +26,8 @@ class Gpg(Baseline):
 
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`; nonzero counts the rows with a reward other than 0, as in verl."""
-        rows = ev.row_mask.sum(ROW_AXES, keepdim=True)
-        nonzero = ((ev.reward != 0) & ev.row_mask).sum(ROW_AXES, keepdim=True)
+        rows = ev.rows.valid.sum(ROW_AXES, keepdim=True)
+        nonzero = ((ev.reward != 0) & ev.rows.valid).sum(ROW_AXES, keepdim=True)
         alpha = rows.to(ev.reward.dtype) / nonzero.clamp(min=1)
         centered = singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)
         return alpha * centered

@@ -29,7 +29,7 @@ class LagStep(Step):
 
     def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape, in [0, 1]."""
-        rows = ev.row_mask & ev.mask.any(-1)
+        rows = ev.rows.valid & ev.rows.mask.any(-1)
         lag = torch.where(rows, ev.batch.lag(), 0).to(ev.batch.logp.dtype).clamp(min=0)
         count = rows.sum((-2, -1))
         value = lag.amax((-2, -1)) if self.of == "max" else lag.sum((-2, -1)) / count.clamp(min=1)

@@ -64,7 +64,7 @@ class Kl(Regularizer):
             return None
         logs = ev.log_ratio("current", self.anchor, self.clamp)
         value, slope = self._estimate(logs)
-        held = ev.beyond("current", self.anchor, self.clamp)
+        held = ev.pair("current", self.anchor).beyond(self.clamp)
         if held is not None:
             slope = slope.masked_fill(held, 0.0)
         if self.weight != "none":
@@ -90,7 +90,7 @@ class Kl(Regularizer):
         both = slope + value
         if self.kind == "k3":  # k' + k is l: the exponentials, which differ by far more than l, drop out
             both = logs if held is None else torch.where(held, value, logs)
-        stuck = None if policy == "current" else ev.beyond("current", policy, self.clamp)
+        stuck = None if policy == "current" else ev.pair("current", policy).beyond(self.clamp)
         return ratio * value, ratio * (both if stuck is None else torch.where(stuck, slope, both))
 
     def _estimate(self, logs: Tensor) -> tuple[Tensor, Tensor]:

@@ -49,7 +49,7 @@ class KlAdaptive(Step):
     def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape, in [floor, 1]."""
         logs = ev.log_ratio("current", "behavior", self.clamp)
-        k3 = (torch.expm1(logs) - logs).sum(BATCH_AXES) / ev.tokens.clamp(min=1)
+        k3 = (torch.expm1(logs) - logs).sum(BATCH_AXES) / ev.rows.tokens.clamp(min=1)
         scale = remembered(ev, "kl-adaptive.scale", 1.0)
         scale = torch.where(k3 > 2 * self.target, scale / self.factor, scale)
         scale = torch.where(k3 < self.target / 2, scale * self.factor, scale).clamp(self.floor, 1.0)

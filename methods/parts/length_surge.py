@@ -43,7 +43,7 @@ class LengthSurge(Step):
 
     def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape, in [floor, 1]."""
-        length = over_rows(ev, ev.lengths, "mean")
+        length = over_rows(ev, ev.rows.lengths, "mean")
         seen = remembered(ev, "length-surge.seen", 0.0)
         baseline = remembered(ev, "length-surge.baseline", 0.0)
         surge = remembered(ev, "length-surge.at", 0.0)  # 0: not yet

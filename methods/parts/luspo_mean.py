@@ -22,4 +22,4 @@ class LengthMean(Aggregation):
 
     def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        return where_tokens(ev, 1 / rows_in_denominator(ev, "counted").expand_as(ev.lengths))
+        return where_tokens(ev, 1 / rows_in_denominator(ev, "counted").expand_as(ev.rows.lengths))

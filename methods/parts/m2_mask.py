@@ -35,8 +35,8 @@ class SecondMoment(RatioMask):
 
     def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]`."""
-        logs = ev.raw(self.of, self.anchor)
-        inside = ev.mask & (ev.advantage * logs > 0) if self.tokens == "outward" else ev.mask
+        logs = ev.pair(self.of, self.anchor).raw
+        inside = ev.rows.mask & (ev.advantage * logs > 0) if self.tokens == "outward" else ev.rows.mask
         squares = logs * logs
         bound = budget_bound(squares, inside, self.budget, at_least=int(self.tokens == "all"))
         return ~inside | (squares <= bound)

@@ -36,7 +36,7 @@ class McGrpo(Baseline):
         """`[..., P, G]`."""
         centered = ev.reward - group_median(ev, ev.reward, lower=True)
         spread = group_median(ev, centered.abs(), lower=True)
-        advantage = torch.where(ev.row_mask, centered / (spread + self.eps), 0.0)
+        advantage = torch.where(ev.rows.valid, centered / (spread + self.eps), 0.0)
         if self.rescale == "off":
             return advantage
         count = (advantage.abs() > TINY).sum(-1, keepdim=True).clamp(min=1)

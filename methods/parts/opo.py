@@ -25,7 +25,7 @@ class Opo(Baseline):
 
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`; the plain mean where a group has no token."""
-        length = torch.where(ev.row_mask, ev.lengths, 0.0).to(ev.reward.dtype)
+        length = torch.where(ev.rows.valid, ev.rows.lengths, 0.0).to(ev.reward.dtype)
         total = length.sum(-1, keepdim=True)
         weighted = (length * ev.reward).sum(-1, keepdim=True) / total.clamp(min=1)
         mean = torch.where(total > 0, weighted, group_mean(ev, ev.reward))

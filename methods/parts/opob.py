@@ -55,7 +55,7 @@ class Opob(Baseline):
 
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        centered = torch.where(ev.row_mask, ev.reward - self.baseline(ev), 0.0)
+        centered = torch.where(ev.rows.valid, ev.reward - self.baseline(ev), 0.0)
         return over_std(centered, group_std(ev), 0.0) if self.std else centered
 
     def baseline(self, ev: EvidenceView) -> Tensor:
@@ -63,7 +63,7 @@ class Opob(Baseline):
         logs, reward = self._log_importance(ev), ev.reward
         if self.scope == "batch":
             logs, reward = logs.flatten(-2).unsqueeze(-2), reward.flatten(-2).unsqueeze(-2)
-        rows = torch.isfinite(logs) if self.scope == "batch" else ev.row_mask
+        rows = torch.isfinite(logs) if self.scope == "batch" else ev.rows.valid
         plain = torch.where(rows, reward, 0.0).sum(-1) / rows.sum(-1).clamp(min=1)
         if self.robust == "median":
             return _weighted_quantile(logs, reward, 0.5).unsqueeze(-1)
@@ -78,7 +78,7 @@ class Opob(Baseline):
 
     def _log_importance(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` log W; -inf for rows that do not count."""
-        log_weight = ev.row_log_ratio()
+        log_weight = ev.pair().row_log
         truncated = log_weight.clamp(max=log_of(self.cap))
         power = {
             "raw": 2 * log_weight,
@@ -88,8 +88,8 @@ class Opob(Baseline):
         }
         norms = ev.row_field("score_norm_sq").clamp(max=torch.finfo(log_weight.dtype).max).to(log_weight.dtype)
         if self.length:
-            norms = norms / ev.divisor**2
-        return torch.where(ev.row_mask, power[self.weight] + norms.log(), -torch.inf)
+            norms = norms / ev.rows.divisor**2
+        return torch.where(ev.rows.valid, power[self.weight] + norms.log(), -torch.inf)
 
 
 def _weighted_mean(log_importance: Tensor, value: Tensor, fallback: Tensor, eps: float) -> Tensor:

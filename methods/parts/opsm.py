@@ -25,5 +25,5 @@ class Opsm(RatioMask):
 
     def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]`."""
-        drift = -ev.row_mean_log_ratio(self.of, self.anchor).unsqueeze(-1)
+        drift = -ev.pair(self.of, self.anchor).row_mean_log.unsqueeze(-1)
         return ~((ev.advantage < 0) & (drift > self.delta))

@@ -43,25 +43,25 @@ class Otb(Baseline):
         norm = 1 - 2 * logp.clamp(max=0.0).exp() + ev.token_field("sum_pi_sq")
         if self.weights:
             norm = norm * ev.ratio(self.policy, "behavior", 20.0).clamp(max=self.cap) ** 2
-        importance = torch.where(ev.mask, torch.where(ev.mask, norm, 0.0).cumsum(-1), 0.0)
+        importance = torch.where(ev.rows.mask, torch.where(ev.rows.mask, norm, 0.0).cumsum(-1), 0.0)
         place = None
         if self.align == "token":
-            place = (ev.mask.cumsum(-1) - 1).clamp(min=0)
+            place = (ev.rows.mask.cumsum(-1) - 1).clamp(min=0)
             importance = torch.zeros_like(importance).scatter_add_(-1, place, importance)
         reward = ev.reward.to(importance.dtype).unsqueeze(-1)
         mean = (importance * reward).sum(-2, keepdim=True) / (importance.sum(-2, keepdim=True) + 1e-8)
         baseline = torch.where(self._alone(ev), 0.0, mean)
         if place is not None:
             baseline = baseline.gather(-1, place)
-        return torch.where(ev.mask, reward - baseline, 0.0)
+        return torch.where(ev.rows.mask, reward - baseline, 0.0)
 
     def _alone(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]` bool: rows without others, and of the longest row what lies beyond the second longest."""
-        if ev.row_mask.shape[-1] == 1:
-            return torch.ones_like(ev.mask)
-        longest, second = (each.unsqueeze(-1) for each in ev.lengths.topk(2, dim=-1).values.unbind(-1))
-        ahead = (ev.lengths == longest) & (longest > second)
-        beyond = torch.arange(ev.mask.shape[-1], device=ev.mask.device) >= second.unsqueeze(-1)
-        counted = ev.row_mask if self.align == "column" else ev.row_mask & ev.has_tokens
+        if ev.rows.valid.shape[-1] == 1:
+            return torch.ones_like(ev.rows.mask)
+        longest, second = (each.unsqueeze(-1) for each in ev.rows.lengths.topk(2, dim=-1).values.unbind(-1))
+        ahead = (ev.rows.lengths == longest) & (longest > second)
+        beyond = torch.arange(ev.rows.mask.shape[-1], device=ev.rows.mask.device) >= second.unsqueeze(-1)
+        counted = ev.rows.valid if self.align == "column" else ev.rows.nonempty
         single = counted.sum(-1, keepdim=True) <= 1
         return (ahead.unsqueeze(-1) & beyond) | single.unsqueeze(-1)

@@ -28,7 +28,7 @@ class PassK(Baseline):
         """`[..., P, G]`; of equal best rows the first one counts, with a lead of 0."""
         if ev.reward.shape[-1] < 2:
             return torch.zeros_like(ev.reward)
-        inside = torch.where(ev.row_mask, ev.reward, -torch.inf)
+        inside = torch.where(ev.rows.valid, ev.reward, -torch.inf)
         top = inside.topk(2, dim=-1)
         lead = torch.where(group_count(ev) > 1, top.values[..., :1] - top.values[..., 1:], 0.0)
         advantage = over_std(lead, group_std(ev, ddof=1), self.eps)

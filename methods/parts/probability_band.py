@@ -29,11 +29,11 @@ class ProbabilityBand(Band):
         """`[..., P, G, 1|T]`."""
         p, q = (ev.token_field(POLICY_FIELDS[policy]).exp() for policy in (self.of, self.anchor))
         change = p - q
-        change = torch.where(ev.mask, change, 0.0)
+        change = torch.where(ev.rows.mask, change, 0.0)
         if self.level == "segment":
-            change = segment_mean(change, ev.mask)
+            change = segment_mean(change, ev.rows.mask)
         elif self.level != "token":
             change = change.sum(-1, keepdim=True)
             if self.level == "geometric":
-                change = change / ev.divisor.unsqueeze(-1)
+                change = change / ev.rows.divisor.unsqueeze(-1)
         return (change >= self.low) & (change <= self.high)

@@ -34,7 +34,7 @@ class ReinforcePlusPlus(Baseline):
         value = ev.reward
         if self.group:
             value = singletons(ev, ev.reward - group_mean(ev, ev.reward), self.singleton)
-        length = ev.lengths.to(value.dtype)
+        length = ev.rows.lengths.to(value.dtype)
         count = length.sum(ROW_AXES, keepdim=True)
         mean = (value * length).sum(ROW_AXES, keepdim=True) / count.clamp(min=1)
         squares = (length * (value - mean) ** 2).sum(ROW_AXES, keepdim=True)

@@ -29,5 +29,6 @@ class SeqMeanTokenMean(Aggregation):
 
     def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        count = rows_in_denominator(ev, self.empty) if self.over == "rows" else to_row_shape(ev.tokens.clamp(min=1))
-        return where_tokens(ev, (ev.divisor * count).reciprocal())
+        tokens = to_row_shape(ev.rows.tokens.clamp(min=1))
+        count = rows_in_denominator(ev, self.empty) if self.over == "rows" else tokens
+        return where_tokens(ev, (ev.rows.divisor * count).reciprocal())

@@ -24,4 +24,4 @@ class SeqMeanTokenSum(Aggregation):
 
     def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        return where_tokens(ev, 1 / rows_in_denominator(ev, self.empty).expand_as(ev.lengths))
+        return where_tokens(ev, 1 / rows_in_denominator(ev, self.empty).expand_as(ev.rows.lengths))

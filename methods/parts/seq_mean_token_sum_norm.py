@@ -25,5 +25,5 @@ class SeqMeanTokenSumNorm(Aggregation):
 
     def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        horizon = self.horizon or ev.mask.shape[-1]
-        return where_tokens(ev, 1 / (horizon * rows_in_denominator(ev, self.empty)).expand_as(ev.lengths))
+        horizon = self.horizon or ev.rows.mask.shape[-1]
+        return where_tokens(ev, 1 / (horizon * rows_in_denominator(ev, self.empty)).expand_as(ev.rows.lengths))

@@ -22,4 +22,4 @@ class TokenMean(Aggregation):
 
     def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        return where_tokens(ev, 1 / to_row_shape(ev.tokens.clamp(min=1)).expand_as(ev.lengths))
+        return where_tokens(ev, 1 / to_row_shape(ev.rows.tokens.clamp(min=1)).expand_as(ev.rows.lengths))

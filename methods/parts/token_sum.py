@@ -25,4 +25,4 @@ class TokenSum(Aggregation):
 
     def factor(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        return where_tokens(ev, torch.full_like(ev.lengths, 1 / self.divisor))
+        return where_tokens(ev, torch.full_like(ev.rows.lengths, 1 / self.divisor))

@@ -29,5 +29,5 @@ class Vaco(RatioMask):
     def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, T]`."""
         logs = ev.log_ratio(self.of, self.anchor, self.clamp)
-        moved = torch.where(ev.mask, torch.expm1(logs).abs(), 0.0).sum(-1) / ev.divisor
+        moved = torch.where(ev.rows.mask, torch.expm1(logs).abs(), 0.0).sum(-1) / ev.rows.divisor
         return ~((moved.unsqueeze(-1) > self.delta) & (logs.sign() * ev.advantage > 0))

@@ -30,6 +30,6 @@ class Veto(RatioMask):
 
     def keep(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1]`."""
-        value = ev.raw(self.of, self.anchor)
-        outside = ((value < log_of(self.low)) | (value > log_of(self.high))) & ev.mask
+        value = ev.pair(self.of, self.anchor).raw
+        outside = ((value < log_of(self.low)) | (value > log_of(self.high))) & ev.rows.mask
         return ~outside.any(-1, keepdim=True)

@@ -24,4 +24,4 @@ class ZeroVariance(Admission):
 
     def admit(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""
-        return (group_std(ev) > TINY).expand_as(ev.row_mask)
+        return (group_std(ev) > TINY).expand_as(ev.rows.valid)

@@ -44,8 +44,8 @@ VARIANTS = [
 PARTS = [f"reinforce+{name}" for name in part_names() if name not in ("lr-matched", "lr-shuffled")]
 PARTS = [text for text in PARTS if text.partition("+")[2] not in method_names()]
 EVERY = [*method_names(), *PARTS, *VARIANTS]
-BASELINES = {part.text(): part for part in (parse_method(text).baseline_part for text in EVERY)}
-AGGREGATIONS = {part.text(): part for part in (parse_method(text).aggregation_part for text in EVERY)}
+BASELINES = {part.text(): part for part in (parse_method(text).parts.baseline for text in EVERY)}
+AGGREGATIONS = {part.text(): part for part in (parse_method(text).parts.aggregation for text in EVERY)}
 PLAIN = parse_method("reinforce+token-sum")
 
 
@@ -185,7 +185,7 @@ def test_scope_of_aggregation_is_as_measured(aggregation: Aggregation) -> None:
 
 def test_a_step_scale_other_than_one_is_declared(method: Method, declared: Locality) -> None:
     answer = scale(method)
-    if method.step_part.name == "length-surge":
+    if method.parts.step.name == "length-surge":
         return  # it acts after its window: tests/methods/test_step_rules.py
     assert any(float(answer(batch)) != 1.0 for batch in batches()) == declared.scales_step
     assert changes(answer, other_versions) == bool(declared.step_reads - ({"version"} if _starts(method) else set()))

@@ -41,6 +41,6 @@ def test_rows_that_are_not_in_play_have_no_advantage_and_no_drift(make_rows: Mak
 @pytest.mark.parametrize("rows", ["freshest", "max-lag"])
 def test_parts_that_judge_rows_act_before_those_that_judge_groups(rows: str) -> None:
     for text in (f"clip+goldilocks+{rows}", f"sampo+{rows}"):
-        admissions = parse_method(text).admissions
+        admissions = parse_method(text).parts.admissions
         assert len(admissions) > 1
         assert admissions[0].name == rows

@@ -71,7 +71,7 @@ def test_the_released_baseline_adds_1e8_to_its_weights(make_rows: Make) -> None:
     batch = make_rows([[-10.0], [-10.0]], [0.0, 0.0], reward=torch.tensor([[1.0, 0.0]], dtype=torch.float64))
     weight = torch.exp(torch.tensor([-40.0, -40.0], dtype=torch.float64))  # min(w, cap)^2 w^2
     expected = float(weight[0] / (weight.sum() + 1e-8))
-    part = parse_method("vcpo(variant=released)").baseline_part
+    part = parse_method("vcpo(variant=released)").parts.baseline
     assert part == Opob(weight="released", eps=1e-8, empty="zero")
     assert isinstance(part, Opob)
     ev = parse_method("reinforce").evidence(batch)

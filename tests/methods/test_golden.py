@@ -53,14 +53,14 @@ def check_weights(folder: Folder, entry: dict[str, Any], case: str, spec: dict[s
     assert isinstance(method, WeightMethod)
     theirs = folder.array(entry, case, spec.get("output", "weights"))
     close(masked(batch, method.weight(ev)), theirs * batch.to_rows(batch.mask))
-    if method.masks and f"{entry['id']}/{case}/mask" in folder.outputs(entry):
+    if method.parts.masks and f"{entry['id']}/{case}/mask" in folder.outputs(entry):
         check_mask(folder, entry, case, spec, batch)
 
 
 def check_mask(folder: Folder, entry: dict[str, Any], case: str, spec: dict[str, Any], batch: Batch) -> None:
     method, ev = evidence_of(batch, spec["expression"])
     keep = batch.mask
-    for mask in method.masks:
+    for mask in method.parts.masks:
         keep = keep & mask.keep(ev)
     theirs = folder.array(entry, case, "mask").reshape(len(batch.to_rows(batch.valid)), -1)
     close(masked(batch, keep), (theirs * batch.to_rows(batch.mask)).double())
@@ -83,20 +83,20 @@ def check_step(folder: Folder, entry: dict[str, Any], case: str, spec: dict[str,
 
 def check_ess(folder: Folder, entry: dict[str, Any], case: str, spec: dict[str, Any], batch: Batch) -> None:
     _, ev = evidence_of(batch, "reinforce")
-    logs = ev.row_log_ratio()
+    logs = ev.pair().row_log
     close(batch.to_rows(logs.exp()), folder.array(entry, case, "seq_is").reshape(-1), LOOSE)
     raw = torch.tensor([folder.scalar(entry, case, "ess_ratio")])
     if float(logs.max()) > -6:  # the reference adds 1e-8 to a sum of squares: ours has no such scale
-        close(ess_ratio_of_logs(logs, ev.row_mask).reshape(1), raw, LOOSE)
+        close(ess_ratio_of_logs(logs, ev.rows.valid).reshape(1), raw, LOOSE)
     released = parse_method("reinforce+ess(rule=linear,space=raw)")(batch).step_scale
     close(released.reshape(1), raw.clamp(max=1.0), LOOSE)
 
 
 def check_opob(folder: Folder, entry: dict[str, Any], case: str, spec: dict[str, Any], batch: Batch) -> None:
     _, ev = evidence_of(batch, spec["expression"])
-    baseline = parse_method(spec["expression"]).baseline_part
+    baseline = parse_method(spec["expression"]).parts.baseline
     assert isinstance(baseline, Opob)
-    ours = baseline.baseline(ev).expand(ev.row_mask.shape)
+    ours = baseline.baseline(ev).expand(ev.rows.valid.shape)
     theirs = folder.array(entry, case, "baseline_per_group").reshape(-1)
     per_group = ours[:, 0] if baseline.scope == "group" else ours.reshape(-1)[:1]
     close(per_group, theirs, LOOSE)

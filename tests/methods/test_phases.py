@@ -47,7 +47,7 @@ class Curious:
 class CuriousAdmission(Curious, Admission):
     def admit(self, ev: EvidenceView) -> Tensor:
         look(self, ev)
-        return ev.row_mask
+        return ev.rows.valid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class CuriousWeight(Curious, WeightMethod):
 class CuriousMask(Curious, Mask):
     def keep(self, ev: EvidenceView) -> Tensor:
         look(self, ev)
-        return ev.mask
+        return ev.rows.mask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ class Toll(Regularizer):
     share: float = 0.5
 
     def penalty(self, ev: EvidenceView) -> Tensor | None:
-        return ev.advantage.expand(ev.mask.shape) * self.share
+        return ev.advantage.expand(ev.rows.mask.shape) * self.share
 
 
 def test_every_penalty_sees_the_advantage_of_the_baseline(make_batch: Make) -> None:
@@ -176,7 +176,7 @@ def test_the_weights_added_are_multiplied_and_known_apart(make_batch: Make) -> N
     ev = method.evidence(batch)
     ev.apply_weight(method._extra_weight(ev))
     assert ev.extra_weight is not None
-    expected = ev.ratio() * ev.row_log_ratio().clamp(-20, 20).exp().unsqueeze(-1)
+    expected = ev.ratio() * ev.pair().row_log.clamp(-20, 20).exp().unsqueeze(-1)
     assert torch.allclose(ev.extra_weight, expected)
     assert torch.equal(ev.weighted_advantage, ev.advantage * ev.extra_weight)
     ev.apply_weight(None)

@@ -79,7 +79,7 @@ def test_on_policy_data_gives_the_plain_policy_gradient(method: Method, make_bat
         void_turn=~batch.valid,
         router_shift=torch.zeros_like(batch.logp),
     )
-    plain = Reinforce(extras=(*method.admissions, method.baseline_part, method.aggregation_part))
+    plain = Reinforce(extras=(*method.parts.admissions, method.parts.baseline, method.parts.aggregation))
     ours, theirs = method(same), plain(same).coefficients
     if {method.name, *(part.name for part in method.extras)} & set(NOT_PLAIN_ON_POLICY):
         return
@@ -146,7 +146,7 @@ def test_equal_rewards_teach_nothing(method: Method, make_batch: Make, seed: int
     batch = make_batch(seed=seed)
     update = method(replace(batch, reward=torch.full_like(batch.reward, seed % 99 / 100 + 0.01).float()))
     names = {method.name, *(part.name for part in method.extras)}
-    if names & PULLS or method.baseline_part.name in NOT_CENTERED:
+    if names & PULLS or method.parts.baseline.name in NOT_CENTERED:
         return
     assert update.coefficients.abs().max() < ROUNDING["atol"]
 

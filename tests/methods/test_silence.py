@@ -27,7 +27,7 @@ def test_a_rejected_token_has_no_gradient(name: str, mask: str, make_batch: Make
     rejected = batch.mask & ~kept
     assert rejected.any()
     method = parse_method(f"{name}+{mask}")
-    if not method.regularizers:
+    if not method.parts.regularizers:
         assert (with_series(method)(batch).coefficients[rejected] == 0).all()
 
 
