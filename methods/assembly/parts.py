@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any
 
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.methods.core.interfaces import Admission, Aggregation, Baseline, Mask, Regularizer, Step, Weight
 from vcpo_bench.methods.parts.constant import Constant
 from vcpo_bench.methods.parts.grpo import Grpo
 from vcpo_bench.methods.parts.seq_mean_token_mean import SeqMeanTokenMean
-
-P = TypeVar("P", bound=MethodComponent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,5 +55,5 @@ class Parts:
         )
 
 
-def _of(parts: Sequence[MethodComponent], kind: type[P]) -> tuple[P, ...]:
+def _of(parts: Sequence[MethodComponent], kind: type[Any]) -> tuple[Any, ...]:
     return tuple(part for part in parts if isinstance(part, kind))

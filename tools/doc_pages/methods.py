@@ -88,8 +88,9 @@ new cells; results of the old one stay, and a note says that they do not compare
 
 A method is a frozen dataclass: its fields are its parameters, and `terms(ev)` returns a `Terms`: the weight u of every
 token, `kept` where the surrogate lets the gradient through (everywhere by default), and an `addend` k. It asks the
-`EvidenceView` for ratios to the policies it names; masked tokens need no care. A part subclasses `Admission`,
-`Baseline`, `Mask`, `Regularizer`, `Aggregation` or `Step` of `vcpo_bench.methods`.
+`EvidenceView` for ratios to the policies it names; masked tokens need no care. A method with a baseline, mask or step
+rule of its own names it in `defaults`. A part subclasses `Admission`, `Baseline`, `Mask`, `Regularizer`,
+`Aggregation` or `Step` of `vcpo_bench.methods`.
 
 A step rule may also ask for `parameter_distance`, how far the weights are from those that sampled each row, and for
 `update_norm`, what the last update would have moved at the full rate. The learner of `vcpo-bench run` then keeps the
